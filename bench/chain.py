@@ -22,8 +22,8 @@ import numpy as np
 from engine.device.core_count import cores
 from engine.host import shared
 from engine.host.protocol import PictureHandle
+from engine.host.request import Preview
 from engine.host.shared_picture import SharedSegment, screen_arrays
-from engine.host.verbs import Preview
 from engine.work.answers import preview
 from engine.work.chain_files import chain_named
 from engine.work.messages import PictureJob

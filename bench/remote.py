@@ -21,9 +21,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
+from engine.host.request import Preview, Seen
 from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultTiles
-from engine.host.verbs import Preview, Seen
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.samples import sample_path

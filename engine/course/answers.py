@@ -16,7 +16,7 @@ from engine.course.papers import paper
 from engine.course.tables import counted_tables, tables_with_transactions
 from engine.files.output_checks import make_folder
 from engine.host.protocol import Saved
-from engine.host.verbs import Describe, Run
+from engine.host.request import Describe, Run
 from engine.results.progress import Checkpoint, Progress
 
 # The first request loads the code that measures.

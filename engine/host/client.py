@@ -18,10 +18,9 @@ from engine.host.link import HostLink
 from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, Working
 from engine.host.pending import Host, Pending, ProgressCallback
 from engine.host.process import HostOptions
-from engine.host.request import QueuePolicy, Request
+from engine.host.request import Asked, QueuePolicy, Request
 from engine.host.segments import HandedSegments
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Asked
 from engine.shortages import shortage_of
 
 GRACE_S = 2.0

@@ -8,11 +8,10 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue
 from engine.host import shared, tile_jobs
-from engine.host.display_levels import full_scale
 from engine.host.picture_jobs import open_picture
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle
-from engine.host.shared_array import SharedArray, segments_of
-from engine.host.shared_picture import SharedSegment, attached, screen_arrays
+from engine.host.shared_array import segments_of
+from engine.host.shared_picture import attached, in_shared_memory
 from engine.host.tiles import CloseTiled, TiledScreen
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
@@ -72,17 +71,7 @@ def _samples(picture: PictureHandle, region: Region) -> tuple[NDArray[Any], NDAr
 def _handle(
     picture: PictureHandle, region: Region, pixels: NDArray[Any], alpha: NDArray[Any] | None
 ) -> PictureHandle:
-    plane = pixels.shape[:2]
-    with SharedSegment() as segment:
-        opacity = [(plane, picture.dtype)] if alpha is not None else []
-        arrays: list[SharedArray] = list(
-            segment.create((pixels.shape, picture.dtype), *opacity, *screen_arrays(*plane))
-        )
-        first, second = arrays.pop(0), arrays.pop(0) if opacity else None
-        shared.attach(first)[...] = pixels
-        if second is not None:
-            shared.attach(second)[...] = alpha
-        screen = segment.rendered(first, tuple(arrays), full_scale(np.dtype(picture.dtype)), alpha=second)
+    first, opacity, screen = in_shared_memory(pixels, alpha)
     before = picture.crop or Region(0, 0, 0, 0)
     crop = Region(
         region.top + before.top,
@@ -90,11 +79,11 @@ def _handle(
         region.left + before.left,
         region.right + before.left,
     )
-    size = f"{plane[1]:,} × {plane[0]:,}"
+    size = f"{pixels.shape[1]:,} × {pixels.shape[0]:,}"
     return replace(
         picture,
         pixels=first,
-        alpha=second,
+        alpha=opacity,
         screen=screen,
         description=f"{picture.title}  {size}, from row {crop.top}, column {crop.left} on",
         notes=(),

@@ -4,12 +4,17 @@ No Numba and no Qt in here.
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.request import Request
 from engine.results.progress import Progress
+
+if TYPE_CHECKING:
+    # The window starts without it.
+    from engine.run.variant import AnyVariant
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,11 @@ class VariantInfo:
     uses_block: bool
     remark: str = ""
     group: str = ""
+
+    @classmethod
+    def of(cls, v: "AnyVariant[Any, Any]") -> Self:
+        """Return a variant as it is shown."""
+        return cls(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark, v.group)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from engine.float_warnings import leave_out_float_warnings
-from engine.host.request import answer
-from engine.host.verbs import Asked, Describe
+from engine.host.request import Asked, Describe, answer
 
 
 @dataclass(frozen=True, slots=True)

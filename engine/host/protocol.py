@@ -6,10 +6,11 @@ Pixels lie in shared memory and are never pickled; a `SharedArray` names a segme
 in here.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Self
 
-from engine.errors import BadValue, ImageReadError
+from engine.errors import BadValue, EngineError, ImageReadError
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
 from engine.host.request import Request
@@ -199,6 +200,15 @@ class Availability:
 
     variant: str
     reason: Reason | None = None
+
+    @classmethod
+    def of(cls, variant: str, refuse: Callable[[], object]) -> Self:
+        """Return whether a variant can do a job: `refuse` raises an `EngineError` where not."""
+        try:
+            refuse()
+        except EngineError as error:
+            return cls(variant, error.reason)
+        return cls(variant)
 
     @property
     def refusal(self) -> Refusal | None:

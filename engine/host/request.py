@@ -1,17 +1,20 @@
-"""The base class of requests to a host: who answers it, queue policy, device, and the file that is written.
+"""Requests to a host: who answers each, how it waits, the file that it writes. No Numba and no Qt in here.
 
-What is asked of a task is one of the four verbs of `engine.host.verbs` with the task's own request; a request
-of another kind is a frozen dataclass that derives from `Request`. Each names the function that answers it, so
-that no table does. The segments of shared memory that it and its reply hold are found in their fields
+Every task can be asked four things, to describe, check, preview and run, each with a request of the task's
+own: a frozen dataclass of plain data that names the module whose functions of these names answer. A request
+of another kind is a frozen dataclass that derives from `Request` and names its function. So no table does.
+The segments of shared memory that it and its reply hold are found in their fields
 (`engine.host.shared_array.segments_of`).
 """
 
+from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from engine.device.selected import heard_by
 from engine.errors import EngineError
+from engine.geometry.block import Block
 from engine.results.progress import Checkpoint, Progress
 
 
@@ -74,3 +77,88 @@ def answer(request: Request, report: Checkpoint) -> Any:
     module, _, name = request.answered_by.partition(":")
     with heard_by(lambda done: report(Progress("interpreting", done, 10.0))):
         return getattr(import_module(module), name)(request, report)
+
+
+class Asked(Protocol):
+    """What a task is asked: `answers` is the module whose `describe`, `check`, `preview`, `run` answer it."""
+
+    answers: ClassVar[str]
+
+
+J = TypeVar("J", bound=Asked)
+
+
+class TaskRequest(Request, Generic[J]):
+    """Base class of what every task can be asked; `job` is the task's own request."""
+
+    __slots__ = ()
+    computes: ClassVar[bool] = False  # where the job's device is; questions are answered by the real host
+    job: J
+
+    @property
+    def kind(self) -> tuple[type, ...]:
+        """Its class and what it is asked of, which the task's request may say."""
+        return type(self), getattr(self.job, "kind", type(self.job))
+
+    @property
+    def answered_by(self) -> str:
+        """The function of its own name in the module that the task's request names."""
+        return f"{self.job.answers}:{type(self).__name__.lower()}"
+
+
+@dataclass(frozen=True, slots=True)
+class Describe(TaskRequest[J]):
+    """Say what is known without computing, also during a run. Reply: as the task's request says."""
+
+    job: J
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """At once, but for a request that takes long, which says so (`is_quick`)."""
+        return QueuePolicy.AT_ONCE if getattr(self.job, "is_quick", True) else QueuePolicy.IN_ORDER
+
+
+@dataclass(frozen=True, slots=True)
+class Check(TaskRequest[J]):
+    """Check which variants can do a job, also during a run. Reply: tuple of Availability.
+
+    With blocks variants are crossed with them, and the reply is a tuple of BlockAvailability: "auto" is the
+    variant that it would choose; one without blocks is answered once. No variants: all.
+    """
+
+    job: J
+    variants: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What of a result is on the screen: pixels of one of its levels, from the first to past the last."""
+
+    level: int
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview(TaskRequest[J]):
+    """Do a job once, as fast as the device allows, unverified and untimed; only the newest one counts.
+
+    An engine on another machine sends what is `seen` of the result; the rest is asked for by tile. None: all.
+    """
+
+    job: J
+    seen: Seen | None = None
+    policy: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
+    computes: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, slots=True)
+class Run(TaskRequest[J]):
+    """Verify, warm up, sample for `budget_s` seconds. Reports progress. `seen` is as of a preview."""
+
+    job: J
+    budget_s: float = 0.5
+    seen: Seen | None = None
+    computes: ClassVar[bool] = True

@@ -1,17 +1,19 @@
 """A picture in shared memory, with its levels for the screen. Called on: the host's threads."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.host import shared
-from engine.host.display_levels import full_scale, halve_all, level_shapes, render
+from engine.host.display_levels import full_scale, halve_all, level_shapes, render, value_range
 from engine.host.protocol import PictureHandle, ScreenLevels, Shown
-from engine.host.shared_array import SharedArray
+from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import TiledScreen
+from engine.image.scratch import Scratch
 
 # Up to here pixels of full size are kept for the screen, and the values of results: with the result that is
 # made beside the one that is shown, more than these 3 megapixels take more than three times the picture and
@@ -19,6 +21,8 @@ from engine.host.tiles import TiledScreen
 FULL_SIZE_BYTES = 12 << 20
 # The limit of the window is fixed.
 MAKE_SMALLER = "Scale it down, or cut out a part of it, in another program, and open that."
+# Of a large result, this much becomes levels for the screen at once, and is given back: enough for all cores.
+_BAND_BYTES = 32 << 20
 
 
 class SharedSegment:
@@ -80,6 +84,75 @@ class SharedSegment:
     def __exit__(self, error: object, *_: object) -> None:
         if self._name and (error is not None or not self._handed_over):
             shared.recycle(self._name)
+
+
+class ResultMemory(SharedSegment):
+    """Where a kernel writes a result, and the levels for the screen that are made of it.
+
+    With `keeps` the values stay, in shared memory, which is written without a copy. Else they are given back
+    while the levels grow.
+    """
+
+    def __init__(self, picture: PictureHandle, *, keeps: bool) -> None:
+        super().__init__()
+        self._picture, self._keeps = picture, keeps
+
+    def allocate(self, samples: NDArray[Any], dtype: str) -> NDArray[Any]:
+        """Return the memory for the result of samples of a shape (H, W, C)."""
+        shape = samples.shape
+        if not self._keeps:
+            # What was kept for the next preview would come on top of the whole result.
+            shared.trim_spares()
+            self._levels = self.create(*screen_arrays(*shape[:2]))
+            size = math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES
+            self._scratch = Scratch((size,), np.uint8, huge_pages=True)
+            self.array: NDArray[Any] = placed_result(self._scratch.array, samples, shape, dtype)
+            return self.array
+        # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
+        _, self._values, *levels = self.create(
+            ((ANTI_ALIAS_BYTES,), "uint8"), (shape, dtype), *screen_arrays(*shape[:2])
+        )
+        self._levels, self.array = tuple(levels), shared.attach(self._values)
+        return self.array
+
+    def shown(
+        self, range_mode: str, computed: Computed
+    ) -> tuple[SharedArray | Computed, ScreenLevels | TiledScreen]:
+        """Return the values, which are `computed` where they are not kept, and the levels for the screen."""
+        picture = self._picture
+        if self._keeps:
+            white = full_scale(np.dtype(picture.dtype))
+            return self._values, self.rendered(self._values, self._levels, white, range_mode, picture.alpha)
+        ends = value_range(self.array) if range_mode == "rescale" else None
+        return computed, self.rendered_in_bands(picture, self._levels, self._given_back(), range_mode, ends)
+
+    def _given_back(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+        """Yield the result in bands, each of which is given back to the system when the next one is wanted.
+
+        The levels for the screen grow in the meantime.
+        """
+        values = self.array
+        step = max(2, _BAND_BYTES // values[0].nbytes // 2 * 2)
+        for top in range(0, len(values), step):
+            rows = slice(top, min(top + step, len(values)))
+            yield rows, values[rows]
+            self._scratch.give_back(values[rows])
+
+
+def in_shared_memory(
+    pixels: NDArray[Any], alpha: NDArray[Any] | None
+) -> tuple[SharedArray, SharedArray | None, ScreenLevels]:
+    """Return copies of a picture, H x W x C, and of its opacity, with its levels for the screen."""
+    plane, dtype = pixels.shape[:2], pixels.dtype.name
+    opacity = [] if alpha is None else [(plane, dtype)]
+    with SharedSegment() as segment:
+        first, *levels = segment.create((pixels.shape, dtype), *opacity, *screen_arrays(*plane))
+        shared.attach(first)[...] = pixels
+        second = None
+        if alpha is not None:
+            second = levels.pop(0)
+            shared.attach(second)[...] = alpha
+        return first, second, segment.rendered(first, tuple(levels), full_scale(pixels.dtype), alpha=second)
 
 
 def screen_arrays(height: int, width: int) -> list[tuple[tuple[int, ...], str]]:

@@ -20,7 +20,7 @@ from engine.host import shared
 from engine.host.display_levels import full_scale, render
 from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
 from engine.host.protocol import PictureHandle
-from engine.host.shared_picture import MAKE_SMALLER, SharedSegment, all_nan_words, screen_arrays
+from engine.host.shared_picture import MAKE_SMALLER, all_nan_words, in_shared_memory, screen_arrays
 from engine.host.tiles import (
     WHOLE,
     CloseTiled,
@@ -130,21 +130,13 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
     shapes = [((picture.height, picture.width, picture.channels), picture.dtype.name), *levels]
     if sum(math.prod(shape) * np.dtype(dtype).itemsize for shape, dtype in shapes) > _IN_MEMORY_BYTES:
         return handle
-    pixels = picture.read(0, slice(0, picture.height), slice(0, picture.width))
-    with SharedSegment() as segment:
-        colours = handle.channels
-        alpha = [((picture.height, picture.width), picture.dtype.name)] if picture.has_alpha else []
-        arrays = list(segment.create((handle.pixels.shape, handle.dtype), *alpha, *levels))
-        first, opacity = arrays.pop(0), arrays.pop(0) if alpha else None
-        shared.attach(first)[...] = pixels[..., :colours]
-        if opacity is not None:
-            shared.attach(opacity)[...] = pixels[..., colours]
-        screen = segment.rendered(first, tuple(arrays), full_scale(picture.dtype), alpha=opacity)
+    samples = picture.read(0, slice(0, picture.height), slice(0, picture.width))
+    seen = samples[..., : handle.channels]
+    pixels, alpha, screen = in_shared_memory(seen, samples[..., -1] if picture.has_alpha else None)
     _close(key)
-    seen = pixels[..., :colours]
     words = handle.description + all_nan_words(seen)
     notes = (*picture.notes, *value_notes(seen))
-    return replace(handle, pixels=first, alpha=opacity, screen=screen, description=words, notes=notes)
+    return replace(handle, pixels=pixels, alpha=alpha, screen=screen, description=words, notes=notes)
 
 
 def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:

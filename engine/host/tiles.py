@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.errors import EngineError
-from engine.host.request import QueuePolicy, Request
+from engine.host.request import J, QueuePolicy, Request, TaskRequest
 from engine.host.shared_array import SharedArray
-from engine.host.verbs import J, Verb
 
 TILE = 256
 """Sides of a tile, pixels of its level; those at the right and lower edge are smaller."""
@@ -133,7 +132,7 @@ class CloseTiled(Request):
     handler: ClassVar[str] = "engine.host.tile_jobs:close"
 
 
-class _OfResult(Verb[J]):
+class _OfResult(TaskRequest[J]):
     """Base class of what is asked of a job's result; computed in order, after a run that is at work."""
 
     __slots__ = ()

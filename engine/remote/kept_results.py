@@ -10,10 +10,10 @@ from engine.errors import ResultGone
 from engine.host import shared
 from engine.host.display_range import pixels_of
 from engine.host.protocol import Filtered, ScreenLevels
+from engine.host.request import Seen
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.host.tiles import WHOLE as WHOLE_TILE
-from engine.host.verbs import Seen
 from engine.remote.arrays import Array
 from engine.remote.schema import NotOfTheSchema
 

@@ -11,7 +11,6 @@ import queue
 import signal
 import subprocess
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
@@ -49,9 +48,8 @@ from engine.results.progress import Checkpoint, Progress
 
 _LOCAL = OpenPicture, CropPicture, MeasurePicture, SaveResult, PictureTiles, PictureValues, CloseTiled
 _OWN_IDS = 1 << 40
+# How often a client hears of its requests: below the shortest deadline that it gives one.
 _REPORT_S = 0.5
-# Below the shortest deadline that a client gives a request.
-_VOUCH_S = 2.0
 _WAITING = Progress("waiting for the server", 0.0, 2.0)
 _LEAVING_S = 1.0
 _MOST_ERRORS = 4096
@@ -117,7 +115,6 @@ class Relay:
         self._requests: dict[int, Request] = {}
         self._own: dict[int, Future[Any]] = {}
         self._own_ids = itertools.count(_OWN_IDS)
-        self._reported: dict[int, float] = {}
         self._uploads = Uploads(self._report)
         self._arriving = Arriving(self._make)
         self._come: dict[str, tuple[SharedArray, ...]] = {}
@@ -261,7 +258,6 @@ class Relay:
             shared.recycle(*{array.name for array in dropped})
         with self._lock:
             request = self._requests.pop(message.id, None)
-            self._reported.pop(message.id, None)
             self._steps.pop(message.id, None)
             own = self._own.pop(message.id, None)
         self._uploads.forget_request(message.id)
@@ -351,19 +347,13 @@ class Relay:
         self._uploads.send(message.id, named, line)
 
     def _report(self, number: int, progress: Progress) -> None:
-        """Let the client know that a request is being worked on, twice in a second at most."""
-        now = time.monotonic()
-        if (
-            number < _OWN_IDS
-            and number in self._requests
-            and now - self._reported.get(number, 0.0) > _REPORT_S
-        ):
-            self._reported[number] = now
-            self._local.send(Working(number, progress))
+        """Note what becomes of a request: the client hears of it with the next report."""
+        if number in self._requests:
+            self._steps[number] = progress
 
     def _vouch(self) -> None:
         """Say of every request that it is worked on: a process that hangs is noticed there, the line here."""
-        while not self._over.wait(_VOUCH_S):
+        while not self._over.wait(_REPORT_S):
             with self._lock:
                 steps = {n: self._steps.get(n, _WAITING) for n in self._requests if n < _OWN_IDS}
             for number, step in steps.items():

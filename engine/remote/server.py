@@ -29,10 +29,9 @@ from engine.files.standard_streams import log, set_output_aside
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
-from engine.host.request import Request
+from engine.host.request import Preview, Request, Seen
 from engine.host.shared_array import SharedArray, segments_of
 from engine.host.tiles import ResultTiles, ResultValues
-from engine.host.verbs import Preview, Seen
 from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from engine.device_info import RECORDED
 from engine.files.assets import faults_of_asset
 from engine.geometry.block import Limits
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint
 from engine.results.recorded import RUNS, recorded_document, recorded_path

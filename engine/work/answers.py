@@ -17,12 +17,10 @@ from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, BlockAvailability, Filtered
-from engine.host.result_memory import ResultMemory
+from engine.host.request import Check, Describe, Preview, Run
 from engine.host.shared_array import Computed
-from engine.host.shared_picture import keeps_values
+from engine.host.shared_picture import ResultMemory, keeps_values
 from engine.host.tiles import TiledScreen
-from engine.host.variant_facts import availability_of, info_of
-from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
@@ -50,13 +48,13 @@ def describe(request: Describe[ListRequest], report: Checkpoint) -> tuple[Any, .
 
 
 def _filters() -> tuple[VariantInfo, ...]:
-    return tuple(map(info_of, VARIANTS))
+    return tuple(map(VariantInfo.of, VARIANTS))
 
 
 def _operations() -> tuple[OperationInfo, ...]:
     found: dict[str, list[VariantInfo]] = {}
     for variant in import_module("engine.work.operations.variants").OPERATION_VARIANTS:
-        found.setdefault(variant.operation, []).append(info_of(variant))
+        found.setdefault(variant.operation, []).append(VariantInfo.of(variant))
     return tuple(OperationInfo(key, tuple(variants)) for key, variants in found.items())
 
 
@@ -223,4 +221,4 @@ def _availability(variant: AnyVariant[Any, Any], asked: PictureJob, resolved: Re
     # Looking for NaN takes 17 ms for 4096 x 4096 float32, for the few variants that need it.
     operands = Operands(resolved.samples, resolved.constant)
     made = Job(resolved.task, variant, variant.block_for(asked.block), resolved.problem, operands)
-    return availability_of(variant.key, lambda: made.refuse(device_for(variant, asked.device)))
+    return Availability.of(variant.key, lambda: made.refuse(device_for(variant, asked.device)))

@@ -10,8 +10,8 @@ from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.display_levels import full_scale
 from engine.host.protocol import PictureHandle
+from engine.host.request import Describe
 from engine.host.shared_array import SharedArray
-from engine.host.verbs import Describe
 from engine.image.convert import to_depth
 from engine.image.samples import SAMPLES, open_sample
 from engine.mask.mask import Mask

@@ -8,7 +8,7 @@ from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.block import Limits
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
 from engine.work.filtering.sum_order import SumOrder

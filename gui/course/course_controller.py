@@ -11,7 +11,7 @@ from engine.course.recorded import RecordedCourse, RecordedPaper
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Saved
-from engine.host.verbs import Describe, Run
+from engine.host.request import Describe, Run
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import why_not_loadable
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message

@@ -16,8 +16,8 @@ from engine.files.atomic_write import atomic_write
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.protocol import PictureHandle
+from engine.host.request import Seen
 from engine.host.tiles import TiledScreen
-from engine.host.verbs import Seen
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.mask.resolve import resolve_mask

@@ -8,8 +8,8 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Filtered
+from engine.host.request import Check, Describe, Preview, Seen
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Check, Describe, Preview, Seen
 from engine.work.messages import ListRequest, PictureJob
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState

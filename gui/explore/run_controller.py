@@ -10,9 +10,9 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, BlockAvailability, Filtered
+from engine.host.request import Check, Run, Seen
 from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen
-from engine.host.verbs import Check, Run, Seen
 from engine.reason import Reason
 from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.course.paper import Configuration
-from engine.host.verbs import Describe, Run
+from engine.host.request import Describe, Run
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.results import ProductResult, tile_of

@@ -7,8 +7,8 @@ from PySide6.QtCore import QTimer
 from engine.course.paper import Configuration
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
+from engine.host.request import Check, Describe, Preview, Run
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network.messages import (
     DigitsRequest,
     DrawingRequest,

@@ -12,7 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from engine.course.paper import Configuration
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.tasks.product.messages import ProductGrid
 from engine.tasks.product.problem import MatrixProduct
 from gui.page.actions import Entry

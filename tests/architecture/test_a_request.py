@@ -16,9 +16,8 @@ import engine
 from engine.errors import Cancelled, EngineError
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.request import QueuePolicy, Request
+from engine.host.request import Check, Describe, Preview, QueuePolicy, Request, Run
 from engine.host.shared_array import SharedArray, segments_of
-from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.progress import Progress
 
 

@@ -16,7 +16,7 @@ from engine.device.devices import backend, device_named
 from engine.errors import Cancelled
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host.client import EngineClient
-from engine.host.verbs import Check, Describe, Run
+from engine.host.request import Check, Describe, Run
 from engine.results.columns import columns_of, problem_text
 from engine.results.compare import Compared, compared
 from engine.results.export import results_csv, results_document

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 import engine
 from engine.errors import BadValue, UnknownName
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.image.save import save_image
 from engine.run.registered import Registered
 from engine.variants.operations.bands import cpu_variant

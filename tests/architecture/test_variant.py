@@ -22,7 +22,7 @@ from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.messages import Ready
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.registered import Registered

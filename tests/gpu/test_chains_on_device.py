@@ -8,10 +8,9 @@ from engine.api.request import Call
 from engine.flow import result as result_of_window
 from engine.host import shared, shared_picture
 from engine.host.protocol import OpenPicture
-from engine.host.request import answer
+from engine.host.request import Preview, answer
 from engine.host.result_values import part_of
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Preview
 from engine.image.samples import open_sample
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan

@@ -2,7 +2,7 @@
 
 `automatic` answers each request at once; without it a test answers by hand, in any order: `fake.answer()`,
 `fake.fail(error)`, `fake.lose()`. What is answered is given as it was asked, or by its kind (its class, or
-its verb with the class of the task's request; the oldest of that kind), and is the oldest of all if not.
+its class with that of the task's request; the oldest of that kind), and is the oldest of all if not.
 Callbacks run in the thread that answers, as the real ones run in the client's.
 """
 
@@ -34,10 +34,9 @@ from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
-from engine.host.request import Request, answer
+from engine.host.request import Check, Describe, Preview, Request, Run, answer
 from engine.host.shared_picture import keeps_values
 from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
-from engine.host.verbs import Check, Describe, Preview, Run
 from engine.results.found import Mark, Quantity
 from engine.results.measurement import Environment, StepTime
 from engine.results.progress import Progress
@@ -104,7 +103,7 @@ _SIZES = {"large": (72, 96), "huge": (1440, 1600)}
 
 
 def is_kind(request, kind):
-    """Return whether a request is of a kind: its class, or its verb with the class of the task's request."""
+    """Return whether a request is of a kind: its class, or its class with that of the task's request."""
     return request.kind[: len(kind)] == kind if isinstance(kind, tuple) else isinstance(request, kind)
 
 

@@ -7,7 +7,7 @@ from engine.explain.launch import answers
 from engine.explain.launch.curves import curves
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.launch.launches import ExplainedLaunch
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 from engine.results.work import BlockShares
 

@@ -3,7 +3,7 @@
 from PySide6.QtCore import QCoreApplication, QEvent
 
 from engine.host.protocol import OpenPicture
-from engine.host.verbs import Preview
+from engine.host.request import Preview
 from engine.mask.presets import preset
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import StartedEngine

@@ -12,7 +12,7 @@ from engine.explain.ablation.running import ablated, counted_ablation
 from engine.explain.architectures import DEFAULT
 from engine.explain.launch.gpu_limits import ABSENT_GPUS
 from engine.explain.subject import Subject
-from engine.host.verbs import Run
+from engine.host.request import Run
 from engine.results.progress import Checkpoint
 from engine.run.device_choice import device_for
 from engine.work.filtering.variants import VARIANTS, variant

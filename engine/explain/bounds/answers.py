@@ -8,7 +8,7 @@ from engine.device.launches import DeviceKind
 from engine.explain.bounds.explained import explained_here
 from engine.explain.bounds.messages import TimeRequest
 from engine.explain.subject import Subject, gpu_for
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.results.measurement import ExplainedTime
 from engine.results.progress import Checkpoint
 from engine.work.filtering.variants import variant

@@ -15,7 +15,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host.protocol import Saved
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.results.progress import Checkpoint, Progress
 from engine.work.messages import PictureJob
 from engine.work.resolved_job import resolved_job

@@ -14,7 +14,7 @@ from engine.explain.launch.launches import explained_launches, why_not_compiled
 from engine.explain.launch.messages import LaunchAdvice, LaunchRequest
 from engine.explain.subject import Subject, gpu_for
 from engine.geometry.refusal import UnsupportedVariant
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.results.launch_facts import KernelResources
 from engine.results.progress import Checkpoint
 from engine.work.filtering.problem import Problem

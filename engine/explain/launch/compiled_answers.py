@@ -8,7 +8,7 @@ from engine.explain.launch.gpu_limits import Gpu
 from engine.explain.launch.kernel_resources import kernel_resources
 from engine.explain.launch.messages import CompiledLaunchRequest, LaunchAdvice
 from engine.explain.subject import Subject
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.results.progress import Checkpoint, Progress
 from engine.work.filtering.problem import Problem
 

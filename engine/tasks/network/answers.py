@@ -7,9 +7,9 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.host import shared
+from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
-from engine.host.variant_facts import availability_of, info_of
-from engine.host.verbs import Check, Describe, Preview, Run
+from engine.host.request import Check, Describe, Preview, Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
 from engine.run.sampling import SamplingPlan
@@ -40,7 +40,7 @@ def describe(request: Describe[NetworkRequest], report: Checkpoint) -> NetworkFa
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
     for target, array in zip(made, arrays, strict=True):
         shared.attach(target)[...] = array
-    stages = tuple(map(info_of, NETWORK_VARIANTS))
+    stages = tuple(map(VariantInfo.of, NETWORK_VARIANTS))
     first, second, hidden, output, pixels = made
     labels = tuple(digits.labels.tolist())
     layers = ForwardPass(1).layers
@@ -84,4 +84,4 @@ def check(request: Check[StageRequest], report: Checkpoint) -> tuple[Availabilit
         device = device_for(stage, request.job.device)
         NETWORK.refuse(stage, problem, trained_weights(), stage.default_block, device)
 
-    return tuple(availability_of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
+    return tuple(Availability.of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)

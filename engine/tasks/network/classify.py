@@ -1,7 +1,7 @@
 """Answers how many held-out digits a stage classifies. Called on: the main thread of the host process."""
 
 from engine.device.devices import backend
-from engine.host.verbs import Run
+from engine.host.request import Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.tasks.network.drawings import held_out

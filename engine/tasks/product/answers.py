@@ -4,7 +4,7 @@ Called on: the main thread of the host process; counting on the thread that read
 """
 
 from engine.device.devices import backend
-from engine.host.verbs import Describe, Run
+from engine.host.request import Describe, Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
 from engine.run.measure import measure

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 from engine.device_info import SIMULATOR
 from engine.explain.ablation.messages import Ablation, AblationJob
 from engine.geometry.block import Block
-from engine.host.verbs import Run
+from engine.host.request import Run
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.looked_at.explained_kernel import ExplainedKernel

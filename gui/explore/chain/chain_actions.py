@@ -10,7 +10,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from engine.errors import EngineError
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.work.messages import ListRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS

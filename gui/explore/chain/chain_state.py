@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.results.quantities import duration_text
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.newest import Newest

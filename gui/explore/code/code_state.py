@@ -15,7 +15,7 @@ from engine.explain.code.listing import Form, SourceLine
 from engine.explain.code.measured_difference import measured_difference
 from engine.explain.code.messages import CodeRequest, ShownCode
 from engine.host.messages import VariantInfo
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

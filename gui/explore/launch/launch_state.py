@@ -10,7 +10,7 @@ from engine.explain.architectures import DEFAULT, Architecture
 from engine.explain.launch.curves import Curves
 from engine.explain.launch.launches import ExplainedLaunch
 from engine.explain.launch.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

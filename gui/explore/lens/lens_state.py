@@ -13,7 +13,7 @@ import numpy as np
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.image.colour import full_scale_of
 from engine.work.filtering.one_pixel import Samples
 from engine.work.filtering.sum_order import SumOrder

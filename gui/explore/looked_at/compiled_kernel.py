@@ -9,7 +9,7 @@ from typing import Any
 from PySide6.QtCore import QTimer
 
 from engine.errors import EngineError
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QImage
 
 from engine.host.protocol import PictureHandle
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.work.messages import EffectsRequest
 from gui.engine_link.engine_link import EngineLink

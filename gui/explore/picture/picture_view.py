@@ -7,9 +7,9 @@ from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
+from engine.host.request import Seen
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import CloseTiled, TiledScreen
-from engine.host.verbs import Seen
 from engine.verify.regions import Region
 from engine.work.filtering.clipping import Clipped
 from gui.engine_link.engine_link import Ask, EngineLink

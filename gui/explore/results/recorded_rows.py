@@ -5,7 +5,7 @@ from collections.abc import Hashable
 from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState

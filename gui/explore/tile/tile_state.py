@@ -4,7 +4,7 @@ from PySide6.QtCore import Signal
 
 from engine.errors import EngineError
 from engine.geometry.tile_plan import DIRECT, UNUSED, TilePlan
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.work.messages import BlockTiles, TileRequest
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.newest import Newest

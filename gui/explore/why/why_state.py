@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine.device_info import RECORDED
 from engine.errors import Cancelled, EngineError
 from engine.explain.bounds.messages import TimeRequest
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.results.compare import Compared
 from engine.results.measurement import ExplainedTime, Measurement
 from engine.work.messages import PictureJob

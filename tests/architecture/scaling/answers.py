@@ -3,7 +3,8 @@
 from functools import partial
 
 from engine.device.devices import backend
-from engine.host.variant_facts import availability_of, info_of
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
@@ -11,7 +12,7 @@ from tests.architecture.scaling.task import SCALE, toy_job
 
 
 def describe(request, report):
-    return tuple(map(info_of, SCALE.variants))
+    return tuple(map(VariantInfo.of, SCALE.variants))
 
 
 def check(request, report):
@@ -19,7 +20,7 @@ def check(request, report):
         device = device_for(known, request.job.device)
         SCALE.refuse(known, request.job.problem, None, known.default_block, device)
 
-    return tuple(availability_of(known.key, partial(refuse, known)) for known in SCALE.variants)
+    return tuple(Availability.of(known.key, partial(refuse, known)) for known in SCALE.variants)
 
 
 def run(request, report):

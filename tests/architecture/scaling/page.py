@@ -1,6 +1,6 @@
 """The toy task's panel: a table of its runs."""
 
-from engine.host.verbs import Check, Run
+from engine.host.request import Check, Run
 from engine.results.compare import compared
 from gui.page.contract import Page, PageStatus
 from gui.page.jobs import Job

@@ -14,7 +14,7 @@ from engine.course.paper import Cell, CourseTable
 from engine.course.papers import paper
 from engine.errors import Cancelled
 from engine.explain.counts.counting import _kept
-from engine.host.verbs import Run
+from engine.host.request import Run
 from engine.results.progress import Progress
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)

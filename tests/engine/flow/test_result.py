@@ -11,15 +11,14 @@ from engine.api.request import Call
 from engine.errors import BadValue
 from engine.flow import result, tiles
 from engine.geometry.border import Border
-from engine.host import result_memory, shared, shared_picture
+from engine.host import shared, shared_picture
 from engine.host.display_levels import level_shapes, render
 from engine.host.picture_numbers import MeasurePicture
 from engine.host.protocol import PictureHandle, SaveResult
-from engine.host.request import QueuePolicy, answer
+from engine.host.request import Preview, QueuePolicy, Run, answer
 from engine.host.shared_array import Computed, segments_of
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
-from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region
@@ -45,7 +44,7 @@ def all_is_large(monkeypatch):
     """Take pictures of any size for large ones, and cut them into bands of about 60 rows, or of 40."""
     monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 0)
     monkeypatch.setattr(result, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
-    monkeypatch.setattr(result_memory, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
+    monkeypatch.setattr(shared_picture, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
     monkeypatch.setattr(tiles, "_ready", [])
 
 

@@ -9,10 +9,9 @@ from engine.host import shared, tile_jobs
 from engine.host.display_levels import level_shapes, render
 from engine.host.picture_jobs import open_picture
 from engine.host.protocol import OpenPicture
-from engine.host.request import answer
+from engine.host.request import Check, Preview, Run, answer
 from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
-from engine.host.verbs import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named
 from engine.work.filtering.variants import VARIANTS

@@ -10,9 +10,9 @@ import engine
 from engine.errors import BadValue
 from engine.host import shared
 from engine.host.protocol import OpenPicture
+from engine.host.request import Describe, Preview, Run
 from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultValues, TiledScreen
-from engine.host.verbs import Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ListRequest, MergeRequest, PictureJob

@@ -14,8 +14,8 @@ from engine.host import faults, pending
 from engine.host.link import HostLink
 from engine.host.process import serve
 from engine.host.protocol import OpenPicture
+from engine.host.request import Run
 from engine.host.segments import HandedSegments
-from engine.host.verbs import Run
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S

@@ -7,8 +7,8 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.protocol import OpenPicture
+from engine.host.request import Check, Describe, Preview, Run
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.samples import open_sample
 from engine.image.save import save_image
 from engine.work.messages import ListRequest

@@ -23,8 +23,8 @@ from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import Filtered, OpenPicture, Saved, SaveResult
+from engine.host.request import Check, Describe, Preview, Run
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Check, Describe, Preview, Run
 from engine.image.open import open_image
 from engine.image.samples import open_sample
 from engine.image.save import save_image

@@ -20,7 +20,7 @@ from engine.host import shared
 from engine.host.messages import Answer, ToHost
 from engine.host.process import HostOptions
 from engine.host.protocol import Saved
-from engine.host.verbs import Check, Describe, Preview, Run, Seen
+from engine.host.request import Check, Describe, Preview, Run, Seen
 from engine.mask.presets import preset
 from engine.remote import line as lines
 from engine.remote import relay as relays

@@ -16,9 +16,8 @@ from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.host.messages import Answer, Cancel, ToHost
 from engine.host.process import HostOptions
-from engine.host.request import Request
+from engine.host.request import Preview, Request, Seen
 from engine.host.shared_array import SharedArray
-from engine.host.verbs import Preview, Seen
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.remote import schema

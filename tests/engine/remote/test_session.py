@@ -10,9 +10,9 @@ import engine
 from engine.errors import Cancelled, EngineError, LineLost
 from engine.host import shared
 from engine.host.protocol import SaveResult
+from engine.host.request import Check, Describe, Preview, Run, Seen
 from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultTiles, ResultValues
-from engine.host.verbs import Check, Describe, Preview, Run, Seen
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.remote.ssh import RemoteServer

@@ -3,7 +3,7 @@ import pytest
 from engine.course.messages import CountCourse, CourseRequest, SaveCourse
 from engine.course.recorded import RecordedCourse
 from engine.errors import EngineError
-from engine.host.verbs import Describe, Run
+from engine.host.request import Describe, Run
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
 from gui.page.intents import LoadKernel

@@ -20,7 +20,7 @@ from engine.geometry.range_modes import RANGE_MODES
 from engine.host import shared
 from engine.host.picture_jobs import open_picture, save_result
 from engine.host.protocol import OpenPicture, SaveResult
-from engine.host.verbs import Preview
+from engine.host.request import Preview
 from engine.image.convert import to_depth
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, preset_names

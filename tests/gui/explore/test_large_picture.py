@@ -7,8 +7,8 @@ import engine
 from engine.errors import ImageReadError
 from engine.flow.messages import SaveFiltered
 from engine.host import tile_jobs
+from engine.host.request import Preview, Run
 from engine.host.tiles import CloseTiled, PictureTiles, PictureValues, ResultTiles, TiledScreen
-from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from gui.explore.files import filters_in_parts
 from gui.explore.look.look_state import PROFILE

@@ -4,7 +4,7 @@ from PySide6.QtCore import QEvent, QObject
 from engine.errors import BadValue, Cancelled, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.host.protocol import OpenPicture
-from engine.host.verbs import Check, Preview
+from engine.host.request import Check, Preview
 from engine.mask.mask import Mask
 from engine.work.steps import MaskStep
 from gui.engine_link.engine_link import EngineLink

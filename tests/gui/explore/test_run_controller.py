@@ -4,7 +4,7 @@ from engine.errors import HostLost, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.verbs import Check, Preview, Run
+from engine.host.request import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.work.steps import MaskStep
 from gui.explore.picture_job import failed_run

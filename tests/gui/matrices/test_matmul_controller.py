@@ -3,7 +3,7 @@ import pytest
 from engine.course.paper import Configuration
 from engine.errors import EngineError
 from engine.geometry.block import Block
-from engine.host.verbs import Describe, Run
+from engine.host.request import Describe, Run
 from engine.results.metrics import number_of
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QAbstractButton, QApplication, QDockWidget, QLabel
 from engine.course.papers import PAPERS
 from engine.errors import BadValue
 from engine.geometry.border import Border
-from engine.host.verbs import Preview
+from engine.host.request import Preview
 from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.text_forms import json_text

@@ -7,7 +7,7 @@ import pytest
 
 from engine.course.paper import Configuration
 from engine.errors import BadValue, EngineError
-from engine.host.verbs import Check, Describe, Preview, Run
+from engine.host.request import Check, Describe, Preview, Run
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController

@@ -7,7 +7,7 @@ from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
-from engine.host.verbs import Describe, Run
+from engine.host.request import Describe, Run
 from engine.tasks.network.messages import NetworkRequest, StageRequest
 from gui.course.kernels_model import SECOND_ROLE
 from gui.explore.session_file import load_session

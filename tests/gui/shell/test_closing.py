@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton
 from engine.course.messages import CourseRequest
 from engine.errors import FileWriteError
 from engine.host.protocol import SaveResult
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from gui.shell.app import Haloscope
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")

@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QApplication
 
 from engine.errors import LineLost, ResultGone
 from engine.host.protocol import OpenPicture, SaveResult
+from engine.host.request import Preview, Run
 from engine.host.tiles import ResultTiles, ResultValues
-from engine.host.verbs import Preview, Run
 from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from engine.results.columns import device_text

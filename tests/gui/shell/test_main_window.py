@@ -11,7 +11,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFontMet
 from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.host.verbs import Run
+from engine.host.request import Run
 from engine.mask.presets import preset
 from engine.reason import Reason
 from gui.engine_link.engine_start import StartedEngine

@@ -24,8 +24,7 @@ from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy
-from engine.host.verbs import Run
+from engine.host.request import QueuePolicy, Run
 from engine.mask.generators import gaussian
 from engine.results.measurement import Spread
 from engine.work.filtering.variants import VARIANTS

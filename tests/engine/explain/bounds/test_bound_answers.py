@@ -11,8 +11,7 @@ from engine.explain.counts import counting
 from engine.explain.limits.kept_limits import recorded_limits
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy
-from engine.host.verbs import Describe
+from engine.host.request import Describe, QueuePolicy
 from engine.mask.generators import gaussian
 from tests.engine.explain.bounds.test_cpu_bounds import LIMITS as CPU_LIMITS
 from tests.engine.variants.emitted import needs_nvvm

@@ -16,8 +16,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy
-from engine.host.verbs import Describe
+from engine.host.request import Describe, QueuePolicy
 from engine.mask.generators import gaussian
 from tests.engine.variants.emitted import needs_nvvm
 from tests.made_runs import make_result

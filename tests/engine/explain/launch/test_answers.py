@@ -9,8 +9,7 @@ from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy
-from engine.host.verbs import Describe
+from engine.host.request import Describe, QueuePolicy
 from engine.mask.generators import gaussian
 from tests.engine.variants.emitted import NEEDS_NVVM
 from tests.picture_jobs import mask_job

@@ -7,10 +7,9 @@ import pytest
 
 from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
-from engine.host.request import QueuePolicy
+from engine.host.request import Check, Describe, Preview, QueuePolicy, Run
 from engine.host.request import answer as answer_to
 from engine.host.shared_array import SharedArray, segments_of
-from engine.host.verbs import Check, Describe, Preview, Run
 from engine.tasks.network import oracle
 from engine.tasks.network import stages as network
 from engine.tasks.network.drawings import as_drawings, held_out

@@ -5,10 +5,9 @@ import pytest
 
 from engine.errors import EngineError
 from engine.host import shared
-from engine.host.request import answer
+from engine.host.request import Describe, Preview, Run, answer
 from engine.host.shared import attach, unlink
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Describe, Preview, Run
 from engine.tasks.network.drawings import held_out
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.network.weights import WEIGHTS_FILE, trained_weights

@@ -5,9 +5,8 @@ import pytest
 
 from engine.host import shared
 from engine.host.protocol import OpenPicture
-from engine.host.request import answer
+from engine.host.request import Preview, answer
 from engine.host.shared_array import segments_of
-from engine.host.verbs import Preview
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region

@@ -6,7 +6,7 @@ import pytest
 from engine.errors import Cancelled
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.image.samples import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import presets

@@ -7,7 +7,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.work import questions

@@ -7,7 +7,7 @@ from engine.explain.ablation.costs import Cost
 from engine.explain.ablation.messages import AblationJob
 from engine.geometry.block import Block
 from engine.host.messages import Ready
-from engine.host.verbs import Run
+from engine.host.request import Run
 from engine.mask.mask import Mask
 from gui.explore.ablation.ablation_panel import AblationPanel
 from gui.explore.ablation.ablation_state import AblationState

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QToolTip
 import engine
 from engine.course.paper import Configuration
 from engine.geometry.border import Border
-from engine.host.verbs import Check, Preview, Run
+from engine.host.request import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.work.chain_files import chain_from, save_chain

@@ -8,7 +8,7 @@ from engine.errors import BadValue
 from engine.explain.code.listing import Form
 from engine.explain.code.messages import CodeRequest
 from engine.geometry.block import Block
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.mask import Mask
 from gui.explore.code.code_panel import CodePanel
 from gui.explore.code.code_state import CodeState

@@ -7,7 +7,7 @@ from engine.explain.architectures import Architecture
 from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host.messages import Ready
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.mask import Mask
 from gui.explore.launch.launch_panel import LaunchPanel
 from gui.explore.launch.launch_state import LaunchState

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from engine.errors import EngineError
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.generator_table import GENERATORS
 from engine.mask.generators import generate
 from engine.mask.mask import Mask

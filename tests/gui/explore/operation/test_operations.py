@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QComboBox
 from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.host.protocol import SaveResult
-from engine.host.verbs import Check, Preview, Run
+from engine.host.request import Check, Preview, Run
 from engine.results.found import Mark
 from engine.results.quantities import MISSING
 from engine.work.operations.table import OPERATIONS

@@ -3,7 +3,7 @@ from pathlib import Path
 from engine.errors import Cancelled, FileWriteError
 from engine.geometry.border import Border
 from engine.host.protocol import OpenPicture, SaveResult
-from engine.host.verbs import Preview
+from engine.host.request import Preview
 from gui.page.messages import Severity
 
 

@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block
-from engine.host.verbs import Preview
+from engine.host.request import Preview
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.messages import ShowDifference

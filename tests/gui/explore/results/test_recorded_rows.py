@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine.device_info import RECORDED
 from engine.geometry.block import Block
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.presets import preset
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from gui.explore.blocks.block_cells import BlockCells

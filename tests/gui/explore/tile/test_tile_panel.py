@@ -5,7 +5,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
 from engine.geometry.block import Block
-from engine.host.verbs import Describe
+from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.work.messages import TileRequest
 from gui.explore.looked_at.looked_at import LookedAt

@@ -8,7 +8,7 @@ from engine.errors import BadValue
 from engine.explain.bounds.messages import TimeRequest
 from engine.explain.limits.messages import MeasureLimits
 from engine.host.messages import Ready
-from engine.host.verbs import Describe, Preview, Run
+from engine.host.request import Describe, Preview, Run
 from engine.mask.presets import preset
 from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
