@@ -20,11 +20,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import platformdirs
 
 from engine.errors import CodeNotKept, FileWriteError
+
+T = TypeVar("T")
 
 MOST_BYTES = 256 * 1024 * 1024
 _DIGEST_BYTES = 32
@@ -93,15 +95,16 @@ class CodeStore:
         except FileWriteError as error:
             self._warn(error.why)
 
-    def built(self, kind: str, key: str, build: Callable[[bytes], Any]) -> Any:
-        """Return what `build` makes of the code of that key; None if there is none, or it cannot use it."""
+    def built(self, kind: str, key: str, compile_now: Callable[[], bytes], build: Callable[[bytes], T]) -> T:
+        """Return what `build` makes of the code of that key: kept code, else compiled now and kept."""
         code = self.load(kind, key)
-        try:
-            return None if code is None else build(code)
-        except Exception:  # noqa: BLE001 - any unusable code is compiled again
-            with suppress(OSError):
-                self._path(kind, key).unlink()
-            return None
+        # Any code that it cannot use is compiled again.
+        with suppress(Exception):
+            if code is not None:
+                return build(code)
+        code = compile_now()
+        self.save(kind, key, code)
+        return build(code)
 
     def _path(self, kind: str, key: str) -> Path:
         return self._folder / f"{hashlib.sha256(key.encode()).hexdigest()}.{kind}"

@@ -91,13 +91,7 @@ class MachineFunction:
         return self._addresses[types]
 
     def _loaded(self, types: str) -> int:
-        key = self._key(types)
-        address: int | None = code_store().built(_KIND, key, _linked)
-        if address is None:
-            code = self._compiled(types)
-            code_store().save(_KIND, key, code)
-            address = _linked(code)
-        return address
+        return code_store().built(_KIND, self._key(types), lambda: self._compiled(types), _linked)
 
     def _key(self, types: str) -> str:
         target = cpu_target()

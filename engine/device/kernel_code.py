@@ -42,16 +42,23 @@ def with_code(
 
     Kept code that `load` cannot use is compiled anew.
     """
+    return kept(_KIND, kernel, signature, capability, lambda: compiled(kernel, signature, capability), load)
+
+
+def kept(
+    kind: str,
+    kernel: Kernel,
+    signature: Signature,
+    capability: tuple[int, int],
+    compile_now: Callable[[], bytes],
+    load: Callable[[bytes], Loaded],
+) -> Loaded:
+    """Return what `load` makes of code of some kind of a kernel, kept or compiled now."""
     key = key_of(kernel, signature, capability)
     # Code for a debugger names files and lines.
     if key is None or kernel.targetoptions["debug"]:
-        return load(compiled(kernel, signature, capability))
-    found: Loaded | None = code_store().built(_KIND, key, load)
-    if found is None:
-        code = compiled(kernel, signature, capability)
-        found = load(code)
-        code_store().save(_KIND, key, code)
-    return found
+        return load(compile_now())
+    return code_store().built(kind, key, compile_now, load)
 
 
 def key_of(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str | None:
@@ -70,31 +77,41 @@ def architecture_of(capability: tuple[int, int]) -> tuple[int, int, str]:
     return (*capability, "a" if capability >= _SPECIFIC_FROM else "")
 
 
-def compiled(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
-    """Return the machine code of a kernel for a compute capability."""
-    options = kernel.targetoptions
-    architecture = architecture_of(capability)
-    is_optimised_when_linked = options["lto"]
+def code_for_linker(
+    kernel: Kernel, signature: Signature, capability: tuple[int, int], output: str, **changed: Any
+) -> Any:
+    """Return a kernel as "ptx" or "ltoir" by its options, of which some are `changed`."""
+    options = kernel.targetoptions | changed
     code, _ = cuda.compile(
         kernel.py_func,
         signature,
         device=False,
         abi="numba",
-        cc=architecture,
-        output="ltoir" if is_optimised_when_linked else "ptx",
+        cc=architecture_of(capability),
+        output=output,
         **{name: options[name] for name in COMPILED_WITH},
     )
+    return code
+
+
+def compiled(
+    kernel: Kernel, signature: Signature, capability: tuple[int, int], *, lineinfo: bool = False
+) -> bytes:
+    """Return the machine code of a kernel for a compute capability; `lineinfo`: with lines of the source."""
+    options, lines = kernel.targetoptions, {"lineinfo": True} if lineinfo else {}
+    is_optimised_when_linked = options["lto"]
     if is_optimised_when_linked:
-        parts = [ObjectCode.from_ltoir(code)]
+        parts = [ObjectCode.from_ltoir(code_for_linker(kernel, signature, capability, "ltoir", **lines))]
     else:
-        parts = [ObjectCode.from_ptx(code.encode())]
+        ptx = code_for_linker(kernel, signature, capability, "ptx", **lines)
+        parts = [ObjectCode.from_ptx(ptx.encode())]
     parts += [ObjectCode.from_ptx(source.data) for source in options["link"] or ()]
     linker = Linker(
         *parts,
         options=LinkerOptions(
-            arch="sm_{}{}{}".format(*architecture),
+            arch="sm_{}{}{}".format(*architecture_of(capability)),
             max_register_count=options.get("max_registers"),
-            lineinfo=options["lineinfo"],
+            lineinfo=lineinfo or options["lineinfo"],
             # False is not the same as None: it is a flag all the same.
             link_time_optimization=is_optimised_when_linked or None,
         ),

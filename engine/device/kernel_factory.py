@@ -6,13 +6,11 @@ them. So such a module names what its kernels are written with (`cuda`, `float32
 """
 
 import ast
-import dataclasses
 import functools
 import inspect
 import sys
 import weakref
 from collections.abc import Callable
-from enum import Enum
 from typing import Any, TypeVar
 
 from engine.device.launches import Kernel
@@ -20,8 +18,8 @@ from engine.device.launches import Kernel
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 MOST_KERNELS = 64
-# Each kernel's factory and the arguments, as plain values.
-_origins: "weakref.WeakKeyDictionary[Kernel, list[Any]]" = weakref.WeakKeyDictionary()
+# Each kernel's factory and the arguments, as text.
+_origins: "weakref.WeakKeyDictionary[Kernel, list[str]]" = weakref.WeakKeyDictionary()
 
 
 def kernel_factory(factory: Factory) -> Factory:
@@ -37,13 +35,12 @@ def kernel_factory(factory: Factory) -> Factory:
         import_names(factory.__module__)
         kernel = factory(*arguments, **named)
         name = f"{factory.__module__}.{factory.__qualname__}"
-        _origins[kernel] = [name, _plain(arguments), _plain(named)]
+        _origins[kernel] = [name, _text_of(arguments), _text_of(named)]
         return kernel
 
     return made  # type: ignore[return-value]
 
 
-@functools.cache
 @functools.cache
 def import_names(name: str) -> None:
     """Import into a module, once, what it imports under `if TYPE_CHECKING:`."""
@@ -53,25 +50,14 @@ def import_names(name: str) -> None:
             exec(compile(ast.Module(step.body, []), str(module.__file__), "exec"), vars(module))
 
 
-def origin_of(kernel: Kernel) -> list[Any] | None:
-    """Return a kernel's factory and arguments as plain values; None for one of another origin."""
+def origin_of(kernel: Kernel) -> list[str] | None:
+    """Return a kernel's factory and arguments as text; None for one of another origin."""
     return _origins.get(kernel)
 
 
-def _plain(value: Any) -> Any:
-    """Return an argument as plain data, different for different arguments.
-
-    Raises TypeError for a value that does not mean the same in the next process.
-    """
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, Enum):
-        return [type(value).__name__, value.name]
-    if isinstance(value, tuple):
-        return ["tuple", *(_plain(item) for item in value)]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        return [type(value).__name__, fields]
-    if isinstance(value, dict):
-        return {name: _plain(item) for name, item in value.items()}
-    raise TypeError(f"a kernel made from {value!r} cannot be kept on disk")
+def _text_of(arguments: Any) -> str:
+    """Return arguments as text, different for different ones; TypeError where another process has another."""
+    text = repr(arguments)
+    if " at 0x" in text:
+        raise TypeError(f"a kernel made from {text} cannot be kept on disk")
+    return text

@@ -21,7 +21,7 @@ from engine.mask.mask import Mask
 from tests.engine.variants.emitted import kept_ptx
 
 if not missing:
-    from engine.device import disassembler, explained_code
+    from engine.device import disassembler, explained_code, kernel_code
     from engine.device.kernel_code import COMPILED_WITH, architecture_of, with_code
     from engine.device.numba_cuda import cuda
 
@@ -47,7 +47,7 @@ LINKED = FAMILIES[::2]
 def store(monkeypatch, tmp_path):
     """Keep code in a folder of the test."""
     made = CodeStore(tmp_path)
-    monkeypatch.setattr(explained_code, "code_store", lambda: made)
+    monkeypatch.setattr(kernel_code, "code_store", lambda: made)
     monkeypatch.delenv("HALOSCOPE_KEEP_KERNELS", raising=False)
     return tmp_path
 
@@ -173,7 +173,7 @@ def test_that_the_second_time_nothing_is_compiled(monkeypatch):
     def refuse(*arguments, **named):
         raise AssertionError("compiled again")
 
-    monkeypatch.setattr(explained_code, "cuda", refuse)
+    monkeypatch.setattr(kernel_code, "cuda", refuse)
     assert listed("cached") == first
 
 
