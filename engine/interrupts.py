@@ -23,14 +23,22 @@ _lines: list[Callable[[], str]] = []
 _before_leaving: list[Callable[[], object]] = []
 _last: int | None = None
 _is_listening = False
-_writing = _thread.RLock()
 # Held by what ends the process, and never given back: its status is decided once.
 _ending = _thread.allocate_lock()
-if hasattr(os, "register_at_fork"):
-    # A forked child would wait for another thread of its parent that was writing.
-    os.register_at_fork(
-        before=_writing.acquire, after_in_parent=_writing.release, after_in_child=_writing.release
-    )
+
+
+def lock_through_forks() -> _thread.RLock:
+    """Return a reentrant lock that is taken for the while of a fork.
+
+    A child has none of the other threads: what one of them had begun, it would wait for, for ever.
+    """
+    lock = _thread.RLock()
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+    return lock
+
+
+_writing = lock_through_forks()
 
 
 def listen() -> None:

@@ -15,7 +15,6 @@ import json
 import os
 import platform
 import struct
-import threading
 from typing import Any
 
 import llvmlite
@@ -25,6 +24,7 @@ import numpy as np
 from engine.compiled import llvm_memory
 from engine.compiled.code_store import code_store
 from engine.compiled.cpu_target import cpu_target
+from engine.interrupts import lock_through_forks
 
 _KIND = "cpu"
 ENTRY = ".entry"
@@ -32,14 +32,7 @@ ENTRY = ".entry"
 
 # Settings that change the code that Numba generates.
 _COMPILING = ("NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_LOOP", "NUMBA_SLP", "NUMBA_BOUNDSCHECK", "NUMBA_FASTMATH")
-_compiling = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    # A child has none of the other threads: what one of them had begun, it would wait for, for ever.
-    os.register_at_fork(
-        before=_compiling.acquire, after_in_parent=_compiling.release, after_in_child=_compiling.release
-    )
-
-
+_compiling = lock_through_forks()
 _is_own_process = False
 
 

@@ -26,7 +26,7 @@ from engine.course.runs import (
     TimerRun,
 )
 from engine.device.backend import Backend
-from engine.device.cuda import memory_bus
+from engine.device.cuda_driver import memory_bytes_per_second
 from engine.device.cuda_overhead import fresh_memory, on_streams
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind, Prepared
@@ -301,13 +301,14 @@ class Bench:
         return Measured({"one_stream_ms": found.one_ms, "two_streams_ms": found.two_ms})
 
     def _ask_bus(self) -> Measured:
-        bus = memory_bus(cuda_device(self.device))
+        device = cuda_device(self.device)
+        known = device.attributes
+        if known is None or not known.memory_clock_mhz or not known.bus_width_bits:
+            return Measured(reason=f"Nobody states clock and width of the memory's bus of {device.title}.")
+        clock_mhz, width_bits = known.memory_clock_mhz, known.bus_width_bits
+        rate = memory_bytes_per_second(clock_mhz, width_bits)
         return Measured(
-            {
-                "memory_clock_mhz": bus.clock_mhz,
-                "bus_width_bits": bus.width_bits,
-                "bytes_per_second": bus.bytes_per_second,
-            }
+            {"memory_clock_mhz": clock_mhz, "bus_width_bits": width_bits, "bytes_per_second": rate}
         )
 
     def _ask_attributes(self) -> Measured:

@@ -6,11 +6,11 @@ limit): a thread per core would use that up at once, and all would be stopped un
 
 import math
 import os
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path, PurePosixPath
+
+from engine.device.per_thread import ThreadChoice
 
 PROCESS = Path("/proc/self/cgroup")
 GROUPS = Path("/sys/fs/cgroup")
@@ -23,34 +23,15 @@ def cores() -> int:
     return allowed if quota is None else max(1, min(allowed, math.ceil(quota)))
 
 
-class _Launches(threading.local):
-    # Of the class: to look for what a thread does not have took 2 of the 14 us of a small call.
-    most: int | None = None
-
-
-_launches = _Launches()
+most_launch_cores = ThreadChoice[int | None](None)
+"""How many cores launches may use that the thread prepares, as others have work of their own; None: all."""
+launches_on = most_launch_cores.within
 
 
 def launch_cores() -> int:
-    """Return the cores that a launch of this thread may use: all, unless `launches_on` says less."""
+    """Return the cores that a launch of this thread may use."""
     most = most_launch_cores()
     return cores() if most is None else min(cores(), most)
-
-
-def most_launch_cores() -> int | None:
-    """Return what `launches_on` says in this thread, None outside of it."""
-    return _launches.most
-
-
-@contextmanager
-def launches_on(most: int) -> Iterator[None]:
-    """Let launches that this thread prepares use so many cores at most, as others have work of their own."""
-    before = most_launch_cores()
-    _launches.most = most
-    try:
-        yield
-    finally:
-        _launches.most = before
 
 
 @cache

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from numpy.typing import DTypeLike
 from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.contexts import context_of
-from engine.device.cuda_driver import memory_bytes_per_second
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
@@ -21,37 +19,12 @@ from engine.device.host_calls import HostCalls
 from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
+from engine.device.per_thread import interprets
 from engine.device.pinned_memory import pinned_array
-from engine.device.selected import interpreter_selected, select_interpreter
 from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
-from engine.errors import DeviceUnavailable
 from engine.geometry.layout import Layout
 from engine.results.measurement import Environment
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryBus:
-    """The bus between a device and its memory: the memory clock, with data twice a cycle, and the width."""
-
-    clock_mhz: float
-    width_bits: int
-
-    @property
-    def bytes_per_second(self) -> float:
-        """Theoretical bandwidth, with data twice a cycle."""
-        return memory_bytes_per_second(self.clock_mhz, self.width_bits)
-
-
-def memory_bus(device: DeviceInfo) -> MemoryBus:
-    """Return the memory bus; raises DeviceUnavailable if the driver states none."""
-    what = f"The memory of {device.title}"
-    with cuda_errors_in_words("asking for the memory's clock and width"):
-        stated = cuda.gpus[_number(device)]
-        bus = MemoryBus(stated.MEMORY_CLOCK_RATE / 1e3, stated.GLOBAL_MEMORY_BUS_WIDTH)
-    if bus.clock_mhz <= 0 or bus.width_bits <= 0:
-        raise DeviceUnavailable(what, "its driver states neither clock nor width of the bus")
-    return bus
 
 
 def _number(device: DeviceInfo) -> int:
@@ -66,7 +39,7 @@ def start_gpu(gpu: DeviceInfo) -> None:
 
 @contextmanager
 def _selected(context: Any) -> Iterator[None]:
-    with interpreter_selected(False), context.selected():
+    with interprets.within(False), context.selected():
         yield
 
 
@@ -84,7 +57,7 @@ class CudaBackend:
 
     def activate(self) -> None:
         """Select the device: Numba compiles, allocates and uploads on the one that was selected last."""
-        select_interpreter(False)
+        interprets.choose(False)
         self._context.select()
 
     def selected(self) -> AbstractContextManager[None]:

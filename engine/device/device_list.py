@@ -1,13 +1,12 @@
 """Every device with its facts, as `devices` lists them. No NumPy and no Numba in here: they load slowly."""
 
 import platform
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from functools import cache
 
 from engine.device.core_count import cores
 from engine.device.cuda_presence import has_driver, missing
+from engine.device.per_thread import ThreadChoice
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS, DeviceInfo
 from engine.reason import Reason
 
@@ -24,21 +23,13 @@ def cpu_info() -> DeviceInfo:
     """Return the facts of the CPU."""
     count = cores()
     title = f"CPU, {count} core{'s' if count != 1 else ''}"
-    chosen_as = getattr(_chosen, "cores", count)
-    return DeviceInfo("cpu", "cpu", title, facts={"model": _model(), "cores": str(chosen_as)})
+    facts = {"model": _model(), "cores": str(_asking_cores() or count)}
+    return DeviceInfo("cpu", "cpu", title, facts=facts)
 
 
-_chosen = threading.local()
-
-
-@contextmanager
-def cpu_chosen_as(count: int) -> Iterator[None]:
-    """Let `auto` choose on this thread as where there are so many cores: the same variant on each machine."""
-    _chosen.cores = count
-    try:
-        yield
-    finally:
-        del _chosen.cores
+_asking_cores = ThreadChoice(0)
+cpu_chosen_as = _asking_cores.within
+"""Let `auto` choose as where there are so many cores: the same variant on each machine."""
 
 
 def simulator_info() -> DeviceInfo:

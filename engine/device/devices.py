@@ -1,7 +1,5 @@
 """Which devices there are, which can be used, and why another cannot."""
 
-import os
-import threading
 from collections.abc import Callable, Hashable
 from functools import cache, wraps
 from importlib import import_module
@@ -12,18 +10,14 @@ from engine.device.cpu import CpuBackend
 from engine.device.device_list import cpu_info, driver_unusable, listed_devices, unusable_gpu
 from engine.device_info import ALL_GPUS, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable
+from engine.interrupts import lock_through_forks
 
 __all__ = ["all_gpus", "backend", "device_named", "devices"]
 
 Made = TypeVar("Made")
 
 # Reentrant: making a backend asks for its device.
-_MAKING = threading.RLock()
-if hasattr(os, "register_at_fork"):
-    # A child has none of the other threads: what one of them had begun, it would wait for, for ever.
-    os.register_at_fork(
-        before=_MAKING.acquire, after_in_parent=_MAKING.release, after_in_child=_MAKING.release
-    )
+_MAKING = lock_through_forks()
 
 
 def made_once(make: Callable[..., Made]) -> Callable[..., Made]:

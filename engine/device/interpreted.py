@@ -12,7 +12,7 @@ from numba import types
 
 from engine.device.explained_code import explained_ptx
 from engine.device.launches import Between, HostStep, Operand, Pass, Placeholder
-from engine.device.selected import report_share
+from engine.device.per_thread import report_share
 from engine.errors import EngineError
 from engine.ptx import Array, Finding, Run, run
 from engine.results.launch_facts import KernelResources
@@ -56,7 +56,7 @@ def parameters_of(step: Pass) -> tuple[str, ...]:
 
 
 def run_pass(
-    step: Pass, arrays: Mapping[Any, Array], checkpoint: Callable[[float], None] = report_share, **asked: Any
+    step: Pass, arrays: Mapping[Any, Array], checkpoint: Callable[[float], None] | None = None, **asked: Any
 ) -> Run:
     """Run one pass of a variant; `arrays` by placeholder; `asked` as of `engine.ptx.run`."""
 
@@ -75,7 +75,7 @@ def run_pass(
         step.launch.block,
         kernel_arguments(step.signature, [given(*pair) for pair in pairs]),
         constants={} if step.constant is None else {step.constant[0]: step.constant[1]},
-        checkpoint=checkpoint,
+        checkpoint=checkpoint or report_share(),
         **asked,
     )
 

@@ -14,7 +14,7 @@ from engine.device.backend import NAN_BYTE, Buffers
 from engine.device.device_list import simulator_info
 from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
-from engine.device.selected import interpreter_selected, select_interpreter
+from engine.device.per_thread import interprets
 from engine.device.versions import commit, versions, where
 from engine.geometry.layout import Layout
 from engine.results.measurement import Environment
@@ -30,11 +30,11 @@ class InterpreterBackend:
 
     def activate(self) -> None:
         """Let the calling thread prepare variants for the interpreter."""
-        select_interpreter(True)
+        interprets.choose(True)
 
     def selected(self) -> AbstractContextManager[None]:
         """Do that for the while."""
-        return interpreter_selected()
+        return interprets.within(True)
 
     def allocate(
         self,

@@ -12,7 +12,7 @@ from enum import StrEnum
 from importlib import import_module
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from engine.device.selected import heard_by
+from engine.device.per_thread import report_share
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.results.progress import Checkpoint, Progress
@@ -75,7 +75,7 @@ def answer(request: Request, report: Checkpoint) -> Any:
     Raises what the function raises: an `EngineError` where the request cannot be answered.
     """
     module, _, name = request.answered_by.partition(":")
-    with heard_by(lambda done: report(Progress("interpreting", done, 10.0))):
+    with report_share.within(lambda done: report(Progress("interpreting", done, 10.0))):
         return getattr(import_module(module), name)(request, report)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.device.devices import backend
-from engine.device.selected import heard_by
+from engine.device.per_thread import report_share
 from engine.results.problem import P
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import OnValues, Outcome, measure, measure_each
@@ -22,7 +22,7 @@ def measure_on(
     """Measure a job (`measure`) on a device."""
     machine = backend(device)
     plan = plan if machine.info.times_mean_speed else NO_SAMPLES
-    with heard_by(lambda done: checkpoint(Progress("interpreting", 0.1 + 0.1 * done, 10.0))):
+    with report_share.within(lambda done: checkpoint(Progress("interpreting", 0.1 + 0.1 * done, 10.0))):
         return measure(job, machine, plan, checkpoint=checkpoint, on_values=on_values)
 
 
@@ -31,5 +31,5 @@ def measure_each_on(
 ) -> list[Outcome[P]]:
     """Measure jobs of one input (`measure_each`) on a device."""
     machine = backend(device)
-    with heard_by(lambda done: checkpoint(Progress("interpreting", 0.1 + 0.1 * done, 10.0))):
+    with report_share.within(lambda done: checkpoint(Progress("interpreting", 0.1 + 0.1 * done, 10.0))):
         return measure_each(jobs, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, checkpoint)

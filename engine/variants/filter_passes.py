@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from engine.device.launches import HostStep, Operand, Pass, Prepared
-from engine.device.selected import interprets
+from engine.device.per_thread import interprets
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.work.filtering.problem import Problem

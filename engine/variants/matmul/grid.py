@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass, Prepared
-from engine.device.selected import interprets
+from engine.device.per_thread import interprets
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import SharedBytes, blocks_along
 from engine.geometry.refusal import Refusal

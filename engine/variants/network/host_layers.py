@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.launches import Between, DeviceKind, HostStep, Operand, Pass, Prepared
-from engine.device.selected import interprets
+from engine.device.per_thread import interprets
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NetworkVariant

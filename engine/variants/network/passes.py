@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Prepared
-from engine.device.selected import interprets
+from engine.device.per_thread import interprets
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal

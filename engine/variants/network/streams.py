@@ -20,7 +20,7 @@ should be reduced to around 2 seconds" was never measured.
 from dataclasses import replace
 
 from engine.device.launches import DeviceKind, Launch, Prepared
-from engine.device.selected import interprets
+from engine.device.per_thread import interprets
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NetworkVariant

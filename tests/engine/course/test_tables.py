@@ -33,7 +33,7 @@ from engine.course.tables import (
     tables_with_transactions,
     transactions_per_request,
 )
-from engine.device.cuda import MemoryBus
+from engine.device.cuda_driver import memory_bytes_per_second
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -228,7 +228,7 @@ def test_that_counting_a_paper_asks_no_device(one, monkeypatch):
     def refuse(*_):
         raise AssertionError("a device was asked")
 
-    for name in ("device_named", "backend", "memory_bus"):
+    for name in ("device_named", "backend"):
         monkeypatch.setattr(engine.course.bench, name, refuse)
     tables = counted_tables(one.key)
     assert tuple(table.title for table in tables) == one.tables
@@ -552,7 +552,7 @@ def test_that_exactly_the_papers_misprints_are_named():
     printed = TABLE_TEXTS[lab.LAB][1].printed
     assert tuple(map(int, printed)) == lab.SIZES
     assert [size for size, (_, l1, _) in printed.items() if float(l1) < 1] == ["2048"]
-    assert MemoryBus(1850.0, 384).bytes_per_second == 177.6e9
+    assert memory_bytes_per_second(1850.0, 384) == 177.6e9
     table = counted_tables("performance")[3]
     row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
     assert (row[5].printed, row[5].here) == ("347.6", "345.6")

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.device.selected import interpreter_selected
+from engine.device.per_thread import interprets
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
@@ -29,7 +29,7 @@ def counted(bank, problem, block, image):
     height, width, channels = image.shape
     out = np.full((len(bank) * height, width + 3, channels), np.nan, np.float32)
     padded = np.pad(image, ((0, 0), (0, 2), (0, 0)), constant_values=77)
-    with interpreter_selected(), observed(counted=True) as launches:
+    with interprets.within(True), observed(counted=True) as launches:
         for_bank(bank).prepare(problem, bank[0], block).launch(padded, out)
     assert np.isnan(out[:, width:]).all()
     return executed(launches), out[:, :width].reshape(len(bank), *image.shape)
