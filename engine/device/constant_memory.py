@@ -12,6 +12,7 @@ edits of a mask the wait costs nothing). `CAPTURE_LOCK` guards both the wait and
 import weakref
 from collections import defaultdict, deque
 from collections.abc import Callable
+from copy import copy
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +23,7 @@ from engine.device.launches import Kernel, Signature
 from engine.device.numba_cuda import cuda
 
 if TYPE_CHECKING:
-    from engine.device.loaded_kernel import BoundLaunch, LoadedKernel
-    from engine.results.launch_facts import KernelResources
+    from engine.device.loaded_kernel import LoadedKernel
 
 
 def jit_with_constant(name: str, count: int, **limits: Any) -> Callable[[Callable[..., None]], Any]:
@@ -45,26 +45,7 @@ MOST_LOADED = 16
 _free: "weakref.WeakKeyDictionary[Kernel, dict[Any, deque[LoadedKernel]]]" = weakref.WeakKeyDictionary()
 
 
-class KernelWithConstant:
-    """A copy of a kernel; when this is dropped, the copy is written anew for other values."""
-
-    def __init__(self, copy: "LoadedKernel") -> None:
-        self._copy = copy
-
-    def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
-        return self._copy[configuration]
-
-    @property
-    def resources(self) -> "KernelResources":
-        """What it takes, as of a `LoadedKernel`."""
-        return self._copy.resources
-
-    def bound(self, *launch: Any) -> "BoundLaunch":
-        """Return a launch as `LoadedKernel.bound` does."""
-        return self._copy.bound(*launch)
-
-
-def with_constant(kernel: Kernel, signature: Signature, name: str, values: np.ndarray) -> KernelWithConstant:
+def with_constant(kernel: Kernel, signature: Signature, name: str, values: np.ndarray) -> "LoadedKernel":
     """Return a kernel whose constant array holds these values.
 
     The array is called `name` in the compiled module, and has as many float32 as `values`, in C order. Keep
@@ -79,21 +60,22 @@ def with_constant(kernel: Kernel, signature: Signature, name: str, values: np.nd
 @lru_cache(maxsize=MOST_LOADED)
 def _with_constant(
     kernel: Kernel, signature: Signature, device: int, name: str, contents: bytes
-) -> KernelWithConstant:
+) -> "LoadedKernel":
     """Return a copy that is used nowhere else, with these values."""
     free = _free.setdefault(kernel, defaultdict(deque))[signature, device]
     try:
-        copy, is_new = free.pop(), False
+        loaded, is_new = free.pop(), False
     except IndexError:
-        copy, is_new = _new_copy(kernel, signature), True
+        loaded, is_new = _new_copy(kernel, signature), True
     with CAPTURE_LOCK:
         if not is_new:
             # Its last launches may still be under way.
             cuda.synchronize()
-        copy.write(name, np.frombuffer(contents, np.float32))
-    lent = KernelWithConstant(copy)
+        loaded.write(name, np.frombuffer(contents, np.float32))
+    # When this object is dropped, the loaded code is written anew for other values.
+    lent = copy(loaded)
     # Its last user may be dropped at any line of any thread: a deque takes that without a lock.
-    weakref.finalize(lent, free.append, copy).atexit = False
+    weakref.finalize(lent, free.append, loaded).atexit = False
     return lent
 
 

@@ -1,12 +1,10 @@
-"""Launches captured as a graph: many replayed as one to time them, or one again and again to spare the host.
+"""Launches captured as a graph, which is replayed to time them.
 
 The queue cannot run empty between launches of one graph, so events measure the kernels and not the host.
 """
 
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 from engine.device.backend import Buffers
@@ -19,8 +17,6 @@ from engine.device.numba_cuda import cuda, driver
 # time.
 SHORTEST_SAMPLE_MS = 0.2
 MOST_LAUNCHES = 256
-# A launch repeated that often is likely to be repeated as often again, which pays for the capture.
-LAUNCHES_BEFORE_GRAPH = 8
 
 
 def check(answer: tuple[Any, ...]) -> Any:
@@ -37,7 +33,6 @@ class LaunchGraph:
     """
 
     def __init__(self, prepared: Prepared, buffers: Buffers, stream: Any, launches: int) -> None:
-        self._stream = stream
         # Its weights and constant memory are read at each replay.
         self._prepared = prepared
         self._handle = driver.CUstream(int(stream.handle))
@@ -57,44 +52,9 @@ class LaunchGraph:
         # One that is running is freed when it is done; at the end of the program the context takes it along.
         weakref.finalize(self, driver.cuGraphExecDestroy, self._executable).atexit = False
 
-    def replay(self, stream: Any = None) -> None:
-        """Enqueue all launches, on the stream that they were captured on or on another one."""
-        handle = self._handle if stream is None else driver.CUstream(int(stream.handle))
-        check(driver.cuGraphLaunch(self._executable, handle))
-
-
-@cache
-def _capturing_stream(device: int) -> Any:
-    """Return a stream of a device that is used for capturing alone, by one thread at a time."""
-    return cuda.stream()
-
-
-class RepeatedLaunch:
-    """A prepared variant that allocates nothing when it is launched, on the same arrays again and again.
-
-    Numba takes 70 to 190 us of the host's time for a launch, a graph of it 5; capturing takes as long as five
-    launches.
-    """
-
-    def __init__(self, prepared: Prepared, buffers: Buffers, stream: Any) -> None:
-        self._prepared, self._buffers, self._stream = prepared, buffers, stream
-        self._launches = 0
-        self._graph: LaunchGraph | None = None
-
-    def enqueue(self) -> None:
-        """Enqueue one filtering."""
-        if self._launches == LAUNCHES_BEFORE_GRAPH:
-            # Not on the stream itself: another thread's work there would be captured too, and not run.
-            stream = _capturing_stream(cuda.get_current_device().id)
-            # What cannot be captured is launched as before; a fault of the device returns with the next
-            # launch.
-            with suppress(Exception):
-                self._graph = LaunchGraph(self._prepared, self._buffers, stream, 1)
-        self._launches += 1
-        if self._graph is None:
-            self._prepared.launch(self._buffers.image, self._buffers.out, self._stream)
-        else:
-            self._graph.replay(self._stream)
+    def replay(self) -> None:
+        """Enqueue all launches, on the stream that they were captured on."""
+        check(driver.cuGraphLaunch(self._executable, self._handle))
 
 
 @dataclass

@@ -5,7 +5,7 @@ import threading
 import weakref
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,39 +15,40 @@ from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_rows import fill_bytes
 from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
-from engine.device.launches import Between, Launch, Launchable, Operand, Pass, Placeholder, Prepared
+from engine.device.launches import Between, Launch, Operand, Pass, Placeholder, Prepared
 from engine.results.launch_facts import KernelResources
+
+if TYPE_CHECKING:
+    from engine.device.loaded_kernel import LoadedKernel
 
 # Pictures of one shape come with rows some ways apart: with each a launch of its own, of some kB.
 MOST_BOUND = 64
-_Step = tuple[Launchable, Launch, tuple[Any, ...]]
-
-
-def between_of(passes: Sequence[Pass]) -> tuple[Between, ...]:
-    """Return the arrays between passes, each once; those of one name have the same number of values."""
-    return tuple(
-        dict.fromkeys(value for step in passes for value in step.arguments if isinstance(value, Between))
-    )
+_Step = tuple["LoadedKernel", Launch, tuple[Any, ...]]
+_ALL = slice(None)
 
 
 class PreparedPasses:
     """The passes of a CUDA variant, compiled ahead, with their arrays on the device.
 
-    `more` are arrays between passes that no argument of a pass names.
+    They are launched with a picture, or with the tuple of all operands, and a result. `more` are arrays
+    between passes that no argument of a pass names.
     """
 
     def __init__(self, passes: Sequence[Pass], more: Sequence[Between] = ()) -> None:
         with cuda_errors_in_words("compiling the kernel and uploading the mask"):
             self._steps = [(_loaded(step), step.launch, _on_device(step.arguments)) for step in passes]
         self._parts = [step.part or step.name for step in passes]
+        arguments = [value for step in passes for value in step.arguments]
         # By identity: an array among the arguments compares cell by cell.
-        self._needs_scratch = any(value is Operand.SCRATCH for step in passes for value in step.arguments)
-        self._wanted = tuple(dict.fromkeys((*between_of(passes), *more)))
+        self._needs_scratch = any(value is Operand.SCRATCH for value in arguments)
+        # Each once; those of one name have the same number of values.
+        named = (value for value in arguments if isinstance(value, Between))
+        self._wanted = tuple(dict.fromkeys((*named, *more)))
         self._between: dict[Any, Any] | None = None
         # By the shape of the result: what only passes use, for pictures however far apart their rows are.
         self._memories: dict[Any, dict[Any, Any]] = {}
         self._newest = NewestLaunch()
-        self._bound: dict[tuple[Any, Any], _BoundPasses] = {}
+        self._bound: dict[tuple[Any, ...], _BoundPasses] = {}
         self._launching = threading.RLock()
         if self._wanted or self._needs_scratch:
             # The last launches may still be under way when this is dropped.
@@ -59,13 +60,20 @@ class PreparedPasses:
         return tuple(kernel.resources for kernel, _, _ in self._steps)
 
     def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
-        """Enqueue one filtering of a device array into another; on any number of streams."""
+        """Enqueue one filtering of a device array, or of several, into another; on any number of streams."""
+        self.launch_part(_ALL, image, out, stream)
+
+    def launch_part(self, part: slice, image: Any, out: Any, stream: Any = 0) -> None:
+        """Enqueue some of the passes, on the values that a whole launch left."""
+        given = _given(image, out)
         with self._launching:
-            bound = self._bound.get((image.shape, out.shape)) or self.bind(image, out)
-            bound.enqueue(address_of(image), address_of(out), int(stream.handle) if stream else 0)
+            bound = self._bound.get(tuple([array.shape for array in given])) or self.bind(image, out)
+            addresses = [address_of(array) for array in given]
+            bound.enqueue(part, addresses, int(stream.handle) if stream else 0)
 
     def bind(self, image: Any, out: Any) -> "_BoundPasses":
         """Return the launches for arrays of these shapes, and keep them: launching allocates no more."""
+        given = _given(image, out)
         with self._launching:
             if out.shape not in self._memories:
                 self._memories[out.shape] = self._memory(out.shape)
@@ -73,8 +81,8 @@ class PreparedPasses:
                 self._bound.clear()
             memory = self._memories[out.shape]
             newest = self._newest if memory else None
-            bound = _BoundPasses(self._steps, memory, newest, view_of(image), view_of(out))
-            self._bound[image.shape, out.shape] = bound
+            bound = _BoundPasses(self._steps, memory, newest, [view_of(array) for array in given])
+            self._bound[tuple(array.shape for array in given)] = bound
             return bound
 
     def part_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
@@ -83,19 +91,10 @@ class PreparedPasses:
         They work on the values that a whole launch left.
         """
         found: dict[str, float] = {}
-        for name, numbers in groupby(range(len(self._steps)), key=self._parts.__getitem__):
-            found[name] = found.get(name, 0.0) + clock(_Part(self, tuple(numbers)))
+        for name, group in groupby(range(len(self._steps)), key=self._parts.__getitem__):
+            first, *rest = group
+            found[name] = found.get(name, 0.0) + clock(_Part(self, slice(first, first + len(rest) + 1)))
         return found
-
-    def launch_part(self, numbers: Sequence[int], image: Any, out: Any, stream: object) -> None:
-        """Enqueue some of the passes, on the values that a whole launch left."""
-        arrays = self.arrays(image, out)
-        for number in numbers:
-            self._enqueue_step(number, arrays, stream)
-
-    def arrays(self, image: Any, out: Any) -> dict[Any, Any]:
-        """Return what arguments of passes stand for, but for scratch memory."""
-        return {Operand.IMAGE: image, Operand.OUT: out, **self.between()}
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
         """Return the arrays that only passes use."""
@@ -120,29 +119,20 @@ class PreparedPasses:
             self._between = {value: found[value.name].reshape(value.shape) for value in self._wanted}
         return self._between
 
-    def _enqueue(self, arrays: dict[Any, Any], stream: object) -> None:
-        for number in range(len(self._steps)):
-            self._enqueue_step(number, arrays, stream)
-
-    def _enqueue_step(self, number: int, arrays: dict[Any, Any], stream: object) -> None:
-        kernel, launch, arguments = self._steps[number]
-        values = (arrays[value] if isinstance(value, Placeholder | Between) else value for value in arguments)
-        kernel[launch.grid, launch.block, stream](*values)
-
 
 class _Part:
     """Some of several passes, which can be launched by themselves."""
 
-    def __init__(self, whole: PreparedPasses, numbers: Sequence[int]) -> None:
-        self._whole, self._numbers = whole, numbers
+    def __init__(self, whole: PreparedPasses, part: slice) -> None:
+        self._whole, self._part = whole, part
 
     def launch(self, image: Any, out: Any, stream: object = 0) -> None:
         """Enqueue the passes."""
-        self._whole.launch_part(self._numbers, image, out, stream)
+        self._whole.launch_part(self._part, image, out, stream)
 
 
 class _BoundPasses:
-    """The launches of all passes for a picture and a result of given shapes.
+    """The launches of all passes for arrays of given shapes: the operands, and the result at the end.
 
     `memory` has the values between passes; where there are some, a launch waits for the `newest` one before,
     which may be on another stream.
@@ -153,31 +143,41 @@ class _BoundPasses:
         steps: Sequence[_Step],
         memory: dict[Any, Any],
         newest: NewestLaunch | None,
-        image: DeviceView,
-        out: DeviceView,
+        given: Sequence[DeviceView],
     ) -> None:
         self._launches = []
-        arrays = {Operand.IMAGE: image, Operand.OUT: out, **memory}
         for kernel, launch, arguments in steps:
-            values = [
-                arrays[value] if isinstance(value, Placeholder | Between) else value for value in arguments
-            ]
-            changing = [
-                (number, argument is Operand.OUT)
-                for number, argument in enumerate(arguments)
-                if argument is Operand.IMAGE or argument is Operand.OUT
-            ]
+            values, changing = list(arguments), []
+            for number, argument in enumerate(arguments):
+                if isinstance(argument, Placeholder) and argument is not Operand.SCRATCH:
+                    which = _number_of(argument)
+                    values[number] = given[which]
+                    changing.append((number, which))
+                elif isinstance(argument, Placeholder | Between):
+                    values[number] = memory[argument]
             self._launches.append((kernel.bound(launch.grid, launch.block, values), changing))
         self._newest = newest
 
-    def enqueue(self, image: int, out: int, stream: int) -> None:
-        """Enqueue all passes for a picture and a result at these addresses."""
+    def enqueue(self, part: slice, addresses: Sequence[int], stream: int) -> None:
+        """Enqueue some passes for operands and a result at these addresses."""
         if self._newest is not None:
             self._newest.wait(stream)
-        for bound, changing in self._launches:
-            bound.enqueue(stream, [(number, out if is_out else image) for number, is_out in changing])
+        for bound, changing in self._launches[part]:
+            bound.enqueue(stream, [(number, addresses[which]) for number, which in changing])
         if self._newest is not None:
             self._newest.record(stream)
+
+
+def _given(image: Any, out: Any) -> tuple[Any, ...]:
+    """Return the arrays of a launch; a `DeviceView` is a tuple too."""
+    return (*image, out) if type(image) is tuple else (image, out)
+
+
+def _number_of(argument: Placeholder) -> int:
+    """Return which of the given arrays a placeholder stands for: operands have one each, in their order."""
+    if argument is Operand.OUT:
+        return -1
+    return 0 if argument is Operand.IMAGE else list(type(argument)).index(argument)
 
 
 def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -185,7 +185,7 @@ def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(uploaded(value) if isinstance(value, np.ndarray) else value for value in arguments)
 
 
-def _loaded(step: Pass) -> Launchable:
+def _loaded(step: Pass) -> "LoadedKernel":
     """Return the kernel of a pass for the selected device, with its values in constant memory."""
     if step.constant is not None:
         return with_constant(step.kernel, step.signature, *step.constant)

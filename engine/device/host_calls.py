@@ -9,7 +9,7 @@ from engine.device.contexts import Context
 from engine.device.cuda_events import Event
 from engine.device.cuda_faults import translated
 from engine.device.cuda_graph import check
-from engine.device.cuda_rows import copy_rows, fill_bytes
+from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.device_memory import device_array
 from engine.device.device_view import DeviceView, view_of
 from engine.device.launches import Handle, Prepared
@@ -101,7 +101,7 @@ class HostCalls:
         if len(ring) == 1:
             staged = ring[0].of(samples)
             np.copyto(staged, samples)
-            copy_rows(staged, image, stream, to_device=True)
+            copy_in(staged, image, stream)
             return
         for number, (first, rows) in enumerate(self._chunks(samples)):
             slot = ring[number % RING]
@@ -109,14 +109,14 @@ class HostCalls:
                 slot.event.synchronize()
             staged = slot.of(rows)
             copy_bytes(rows.ctypes.data, staged.ctypes.data, rows.nbytes)
-            copy_rows(staged, image, stream, to_device=True, first_row=first)
+            copy_in(staged, image, stream, first)
             slot.event.record(stream.handle)
 
     def _copy_out(self, out: np.ndarray, arrays: _Arrays) -> None:
         stream, _, _, result, ring = arrays
         if len(ring) == 1:
             staged = ring[0].of(out)
-            copy_rows(staged, result, stream, to_device=False)
+            copy_out(result, staged, stream)
             check(driver.cuStreamSynchronize(stream.handle))
             np.copyto(out, staged)
             return
@@ -129,7 +129,7 @@ class HostCalls:
                 copy_bytes(slot.of(rows).ctypes.data, rows.ctypes.data, rows.nbytes)
             if number < len(chunks):
                 first, rows = chunks[number]
-                copy_rows(slot.of(rows), result, stream, to_device=False, first_row=first)
+                copy_out(result, slot.of(rows), stream, first)
                 slot.event.record(stream.handle)
 
     def _new_arrays(self) -> _Arrays:

@@ -6,8 +6,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.results.launch_facts import KernelResources
-
 DeviceArray = Any
 """An array in a device's memory. Numba, whose it is, has no types."""
 Stream = Any
@@ -109,20 +107,6 @@ class HostStep(NamedTuple):
     takes: Between
     gives: Between | Operand
     compute: Callable[[np.ndarray, np.ndarray], None]  # of one item: values, results
-
-
-class Launchable(Protocol):
-    """A CUDA kernel on a device."""
-
-    def __getitem__(self, configuration: Any, /) -> Callable[..., None]:
-        """Return what launches it on a (grid, block, stream)."""
-
-    @property
-    def resources(self) -> KernelResources:
-        """What it takes."""
-
-    def bound(self, grid: Any, block: Any, arguments: Any, /) -> Any:
-        """Return a launch that only takes addresses (`engine.device.loaded_kernel.BoundLaunch`)."""
 
 
 class Kernel(Protocol):

@@ -4,7 +4,7 @@ import ctypes
 import functools
 import re
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -17,7 +17,6 @@ from engine.device.cuda_graph import check
 from engine.device.device_view import address_of
 from engine.device.kernel_code import with_code
 from engine.device.launches import Kernel, Signature
-from engine.device.launches import Stream as NumbaStream
 from engine.device.numba_cuda import cuda, driver
 from engine.results.launch_facts import KernelResources
 
@@ -38,8 +37,7 @@ _loading = threading.RLock()
 class LoadedKernel:
     """A kernel's machine code, loaded for the selected device.
 
-    It is launched as `kernel[grid, block, stream](*arguments)`, with arguments of its signature, or again and
-    again as a `BoundLaunch`.
+    It is launched, again and again, as a `BoundLaunch` with arguments of its signature.
     """
 
     def __init__(self, code: bytes, signature: Signature) -> None:
@@ -59,11 +57,6 @@ class LoadedKernel:
             barriers = resources_of(self.code).barriers
         memory = stated.shared_size_bytes, stated.local_size_bytes, stated.const_size_bytes
         return KernelResources(stated.num_regs, *memory, barriers)
-
-    def __getitem__(self, configuration: tuple[Sides, Sides, NumbaStream]) -> Callable[..., None]:
-        grid, block, stream = configuration
-        handle = int(stream.handle) if stream else 0
-        return lambda *arguments: self.bound(grid, block, arguments).enqueue(handle, ())
 
     def bound(self, grid: Sides, block: Sides, arguments: Sequence[Any]) -> "BoundLaunch":
         """Return a launch with these arguments."""

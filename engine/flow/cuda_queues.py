@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.backend import Buffers
-from engine.device.cuda_graph import RepeatedLaunch, check
-from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_rows import copy_rows
+from engine.device.cuda_graph import check
+from engine.device.cuda_rows import copy_in, copy_out, enqueue_fill
 from engine.device.device_memory import array_in, device_array
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda, driver
@@ -22,9 +20,6 @@ from engine.geometry.layout import Layout
 
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.
 MOST_VIEWS = 64
-# A variant for each slot of the largest ring; each holds what its passes keep between them.
-MOST_LAUNCHES = 16
-NOWHERE = np.empty(0, np.float32)
 
 
 @cache
@@ -69,7 +64,6 @@ class CudaQueues:
         # What became too small may still be in use by a copy.
         self._outgrown: list[Any] = []
         self._view = lru_cache(MOST_VIEWS)(self._new_view)
-        self._launch = lru_cache(MOST_LAUNCHES)(self._new_launch)
         self._marks: list[_Mark] = []
         # By whether the queue has events without a time.
         self._free_marks: dict[bool, list[_Mark]] = {False: [], True: []}
@@ -93,8 +87,7 @@ class CudaQueues:
         if is_new and name[1] == "image":
             # 16 bytes at once may be read past a row's end; they are never used, but must be initialised.
             # Not with `fill_bytes`, which waits for all queues.
-            address = driver.CUdeviceptr(memory.__cuda_array_interface__["data"][0])
-            check(driver.cuMemsetD8Async(address, 0, memory.size, self._handles[Queue.COPY_IN]))
+            enqueue_fill(memory, 0, memory.size, self._streams[Queue.COPY_IN])
         return array_in(memory.gpu_data, (height, pitch, channels), dtype)
 
     def _memory_of(self, name: tuple[int, str], size: int, make: Callable[..., Any]) -> tuple[Any, bool]:
@@ -130,21 +123,14 @@ class CudaQueues:
 
     def copy_in(self, host: np.ndarray, on_device: Any, row: int) -> None:
         """Enqueue a copy to rows `row` and following."""
-        copy_rows(host, on_device, self._streams[Queue.COPY_IN], to_device=True, first_row=row)
+        copy_in(host, on_device, self._streams[Queue.COPY_IN], row)
 
     def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
-        if not isinstance(prepared, PreparedPasses):
-            # A library frees what it allocated for a launch, and a graph would write to it again.
-            prepared.launch(image, out, self._streams[Queue.KERNEL])
-            return
-        self._launch(prepared, image, out).enqueue()
-
-    def _new_launch(self, prepared: Prepared, image: Any, out: Any) -> RepeatedLaunch:
-        return RepeatedLaunch(prepared, Buffers(image, out, NOWHERE), self._streams[Queue.KERNEL])
+        prepared.launch(image, out, self._streams[Queue.KERNEL])
 
     def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
         """Enqueue a copy of rows `row` and following."""
-        copy_rows(host, on_device, self._streams[Queue.COPY_OUT], to_device=False, first_row=row)
+        copy_out(on_device, host, self._streams[Queue.COPY_OUT], row)
 
     def mark(self, queue: Queue) -> _Mark:
         """Return a mark at the end of a queue; it has a time once the queue has reached it."""
@@ -188,9 +174,8 @@ class CudaQueues:
             check(driver.cuStreamSynchronize(handle))
 
     def close(self) -> None:
-        """Free the events, the graphs and the memory."""
-        for kept in (self._launch, self._view):
-            kept.cache_clear()
+        """Free the events and the memory."""
+        self._view.cache_clear()
         self._memory.clear()
         self._outgrown.clear()
         for mark in self._marks:

@@ -3,15 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass, Prepared
-from engine.device.per_thread import interprets
+from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import SharedBytes, blocks_along
 from engine.geometry.refusal import Refusal
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import refuse_tile
 from engine.tasks.product.variants import MatmulVariant
-from engine.variants.filter_passes import interpreted
+from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import type_of
 from engine.variants.matmul.operands import Matrix
 
@@ -35,20 +34,12 @@ def cuda_variant(
         (launch,) = plan(product, block)
         return (Pass(kernel.py_func.__name__, kernel, (matrix, matrix, matrix), launch, arguments),)
 
-    def prepare(product: MatrixProduct, constant: None, block: Block) -> Prepared:
-        if interprets():
-            return interpreted(passes(product, constant, block))
-        # The variants are listed without Numba.
-        from engine.variants.matmul.prepared_product import PreparedProduct
-
-        return PreparedProduct(passes(product, constant, block))
-
     def refuse(product: MatrixProduct, constant: None, block: Block, limits: Limits) -> Refusal | None:
         return refuse_tile(product, block, limits, shared_bytes)
 
     return MatmulVariant(
         device=DeviceKind.CUDA,
-        prepare=prepare,
+        prepare=prepare_passes(passes),
         plan=plan,
         busy_threads=lambda product, block: (product.rows * product.columns,),
         unsupported=refuse,

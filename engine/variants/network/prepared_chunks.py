@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from engine.device.backend import Buffers
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_graph import RepeatedLaunch, check
-from engine.device.cuda_rows import fill_bytes
+from engine.device.cuda_graph import check
+from engine.device.cuda_rows import copy_in
 from engine.device.device_memory import device_array
 from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
@@ -29,17 +28,11 @@ class _Slot:
         self.stream = stream
         self.image = device_array(drawings, np.float32)
         self.out = device_array((drawings[0], classes), np.float32)
-        self._buffers = Buffers((self.image,), self.out, np.empty(0, np.float32))
-        # Before anything is captured: the arrays between the layers are allocated by the first launch, which
-        # reads the drawings.
-        fill_bytes(self.image, 0)
-        layers.launch((self.image,), self.out, self.stream)
-        self.stream.synchronize()
-        self._layers, self._launch = layers, RepeatedLaunch(layers, self._buffers, self.stream)
+        self._layers = layers
 
     def compute(self) -> None:
         """Enqueue the chunk's layers."""
-        self._launch.enqueue()
+        self._layers.launch((self.image,), self.out, self.stream)
 
 
 class PreparedChunks:
@@ -77,7 +70,7 @@ class PreparedChunks:
 
     def spans(self, image: Sequence[np.ndarray], out: DeviceArray) -> tuple[Span, ...]:
         """Return when each chunk was copied and computed."""
-        # Twice: the first walk allocates and captures.
+        # Twice: the first walk allocates.
         self.launch(image, out)
         marks: list[tuple[int, int, Events]] = []
         zero = cuda.event(timing=True)
@@ -108,7 +101,7 @@ class PreparedChunks:
                     events.append(event)
 
             mark()
-            _copy_in(drawings[first:end], slot)
+            copy_in(drawings[first:end], slot.image, slot.stream)
             mark()
             slot.compute()
             mark()
@@ -127,12 +120,6 @@ class PreparedChunks:
             layers, stream = self._layers_of(count), self._streams[number]
             self._slots[number, count] = _Slot(layers, (count, *shape), classes, stream)
         return self._slots[number, count]
-
-
-def _copy_in(part: np.ndarray, slot: _Slot) -> None:
-    address = slot.image.device_ctypes_pointer.value
-    handle = driver.CUstream(int(slot.stream.handle))
-    check(driver.cuMemcpyHtoDAsync(address, part.ctypes.data, part.nbytes, handle))
 
 
 def _copy_within(slot: _Slot, out: DeviceArray, first: int, end: int) -> None:

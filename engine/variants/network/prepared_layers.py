@@ -8,25 +8,17 @@ import numpy as np
 
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_rows import copy_in, copy_out
-from engine.device.launches import Between, DeviceArray, HostStep, Operand, Pass, Placeholder, Prepared
+from engine.device.launches import Between, DeviceArray, HostStep, Operand, Pass, Prepared
 from engine.device.numba_cuda import cuda
 
-Arrays = dict[Placeholder | Between, DeviceArray]
-"""What arguments of passes stand for."""
+Arrays = dict[Between | Operand, DeviceArray]
+"""What steps of the host take and give."""
 Inputs = Sequence[DeviceArray]
 """The drawings, alone in a tuple."""
 
 
 class PreparedLayers(PreparedPasses):
     """Passes whose input is the tuple (drawings,); each is named after the layers that it computes."""
-
-    def launch(self, image: Inputs, out: DeviceArray, stream: object = 0) -> None:
-        """Enqueue one forward pass."""
-        self._enqueue(self.arrays(image, out), stream)
-
-    def arrays(self, image: Inputs, out: DeviceArray) -> Arrays:
-        """Return what arguments of passes stand for."""
-        return {Operand.IMAGE: image[0], Operand.OUT: out, **self.between()}
 
     def values(self, name: str) -> np.ndarray:
         """Return the values between two passes after a launch, on the host."""
@@ -75,7 +67,7 @@ class PreparedWithHost(PreparedLayers):
         return found
 
     def _do(self, image: Inputs, out: DeviceArray, stream: object, done: Callable[[str], None]) -> None:
-        arrays = self.arrays(image, out)
+        arrays: Arrays = {Operand.OUT: out, **self.between()}
         on_host: set[str] = set()
         number = 0
         for step in self._steps_in_order:
@@ -84,7 +76,7 @@ class PreparedWithHost(PreparedLayers):
                     if isinstance(value, Between) and value.name in on_host:
                         copy_in(self._on_host(value), arrays[value], stream)
                         on_host.discard(value.name)
-                self._enqueue_step(number, arrays, stream)
+                self.launch_part(slice(number, number + 1), image, out, stream)
                 number += 1
             else:
                 self._compute(step, arrays, on_host, stream)

@@ -47,12 +47,9 @@ class Copy:
         self.written.append(contents.tobytes())
         self.contents = contents
 
-    def __getitem__(self, configuration):
-        # A launch is enqueued, and reads the array when the device comes to it.
-        return lambda *arguments: self.under_way.append(float(self.contents[0]))
-
     def bound(self, grid, block, arguments):
-        return SimpleNamespace(enqueue=lambda stream, addresses: self[grid, block, stream](*arguments))
+        # A launch is enqueued, and reads the array when the device comes to it.
+        return SimpleNamespace(enqueue=lambda *to: self.under_way.append(float(self.contents[0])))
 
     def finish(self):
         """Do what was enqueued: note what each launch should have read, and what it did read."""
@@ -120,12 +117,12 @@ def test_that_a_copy_in_use_is_never_written_anew(loads):
     kernel = Kernel()
     held = [asked(kernel, number) for number in range(40)]
     assert len(loads.copies) == 40
-    assert [one._copy.contents[0] for one in held] == list(range(40))
+    assert [one.contents[0] for one in held] == list(range(40))
     del held[3:]
     gc.collect(1)
     for number in range(100, 130):
         asked(kernel, number)
-    assert [one._copy.contents[0] for one in held] == [0, 1, 2]
+    assert [one.contents[0] for one in held] == [0, 1, 2]
     assert len(loads.copies) == 40
 
 
@@ -134,8 +131,8 @@ def test_that_launches_read_the_weights_that_they_were_enqueued_with(loads):
     for number in range(200):
         # The variant that was prepared before is dropped when the next one is there.
         held = asked(kernel, number)
-        assert held._copy.contents[0] == number
-        held[(1, 1), (1, 1), 0](number)
+        assert held.contents[0] == number
+        held.bound((1, 1), (1, 1), (number,)).enqueue(0, ())
     assert len(loads.written) == 200
     assert len(loads.copies) <= MOST_LOADED + 1
     loads.synchronize()
@@ -256,7 +253,8 @@ def witness(monkeypatch):
 
 
 def test_that_constants_are_written_by_one_thread_at_a_time(witness, device, monkeypatch):
-    copies = [SimpleNamespace(write=witness.of("write")) for _ in range(MOST_LOADED + 1)]
+    monkeypatch.setattr(Copy, "write", witness.of("write"))
+    copies = [Copy([]) for _ in range(MOST_LOADED + 1)]
     monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: copies.pop())
     kernel = type("Kernel", (), {})()
     for number in range(MOST_LOADED + 2):
@@ -280,10 +278,7 @@ def test_that_launches_are_captured_by_one_thread_at_a_time(witness, fails):
 
 
 def test_that_arrays_are_filled_and_masks_uploaded_by_one_thread_at_a_time(witness, device, monkeypatch):
-    array = SimpleNamespace(
-        __cuda_array_interface__={"data": (4096, False)}, size=3, dtype=np.dtype(np.float32)
-    )
-    fill_bytes(array, 255)
+    fill_bytes(PICTURE, 255)
     array = SimpleNamespace(copy_to_device=witness.of("upload"))
     monkeypatch.setattr(device_memory, "device_array", lambda shape, dtype: array)
     device_memory._uploaded.cache_clear()
@@ -293,17 +288,20 @@ def test_that_arrays_are_filled_and_masks_uploaded_by_one_thread_at_a_time(witne
 
 
 def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(witness, monkeypatch):
-    stream = SimpleNamespace(synchronize=witness.of("synchronize"))
+    from cuda.bindings import driver
+
+    stream = SimpleNamespace(handle=0, synchronize=witness.of("synchronize"))
     monkeypatch.setattr(cuda_backend, "context_of", lambda number: SimpleNamespace(selected=nullcontext))
     monkeypatch.setattr(cuda, "stream", lambda: stream)
     device = CudaBackend(replace(simulator_info(), key="cuda:0"))
-    copy, image = witness.of("copy"), np.ones((2, 2, 1), np.float32)
-    array = SimpleNamespace(shape=(2, 2, 1), copy_to_device=copy, copy_to_host=copy)
-    buffers = Buffers(array, array, image)
+    for name in ("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"):
+        monkeypatch.setattr(driver, name, witness.of("copy", (driver.CUresult.CUDA_SUCCESS,)))
+    image = np.ones((2, 3, 1), np.float32)
+    buffers = Buffers(PICTURE, PICTURE, image)
     device.upload(image, buffers)
     device.run(SimpleNamespace(launch=witness.of("launch")), buffers)
     device.download(buffers)
-    device.upload((image, image), Buffers((array, array), array, image))
+    device.upload((image, image), Buffers((PICTURE, PICTURE), PICTURE, image))
     once, twice = ["copy", "synchronize"], ["copy", "copy", "synchronize"]
     assert witness.calls == [*once, "launch", "synchronize", *once, *twice]
 

@@ -1,7 +1,6 @@
-"""Memory of a device, weights that are kept, repeated launches, and CUDA's errors in words: all made up."""
+"""Memory of a device, weights that are kept, and CUDA's errors in words: all made up."""
 
 import gc
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,9 +8,8 @@ from cuda.core._utils.cuda_utils import CUDAError
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
 
-from engine.device import cuda_faults, cuda_graph, device_memory, pinned_memory
+from engine.device import cuda_faults, device_memory, pinned_memory
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_graph import LAUNCHES_BEFORE_GRAPH, RepeatedLaunch
 from engine.device.cuda_presence import missing
 from engine.device.device_memory import MOST_UPLOADS, device_array, uploaded
 from engine.device.numba_cuda import cuda
@@ -147,33 +145,6 @@ def test_that_pinned_memory_serves_the_next_array_once_it_is_dropped(monkeypatch
     third = pinned_memory.pinned_array((300_000,), np.uint8)
     assert (third.ctypes.data, len(made)) == (address, 2)
     pinned_memory._spares.trim(0)
-
-
-@pytest.mark.parametrize("can_be_captured", [True, False])
-def test_that_a_repeated_launch_is_captured_once_or_goes_on_as_before(monkeypatch, device, can_be_captured):
-    done = []
-
-    class Graph:
-        def __init__(self, prepared, buffers, stream, launches):
-            assert (prepared, buffers, launches) == (variant, arrays, 1)
-            assert stream != "stream", "another thread's work there would be captured too"
-            done.append("capture")
-            if not can_be_captured:
-                raise ValueError("not here")
-
-        def replay(self, stream):
-            assert stream == "stream"
-            done.append("replay")
-
-    monkeypatch.setattr(cuda_graph, "LaunchGraph", Graph)
-    monkeypatch.setattr(cuda_graph, "_capturing_stream", lambda device: "a stream for that")
-    variant = SimpleNamespace(launch=lambda *arguments: done.append("launch"))
-    arrays = SimpleNamespace(image=None, out=None)
-    launch = RepeatedLaunch(variant, arrays, "stream")
-    for _ in range(LAUNCHES_BEFORE_GRAPH + 3):
-        launch.enqueue()
-    after = ["replay"] * 3 if can_be_captured else ["launch"] * 3
-    assert done == ["launch"] * LAUNCHES_BEFORE_GRAPH + ["capture"] + after
 
 
 def test_that_errors_of_launches_are_caught_by_the_private_class_of_cuda_core():

@@ -183,9 +183,8 @@ def test_that_a_launch_passes_arguments_as_the_compiled_kernel_takes_them(monkey
     signature = (types.float32[:, ::1], types.int64, types.float32)
     array = DeviceView(4096, (2, 3), np.dtype(np.float32))
     kernel = loaded_kernel.LoadedKernel(b"\0.nv.constant0.kernel\0", signature)
-    kernel[(1, 2, 3), (4, 5, 6), SimpleNamespace(handle=99)](array, 7, np.float32(0.5))
-    bound = kernel.bound((1, 1, 1), (1, 1, 1), (array, 7, np.float32(0.5)))
-    bound.enqueue(3, [(0, 8192)])
+    kernel.bound((1, 2, 3), (4, 5, 6), (array, 7, np.float32(0.5))).enqueue(99, ())
+    kernel.bound((1, 1, 1), (1, 1, 1), (array, 7, np.float32(0.5))).enqueue(3, [(0, 8192)])
     # Owner, parent, cells, bytes of a cell, address, shape, strides, then the numbers.
     assert launched == [
         ([1, 2, 3, 4, 5, 6, 0, 99], [0, 0, 6, 4, 4096, 2, 3, 12, 4, 7], 0.5, 0),
