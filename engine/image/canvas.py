@@ -70,8 +70,7 @@ class Canvas:
 def canvas_of(samples: np.ndarray, orientation: int, allocate: Allocate | None) -> Canvas:
     """Return the canvas of a picture that a decoder has put into an array of its own."""
     height, width, *channels = samples.shape
-    count = channels[0] if channels else 1
-    form = Form(height, width, 1 if count < 3 else 3, count in (2, 4), samples.dtype)
+    form = Form.of_samples(height, width, channels[0] if channels else 1, samples.dtype)
     canvas = Canvas(form, orientation, allocate)
     for rows in bands(height, form.decoded_bytes // height):
         canvas.put_samples(rows, samples[rows])

@@ -4,9 +4,10 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from engine.image.budget import bytes_text
 from engine.image.faults import LIBRARY_ERRORS
 from engine.image.library_warnings import ignored_warnings
-from engine.image.metadata import EXIF_MARK, MOST_EXIF_BYTES, Metadata
+from engine.image.metadata import EXIF_MARK, MOST_EXIF_BYTES, NO_METADATA, Metadata
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -106,8 +107,18 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> "tuple[Image.E
     return exif, is_whole
 
 
-def exif_to_save(metadata: Metadata, width: int, height: int) -> tuple[Metadata, tuple[str, ...]]:
-    """Return metadata with EXIF data as a picture of a size has it, and a sentence where it is damaged."""
+def metadata_to_save(
+    metadata: Metadata, width: int, height: int, title: str, most_exif_bytes: int
+) -> tuple[Metadata, tuple[str, ...]]:
+    """Return metadata as a picture of a size has it, and a sentence on what is damaged or not saved.
+
+    The file is of the format `title`, which has room for so much EXIF data; 0: for no metadata at all.
+    """
+    if not most_exif_bytes:
+        names = " and ".join(metadata.names)
+        verb = "are" if len(metadata.names) > 1 or metadata.exif else "is"
+        sentence = f"{names[:1].upper()}{names[1:]} of the opened file {verb} not saved: {title} has none."
+        return replace(NO_METADATA, left_out=metadata.left_out), (sentence,) if names else ()
     if not metadata.exif:
         return metadata, ()
     with ignored_warnings():
@@ -117,6 +128,9 @@ def exif_to_save(metadata: Metadata, width: int, height: int) -> tuple[Metadata,
         except LIBRARY_ERRORS:
             block, is_whole = b"", False
     kept = replace(metadata, exif=block.removeprefix(EXIF_MARK))
+    if len(kept.exif) > most_exif_bytes:
+        sizes = f"it takes {bytes_text(len(kept.exif))}, a {title} holds {bytes_text(most_exif_bytes)}."
+        return replace(kept, exif=b""), (f"The EXIF data of the opened file is not saved: {sizes}",)
     what = "what could be read of it was saved" if kept.exif else "it was left out"
     return kept, () if is_whole else (f"The EXIF data of the opened file is damaged: {what}.",)
 

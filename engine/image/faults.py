@@ -4,8 +4,11 @@ import importlib
 import re
 import struct
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from engine.errors import EngineError
+from engine.errors import EngineError, ImageReadError
+from engine.image.library_warnings import ignored_warnings
 from engine.shortages import shortage_of
 
 SAVE_AGAIN = "Get the file again, or save it again from the program that made it."
@@ -115,3 +118,42 @@ def _first_match(table: tuple[tuple[str, str], ...], error: Exception) -> str:
         if found:
             return words.format("", *found.groups())
     return ""
+
+
+@contextmanager
+def errors_in_words(
+    name: str, title: str = "file", unsupported: tuple[tuple[str, str], ...] = (), *, doing: str = "opened"
+) -> Iterator[None]:
+    """Translate whatever is raised while a file is opened, or read, into `ImageReadError`.
+
+    `title` and `unsupported` are those of its `Format`.
+    """
+    what = f"{name} cannot be {doing}"
+    try:
+        with ignored_warnings():
+            yield
+    except ImageReadError:
+        raise  # of a part of the file, in words already
+    except Refused as refusal:
+        raise ImageReadError(what, refusal.why, refusal.remedy) from refusal
+    except MemoryError as error:
+        why = "there is not enough memory for it"
+        raise ImageReadError(what, why, "Close other programs, or open a smaller picture.") from error
+    except ModuleNotFoundError:
+        # A package that is not installed, which is no fault of the file.
+        raise
+    except (Unsupported, *LIBRARY_ERRORS) as error:
+        short = shortage_of_decoder(error)
+        if short is not None:
+            why = f"its decoder cannot be loaded: {short.what[0].lower()}{short.what[1:]}, {short.why}"
+            raise ImageReadError(what, why, short.remedy) from error
+        kind = str(error) if isinstance(error, Unsupported) else unsupported_kind(error, unsupported)
+        if kind:
+            raise ImageReadError(
+                what,
+                f"this kind of {title} is not supported: {kind}",
+                "Save it as an 8- or 16-bit PNG or TIFF in the program that made it, and open that.",
+            ) from error
+        cause = cause_of_damage(error)
+        why = f"its {title} data is damaged or cut short" + (f": {cause}" if cause else "")
+        raise ImageReadError(what, why, SAVE_AGAIN) from error

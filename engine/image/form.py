@@ -1,6 +1,7 @@
 """What a picture will be once it is decoded: known from the header, before anything is allocated."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -18,6 +19,11 @@ class Form:
     channels: int
     has_alpha: bool
     dtype: np.dtype
+
+    @classmethod
+    def of_samples(cls, height: int, width: int, samples: int, dtype: np.dtype) -> Self:
+        """Return the form of a picture of 1 to 4 samples per pixel: grey or RGB, with or without alpha."""
+        return cls(height, width, 1 if samples < 3 else 3, samples in (2, 4), dtype)
 
     @property
     def plane_shape(self) -> tuple[int, int]:

@@ -2,31 +2,21 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
 
-from engine.errors import BadValue, ImageReadError
+from engine.errors import BadValue
 from engine.files.atomic_write import path_text
 from engine.image.budget import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, bytes_text
 from engine.image.canvas import Allocate, Decoded
 from engine.image.colour import profile_fits
-from engine.image.faults import (
-    LIBRARY_ERRORS,
-    SAVE_AGAIN,
-    Refused,
-    Unsupported,
-    cause_of_damage,
-    shortage_of_decoder,
-    unsupported_kind,
-)
+from engine.image.faults import Refused, errors_in_words
 from engine.image.form import Form
 from engine.image.format import Format
-from engine.image.formats import formats_for, opened_suffixes, titles
-from engine.image.library_warnings import ignored_warnings
+from engine.image.formats import opened_suffixes
 from engine.image.picture import Picture
 from engine.image.sniff import HEAD_BYTES, format_of
 
@@ -94,45 +84,9 @@ def open_image(
         with errors_in_words(name):
             known = format_of(file.read(HEAD_BYTES))
             file.seek(0)
-        with errors_in_words(name, known):
+        with errors_in_words(name, known.title, known.unsupported):
             decoded = known.decode(file, Budget(max_bytes, work_bytes, work, remedy), allocate)
             return _picture(decoded, path, known)
-
-
-@contextmanager
-def errors_in_words(name: str, known: Format | None = None, *, doing: str = "opened") -> Iterator[None]:
-    """Translate whatever is raised while a file is opened, or read, into `ImageReadError`."""
-    what = f"{name} cannot be {doing}"
-    title, unsupported = (known.title, known.unsupported) if known else ("file", ())
-    try:
-        with ignored_warnings():
-            yield
-    except ImageReadError:
-        raise  # of a part of the file, in words already
-    except Refused as refusal:
-        raise ImageReadError(what, refusal.why, refusal.remedy) from refusal
-    except MemoryError as error:
-        why = "there is not enough memory for it"
-        raise ImageReadError(what, why, "Close other programs, or open a smaller picture.") from error
-    except ModuleNotFoundError:
-        # A package that is not installed, which is no fault of the file.
-        raise
-    except (Unsupported, *LIBRARY_ERRORS) as error:
-        short = shortage_of_decoder(error)
-        if short is not None:
-            why = f"its decoder cannot be loaded: {short.what[0].lower()}{short.what[1:]}, {short.why}"
-            raise ImageReadError(what, why, short.remedy) from error
-        kind = str(error) if isinstance(error, Unsupported) else unsupported_kind(error, unsupported)
-        if kind:
-            others = titles(formats_for(np.uint16))
-            raise ImageReadError(
-                what,
-                f"this kind of {title} is not supported: {kind}",
-                f"Save it as an 8- or 16-bit {others} in the program that made it, and open that.",
-            ) from error
-        cause = cause_of_damage(error)
-        why = f"its {title} data is damaged or cut short" + (f": {cause}" if cause else "")
-        raise ImageReadError(what, why, SAVE_AGAIN) from error
 
 
 def open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:

@@ -10,13 +10,12 @@ import numpy as np
 
 from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
-from engine.image.budget import bytes_text
 from engine.image.colour import profile_fits
 from engine.image.convert import change_alpha_depth
-from engine.image.exif import exif_to_save
+from engine.image.exif import metadata_to_save
 from engine.image.format import Format
 from engine.image.formats import format_to_save, formats_for, in_words, saved_formats, titles
-from engine.image.metadata import NO_METADATA, Metadata, sentence_on
+from engine.image.metadata import NO_METADATA, sentence_on
 from engine.image.picture import DEPTH_TEXTS, Picture
 from engine.image.result_picture import in_depth
 
@@ -184,26 +183,7 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
     if profile is not None and not known.keeps_profile:
         profile = None
         left_out.append(f"The colour profile is not saved: a {known.title} file holds none here.")
-    metadata, words = _metadata_kept(picture, known)
+    size = picture.width, picture.height
+    metadata, words = metadata_to_save(picture.metadata, *size, known.title, known.most_exif_bytes)
     words = (*words, *sentence_on(metadata.left_out))
     return Picture(pixels, alpha, profile, metadata=metadata), (*left_out, *words)
-
-
-def _metadata_kept(picture: Picture, known: Format) -> tuple[Metadata, tuple[str, ...]]:
-    """Return what a format keeps of EXIF data and resolution, and a sentence on what it does not."""
-    metadata, names = picture.metadata, picture.metadata.names
-    if not known.most_exif_bytes:
-        verb = "are" if len(names) > 1 or "EXIF data" in names else "is"
-        listed = " and ".join(names)
-        sentence = (
-            f"{listed[:1].upper()}{listed[1:]} of the opened file {verb} not saved: {known.title} has none."
-        )
-        return replace(NO_METADATA, left_out=metadata.left_out), (sentence,) if names else ()
-    kept, words = exif_to_save(metadata, picture.width, picture.height)
-    if len(kept.exif) > known.most_exif_bytes:
-        size = bytes_text(len(kept.exif))
-        return replace(kept, exif=b""), (
-            f"The EXIF data of the opened file is not saved: it takes {size}, a {known.title} holds "
-            f"{bytes_text(known.most_exif_bytes)}.",
-        )
-    return kept, words

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from engine.image.faults import Refused
 
 _MOST_BOXES = 2**16
+_HEADER_BYTES = 128
 
 
 def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -22,6 +23,7 @@ def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         size = size or len(data) - at  # to the end
         if size < head:
             return
-        # Pixels are looked up by their place.
-        yield kind, b"" if kind in (b"mdat", b"jxlc", b"jxlp") else data[at + head : at + size]
+        # Of pixels the header is enough; those of an AVIF are looked up by their place.
+        end = at + min(size, _HEADER_BYTES) if kind in (b"mdat", b"jxlc", b"jxlp") else at + size
+        yield kind, data[at + head : end]
         at += size

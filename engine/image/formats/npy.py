@@ -1,13 +1,19 @@
-"""NumPy's .npy and .npz: rows x columns, or rows x columns x 1 to 4 (grey or RGB, with or without alpha)."""
+"""NumPy's .npy and .npz: rows x columns, or rows x columns x 1 to 4 (grey or RGB, with or without alpha).
+
+In parts, rows are read as they are asked for, and written before the header: what is unfinished is no array.
+"""
 
 import io
+import math
 import os
 import struct
 import zipfile
+from pathlib import Path
 from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.image.array_input import shape_refusal
 from engine.image.array_types import converted, sample_type
@@ -16,12 +22,16 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.form import Form
 from engine.image.format import Format
+from engine.image.large.checked_file import CheckedFile
+from engine.image.large.plain_rows import PlainRows
+from engine.image.large.result import LargeResult
+from engine.image.large.source import MOST_CHANNELS
+from engine.image.large.storage import Storage
 from engine.image.picture import Picture, with_alpha
 from engine.image.scratch import Scratch, bands
 
 MAGIC = b"\x93NUMPY"
 ZIP_MAGIC = b"PK\x03\x04"
-_MOST_CHANNELS = 4
 
 # The end of a ZIP, with a comment of up to 64 KB after it: how many entries, and the bytes of their list.
 _ZIP_END, _ZIP_END_BYTES, _MOST_COMMENT_BYTES = b"PK\x05\x06", 22, 2**16
@@ -71,12 +81,9 @@ def _opened_zip(file: BinaryIO) -> zipfile.ZipFile:
 
 
 def _read_array(file: Any, file_bytes: int, budget: Budget, allocate: Allocate | None) -> Decoded:
-    shape, is_by_columns, stored = read_array_header(file)
-    if len(shape) not in (2, 3) or (len(shape) == 3 and not 1 <= shape[2] <= _MOST_CHANNELS):
-        raise Refused(*shape_refusal(shape))
+    (height, width, samples), is_by_columns, stored = _picture_header(file)
     dtype, notes = sample_type(stored)
-    height, width, samples = (*shape, 1)[:3]
-    form = Form(height, width, 1 if samples < 3 else 3, samples in (2, 4), dtype)
+    form = Form.of_samples(height, width, samples, dtype)
     row_bytes = width * samples * stored.itemsize
     # Column by column (Fortran order), the first row is there when nearly all is.
     budget.check(form, height * row_bytes if is_by_columns else 0)
@@ -106,7 +113,16 @@ def _fill(file: Any, values: np.ndarray) -> None:
         room = room[count:]
 
 
-def read_array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _picture_header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtype[Any]]:
+    """Return rows, columns and channels of an array, order and type, as of `_array_header`."""
+    shape, is_by_columns, stored = _array_header(file)
+    if len(shape) not in (2, 3) or not 1 <= (*shape, 1)[2] <= MOST_CHANNELS:
+        raise Refused(*shape_refusal(shape))
+    height, width, channels = (*shape, 1)[:3]
+    return (height, width, channels), is_by_columns, stored
+
+
+def _array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     """Return shape, order and type of an array; refuse a damaged header, and Python objects.
 
     The order says whether the values lie column by column, which of one row or column means nothing.
@@ -128,9 +144,69 @@ def is_by_columns(path: str | os.PathLike[str]) -> bool:
     """Return whether an array lies in its file column by column; False where opening it will say why not."""
     try:
         with open(path, "rb") as file:
-            return read_array_header(file)[1]
+            return _array_header(file)[1]
     except (OSError, Refused):
         return False
+
+
+def open_npy(path: Path) -> PlainRows:
+    """Open an array for reading in parts; raises Refused."""
+    with path.open("rb") as file:
+        shape, is_by_columns, stored = _picture_header(file)
+        begin = file.tell()
+    if is_by_columns:
+        raise Refused(
+            "its values are stored column by column (Fortran order), so no rows can be read",
+            "Open it as a whole, or save numpy.ascontiguousarray of it.",
+        )
+    if 0 in shape:
+        raise Refused(f"an array of shape {shape} has no pixel", "Save one that has.")
+    dtype, notes = sample_type(stored)
+    end = begin + math.prod(shape) * stored.itemsize
+    size = path.stat().st_size
+    if end > size:
+        raise Refused(f"its data reaches to byte {end:,}, the file ends after {size:,}: it was cut short")
+    storage = Storage("npy", (1, shape[1]), is_tiled=False)
+    return PlainRows(path, "NumPy array", shape, dtype, stored, (begin,), storage, notes)
+
+
+class NpyResult(LargeResult):
+    """An array whose rows are written one after the other."""
+
+    def __init__(
+        self,
+        path: Path,
+        storage: Storage,
+        shape: tuple[int, int, int],
+        dtype: np.dtype[Any],
+        state: dict[str, Any] | None,
+    ) -> None:
+        height, width, self.channels = shape
+        self.storage, self.dtype, self.levels, self.notes = storage, dtype, ((height, width),), []
+        header = io.BytesIO()
+        of_array = (height, width) if self.channels == 1 else shape
+        fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": of_array}
+        np.lib.format.write_array_header_1_0(header, fields)
+        self._header = header.getvalue()
+        self._file = CheckedFile(path, None if state is None else state["file"])
+        if state is None:
+            self._file.append(b"\0" * len(self._header))
+
+    def write(self, level: int, top: int, rows: NDArray[Any]) -> None:
+        """Write rows."""
+        self._file.append(np.ascontiguousarray(rows).reshape(-1).view(np.uint8))
+
+    def state(self) -> dict[str, Any]:
+        """Bring to the disk what was written."""
+        return {"file": self._file.state()}
+
+    def finish(self) -> None:
+        """Write the header."""
+        self._file.finish(self._header)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
 
 
 def encode_npy(picture: Picture, quality: int) -> bytes:

@@ -52,7 +52,7 @@ def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     if not 1 <= header.most < 2**16:
         raise Refused(f"its header says that full scale is {header.most:,}, which PNM does not have")
     dtype = np.dtype(np.uint8 if header.most < 256 else np.uint16)
-    form = Form(header.height, header.width, 1 if header.samples < 3 else 3, header.samples in (2, 4), dtype)
+    form = Form.of_samples(header.height, header.width, header.samples, dtype)
     file_bytes = os.fstat(file.fileno()).st_size
     budget.check(form, (_READING_BYTES // 2 * file_bytes) if header.is_text else 0)
     values = header.width * header.height * header.samples

@@ -50,6 +50,7 @@ _OF_OTHERS = frozenset(
     (263, 264, 265, *range(269, 273), *range(280, 284), *range(285, 292), 296, 297, 301, 305, 306, 315, 316)
 ) | frozenset((318, 319, 333, 336, 337))
 _MORE_OF_PIXELS = frozenset((32996, 32997, 32998, 50674))
+_OLD_ALPHA = 32995
 _INCHES = {2: 1.0, 3: 2.54}
 
 # Of a file without end no more pages are looked at for the full picture.
@@ -69,11 +70,6 @@ _TAGS = {
     33723: IPTC, 34377: "Photoshop data", 37724: "Photoshop layers", 42112: "GDAL metadata",
     42113: "no-data value", 50838: "ImageJ metadata", 50839: "ImageJ metadata",
 }  # fmt: skip
-# Those of TIFF 6.0 end with 532, and say how pixels are stored, or little. Later ones on the pixels: the old
-# alpha, the number type, slices and tiles, and how LERC is compressed.
-_LAST_OF_TIFF_6 = 532
-_OF_PIXELS = frozenset((32995, 32996, 32997, 32998, 50674))
-
 # What tifffile and imagecodecs say of intact files that they do not decode, as of `Format`.
 TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
     (r"<COMPRESSION\.(\w+): \d+> not supported", "its compression is {1}"),
@@ -337,7 +333,7 @@ def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
             found.append(OME)
         elif code in _TAGS:
             found.append(_TAGS[code])
-        elif code > _LAST_OF_TIFF_6 and code not in _OF_PIXELS:
+        elif code > _LAST_OF_PIXELS and code not in _MORE_OF_PIXELS and code != _OLD_ALPHA:
             numbers.append(str(code))
     return unique([*found, *([f"tags {listed(numbers)}"] if numbers else [])])
 

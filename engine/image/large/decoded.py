@@ -47,10 +47,9 @@ class DecodedPicture(LargePicture):
             self._levels.append(tuple(_reduced(plane, halvings) for plane in self._levels[-1]))
         self.levels = tuple(planes[0].shape[:2] for planes in self._levels)
 
-    def read(self, level: int, rows: slice, columns: slice) -> NDArray[Any]:
-        """Return the pixels of a rectangle."""
-        parts = [plane[rows, columns] for plane in self._levels[level]]
-        return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts, axis=2)
+    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+        """Read the pixels of a rectangle into an array."""
+        np.concatenate([plane[rows, columns] for plane in self._levels[level]], axis=2, out=out)
 
     def close(self) -> None:
         """Leave the memory to whoever still reads."""

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from engine.image.exif import exif_to_save
-from engine.image.large.npy import NpyResult
+from engine.image.exif import metadata_to_save
+from engine.image.formats.npy import NpyResult
+from engine.image.formats.tiff import TIFF
 from engine.image.large.part_folder import PartFolder
 from engine.image.large.result import LargeResult
 from engine.image.large.source import LargePicture
@@ -50,15 +51,14 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
         notes.append("The colour profile is not saved: only a TIFF has one.")
     if not metadata:
         storage = replace(storage, details=storage.details | {"tags": [], "ome": {}})
-    elif kind == "tiff":
-        kept, words = exif_to_save(picture.metadata, picture.width, picture.height)
-        storage = replace(storage, details=storage.details | {"metadata": kept})
-        notes += [*words, *sentence_on(source.details.get("left_out", others))]
-    elif names := " and ".join(picture.metadata.names):
-        verb = "are" if "EXIF" in names else "is"
-        notes.append(f"{names[:1].upper()}{names[1:]} of the file {verb} not saved: only a TIFF has them.")
-    if metadata and kind != "tiff":
-        notes += sentence_on(others)
+    else:
+        size, title = (picture.width, picture.height), {"npy": "NumPy", "zarr": "Zarr"}.get(kind, "TIFF")
+        most_exif = TIFF.most_exif_bytes if kind == "tiff" else 0
+        kept, words = metadata_to_save(picture.metadata, *size, title, most_exif)
+        if kind == "tiff":
+            storage = replace(storage, details=storage.details | {"metadata": kept})
+            others = source.details.get("left_out", others)
+        notes += [*words, *sentence_on(others)]
     if kind == "npy":
         storage = replace(storage, chunk=(max(1, _UNIT_BYTES // row_bytes), picture.width))
     if storage.smallest is not None and storage.rows_at_once % 2:

@@ -4,15 +4,15 @@ import os
 from pathlib import Path
 
 from engine.files.atomic_write import path_text
-from engine.image.faults import Refused
+from engine.image.faults import Refused, errors_in_words
+from engine.image.formats.npy import open_npy
 from engine.image.formats.tiff import TIFF
 from engine.image.large.kinds import kind_of
-from engine.image.large.npy import open_npy
 from engine.image.large.segments import DEFAULT_CACHE_BYTES
 from engine.image.large.source import LargePicture
 from engine.image.large.tiff_reader import open_tiff
 from engine.image.large.zarr_reader import open_zarr
-from engine.image.open import errors_in_words, open_regular_file
+from engine.image.open import open_regular_file
 
 
 def open_large(
@@ -50,5 +50,5 @@ def open_large(
                 "only TIFF, OME-Zarr and .npy are read in parts",
                 "Save it as a tiled TIFF, or raise the limit (--max-bytes) and open it as a whole.",
             )
-    with errors_in_words(name, TIFF):
+    with errors_in_words(name, TIFF.title, TIFF.unsupported):
         return open_tiff(place, threads=threads, cache_bytes=cache_bytes)

@@ -43,12 +43,6 @@ class PlainRows(LargePicture):
         self.chunk = (1, width)
         self._bytes = BytesAt(path.open("rb", buffering=0))
 
-    def read(self, level: int, rows: slice, columns: slice) -> NDArray[Any]:
-        """Return the pixels of a rectangle, which lies within the level."""
-        out = np.empty((rows.stop - rows.start, columns.stop - columns.start, self.channels), self.dtype)
-        self.read_into(level, rows, columns, out)
-        return out
-
     def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
         """Read the pixels of a rectangle into an array."""
         with self._errors_in_words():

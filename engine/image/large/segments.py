@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.large.source import LargePicture
@@ -39,12 +38,6 @@ class SegmentedPicture(LargePicture):
     @abstractmethod
     def _decode(self, level: int, row: int, column: int) -> NDArray[Any]:
         """Return the pixels of a segment, cut off where the level ends. Called on: a decoding thread."""
-
-    def read(self, level: int, rows: slice, columns: slice) -> NDArray[Any]:
-        """Return the pixels of a rectangle, which lies within the level."""
-        out = np.empty((rows.stop - rows.start, columns.stop - columns.start, self.channels), self.dtype)
-        self.read_into(level, rows, columns, out)
-        return out
 
     def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
         """Read the pixels of a rectangle into an array."""

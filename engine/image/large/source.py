@@ -9,9 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.faults import errors_in_words
 from engine.image.large.storage import Storage
 from engine.image.metadata import NO_METADATA, Metadata
-from engine.image.open import errors_in_words
 
 MOST_CHANNELS = 4
 
@@ -76,19 +76,21 @@ class LargePicture(ABC):
         """Columns in full size."""
         return self.levels[0][1]
 
-    @abstractmethod
     def read(self, level: int, rows: slice, columns: slice) -> NDArray[Any]:
-        """Return the pixels of a rectangle, which lies within the level: H x W x C, C-contiguous.
+        """Return the pixels of a rectangle, as `read_into` reads them: H x W x C, C-contiguous."""
+        out = np.empty((rows.stop - rows.start, columns.stop - columns.start, self.channels), self.dtype)
+        self.read_into(level, rows, columns, out)
+        return out
+
+    @abstractmethod
+    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+        """Read the pixels of a rectangle, which lies within the level, into an array of its shape and type.
 
         Raises
         ------
         ImageReadError
             A part of the file is missing, damaged, or of a codec that is not there.
         """
-
-    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
-        """Read the pixels of a rectangle into an array of its shape and of the picture's type."""
-        out[...] = self.read(level, rows, columns)
 
     def _errors_in_words(self) -> AbstractContextManager[None]:
         """Translate whatever is raised while the file is read into `ImageReadError`."""

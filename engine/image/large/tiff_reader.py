@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.bytes_at import BytesAt
-from engine.image.faults import Refused
+from engine.image.faults import Refused, errors_in_words
 from engine.image.form import Form
 from engine.image.formats.tiff import (
     ICC_PROFILE_TAG,
@@ -32,7 +32,6 @@ from engine.image.large.source import MOST_CHANNELS, LargePicture
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_storage import stored_as
 from engine.image.metadata import Metadata
-from engine.image.open import errors_in_words
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
@@ -94,7 +93,7 @@ class TiffPicture(SegmentedPicture):
         return found[0] if len(found) == 1 else np.concatenate(found, axis=2)
 
     def _errors_in_words(self) -> AbstractContextManager[None]:
-        return errors_in_words(str(self.path), TIFF, doing="read")
+        return errors_in_words(str(self.path), TIFF.title, TIFF.unsupported, doing="read")
 
     def close(self) -> None:
         """Close the file; nothing is read after that."""

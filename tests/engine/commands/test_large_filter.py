@@ -22,7 +22,7 @@ from engine.flow import file as in_file
 from engine.flow import memory as memory_plan
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
-from engine.image.large.npy import NpyResult
+from engine.image.formats.npy import NpyResult
 from engine.image.large.opening import open_large
 from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr_writer import ZarrResult
@@ -769,7 +769,7 @@ def test_that_bands_keep_exif_data_and_resolution(tmp_path, kind):
     assert again.metadata.dpi == (300, 200)
     assert b"A camera" in again.metadata.exif
     left_out = filtered(str(source), tmp_path / "out.npy", "--mask", "box:3")
-    assert "EXIF data and resolution (DPI) of the file are not saved: only a TIFF has them." in left_out.notes
+    assert "EXIF data and resolution (DPI) of the opened file are not saved: NumPy has none." in left_out.notes
     filtered(str(source), tmp_path / "none.tif", "--mask", "box:3", "--no-metadata")
     with Image.open(tmp_path / "none.tif") as saved:
         assert not {271, 282, 306, 0x8769, 0x8825} & set(saved.getexif())

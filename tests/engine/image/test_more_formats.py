@@ -4,6 +4,7 @@ import io
 import zipfile
 import zlib
 from contextlib import suppress
+from itertools import product
 
 import imagecodecs
 import numpy as np
@@ -16,7 +17,7 @@ from engine.image.metadata import Metadata
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
-from tests.engine.image.test_save import RGB_PROFILE
+from tests.engine.image.test_save import GREY_PROFILE, RGB_PROFILE
 
 RANDOM = np.random.default_rng(5)
 EXACT = {"JPEG XL": 100, "PNM": 95, "NumPy": 95}
@@ -280,6 +281,23 @@ def test_that_a_jpeg_that_is_packed_as_it_is_is_opened_as_that_jpeg(opened, prof
     assert np.array_equal(picture.pixels, wanted.pixels)
     assert (picture.icc_profile or b"", picture.format, picture.notes) == (profile, "JPEG XL", ())
     assert picture.metadata == wanted.metadata
+
+
+@pytest.mark.parametrize("profile", [None, RGB_PROFILE], ids=["no profile", "profile"])
+@pytest.mark.parametrize("mode", ["RGB", "L"])
+def test_that_a_profile_of_a_jpeg_xl_is_said_not_to_be_read(opened, profile, mode):
+    # The only way to one here: a packed JPEG, without the box by which its bytes come back.
+    buffer, profile = io.BytesIO(), GREY_PROFILE if profile and mode == "L" else profile
+    Image.fromarray(samples(3, np.uint8)).convert(mode).save(buffer, "JPEG", icc_profile=profile)
+    data = imagecodecs.jpegxl_encode_jpeg(buffer.getvalue()).replace(b"jbrd", b"free")
+    said = "Its colour profile cannot be read: its colours are taken as sRGB."
+    assert opened(data).notes == ((said,) if profile else ())
+
+
+def test_that_no_profile_is_said_of_a_jpeg_xl_that_has_none(opened):
+    for dtype, channels, lossless in product((np.uint8, np.uint16, np.float32), (1, 2, 3, 4), (False, True)):
+        values = np.abs(samples(channels, dtype))
+        assert opened(imagecodecs.jpegxl_encode(values, lossless=lossless)).notes == ()
 
 
 def test_that_a_jpeg_xl_of_fewer_bits_than_16_says_that_they_are_not_scaled(opened):
