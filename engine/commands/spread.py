@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.anti_aliasing import empty_result
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.flow.plan import Plan
@@ -31,9 +32,9 @@ def measured(
     plan = Plan.of(call)
 
     def streamed() -> tuple[np.ndarray, Timeline]:
-        stream = Stream(layout=plan.job.operands.layout, gpus=gpus)
-        timeline = stream.run((plan,))
-        return stream.values[0], timeline
+        values = empty_result(plan.samples, plan.shape, plan.problem.result_dtype)
+        timeline = Stream(layout=plan.job.operands.layout, gpus=gpus).run([(plan, values)], 1)
+        return values, timeline
 
     values, first = streamed()
     keys = {chunk.device for chunk in first.chunks}

@@ -1,7 +1,6 @@
 """`filter_stream`: filter large pictures and batches in chunks, copies beside the kernels."""
 
-import itertools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,14 @@ from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import all_gpus, backend, device_named
 from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
-from engine.flow.arguments import refuse_calls, refuse_part, refuse_pictures, refuse_values
-from engine.flow.outputs import Outputs, refuse_outputs
+from engine.flow.arguments import (
+    Outputs,
+    refuse_calls,
+    refuse_outputs,
+    refuse_part,
+    refuse_pictures,
+    refuse_values,
+)
 from engine.flow.stream import DEFAULT_RING, Stream
 from engine.flow.timeline import Timeline
 from engine.geometry.border import Border
@@ -108,37 +113,43 @@ def filter_stream(
     gpus = all_gpus() if device == ALL_GPUS else ()
     device = gpus[0].key if gpus else device
     asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)
-    numbers = itertools.count(1)
-
-    def resolve(image: Image) -> Call:
-        return Call(image, asked)
-
-    def resolve_next(image: Image) -> Call:
-        number = next(numbers)
-        try:
-            refuse_part(image, pictures)
-            return resolve(image)
-        except EngineError as error:
-            error.what = f"picture {number} of the batch: {error.what}"
-            error.args = (error.what, *error.args[1:])
-            raise
-
     if not is_one:
         # Errors of the call are reported for the call, not for its first picture.
-        resolve(np.zeros((1, 1), np.uint8))
-    outputs = Outputs((out,) if isinstance(out, np.ndarray) else out)
+        Call(np.zeros((1, 1), np.uint8), asked)
+    outputs, values = Outputs((out,) if isinstance(out, np.ndarray) else out), []
+
+    def all_asked() -> Iterator[tuple[Call, np.ndarray]]:
+        images: Iterable[Any] = (pictures,) if is_one else pictures  # type: ignore[assignment]
+        for number, image in enumerate(images, 1):
+            try:
+                if not is_one:
+                    refuse_part(image, pictures)
+                call = Call(image, asked)
+            except EngineError as error:
+                if not is_one:
+                    error.what = f"picture {number} of the batch: {error.what}"
+                    error.args = (error.what, *error.args[1:])
+                raise
+            yield call, outputs.take(call, number)
+
+    def received(number: int, result: np.ndarray) -> None:
+        if receive is None:
+            values.append(result)
+        else:
+            receive(number, result)
+            outputs.leave(result)
+
     stream = Stream(
         layout=Layout.named(layout),
-        resolve=resolve if is_one else resolve_next,
-        outputs=outputs,
+        receive=received,
         chunk_bytes=chunk_bytes,
         ring=int(ring),
         checkpoint=checkpoint,
-        receive=receive,
         gpus=gpus,
     )
-    timeline = stream.run((pictures,) if is_one else pictures)  # type: ignore[arg-type]
-    return Streamed(stream.values[0] if is_one and receive is None else tuple(stream.values), timeline)
+    total = 1 if is_one else len(pictures) if isinstance(pictures, tuple | list) else 0
+    timeline = stream.run(all_asked(), total)
+    return Streamed(values[0] if is_one and receive is None else tuple(values), timeline)
 
 
 def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:

@@ -19,7 +19,7 @@ from engine.device_info import DeviceInfo
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
 from engine.flow.picture_memory import Loan, PictureMemory
 from engine.flow.plan import Plan
-from engine.flow.stream import LATER, Stream
+from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
 from engine.image.large.source import LargePicture
 
@@ -87,8 +87,6 @@ class RowStream:
             is_on_gpu = self._plan.device.is_usable_gpu
             stream = Stream(
                 layout=self._plan.job.operands.layout,
-                resolve=self._plan.at,
-                outputs=self,
                 chunk_bytes=GPU_CHUNK_BYTES if is_on_gpu else 1 << 62,
                 ring=GPU_RING,
                 receive=receive,
@@ -106,8 +104,8 @@ class RowStream:
         if self._error is not None:
             raise self._error
 
-    def _images(self, bands: Iterator[Span], reader: ThreadPoolExecutor) -> Iterator[Any]:
-        """Yield the images of all bands, with their halos."""
+    def _images(self, bands: Iterator[Span], reader: ThreadPoolExecutor) -> Iterator[Asked | None]:
+        """Yield all bands, with their halos."""
         rows = 0
         while True:
             while len(self._reading) <= self._rows.ahead and (band := next(bands, None)) is not None:
@@ -116,7 +114,7 @@ class RowStream:
                 return
             # It may wait for the memory of an older one.
             while self._under_way and not self._reading[0].done():
-                yield LATER
+                yield None
             part = self._reading[0].result()
             self._under_way.append(part)
             self._reading.popleft()
@@ -125,7 +123,7 @@ class RowStream:
                 # What lay between the steps of lower ones, those at an edge, serves no other.
                 trim_reused()
                 rows = len(part.image)
-            yield part.image
+            yield self._plan.at(part.image), part.all_values
 
     def _read(self, band: Span) -> Part:
         """Return the rows of a band, and memory for their results. Called on: the reading thread."""
@@ -151,13 +149,6 @@ class RowStream:
             image[...] = samples[..., : problem.channels]
         values = loan.result(image, problem.result_dtype)
         return Part(band.first, image, samples[band.inside], values[band.inside], values, loan)
-
-    def take(self, request: object, number: int) -> NDArray[Any]:
-        """Return the array for the next result."""
-        return self._under_way[-1].all_values
-
-    def leave(self, array: NDArray[Any]) -> None:
-        """Do nothing: its memory is given back when it is taken."""
 
     def _taken(self, part: Part) -> None:
         """Pass a result on. Called on: a thread of its own."""

@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from engine.api.request import Call
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.flow.plan import Plan
-from engine.flow.stream import LATER, Stream
+from engine.flow.stream import Asked, Stream
 from engine.geometry.layout import Layout
 
 
@@ -76,7 +76,7 @@ class SharedStream:
             asked.done.set_exception(error)
 
     def _stream(self) -> None:
-        stream = Stream(layout=self._layout, outputs=self, receive=self._received, gpus=self._gpus)
+        stream = Stream(layout=self._layout, receive=self._received, gpus=self._gpus)
         try:
             stream.run(self._plans())
         except DeviceFault:
@@ -85,20 +85,20 @@ class SharedStream:
             while self._under_way:
                 self._alone(self._under_way.popleft())
 
-    def _plans(self) -> Iterator[Any]:
+    def _plans(self) -> Iterator[Asked | None]:
         """Yield what is asked for; of nothing more, once nothing is under way, the stream ends."""
-        yield self._under_way[0].plan
+        yield self._under_way[0].plan, self._under_way[0].out
         while True:
             try:
                 asked = self._asked.get(block=not self._under_way)
             except Empty:
-                yield LATER
+                yield None
                 continue
             if asked is None:
                 self._asked.put(None)
                 return
             self._under_way.append(asked)
-            yield asked.plan
+            yield asked.plan, asked.out
 
     def _alone(self, asked: _Asked) -> None:
         try:
@@ -111,10 +111,3 @@ class SharedStream:
 
     def _received(self, number: int, values: np.ndarray) -> None:
         self._under_way.popleft().done.set_result(values)
-
-    def take(self, request: object, number: int) -> np.ndarray:
-        """Return the array for the next result."""
-        return self._under_way[-1].out
-
-    def leave(self, array: np.ndarray) -> None:
-        """Do nothing: who asked has it."""

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.flow.chunks import ChunkJob, InOrder
 from engine.flow.loop import Driver, Loop
-from engine.flow.outputs import Outputs
 from engine.flow.plan import Plan, Preparing
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
@@ -35,70 +33,50 @@ CHUNKS_WANTED = 4
 # Where nothing overlaps, many chunks let progress be reported and the stream be cancelled.
 CHUNKS_IN_ORDER = 32
 SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
-# In place of a picture that is not there yet: an older one is finished before it is asked for again.
-LATER = object()
 
-
-class Results(Protocol):
-    """Where results go."""
-
-    def take(self, request: Any, number: int) -> np.ndarray:
-        """Return the array for the result of a picture, the `number`-th from 1."""
-
-    def leave(self, array: np.ndarray) -> None:
-        """Allow the memory of a result to be used again."""
+Asked = tuple[Call | Plan, np.ndarray]
+"""A picture with what is done with it, and the array for its result, in the shape of the picture."""
 
 
 @dataclass(kw_only=True)
 class Stream:
-    """One call: turns pictures into chunks, and chunks into results, which `receive` gets, else `values`.
+    """One call: turns pictures into chunks, and chunks into results.
 
-    `resolve` says what is done with each picture, where these are no plans already. Chunks are spread over
-    `gpus`; none: they go to the device of the first picture.
+    `receive` gets each result with its number, in order, once it is whole. Chunks are spread over `gpus`;
+    none: they go to the device of the first picture.
     """
 
     layout: Layout
-    resolve: Callable[[Any], Call | Plan] = lambda plan: plan
-    outputs: Results = field(default_factory=lambda: Outputs(None))
+    receive: Callable[[int, np.ndarray], None] = lambda number, values: None
     chunk_bytes: int | None = None
     ring: int = DEFAULT_RING
     checkpoint: Checkpoint = lambda step: None
-    receive: Callable[[int, np.ndarray], None] | None = None
     gpus: Sequence[DeviceInfo] = ()
-    values: list[np.ndarray] = field(default_factory=list, init=False)
     _chunks: list[Chunk] = field(default_factory=list, init=False)
     _variants: dict[str, None] = field(default_factory=dict, init=False)
-    _unfinished: dict[int, np.ndarray] = field(default_factory=dict, init=False)
-    # Rows of these that are not written yet.
-    _rows_left: dict[int, int] = field(default_factory=dict, init=False)
+    # Results under way, and their rows that are not written yet.
+    _unfinished: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict, init=False)
     # When the last result was written.
     _end_s: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self._activate: Callable[[], None] = lambda: None
 
-    def run(self, pictures: Iterable[Any]) -> Timeline:
-        """Filter all pictures and return when each chunk was in which queue."""
-        begin_s = time.perf_counter()
-        total = len(pictures) if isinstance(pictures, tuple | list) else 0
-        images = iter(pictures)
-        try:
-            first = self.resolve(next(images))
-        except StopIteration:
+    def run(self, pictures: Iterable[Asked | None], total: int = 0) -> Timeline:
+        """Filter all pictures, `total` if it is known; return when each chunk was in which queue.
+
+        None in place of a picture, never of the first, where the next one is not there yet, has an older one
+        finished before it is asked for again.
+        """
+        begin_s, found = time.perf_counter(), iter(pictures)
+        if (first := next(found, None)) is None:
             what, why = "The batch is empty", "there is nothing to filter"
-            raise BadValue(what, why, "Pass at least one picture.") from None
-        device = first.device
+            raise BadValue(what, why, "Pass at least one picture.")
+        device = first[0].device
         gpus = self.gpus if device.is_usable_gpu and len(self.gpus) > 1 else (device,)
         self._preparing = Preparing(len(gpus))
-
-        def requests() -> Iterator[Call | Plan | None]:
-            yield first
-            for image in images:
-                # The generator of pictures may have selected another device.
-                self._activate()
-                yield None if image is LATER else self.resolve(image)
-
-        jobs = self._jobs(requests(), self.chunk_bytes or _chunk_bytes(first, total, len(gpus)), total)
+        chunk_bytes = self.chunk_bytes or _chunk_bytes(first[0], total, len(gpus))
+        jobs = self._jobs(itertools.chain((first,), found), chunk_bytes, total)
         machine, ring, clock = backend(device.key), 1, "host clock"
         # The pictures and the choice of a variant are for the first device.
         with machine.selected():
@@ -125,23 +103,24 @@ class Stream:
         )
 
     def _jobs(
-        self, requests: Iterator[Call | Plan | None], chunk_bytes: int, total: int
+        self, pictures: Iterable[Asked | None], chunk_bytes: int, total: int
     ) -> Iterator[ChunkJob | None]:
         """Yield the chunks of all pictures; None where the next picture is not there yet."""
         numbers = itertools.count()
-        for request in requests:
-            if request is None:
+        for asked in pictures:
+            # The generator of pictures may have selected another device.
+            self._activate()
+            if asked is None:
                 yield None
                 continue
-            picture = next(numbers)
-            samples = request.samples
-            result = self.outputs.take(request, picture + 1)
+            request, result = asked
+            picture, samples = next(numbers), request.samples
             target = result.reshape(request.problem.result_shape)
             chosen = _Chosen(request, chunk_bytes, self._variants)
             parts = chosen.bands
-            self._unfinished[picture], self._rows_left[picture] = result, len(target)
+            self._unfinished[picture] = result, len(target)
             for number, band in enumerate(parts):
-                done = (picture + number / len(parts)) / max(total, 1) if total else 0.0
+                done = (picture + number / len(parts)) / total if total else 0.0
                 self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
                 sources = [samples[first:last] for first, last in band.sources]
                 rows = target if len(parts) == 1 else target[band.first : band.last]
@@ -159,17 +138,12 @@ class Stream:
         """Hand over the picture whose last chunk is finished; pictures finish in order."""
         number = job.chunk.picture
         self._end_s = time.perf_counter()
-        self._rows_left[number] -= len(job.target)
-        if self._rows_left[number]:
-            return
-        del self._rows_left[number]
-        values = self._unfinished.pop(number)
-        if self.receive is None:
-            self.values.append(values)
+        values, rows_left = self._unfinished.pop(number)
+        if rows_left > len(job.target):
+            self._unfinished[number] = values, rows_left - len(job.target)
             return
         self.receive(number, values)
         self._activate()
-        self.outputs.leave(values)
 
 
 class _Chosen:

@@ -372,7 +372,7 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
         def run(self, pictures):
             calls.append(1)
             if len(calls) == 1:
-                while next(pictures) is not shared_stream.LATER:
+                while next(pictures) is not None:
                     pass
                 raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
             return super().run(pictures)

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from engine.device.devices import device_named
 from engine.errors import Cancelled, EngineError
 from engine.flow import staging
+from engine.flow.arguments import IntervalsInUse
 from engine.flow.chunks import ChunkJob
 from engine.flow.loop import Driver, Loop
-from engine.flow.outputs import IntervalsInUse
 from engine.flow.pipeline import Pipeline
 from engine.flow.timeline import Chunk, Queue, Span, Timeline
 from engine.geometry.border import Border

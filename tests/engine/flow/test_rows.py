@@ -14,7 +14,7 @@ from engine.errors import ImageReadError
 from engine.flow.memory import MemoryPlan, plan_memory
 from engine.flow.plan import Plan
 from engine.flow.rows import RowStream
-from engine.flow.stream import LATER, Stream
+from engine.flow.stream import Stream
 from engine.geometry.border import Border
 from engine.image.large.opening import open_large
 from engine.image.large.source import LargePicture
@@ -60,12 +60,11 @@ def late(monkeypatch, ahead):
     class Late(Stream):
         def run(self, images):
             under_way, number = deque(), 0
-            for image in images:
-                if image is not LATER:
-                    out = self.outputs.take(None, number)
-                    self.resolve(image).computed(image, out)
-                    under_way.append(out)
-                if len(under_way) > (0 if image is LATER else ahead):
+            for asked in images:
+                if asked is not None:
+                    plan, out = asked
+                    under_way.append(plan.computed(plan.samples, out))
+                if len(under_way) > (0 if asked is None else ahead):
                     self.receive(number, under_way.popleft())
                     number += 1
             while under_way:
