@@ -29,14 +29,12 @@ from engine.compiled.cpu_target import cpu_target
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
-from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.explained import LEAST_SHARE, explained_subject
-from engine.explain.launch.gpu_limits import ABSENT_GPUS, Gpu
-from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT, Gpu, gpu_for
+from engine.explain.limits.device_limits import MOST_SHARE, DeviceLimits
 from engine.explain.limits.measured_cpu import cpu_limits
 from engine.explain.limits.measured_gpu import gpu_limits
-from engine.explain.limits.refuted import MOST_SHARE
-from engine.explain.subject import Subject, gpu_for
+from engine.explain.subject import Subject
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.measure import measure

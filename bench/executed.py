@@ -16,7 +16,7 @@ from bench.markers import DocumentTable
 from bench.ncu import TEACHING, cells_of, job_of
 from bench.options import parser_of
 from engine.explain.bounds.gpu_bounds import executed as executed_weights
-from engine.explain.bounds.issued import issue_slots
+from engine.explain.bounds.gpu_bounds import issue_slots
 from engine.explain.counts.counting import counted_run
 
 RESULTS = Path("bench/results")

@@ -28,12 +28,11 @@ from bench.options import parser_of
 from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.numba_cuda import driver
-from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.explained import LEAST_SHARE
 from engine.explain.bounds.gpu_bounds import SCHEDULERS, bound_launch
 from engine.explain.counts.accesses import CountedAccesses
 from engine.explain.counts.counting import counted_run
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.geometry.block import Block
 from engine.run.task import Choice
@@ -300,7 +299,7 @@ def with_limiters(data: dict[str, Any], limits: DeviceLimits) -> dict[str, Any]:
             steps = job.variant.passes(job.problem, job.task.constant(job.operands), job.block)
             for step, counted_launch in zip(steps, counted_run(job).passes, strict=True):
                 row = next(rows)
-                bounds = bound_launch(step.launch, counted_launch, ABSENT_GPUS[DEFAULT], limits).bounds
+                bounds = bound_launch(step.launch, counted_launch, ABSENT_GPUS[DEFAULT], limits)
                 tallest, ms = max(bounds, key=lambda one: one.ms), row["ncu"]["gpu__time_duration.sum"] / 1e6
                 ours = {"limiter": tallest.key, "share": round(tallest.ms / ms, 3)}
                 own = counted(counted_launch)

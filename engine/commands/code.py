@@ -11,15 +11,15 @@ from engine.commands.code_text import diff_text, listing_text, source_text
 from engine.commands.option_readers import OneOf, whole
 from engine.commands.output import log, log_notes, print_answer, print_json, report_interrupt
 from engine.errors import BadValue
-from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
-from engine.explain.code.code_diff import Diff, listing_diff, source_diff
+from engine.explain.code.code_diff import Diff, listing_diff, measured_difference, source_diff
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form
-from engine.explain.code.measured_difference import measured_difference
 from engine.explain.code.slides import about_text, slides
 from engine.explain.code.teaching_story import teaching_story
-from engine.explain.examples import Asked, Example, example_of, variant_named
+from engine.explain.examples import Asked, example_of, variant_named
+from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.subject import AnySubject
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.geometry.block import Block
@@ -171,7 +171,7 @@ def _print(settings: CodeSettings, document: dict[str, Any], text: str) -> None:
         print_answer(text)
 
 
-def _diff(settings: CodeSettings, one: Example, other: Example, results: Sequence[AnyResult]) -> Diff:
+def _diff(settings: CodeSettings, one: AnySubject, other: AnySubject, results: Sequence[AnyResult]) -> Diff:
     names = one.variant.key, other.variant.key
     measured = measured_difference(results, *names)
     if settings.form is None:
@@ -184,7 +184,7 @@ def _diff(settings: CodeSettings, one: Example, other: Example, results: Sequenc
     return listing_diff(listings[0], listings[1], names, measured)
 
 
-def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:
+def _unused(settings: CodeSettings, examples: Sequence[AnySubject]) -> list[str]:
     """Return a sentence for each option that changes none of these kernels."""
     used = {name for example in examples for name in example.depends_on}
     given = {

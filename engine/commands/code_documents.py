@@ -3,12 +3,9 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine.explain.code.code_diff import Diff
-from engine.explain.code.instruction_counts import InstructionCounts
-from engine.explain.code.listing import CodeLine
-from engine.explain.code.measured_difference import MeasuredDifference
-from engine.explain.code.module_story import Story
-from engine.explain.code.shown_code import KernelSource, ListedKernel
+from engine.explain.code.code_diff import Diff, MeasuredDifference
+from engine.explain.code.listing import CodeLine, InstructionCounts, ListedKernel
+from engine.explain.code.source import KernelSource, Story
 from engine.explain.code.teaching_story import Chapter, Step, TapCost
 
 

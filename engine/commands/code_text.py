@@ -5,10 +5,9 @@ from textwrap import indent
 
 from engine.commands.output import table
 from engine.explain.code.code_diff import Change, Diff
-from engine.explain.code.instruction_counts import InstructionCounts
-from engine.explain.code.listing import CodeLine
-from engine.explain.code.shown_code import KernelSource, ListedKernel
-from engine.explain.examples import Example
+from engine.explain.code.listing import CodeLine, InstructionCounts, ListedKernel
+from engine.explain.code.source import KernelSource
+from engine.explain.subject import AnySubject
 
 # Equal lines that are shown before and after a difference.
 _AROUND = 3
@@ -17,7 +16,7 @@ _SIDE = 96
 _MARKS = {Change.SAME: " ", Change.CHANGED: "|", Change.REMOVED: "<", Change.ADDED: ">"}
 
 
-def source_text(example: Example, source: KernelSource) -> str:
+def source_text(example: AnySubject, source: KernelSource) -> str:
     """Return the story, then each function with the numbers of its lines."""
     parts = [source.story.title]
     parts += [
@@ -36,7 +35,7 @@ def source_text(example: Example, source: KernelSource) -> str:
     return "\n\n".join(parts)
 
 
-def listing_text(example: Example, kernels: Sequence[ListedKernel]) -> str:
+def listing_text(example: AnySubject, kernels: Sequence[ListedKernel]) -> str:
     """Return each kernel: its counts, then its lines beside those of the source."""
     parts = [_compiled_for(example)]
     for one in kernels:
@@ -72,7 +71,7 @@ def diff_text(diff: Diff, *, side_by_side: bool) -> str:
     return "\n".join([diff.heading, "", *lines])
 
 
-def _compiled_for(example: Example) -> str:
+def _compiled_for(example: AnySubject) -> str:
     return f"{example.variant.key}, compiled for: {example.compiled_for}"
 
 

@@ -9,7 +9,7 @@ from engine.commands.output import log, print_answer, print_entries, table
 from engine.device import device_list
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.explain.messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _document(limits: "dict[str, DeviceLimits | None]", device: DeviceInfo) -> d
 
 def _in_words(limits: "DeviceLimits") -> str:
     # As the limits themselves: most calls ask for none.
-    from engine.explain.limits.refuted import left_out_words, limit_name
+    from engine.explain.limits.device_limits import left_out_words, limit_name
 
     rows = []
     for name, limit in limits.rates():
@@ -100,4 +100,5 @@ def _in_words(limits: "DeviceLimits") -> str:
 
 
 def _giga(value: float) -> str:
-    return f"{value / _GIGA:,.1f}"
+    # Calls and launches are some millions at most.
+    return f"{value / _GIGA:,.1f}" if value >= _GIGA / 10 else f"{value / _GIGA:.2g}"

@@ -19,11 +19,11 @@ from engine.device.device_list import listed_devices
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable, UnknownName
-from engine.explain.ablation.messages import Ablation
+from engine.explain.ablation.results import Ablation
 from engine.explain.ablation.running import BUDGET_S, ablated, counted_ablation
-from engine.explain.architectures import ARCHITECTURES, Architecture
+from engine.explain.gpus import ARCHITECTURES, Architecture, gpu_for
 from engine.explain.sections import Explained, explained
-from engine.explain.subject import Subject, gpu_for
+from engine.explain.subject import Subject
 from engine.geometry.block import Block
 from engine.image.open import open_image
 from engine.mask.resolve import resolve_mask

@@ -14,7 +14,7 @@ from operator import attrgetter
 
 from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
 from engine.explain.code.kernel_source import function_source, source_of
-from engine.explain.code.source_function import SourceFunction
+from engine.explain.code.source import SourceFunction
 from engine.explain.examples import example_of, variant_named
 
 # `engine`, or what it is called where it is installed.

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine.explain.code.source_function import SourceFunction
+from engine.explain.code.source import SourceFunction
 from engine.geometry.block import Block
 from engine.tasks.product.problem import MatrixProduct
 from engine.work.filtering.problem import Problem

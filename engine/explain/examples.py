@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Pass
+from engine.device.launches import DeviceKind
 from engine.errors import BadValue, UnknownName, closest
-from engine.explain.architectures import DEFAULT, Architecture
-from engine.geometry.block import Block, Limits
+from engine.explain.subject import AnySubject, Subject
+from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.registered import refuse_gone
@@ -60,38 +59,6 @@ class Asked:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Example:
-    """A variant with a problem that it is compiled for."""
-
-    variant: AnyKernel
-    problem: Any
-    constant: Any
-    block: Block
-    facts: dict[str, str]
-    depends_on: tuple[str, ...] = ()  # the fields of `Asked` that change the kernel
-    is_block_given: bool = False
-
-    @property
-    def compiled_for(self) -> str:
-        """The facts in words."""
-        return ", ".join(f"{name} {value}" for name, value in self.facts.items())
-
-    def passes(self, architecture: Architecture = DEFAULT) -> tuple[Pass, ...]:
-        """Return its kernels with their types, one per launch; UnsupportedVariant says why there are none.
-
-        A block that was not chosen gives way to the nearest legal one.
-        """
-        block, limits = self.block, Limits(compute_capability=architecture.capability)
-        refusal = self.variant.why_not(self.problem, self.constant, block, limits)
-        if refusal is not None and refusal.nearest_block is not None and not self.is_block_given:
-            block = refusal.nearest_block
-            refusal = self.variant.why_not(self.problem, self.constant, block, limits)
-        if refusal is not None:
-            raise UnsupportedVariant(f"variant '{self.variant.key}'", refusal)
-        return self.variant.passes(self.problem, self.constant, block)
-
-
 def variant_named(key: str) -> AnyKernel:
     """Return the variant of that key, whatever its task; an UnknownName names the nearest one."""
     known: dict[str, AnyKernel] = {one.key: one for task in TASKS.values() for one in task.variants}
@@ -104,7 +71,7 @@ def variant_named(key: str) -> AnyKernel:
     raise UnknownName(f"variant '{key}'", "no kernel is called that", f"{hint}`variants --json` lists them.")
 
 
-def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
+def example_of(variant: AnyKernel, asked: Asked | None = None) -> AnySubject:
     """Return what a variant is compiled for; BadValue for a task of which no example is known."""
     asked = asked or Asked()
     try:
@@ -116,7 +83,7 @@ def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
     return _with_block(variant, problem, constant, asked.block, facts, depends_on)
 
 
-def step_example(variant: AnyKernel, problem: Any, constant: Any, block: Block | None = None) -> Example:
+def step_example(variant: AnyKernel, problem: Any, constant: Any, block: Block | None = None) -> AnySubject:
     """Return a step's variant with a problem, a mask or a patch, and a block that a person has chosen."""
     is_mask = problem.task == Problem.task
     facts = _filter_facts(problem, constant) if is_mask else _operation_facts(problem)
@@ -130,13 +97,15 @@ def _with_block(
     asked: Block | None,
     facts: dict[str, str],
     depends_on: tuple[str, ...],
-) -> Example:
+) -> AnySubject:
     block = variant.block_for(asked)
     if variant.uses_block:
         facts |= {"block": str(block)}
         depends_on = (*depends_on, "block")
     is_given = asked is not None and variant.uses_block
-    return Example(variant, problem, constant, block, facts, depends_on, is_given)
+    return Subject(
+        variant, problem, constant, block, facts=facts, depends_on=depends_on, is_block_given=is_given
+    )
 
 
 def default_mask(variant: Variant) -> Mask:

@@ -8,15 +8,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
-from engine.explain.ablation.messages import Ablation
-from engine.explain.ablation.rows import ablation_document, ablation_rows, ablation_sentences
+from engine.explain.ablation.results import Ablation, ablation_document, ablation_rows, ablation_sentences
 from engine.explain.bounds.explained import explained_here
+from engine.explain.counts.accesses import accesses_document, accesses_rows
 from engine.explain.counts.counting import counted_launches, picture_buffers
-from engine.explain.counts.rows import accesses_document, accesses_rows
-from engine.explain.launch.curves import Curves, curves
-from engine.explain.launch.kernel_resources import kernel_resources
-from engine.explain.launch.launches import ExplainedLaunch, explained_launches, why_not_compiled
-from engine.explain.subject import Subject
+from engine.explain.launch.answers import kernel_resources
+from engine.explain.launch.launches import (
+    Curves,
+    ExplainedLaunch,
+    curves,
+    explained_launches,
+    why_not_compiled,
+)
+from engine.explain.subject import AnySubject
 from engine.results.compare import Compared
 from engine.results.launch_facts import KernelResources
 from engine.results.measurement import Bound
@@ -45,22 +49,20 @@ class Facts(NamedTuple):
     ablation: Ablation | None = None  # where one was asked for
 
 
-def facts_of(subject: Subject[Any]) -> Facts:
+def facts_of(subject: AnySubject) -> Facts:
     """Return the launches of a subject, compiled for its GPU."""
     if subject.gpu is None or not subject.variant.has_kernels:
         return Facts((), (), "")
     reason = why_not_compiled()
     resources: tuple[KernelResources, ...] = ()
     if reason is None:
-        resources = kernel_resources(
-            subject.variant, subject.problem, subject.constant, subject.block, subject.gpu.architecture
-        )
+        resources = kernel_resources(subject)
     gpu = subject.gpu.attributes
     launches = explained_launches(subject.variant, subject.problem, subject.block, gpu, resources)
     return Facts(launches, resources, "" if reason is None else str(reason))
 
 
-def launch_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+def launch_section(subject: AnySubject, facts: Facts) -> Explained | None:
     """Say what each launch takes of a multiprocessor, what limits it, its waves, halo and idle threads."""
     if subject.gpu is None or not facts.launches:
         return None
@@ -84,7 +86,7 @@ def launch_section(subject: Subject[Any], facts: Facts) -> Explained | None:
     return Explained(document, rows, [facts.not_compiled] if facts.not_compiled else [])
 
 
-def metrics_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+def metrics_section(subject: AnySubject, facts: Facts) -> Explained | None:
     """Say every number of a run that needs no run: those of the model of work and of the launches."""
     unrun = subject.unrun
     launched = Compared(replace(unrun, launches=tuple(launch.facts for launch in facts.launches) or None))
@@ -97,7 +99,7 @@ def metrics_section(subject: Subject[Any], facts: Facts) -> Explained | None:
     return Explained(document, [(metric.title, metric.words(launched)) for metric in shown])
 
 
-def accesses_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+def accesses_section(subject: AnySubject, facts: Facts) -> Explained | None:
     """Say what the warps of each launch ask of memory, counted in its PTX."""
     if not subject.variant.has_kernels or not isinstance(subject.problem, PictureProblem):
         return None
@@ -107,7 +109,7 @@ def accesses_section(subject: Subject[Any], facts: Facts) -> Explained | None:
     return Explained(accesses_document(run), accesses_rows(run.passes), sentences)
 
 
-def ablation_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+def ablation_section(subject: AnySubject, facts: Facts) -> Explained | None:
     """Say what each cost of the kernel takes, from its siblings that lack one."""
     if facts.ablation is None:
         return None
@@ -115,7 +117,7 @@ def ablation_section(subject: Subject[Any], facts: Facts) -> Explained | None:
     return Explained(ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation))
 
 
-def time_section(subject: Subject[Any], facts: Facts) -> Explained | None:
+def time_section(subject: AnySubject, facts: Facts) -> Explained | None:
     """Say how long the run takes at least, for each thing that it must do, and why."""
     found = explained_here(subject)
     sentences = [found.sentence or str(found.not_explained)]
@@ -143,7 +145,7 @@ class Section(NamedTuple):
 
     key: str
     heading: str
-    explain: Callable[[Subject[Any], Facts], Explained | None]
+    explain: Callable[[AnySubject, Facts], Explained | None]
 
 
 SECTIONS = (
@@ -156,7 +158,7 @@ SECTIONS = (
 """Every section in its order."""
 
 
-def explained(subject: Subject[Any], ablation: Ablation | None = None) -> list[tuple[Section, Explained]]:
+def explained(subject: AnySubject, ablation: Ablation | None = None) -> list[tuple[Section, Explained]]:
     """Return what every section says that has something to say."""
     facts = facts_of(subject)._replace(ablation=ablation)
     found = ((section, section.explain(subject, facts)) for section in SECTIONS)

@@ -3,17 +3,17 @@
 No Numba in here.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
-from engine.device_info import DeviceInfo
-from engine.explain.architectures import DEFAULT, Architecture
-from engine.explain.launch.gpu_limits import ABSENT_GPUS, Gpu
-from engine.geometry.block import Block
+from engine.device.launches import Pass
+from engine.explain.gpus import DEFAULT, Architecture, Gpu
+from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import UnsupportedVariant
 from engine.results.measurement import Environment, Measurement
 from engine.results.problem import P
+from engine.results.work import Work
 from engine.run.variant import AnyVariant
 
 
@@ -25,8 +25,21 @@ class Subject(Generic[P]):
     problem: P
     constant: Any
     block: Block
-    gpu: Gpu | None  # None for a CPU variant
+    gpu: Gpu | None = None  # None for a CPU variant, and where only the code is looked at
     mask_name: str = ""  # of a filter
+    facts: Mapping[str, str] = field(default_factory=dict)  # what it is compiled for, in words
+    depends_on: tuple[str, ...] = ()  # the fields of `engine.explain.examples.Asked` that change the kernel
+    is_block_given: bool = False
+
+    @property
+    def compiled_for(self) -> str:
+        """The facts in words."""
+        return ", ".join(f"{name} {value}" for name, value in self.facts.items())
+
+    @property
+    def work(self) -> Work | None:
+        """The model of work."""
+        return self.variant.work(self.problem, self.block)
 
     @property
     def unrun(self) -> Measurement[P]:
@@ -38,9 +51,23 @@ class Subject(Generic[P]):
             problem=self.problem,
             block=self.block if self.variant.uses_block else None,
             environment=Environment(""),
-            work=self.variant.work(self.problem, self.block),
+            work=self.work,
             mask_name=self.mask_name,
         )
+
+    def passes(self, architecture: Architecture = DEFAULT) -> tuple[Pass, ...]:
+        """Return its kernels with their types, one per launch; UnsupportedVariant says why there are none.
+
+        A block that was not chosen gives way to the nearest legal one.
+        """
+        block, limits = self.block, Limits(compute_capability=architecture.capability)
+        refusal = self.variant.why_not(self.problem, self.constant, block, limits)
+        if refusal is not None and refusal.nearest_block is not None and not self.is_block_given:
+            block = refusal.nearest_block
+            refusal = self.variant.why_not(self.problem, self.constant, block, limits)
+        if refusal is not None:
+            raise UnsupportedVariant(f"variant '{self.variant.key}'", refusal)
+        return self.variant.passes(self.problem, self.constant, block)
 
     def refuse(self, known: Iterable[AnyVariant[P, Any]] = ()) -> None:
         """Raise UnsupportedVariant for what the variant cannot do on the GPU.
@@ -57,15 +84,4 @@ class Subject(Generic[P]):
             raise UnsupportedVariant(what, refusal)
 
 
-def gpu_for(devices: Iterable[DeviceInfo], architecture: Architecture | None = None) -> Gpu:
-    """Return the GPU that a kernel is explained on.
-
-    That is one of the architecture that is asked for; else the first of the devices that is a real GPU; else
-    one of the architecture whose figures the documents show.
-    """
-    if architecture is None:
-        here = next((device for device in devices if device.is_usable_gpu), None)
-        if here is not None and here.attributes is not None and here.limits.compute_capability is not None:
-            capability = Architecture(*here.limits.compute_capability)
-            return Gpu(f"{here.title} ({here.key}, {capability})", capability, here.attributes, here)
-    return ABSENT_GPUS[architecture or DEFAULT]
+AnySubject = Subject[Any]

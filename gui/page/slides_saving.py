@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from engine.explain.code.messages import SaveSlides
+from engine.explain.messages import SaveSlides
 from engine.host.protocol import Saved
 from engine.results.measurement import AnyResult
 from gui.page.contract import Services

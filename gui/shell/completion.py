@@ -13,7 +13,7 @@ from engine.commands.arguments import Parser, settings_of
 from engine.commands.option_readers import OneOf
 from engine.course.papers import PAPERS
 from engine.device_info import ALL_GPUS
-from engine.explain.architectures import ARCHITECTURES
+from engine.explain.gpus import ARCHITECTURES
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
 from engine.tasks.registry import TASKS

@@ -6,7 +6,7 @@ import pytest
 from bench.ncu import TEACHING
 from engine.device.backend import NAN_BYTE
 from engine.device.cuda_kernels import PreparedPasses
-from engine.explain.ablation.costs import Cost
+from engine.explain.ablation.results import Cost
 from engine.explain.ablation.running import ablated
 from engine.explain.ablation.siblings import without
 from engine.geometry.border import Border

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.explain.limits import kept_limits, measured_gpu
-from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.explain.messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 from engine.mask.mask import Mask
 from engine.work.filter_task import FILTERING
@@ -35,7 +35,7 @@ def test_that_a_gpu_has_all_limits_but_those_of_a_cpu(limits, gpu):
     tensor = {"int8_tensor_multiply_adds_per_s", "float16_tensor_multiply_adds_per_s"}
     expected = {
         "copy_bytes_per_s", "l2_bytes_per_s", "multiply_adds_per_s", "shared_bytes_per_s",
-        "integer_operations_per_s", "integer_multiply_adds_per_s", "instructions_per_s",
+        "instructions_per_s",
         "blocks_per_s", "launches_per_s",
     }  # fmt: skip
     has_tensor_cores = gpu.info.limits.compute_capability >= (8, 0)

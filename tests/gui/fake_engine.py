@@ -25,12 +25,17 @@ from engine.course.messages import (
 from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost
-from engine.explain.ablation.messages import AblationJob
-from engine.explain.bounds.messages import TimeRequest
-from engine.explain.code.messages import CodeRequest, SaveSlides
-from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
 from engine.explain.limits.device_limits import DeviceLimits
-from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.explain.messages import (
+    AblationJob,
+    CodeRequest,
+    CompiledLaunchRequest,
+    KeptLimits,
+    LaunchRequest,
+    MeasureLimits,
+    SaveSlides,
+    TimeRequest,
+)
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo

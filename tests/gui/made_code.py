@@ -2,14 +2,10 @@
 
 from engine.errors import BadValue
 from engine.explain.code.code_diff import listing_diff, source_diff
-from engine.explain.code.instruction_counts import counted
-from engine.explain.code.listing import Form
-from engine.explain.code.messages import ShownCode
-from engine.explain.code.module_story import story_in
-from engine.explain.code.ptx_listing import ptx_listing
-from engine.explain.code.shown_code import KernelSource, ListedKernel
-from engine.explain.code.source_function import Role, SourceFunction
-from engine.explain.code.tile_steps import tile_steps
+from engine.explain.code.kernel_listing import ptx_listing
+from engine.explain.code.listing import Form, ListedKernel, counted
+from engine.explain.code.source import KernelSource, Role, SourceFunction, story_in, tile_steps
+from engine.explain.messages import ShownCode
 from engine.geometry.block import Block
 
 FIRST_LINE = 40

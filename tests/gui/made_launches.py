@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-from engine.explain.architectures import DEFAULT
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.launch import answers
-from engine.explain.launch.curves import curves
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
-from engine.explain.launch.launches import ExplainedLaunch
+from engine.explain.launch.launches import ExplainedLaunch, curves
 from engine.host.request import Describe
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 from engine.results.work import BlockShares

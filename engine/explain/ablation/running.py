@@ -15,24 +15,30 @@ import numpy as np
 
 from engine.device.backend import Backend, Buffers
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.devices import backend
-from engine.device.launches import Operand, Pass
-from engine.explain.ablation.costs import Cost
-from engine.explain.ablation.messages import NO_GPU, Ablation, Altered
+from engine.device.devices import backend, devices
+from engine.device.launches import DeviceKind, Operand, Pass
+from engine.device_info import AUTO
+from engine.errors import DeviceUnavailable
+from engine.explain.ablation.results import NO_GPU, Ablation, Altered, Cost
 from engine.explain.ablation.siblings import without
-from engine.explain.bounds.gpu_bounds import executed
-from engine.explain.bounds.issued import issue_slots
+from engine.explain.bounds.gpu_bounds import executed, issue_slots
 from engine.explain.counts.accesses import WARP
 from engine.explain.counts.counting import counted_passes, picture_buffers
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.launch.launches import why_not_compiled
+from engine.explain.messages import AblationJob
+from engine.explain.subject import Subject
 from engine.geometry.block import Block
+from engine.host.request import Run
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
+from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import Variant
+from engine.work.filtering.variants import VARIANTS, Variant, variant
+from engine.work.resolved_job import resolved_job
 
 BUDGET_S = 0.3
 
@@ -184,3 +190,23 @@ def rows_around(problem: Problem, block: Block) -> int:
     side = 2 * max(block.x, block.y)
     rows, columns = problem.mask_shape
     return side + rows + (side + columns) // problem.width + 1
+
+
+def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
+    """Time the job's kernel and its siblings; count their instructions where no GPU is."""
+    asked = request.job
+    chosen = variant(asked.variant, takes_auto=False)
+    resolved = resolved_job(asked)
+    problem, mask = resolved.problem, resolved.constant
+    block = chosen.block_for(asked.block)
+    try:
+        # A kernel may be looked at while the CPU is chosen.
+        device = device_for(chosen, AUTO if asked.device == DeviceKind.CPU else asked.device)
+    except DeviceUnavailable:
+        if any(one.is_usable_gpu for one in devices()):
+            raise
+        Subject(chosen, problem, mask, block, ABSENT_GPUS[DEFAULT]).refuse(VARIANTS)
+        return counted_ablation(chosen, problem, mask, block, report)
+    job = resolved.job_by(chosen, block)
+    job.refuse(device)
+    return ablated(job, device.key, request.budget_s, report)

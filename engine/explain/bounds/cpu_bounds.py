@@ -4,14 +4,24 @@ Limits are those of this processor (`engine.explain.limits.measured_cpu`), amoun
 its loops do (`engine.results.work.LoopWork`).
 """
 
-from engine.explain.bounds.least_time import together
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from engine.device.device_list import cpu_info
+from engine.device_info import AUTO
+from engine.explain.bounds.least_time import Cause, LeastTime
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
 from engine.reason import Reason
 from engine.results.measurement import Bound
+from engine.results.quantities import digits_text
 from engine.results.work import HasLoops, LoopWork
+from engine.run.variant import AnyVariant
 from engine.variants.cpu.register_tiles import VECTOR
+from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import Variant
 
 _DECLARED = "what the variant says of its loops"
 
@@ -24,86 +34,81 @@ _ONE_AT_A_TIME = {
 }
 
 
-class CpuBounds:
-    """The bounds of a variant for a problem and mask, on a processor of known limits."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CpuTime(LeastTime):
+    """What a variant must do on a processor: its loops, where they are ours."""
 
-    def __init__(self, subject: Subject[Problem], limits: DeviceLimits) -> None:
-        self.subject, self.limits = subject, limits
-        prepared: object = None
-        if not subject.variant.library:
-            prepared = subject.variant.prepare(subject.problem, subject.constant, subject.block)
-        self.loops: tuple[LoopWork, ...] = ()
-        self._share, calls = 1.0, list[Bound]()
-        if isinstance(prepared, HasLoops):
-            self.loops, self._share = prepared.loops, _share(limits, prepared.workers)
-            calls = self._calls(prepared.workers)
-        of_each = [self._of_loop(one) for one in self.loops]
-        copies = self._copies()
-        every = [*copies, *calls, *together(of_each).values()]
-        self.bounds = tuple(sorted(every, key=lambda bound: -bound.ms))
-        """Of all loops together, the tallest first."""
-        in_turn = sum(max((bound.ms for bound in bounds), default=0.0) for bounds in of_each)
-        self.least_ms = sum(call.ms for call in calls) + max([in_turn, *(copy.ms for copy in copies)])
-        """A call comes before all that it does, and loops follow one another: the tallest of each add up."""
+    loops: tuple[LoopWork, ...] = ()
 
-    @property
-    def not_counted(self) -> Reason | None:
-        """Why its bytes alone bound it."""
-        library = self.subject.variant.library
-        return Reason("no-kernels", f"What {library} does is not counted") if library else None
 
-    @property
-    def whole_vectors(self) -> bool:
-        """Whether it computes with whole vectors, not one sample at a time."""
-        return any(one.multiply_adds or one.operations for one in self.loops)
+def cpu_time(subject: Subject[Problem], limits: DeviceLimits) -> CpuTime:
+    """Return the bounds of a subject on a processor of known limits."""
+    library, problem = subject.variant.library, subject.problem
+    prepared: object = None
+    if not library:
+        prepared = subject.variant.prepare(problem, subject.constant, subject.block)
+    loops: tuple[LoopWork, ...] = ()
+    calls: tuple[Bound, ...] = ()
+    share = 1.0
+    if isinstance(prepared, HasLoops):
+        loops, calls = prepared.loops, _calls(limits, prepared.workers)
+        share = _share(limits, prepared.workers)
+    return CpuTime(
+        subject=subject,
+        limits=limits,
+        in_turn=tuple(tuple(_of_loop(one, problem, limits, share)) for one in loops),
+        beside=_copies(problem, limits),
+        before=calls,
+        not_counted=Reason("no-kernels", f"What {library} does is not counted") if library else None,
+        loops=loops,
+    )
 
-    def _copies(self) -> list[Bound]:
-        problem = self.subject.problem
-        size = problem.samples * (problem.itemsize + problem.result_itemsize)
-        rate = self.limits.copy_rate(size)
-        from_what = "the picture read once and the result written once"
-        return [Bound("copy", "copy", 1e3 * size / rate, size, "bytes", rate, from_what)] if rate else []
 
-    def _calls(self, threads: int) -> list[Bound]:
-        key, title, calls = "launch", "call", self.limits.launches_per_s
-        if threads >= self.limits.cores > 1:
-            key, title, calls = "shared-launch", "call by all cores", self.limits.shared_launches_per_s
-        from_what = "a call beside the work of each thread"
-        return (
-            [Bound(key, title, 1e3 / calls.measured, 1, "calls", calls.measured, from_what)] if calls else []
-        )
+def _copies(problem: Problem, limits: DeviceLimits) -> tuple[Bound, ...]:
+    size = problem.samples * (problem.itemsize + problem.result_itemsize)
+    rate = limits.copy_rate(size)
+    source = "the picture read once and the result written once"
+    return (Bound("copy", "copy", 1e3 * size / rate, size, "bytes", rate, source),) if rate else ()
 
-    def _of_loop(self, one: LoopWork) -> list[Bound]:
-        limits, samples = self.limits, self.subject.problem.samples
-        vectors, found = samples / VECTOR, list[Bound]()
 
-        def add(key: str, title: str, amount: float, unit: str, limit: Limit | None) -> None:
-            if limit is not None and amount > 0:
-                rate = limit.measured * self._share
-                found.append(Bound(key, title, 1e3 * amount / rate, amount, unit, rate, _DECLARED))
+def _calls(limits: DeviceLimits, threads: int) -> tuple[Bound, ...]:
+    key, title, calls = "launch", "call", limits.launches_per_s
+    if threads >= limits.cores > 1:
+        key, title, calls = "shared-launch", "call by all cores", limits.shared_launches_per_s
+    source = "a call beside the work of each thread"
+    return (Bound(key, title, 1e3 / calls.measured, 1, "calls", calls.measured, source),) if calls else ()
 
-        for name, of_what in _ONE_AT_A_TIME.items():
-            add(name.replace("_", "-"), f"multiply-adds {of_what}one at a time", samples * getattr(one, name),
-                "multiply-adds", getattr(limits, f"{name}_per_s"))  # fmt: skip
-        add("multiply-adds", "multiply-adds", samples * one.multiply_adds, "multiply-adds",
-            limits.multiply_adds_per_s)  # fmt: skip
-        add("stores", "stores in the first cache", vectors * one.stores, "vectors",
-            limits.vector_stores_per_s)  # fmt: skip
-        operations = _as_many(
-            limits.vector_operations_per_s,
-            one.multiply_adds + one.operations,
-            (one.half_operations, limits.half_vector_operations_per_s),
-        )
-        add("vector-operations", "vector operations", vectors * operations, "operations",
-            limits.vector_operations_per_s)  # fmt: skip
-        loads = _as_many(
-            limits.vector_loads_per_s,
-            one.loads,
-            (one.misaligned_loads, limits.misaligned_vector_loads_per_s),
-            (one.narrow_loads, limits.narrow_loads_per_s),
-        )
-        add("loads", "loads from the first cache", vectors * loads, "vectors", limits.vector_loads_per_s)
-        return found
+
+def _of_loop(one: LoopWork, problem: Problem, limits: DeviceLimits, share: float) -> Iterator[Bound]:
+    """Yield the bounds of a loop by threads that have a share of the rates of all cores."""
+    operations = _as_many(
+        limits.vector_operations_per_s,
+        one.multiply_adds + one.operations,
+        (one.half_operations, limits.half_vector_operations_per_s),
+    )
+    loads = _as_many(
+        limits.vector_loads_per_s,
+        one.loads,
+        (one.misaligned_loads, limits.misaligned_vector_loads_per_s),
+        (one.narrow_loads, limits.narrow_loads_per_s),
+    )
+    samples, vectors = problem.samples, problem.samples / VECTOR
+    amounts = [
+        (name.replace("_", "-"), f"multiply-adds {of_what}one at a time", samples * getattr(one, name),
+         "multiply-adds", getattr(limits, f"{name}_per_s"))
+        for name, of_what in _ONE_AT_A_TIME.items()
+    ] + [
+        ("multiply-adds", "multiply-adds", samples * one.multiply_adds, "multiply-adds",
+         limits.multiply_adds_per_s),
+        ("stores", "stores in the first cache", vectors * one.stores, "vectors", limits.vector_stores_per_s),
+        ("vector-operations", "vector operations", vectors * operations, "operations",
+         limits.vector_operations_per_s),
+        ("loads", "loads from the first cache", vectors * loads, "vectors", limits.vector_loads_per_s),
+    ]  # fmt: skip
+    for key, title, amount, unit, limit in amounts:
+        if limit is not None and amount > 0:
+            rate = limit.measured * share
+            yield Bound(key, title, 1e3 * amount / rate, amount, unit, rate, _DECLARED)
 
 
 def _as_many(limit: Limit | None, amount: float, *others: tuple[float, Limit | None]) -> float:
@@ -120,3 +125,87 @@ def _share(limits: DeviceLimits, threads: int) -> float:
         return 1.0
     one, together = limits.core_multiply_adds_per_s, limits.multiply_adds_per_s
     return min(1.0, threads * (one.measured / together.measured if one and together else 1.0))
+
+
+def cpu_cause(found: CpuTime) -> Cause:
+    """Return what the bounds give as the cause of the time, and the variant that removes it."""
+    subject, tallest = found.subject, found.bounds[0]
+    what = _WORDS[tallest.key](tallest, subject, found.limits.vector_bits // 32)
+    best = choose(AUTO, subject.problem, subject.constant, None, cpu_info()).variant
+    if best is subject.variant:
+        return Cause(what, "No variant on the CPU is expected to take less")
+    return Cause(what, _removes(best, found), best.key)
+
+
+def _removes(best: Variant, found: CpuTime) -> str:
+    """Return what the best variant does less of."""
+    subject, limits = found.subject, found.limits
+    samples = subject.problem.samples
+    uses_vectors = any(one.multiply_adds or one.operations for one in found.loops)
+    if found.loops and not uses_vectors:
+        at_once = limits.vector_bits // 32
+        cores = f", on {limits.cores} cores" if limits.cores > 1 else ""
+        return f"`{best.key}` computes {at_once} results with an instruction{cores}"
+    ours, its = _made(subject.variant, subject) / samples, _made(best, subject) / samples
+    if its < ours:
+        return f"`{best.key}` makes {_count(its)} instead of {_count(ours)} multiply-adds for each result"
+    return f"`{best.key}` is expected to take less"
+
+
+def _made(one: AnyVariant[Problem, Any], subject: Subject[Problem]) -> float:
+    """Return the multiply-adds of a variant, by its model of work."""
+    work = one.work(subject.problem, one.block_for(None))
+    return work.flops / 2 if work else 0.0
+
+
+def _copy(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    megabytes, rate = _count(bound.amount / 1e6), _count(bound.per_s / 1e9)
+    return f"Bound by memory, {megabytes} MB read and written at {rate} GB/s at most"
+
+
+def _multiply_adds(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    return f"Bound by multiply-adds, {_count(bound.amount / subject.problem.samples)} for each result"
+
+
+def _one_at_a_time(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    each = _count(bound.amount / subject.problem.samples)
+    return f"Bound by multiply-adds one at a time, {each} for each result"
+
+
+def _of_integers(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    return f"{_one_at_a_time(bound, subject, vector)}, of samples that are made float32"
+
+
+def _call(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    return f"Bound by the call, {_count(1e3 * bound.ms)} µs before anything is computed"
+
+
+def _shared_call(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+    return f"{_call(bound, subject, vector)} by all cores"
+
+
+def _per_vector(words: str) -> Callable[[Bound, Subject[Problem], int], str]:
+    def said(bound: Bound, subject: Subject[Problem], vector: int) -> str:
+        each = _count(bound.amount / subject.problem.samples * vector)
+        return f"Bound by {words}, {each} for {vector} results"
+
+    return said
+
+
+def _count(value: float) -> str:
+    return digits_text(value, 3).removesuffix(".0") if value < 100 else digits_text(value, 3)
+
+
+_WORDS: dict[str, Callable[[Bound, Subject[Problem], int], str]] = {
+    "copy": _copy,
+    "multiply-adds": _multiply_adds,
+    "scalar-multiply-adds": _one_at_a_time,
+    "converted-multiply-adds": _of_integers,
+    "short-scalar-multiply-adds": _one_at_a_time,
+    "short-converted-multiply-adds": _of_integers,
+    "launch": _call,
+    "shared-launch": _shared_call,
+    "vector-operations": _per_vector("operations on whole vectors"),
+    "loads": _per_vector("loads of vectors from the first cache"),
+    "stores": _per_vector("stores of vectors into the first cache"),
+}

@@ -1,33 +1,29 @@
 """Why a run takes its time: its bounds on a device of known limits, and the reason in a sentence."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, TypeVar
-
 from engine.device.backend import Buffers
 from engine.device.device_list import cpu_info
+from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
-from engine.explain.architectures import DEFAULT
-from engine.explain.bounds.cpu_bounds import CpuBounds
-from engine.explain.bounds.cpu_sentences import cpu_cause
+from engine.explain.bounds.cpu_bounds import CpuTime, cpu_cause, cpu_time
+from engine.explain.bounds.gpu_bounds import GpuTime, gpu_time
 from engine.explain.bounds.gpu_sentences import gpu_cause
-from engine.explain.bounds.gpu_time import GpuTime, gpu_time
-from engine.explain.bounds.least_time import Cause, LeastTime
+from engine.explain.bounds.least_time import LeastTime
 from engine.explain.counts.counting import buffers_of
-from engine.explain.launch.gpu_limits import Gpu
+from engine.explain.gpus import DEFAULT, Gpu, gpu_for
 from engine.explain.launch.launches import why_not_compiled
-from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.limits.device_limits import DeviceLimits, left_out_words, reached_by_run, without_refuted
 from engine.explain.limits.kept_limits import keep, kept_limits, recorded_limits
-from engine.explain.limits.messages import MeasureLimits
-from engine.explain.limits.refuted import left_out_words, reached_by_run, without_refuted
-from engine.explain.subject import Subject, gpu_for
-from engine.host.request import answer
+from engine.explain.messages import MeasureLimits, TimeRequest
+from engine.explain.subject import AnySubject, Subject
+from engine.host.request import Describe, answer
 from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Checkpoint, go_on
 from engine.results.quantities import digits_text, percent_text
 from engine.run.task import AnyJob
+from engine.work.filtering.variants import variant
+from engine.work.resolved_job import resolved_job
 
 LEAST_SHARE = 0.5
 """Bounds that reach less of the time do not explain it."""
@@ -35,12 +31,6 @@ RECORDED_ARCHITECTURE = DEFAULT
 """That of the GPU whose runs and limits came with the program."""
 
 _AGAIN = "`devices --measure` measures them again."
-
-Found = TypeVar("Found", bound=LeastTime)
-
-
-def go_on(step: Progress) -> None:
-    """Do not stop."""
 
 
 def explained_time(
@@ -56,7 +46,7 @@ def explained_time(
 
 
 def explained_here(
-    subject: Subject[Any],
+    subject: AnySubject,
     measured_ms: float | None = None,
     buffers: Buffers | None = None,
     checkpoint: Checkpoint = go_on,
@@ -93,7 +83,7 @@ def limits_of(gpu: Gpu | None) -> DeviceLimits | None:
 
 
 def explained_subject(
-    subject: Subject[Any],
+    subject: AnySubject,
     limits: DeviceLimits,
     measured_ms: float | None,
     buffers: Buffers | None = None,
@@ -104,7 +94,7 @@ def explained_subject(
 
 
 def _explained_by(
-    subject: Subject[Any],
+    subject: AnySubject,
     limits: DeviceLimits,
     measured_ms: float | None,
     buffers: Buffers | None,
@@ -115,20 +105,17 @@ def _explained_by(
     if not_compiled is not None:
         return ExplainedTime(limits.device, not_explained=not_compiled), limits
     while True:
-        found: CpuBounds | GpuTime = (
-            gpu_time(subject, limits, checkpoint, buffers) if subject.gpu else CpuBounds(subject, limits)
+        found: CpuTime | GpuTime = (
+            gpu_time(subject, limits, checkpoint, buffers) if subject.gpu else cpu_time(subject, limits)
         )
         left = without_refuted(limits, reached_by_run(found.bounds, found.least_ms, measured_ms))
         if left is limits:
             break
         limits = left
-    if isinstance(found, CpuBounds):
-        return _explained(found, cpu_cause, measured_ms), limits
-    explained = _explained(found, gpu_cause, measured_ms)
-    return replace(explained, transactions_per_request=found.counted.transactions_per_request), limits
+    return _explained(found, measured_ms), limits
 
 
-def _explained(found: Found, cause_of: Callable[[Found], Cause], measured_ms: float | None) -> ExplainedTime:
+def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> ExplainedTime:
     share = found.least_ms / measured_ms if measured_ms else None
     part = f"{digits_text(found.least_ms, 3)} ms"
     if share is not None:
@@ -136,13 +123,13 @@ def _explained(found: Found, cause_of: Callable[[Found], Cause], measured_ms: fl
     reason = _not_explained(share, found)
     sentence, remedy = str(reason), ""
     if reason is None:
-        what, removed_by, remedy = cause_of(found)
+        what, removed_by, remedy = gpu_cause(found) if isinstance(found, GpuTime) else cpu_cause(found)
         sentence = f"{what}. That takes at least {part}. {removed_by}."
     if left_out := left_out_words(found.limits):
         sentence = f"{sentence.rstrip('.')}. {left_out}"
-    return ExplainedTime(
-        found.limits.device, found.bounds, found.least_ms, measured_ms, sentence, remedy, not_explained=reason
-    )
+    each = found.counted.transactions_per_request if isinstance(found, GpuTime) else None
+    device, bounds, least_ms = found.limits.device, found.bounds, found.least_ms
+    return ExplainedTime(device, bounds, least_ms, measured_ms, sentence, remedy, each, reason)
 
 
 def _not_explained(share: float | None, found: LeastTime) -> Reason | None:
@@ -154,3 +141,17 @@ def _not_explained(share: float | None, found: LeastTime) -> Reason | None:
         short = f"Not explained: bounds reach {percent_text(share)} of the time"
         return Reason("bounds-too-low", short, f"{short}. {found.not_counted or ''}".rstrip())
     return None
+
+
+def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTime:
+    """Return the bounds of a job and what they say, or why there are none."""
+    asked = request.job
+    job = asked.job
+    chosen = variant(job.variant, takes_auto=False)
+    resolved = resolved_job(job)
+    problem = resolved.problem
+    gpu = None
+    if chosen.device is DeviceKind.CUDA:
+        gpu = gpu_for([device for device in devices() if device.key == job.device] or devices())
+    subject = Subject(chosen, problem, resolved.constant, chosen.block_for(job.block), gpu)
+    return explained_here(subject, asked.measured_ms, checkpoint=report)

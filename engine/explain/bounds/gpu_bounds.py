@@ -2,25 +2,96 @@
 
 What the launches execute and ask of memory is counted (`engine.explain.counts`), and the rates are those
 measured on the device (`engine.explain.limits`).
+
+PTX is not what is executed: the compiler folds several instructions into one, and makes several of one. How
+many issue slots an instruction takes is what the machine code that usually becomes of it takes, chosen so
+that their sum is nowhere above what an H200 executed in 180 launches of the teaching kernels: 0.70 to 0.99 of
+it, half of them above 0.87 (docs/bounds.md).
 """
 
-from collections.abc import Iterator
+import math
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from engine.device.backend import Buffers
 from engine.device.launches import Launch
-from engine.explain.bounds.issued import (
-    Weigh,
-    is_tensor,
-    issue_slots,
-    multiply_adds,
-    on_64_bit,
-    tensor_multiply_adds,
-)
-from engine.explain.counts.accesses import BANKS, WARP, WORD_BYTES, CountedAccesses
-from engine.explain.launch.gpu_limits import Gpu
+from engine.explain.bounds.least_time import LeastTime
+from engine.explain.code.instruction_classes import InstructionClass, is_ptx_64_bit, ptx_class
+from engine.explain.counts.accesses import BANKS, WARP, WORD_BYTES, CountedAccesses, CountedRun
+from engine.explain.counts.counting import counted_launches, picture_buffers
+from engine.explain.gpus import Gpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.subject import AnySubject
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.measurement import Bound
+from engine.results.progress import Checkpoint
+from engine.work.operations.problem import OperationProblem
+
+Weigh = Callable[[str], float]
+"""What an instruction takes, by its spelling such as "add.s64"; for a whole warp."""
+
+# Of 64-bit integers, which machine code has in halves: a product is four instructions, a comparison, a choice
+# or a combination two. Every other sum, and of shifts to the left too, becomes part of an address.
+_OF_64_BIT = {
+    **dict.fromkeys(("mul", "mad"), 4.0),
+    **dict.fromkeys(("setp", "selp", "and", "or", "xor", "not", "shr"), 2.0),
+    **dict.fromkeys(("add", "sub", "neg", "shl"), 0.5),
+}
+# A branch that threads may take is three: where they part, the branch, where they meet again. A jump that all
+# take goes where the code is laid out in another order. An address needs no conversion to another space.
+_OF_NAME = {"bra": 3.0, "bra.uni": 0.0, "cvta": 0.0, "cvt": 0.5}
+# Half of the combinations of predicates are part of a comparison.
+_OF_PREDICATES = 0.5
+_MULTIPLY_ADD = {
+    InstructionClass.FLOAT_FMA,
+    InstructionClass.FLOAT_ADD,
+    InstructionClass.FLOAT_MULTIPLY,
+}
+# The sides of the three matrices: mma.sync.aligned.m16n8k16.
+_SHAPE = re.compile(r"\.m(\d+)n(\d+)k(\d+)\b")
+
+
+def issue_slots(spelling: str) -> float:
+    """Return how many issue slots of a warp an instruction takes."""
+    name = spelling.partition(".")[0]
+    if spelling.endswith(".pred") and name != "setp":
+        return _OF_PREDICATES
+    known = _OF_NAME.get(spelling, _OF_NAME.get(name))
+    if known is not None:
+        return known
+    # The factors of a wide product have 32 bits; a load is one whatever it loads.
+    is_wide = name in _OF_64_BIT and is_ptx_64_bit(spelling) and ".wide" not in spelling
+    return _OF_64_BIT[name] if is_wide else 1.0
+
+
+def multiply_adds(spelling: str) -> float:
+    """Return whether an instruction needs the lanes that multiply and add."""
+    return float(ptx_class(spelling) in _MULTIPLY_ADD)
+
+
+def tensor_multiply_adds(kind: str) -> Weigh:
+    """Return the multiply-adds of a tensor core's instruction, on "int8" or "float16"."""
+    name = ".s8" if kind == "int8" else ".f16"
+
+    def weigh(spelling: str) -> float:
+        if not is_tensor(spelling) or name not in spelling:
+            return 0.0
+        shape = _SHAPE.search(spelling)
+        return float(math.prod(map(int, shape.groups()))) if shape else 0.0
+
+    return weigh
+
+
+def is_tensor(spelling: str) -> bool:
+    """Return whether an instruction is for tensor cores."""
+    return ptx_class(spelling) is InstructionClass.TENSOR
+
+
+def on_64_bit(spelling: str) -> float:
+    """Return the issue slots of an instruction on 64-bit integers or addresses."""
+    return issue_slots(spelling) if is_ptx_64_bit(spelling) else 0.0
+
 
 _WAVEFRONT_BYTES = BANKS * WORD_BYTES
 SCHEDULERS = 4
@@ -28,31 +99,14 @@ SCHEDULERS = 4
 "Hardware Multithreading", for all compute capabilities from 7.0 on)."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoundLaunch:
-    """The bounds of one launch, and what a sentence says of its instructions."""
-
-    bounds: tuple[Bound, ...]
-    uses_tensor_cores: bool
-    instructions: float  # of warps
-    on_64_bit: float  # those of them on 64-bit integers and addresses
-
-    @property
-    def least_ms(self) -> float:
-        """The tallest bound."""
-        return max((bound.ms for bound in self.bounds), default=0.0)
-
-
-def bound_launch(launch: Launch, counted: CountedAccesses, gpu: Gpu, limits: DeviceLimits) -> BoundLaunch:
+def bound_launch(
+    launch: Launch, counted: CountedAccesses, gpu: Gpu, limits: DeviceLimits
+) -> tuple[Bound, ...]:
     """Return the bounds of a counted launch on a GPU of known limits."""
-    bounds = [
+    return tuple(
         Bound(key, title, 1e3 * amount * uneven / rate.measured, amount, unit, rate.measured, source)
         for key, title, amount, unit, rate, source, uneven in _amounts(counted, launch, gpu, limits)
         if rate is not None and amount > 0
-    ]
-    uses_tensor_cores = any(map(is_tensor, counted.executed))
-    return BoundLaunch(
-        tuple(bounds), uses_tensor_cores, executed(counted, issue_slots), executed(counted, on_64_bit)
     )
 
 
@@ -109,3 +163,63 @@ def _uneven(launch: Launch, multiprocessors: int) -> tuple[float, float]:
 
 def _threads(launch: Launch) -> int:
     return launch.block[0] * launch.block[1] * launch.block[2]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GpuTime(LeastTime):
+    """What the launches of a subject must do on a GPU: none where its accesses are not counted."""
+
+    counted: CountedRun
+    buffers: Buffers
+    checkpoint: Checkpoint
+
+    def executed(self, weigh: Weigh) -> float:
+        """Return the sum of the weights of all instructions that the threads of all launches execute."""
+        return sum(executed(one, weigh) for one in self.counted.passes) * WARP
+
+
+def gpu_time(
+    subject: AnySubject,
+    limits: DeviceLimits,
+    checkpoint: Checkpoint,
+    buffers: Buffers | None = None,
+) -> GpuTime:
+    """Return the bounds of a subject on its GPU."""
+    assert subject.gpu is not None
+    variant, problem, constant, block = subject.variant, subject.problem, subject.constant, subject.block
+    buffers = buffers or picture_buffers(problem)
+    counted = counted_launches(variant, problem, constant, block, buffers, checkpoint)
+    steps = variant.passes(problem, constant, block) if counted.passes else ()
+    return GpuTime(
+        subject=subject,
+        limits=limits,
+        in_turn=tuple(
+            bound_launch(step.launch, accesses, subject.gpu, limits)
+            for step, accesses in zip(steps, counted.passes, strict=True)
+        ),
+        beside=tuple(_of_work(subject, limits, counted)),
+        not_counted=counted.not_counted,
+        counted=counted,
+        buffers=buffers,
+        checkpoint=checkpoint,
+    )
+
+
+def work_multiply_adds(subject: AnySubject) -> float:
+    """Return those of the model of work; none of an operation: its steps are others, such as comparisons."""
+    work = subject.work
+    return 0.0 if work is None or subject.problem.task == OperationProblem.task else work.flops / 2
+
+
+def _of_work(subject: AnySubject, limits: DeviceLimits, counted: CountedRun) -> Iterator[Bound]:
+    """Yield what the model of work says of all launches: it knows no code, but every multiply-add."""
+    if subject.work is None:
+        return
+    source, size, name = "the model of work", float(subject.work.minimum_bytes), "multiply-adds"
+    if rate := limits.copy_rate(size):
+        yield Bound("copy", "copy", 1e3 * size / rate, size, "bytes", rate, source)
+    limit = limits.multiply_adds_per_s
+    uses_tensor_cores = any(map(is_tensor, (one for launch in counted.passes for one in launch.executed)))
+    if limit and counted.passes and not uses_tensor_cores:
+        amount = work_multiply_adds(subject)
+        yield Bound(name, name, 1e3 * amount / limit.measured, amount, name, limit.measured, source)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from engine.explain.bounds.gpu_time import GpuTime, gpu_time
+from engine.explain.bounds.gpu_bounds import GpuTime, gpu_time, issue_slots, on_64_bit, work_multiply_adds
 from engine.explain.bounds.least_time import Cause
 from engine.explain.counts.accesses import WARP
 from engine.explain.counts.counting import counted_launches
@@ -29,18 +29,17 @@ def gpu_cause(time: GpuTime) -> Cause:
 
 
 def _instructions(time: GpuTime, bound: Bound) -> Cause:
-    of_what, count = "multiply-add", time.multiply_adds
+    of_what, count = "multiply-add", work_multiply_adds(time.subject)
     if not count:
         of_what, count = "result", float(time.subject.problem.values)
-    issued = sum(launch.instructions for launch in time.launches) * WARP
-    wide = sum(launch.on_64_bit for launch in time.launches) * WARP
+    issued, wide = time.executed(issue_slots), time.executed(on_64_bit)
     of_them = f", {_short(wide / count)} of them on 64-bit integers" if wide > issued / 10 else ""
     what = f"Issue-bound: {_short(issued / count)} instructions per {of_what}{of_them}"
     return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
 
 
 def _multiply_adds(time: GpuTime, bound: Bound) -> Cause:
-    adds = time.multiply_adds / time.subject.problem.values
+    adds = work_multiply_adds(time.subject) / time.subject.problem.values
     what = f"Compute-bound: {_short(adds)} multiply-adds per result"
     return Cause(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
 
@@ -53,7 +52,7 @@ def _tensor(time: GpuTime, bound: Bound) -> Cause:
 
 def _copy(time: GpuTime, bound: Bound) -> Cause:
     what = f"Memory-bound: {_short(bound.amount / 1e6)} MB at {_short(bound.per_s / 1e9)} GB/s"
-    if len(time.launches) > 1:
+    if len(time.in_turn) > 1:
         return Cause(what, *_fewer(time, _BYTES))
     return Cause(what, "Every sample moves once: only smaller types of samples would take less")
 
@@ -125,7 +124,7 @@ def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
     """Return what the nearest variant in teaching order does much less of, and its key."""
     values = time.subject.problem.values
     for cost in costs:
-        ours = cost.of(time.work) / values if time.work else 0.0
+        ours = cost.of(time.subject.work) / values if time.subject.work else 0.0
         for variant in _others(time) if ours else ():
             work = variant.work(time.subject.problem, variant.default_block)
             if work is not None and cost.of(work) / values <= _FEWER * ours and _is_faster(time, variant):
@@ -137,13 +136,14 @@ def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
 def _others(time: GpuTime) -> Iterator[AnyVariant[Any, Any]]:
     """Yield the variants that can do it on that GPU, the nearest in teaching order first."""
     subject = time.subject
+    assert subject.gpu is not None
     every: list[AnyVariant[Any, Any]] = list(TASKS[subject.variant.task].variants)
     at = every.index(subject.variant) if subject.variant in every else -1
     # Those after it come before those as far from it before it.
     for variant in sorted(every, key=lambda other: abs(every.index(other) - at - 0.25)):
         block = variant.default_block
         if variant.has_kernels and variant is not subject.variant:
-            refusal = variant.why_not(subject.problem, subject.constant, block, time.gpu.limits)
+            refusal = variant.why_not(subject.problem, subject.constant, block, subject.gpu.limits)
             if refusal is None:
                 yield variant
 
@@ -152,12 +152,12 @@ def _is_faster(time: GpuTime, variant: AnyVariant[Any, Any]) -> bool:
     """Return whether the bounds of another variant are well below these; it is counted for that."""
     subject = replace(time.subject, variant=variant, block=variant.default_block)
     its = gpu_time(subject, time.limits, time.checkpoint, time.buffers)
-    return bool(its.launches) and its.least_ms <= _FASTER * time.least_ms
+    return bool(its.in_turn) and its.least_ms <= _FASTER * time.least_ms
 
 
 def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:
     """Return a variant that loads as much by far fewer transactions."""
-    subject, ours = time.subject, time.work
+    subject, ours = time.subject, time.subject.work
     for variant in _others(time):
         work = variant.work(subject.problem, variant.default_block)
         if work is None or ours is None or work.global_loads != ours.global_loads:

@@ -1,40 +1,13 @@
-"""What the bounds of a run are on a CPU and on a GPU alike, and the cause that they give."""
+"""The bounds of a run on a device of known limits, and the cause that they give."""
 
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.subject import AnySubject
 from engine.reason import Reason
 from engine.results.measurement import Bound
-
-
-class LeastTime(Protocol):
-    """The bounds of a run on a device of known limits."""
-
-    @property
-    def limits(self) -> DeviceLimits:
-        """Those of the device."""
-
-    @property
-    def bounds(self) -> tuple[Bound, ...]:
-        """Of all that is done together, the tallest first."""
-
-    @property
-    def least_ms(self) -> float:
-        """The least time: what follows one another adds up."""
-
-    @property
-    def not_counted(self) -> Reason | None:
-        """Why it is not counted what the run does: its bytes alone bound it."""
-
-
-def together(of_each: Iterable[Iterable[Bound]]) -> dict[str, Bound]:
-    """Return the bounds of what follows one another, by their keys: those for the same thing add up."""
-    found: dict[str, Bound] = {}
-    for bounds in of_each:
-        for bound in bounds:
-            found[bound.key] = found[bound.key] + bound if bound.key in found else bound
-    return found
 
 
 class Cause(NamedTuple):
@@ -43,3 +16,37 @@ class Cause(NamedTuple):
     what: str
     removed_by: str
     variant: str = ""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeastTime:
+    """What a run must do on a device of known limits, and the least time for that."""
+
+    subject: AnySubject
+    limits: DeviceLimits
+    in_turn: tuple[tuple[Bound, ...], ...]
+    """Of each launch, or of each loop: they follow one another."""
+    beside: tuple[Bound, ...] = ()
+    """Of all of them together."""
+    before: tuple[Bound, ...] = ()
+    """Of a call, which comes before all that it does."""
+    not_counted: Reason | None = None
+    """Why it is not counted what the run does: its bytes alone bound it."""
+
+    @cached_property
+    def bounds(self) -> tuple[Bound, ...]:
+        """Of all that is done together, the tallest first."""
+        found: dict[str, Bound] = {}
+        for bound in (bound for bounds in self.in_turn for bound in bounds):
+            found[bound.key] = found[bound.key] + bound if bound.key in found else bound
+        for bound in (*self.beside, *self.before):
+            if bound.key not in found or bound.ms > found[bound.key].ms:
+                found[bound.key] = bound
+        return tuple(sorted(found.values(), key=lambda bound: -bound.ms))
+
+    @property
+    def least_ms(self) -> float:
+        """The least time: the tallest bounds of what follows one another add up."""
+        in_turn = sum(max((bound.ms for bound in bounds), default=0.0) for bounds in self.in_turn)
+        calls = sum(bound.ms for bound in self.before)
+        return calls + max([in_turn, *(bound.ms for bound in self.beside)])

@@ -1,5 +1,12 @@
-"""A listing of instructions, PTX or SASS: what each line is, and which line of the source it comes from."""
+"""A listing of instructions, PTX or SASS: what each line is, which line of the source it comes from, counts.
 
+The counts are static: of instructions that are written, not of those that run. The loop over taps is the
+innermost one with the most float32 multiply-adds; all that is written in it, over these, is what a tap costs.
+A branch that is written in the loop counts as if it were always taken. Kernels for tensor cores have no such
+number: one instruction has many taps.
+"""
+
+from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -82,3 +89,113 @@ class Listing:
             if line.source is not None:
                 found.setdefault(line.source, []).append(at)
         return {source: tuple(numbers) for source, numbers in sorted(found.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class TapCounts:
+    """What a tap costs: `first` and `last` are the lines of the loop, from 0; `taps` those of a round."""
+
+    first: int
+    last: int
+    taps: int
+    is_loop: bool  # otherwise the whole kernel, whose taps are written one after another
+    by_class: dict[InstructionClass, int]
+    on_64_bit: int
+
+    @property
+    def per_tap(self) -> dict[InstructionClass, float]:
+        """Instructions of each class for a tap."""
+        return {kind: count / self.taps for kind, count in self.by_class.items()}
+
+    @property
+    def instructions(self) -> float:
+        """Instructions for a tap."""
+        return sum(self.by_class.values()) / self.taps
+
+    @property
+    def integer_64(self) -> float:
+        """Those of them that work on 64-bit integers or addresses, whatever their class."""
+        return self.on_64_bit / self.taps
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionCounts:
+    """The instructions of a kernel by class, in the order of the classes."""
+
+    by_class: dict[InstructionClass, int]
+    on_64_bit: int
+    taps: TapCounts | None
+
+    @property
+    def total(self) -> int:
+        """All instructions."""
+        return sum(self.by_class.values())
+
+
+def counted(listing: Listing) -> InstructionCounts:
+    """Return the counts of a listing."""
+    by_class, wide = _by_class(listing.lines)
+    return InstructionCounts(by_class, wide, _taps(listing))
+
+
+def loops(listing: Listing) -> list[tuple[int, int]]:
+    """Return the first and last line of each loop: from a label to a branch back to it."""
+    labels = {line.label: at for at, line in enumerate(listing.lines) if line.label}
+    return [
+        (labels[line.target], at)
+        for at, line in enumerate(listing.lines)
+        if line.target in labels and labels[line.target] < at
+    ]
+
+
+def _taps(listing: Listing) -> TapCounts | None:
+    if any(line.kind is InstructionClass.TENSOR for line in listing.lines):
+        # A product of matrices has many taps in an instruction.
+        return None
+    found = loops(listing)
+    # A label that several branches lead back to begins one loop.
+    ends: dict[int, int] = {}
+    for first, last in found:
+        ends[first] = max(last, ends.get(first, last))
+    inner = [
+        (first, last)
+        for first, last in ends.items()
+        if not any(
+            first < other and end <= last for other, end in ends.items() if (other, end) != (first, last)
+        )
+    ]
+    best = max(inner, key=lambda loop: _multiply_adds(listing.lines[loop[0] : loop[1] + 1]), default=None)
+    if best is not None and (taps := _multiply_adds(listing.lines[best[0] : best[1] + 1])):
+        return TapCounts(*best, taps, True, *_by_class(listing.lines[best[0] : best[1] + 1]))
+    taps = _multiply_adds(listing.lines)
+    if not taps:
+        return None
+    return TapCounts(0, len(listing.lines) - 1, taps, False, *_by_class(listing.lines))
+
+
+def _multiply_adds(lines: tuple[CodeLine, ...]) -> int:
+    """Return the float32 multiply-adds; where there are none, the products, which are summed otherwise."""
+    kinds = Counter(line.kind for line in lines)
+    return kinds[InstructionClass.FLOAT_FMA] or kinds[InstructionClass.FLOAT_MULTIPLY]
+
+
+def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[InstructionClass, int], int]:
+    kinds = Counter(line.kind for line in lines)
+    return {kind: kinds[kind] for kind in InstructionClass if kinds[kind]}, sum(
+        line.is_64_bit for line in lines
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKernel:
+    """A kernel of a variant: the passes that launch it, its listing and counts."""
+
+    passes: tuple[str, ...]
+    listing: Listing
+    counts: InstructionCounts
+
+    @property
+    def heading(self) -> str:
+        """What stands above its listing: kernel, form, architecture, and passes that have other names."""
+        passes = "" if self.passes == (self.listing.kernel,) else f" ({', '.join(self.passes)})"
+        return f"{self.listing.kernel}: {self.listing.form.upper()} for {self.listing.architecture}{passes}"

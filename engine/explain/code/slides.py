@@ -4,11 +4,10 @@ import re
 from collections.abc import Sequence
 from html import escape
 
-from engine.explain.architectures import Architecture
-from engine.explain.code.code_diff import Change, UnifiedLine
-from engine.explain.code.measured_difference import machine_text
-from engine.explain.code.module_story import paragraphs_of
+from engine.explain.code.code_diff import Change, UnifiedLine, machine_text
+from engine.explain.code.source import paragraphs_of
 from engine.explain.code.teaching_story import Chapter, Step, TapCost
+from engine.explain.gpus import Architecture
 from engine.results.measurement import AnyResult
 
 TITLE = "One kernel after another"

@@ -5,15 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.device.cuda_presence import missing
-from engine.explain.architectures import DEFAULT, Architecture
-from engine.explain.code.code_diff import Diff, source_diff
+from engine.explain.code.code_diff import Diff, MeasuredDifference, measured_difference, source_diff
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form
-from engine.explain.code.measured_difference import MeasuredDifference, measured_difference
-from engine.explain.code.module_story import SAVES, Story, story_of
-from engine.explain.code.shown_code import KernelSource
+from engine.explain.code.source import SAVES, KernelSource, Story, story_of
 from engine.explain.examples import AnyKernel, example_of
+from engine.explain.gpus import DEFAULT, Architecture
 from engine.geometry.refusal import UnsupportedVariant
 from engine.results.measurement import AnyResult
 from engine.tasks.registry import TASKS

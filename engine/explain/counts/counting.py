@@ -5,6 +5,10 @@ whose memory is taken where it is touched: 0.01 to 0.5 s for a launch, with mask
 compiling a new kernel; no device and no copy of the picture. A kernel whose accesses depend on the picture's
 samples is not counted.
 
+Blocks at an edge of the grid ask for less, or for other cells, than those in the middle. Along each axis the
+first and the last ones are counted, and some neighbours in the middle, which stand for all others: several,
+since blocks that begin at different offsets in a line of 128 bytes differ.
+
 `bench/ncu.py` compares the counts with those of a device.
 
 Called on: the main thread of the engine's process, or of a script.
@@ -14,7 +18,8 @@ import math
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,7 +28,6 @@ from engine.device.interpreter import InterpreterBackend
 from engine.device.kernel_factory import import_names
 from engine.device.launches import Between, Operand, Pass, Placeholder
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
-from engine.explain.counts.sampled_blocks import Axis, Sample, sampled
 from engine.explain.launch.launches import why_not_compiled
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
@@ -33,13 +37,70 @@ from engine.ptx.dependence import depends_on_contents
 from engine.ptx.findings import Index3
 from engine.ptx.program import program_of
 from engine.reason import Reason
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant, C, P
 from engine.work.picture_problem import PictureProblem
 
 if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
     from engine.device import interpreted
+
+
+class Axis(NamedTuple):
+    """How an axis of a grid is sampled: so many blocks at its beginning, in the middle and at its end."""
+
+    first: int
+    middle: int
+    last: int
+
+
+class Sample(NamedTuple):
+    """A block, how many blocks it stands for, and what it shares with those that stand for the same ones.
+
+    `place` is its place along each axis, None along those where it stands for others.
+    """
+
+    block: Index3
+    weight: float
+    place: tuple[int | None, ...]
+
+
+def places(count: int, axis: Axis) -> list[tuple[int, float]]:
+    """Return places along an axis of `count` blocks, and how many places each stands for.
+
+    One in the middle stands for those that lie a multiple of `middle` further: offsets repeat.
+    """
+    first, middle, last = axis
+    end = count - last
+    if end - first <= middle:
+        return [(place, 1.0) for place in range(count)]
+    begin = first + (end - first - middle) // 2
+    alike = [
+        len(range(first + (place - first) % middle, end, middle)) for place in range(begin, begin + middle)
+    ]
+    ends = (*range(first), *range(end, count))
+    return sorted(
+        [
+            *((place, 1.0) for place in ends),
+            *zip(range(begin, begin + middle), map(float, alike), strict=True),
+        ]
+    )
+
+
+def sampled(grid: Index3, axes: tuple[Axis, ...]) -> list[Sample]:
+    """Return the blocks of a grid that are counted."""
+    along = [places(count, axis) for count, axis in zip(grid, axes, strict=True)]
+    return [
+        Sample(
+            (x, y, z),
+            of_x * of_y * of_z,
+            tuple(
+                place if of_place == 1.0 else None for place, of_place in ((x, of_x), (y, of_y), (z, of_z))
+            ),
+        )
+        for (z, of_z), (y, of_y), (x, of_x) in product(*reversed(along))
+    ]
+
 
 MOST_KEPT = 64
 # Instructions of threads that are executed to count one launch: about 0.5 s.
@@ -61,11 +122,7 @@ DEPENDS = Reason(
 )
 
 
-def _go_on(step: Progress) -> None:
-    """Do not stop."""
-
-
-def counted_run(job: AnyJob, checkpoint: Checkpoint = _go_on) -> CountedRun:
+def counted_run(job: AnyJob, checkpoint: Checkpoint = go_on) -> CountedRun:
     """Return what a job's launches execute and ask of memory, counted once and kept; or why they are not.
 
     `checkpoint` is called again and again; what it raises ends the counting.
@@ -98,7 +155,7 @@ def counted_launches(
     constant: C,
     block: Block,
     buffers: Buffers,
-    checkpoint: Checkpoint = _go_on,
+    checkpoint: Checkpoint = go_on,
 ) -> CountedRun:
     """Return the same of a variant with its problem, the arrays of its launches and its constant."""
     if not variant.has_kernels:
@@ -110,7 +167,7 @@ def counted_passes(
     passes: tuple[Pass, ...],
     problem: Any,
     buffers: Buffers,
-    checkpoint: Checkpoint = _go_on,
+    checkpoint: Checkpoint = go_on,
     *,
     of_zeros: bool = False,
 ) -> CountedRun:

@@ -1,18 +1,27 @@
 """The launches of a variant on a GPU, before any run: resident blocks, occupancy, waves, halo, idle threads.
 
 Pure arithmetic on the variant's plan and on what its kernels take; no device is asked. No Numba in here.
+Curves, the data of plots, show occupancy against one of them while everything else stays as it is, as in
+NVIDIA's calculator.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.device.cuda_presence import missing
 from engine.device.launches import Launch
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 from engine.reason import Reason
-from engine.results.launch_facts import KernelResources, LaunchFacts, Occupancy, launch_facts, occupancy_of
+from engine.results.launch_facts import (
+    WARP,
+    KernelResources,
+    LaunchFacts,
+    Occupancy,
+    launch_facts,
+    occupancy_of,
+)
 from engine.results.work import BlockShares
 from engine.run.variant import AnyVariant
 
@@ -72,3 +81,50 @@ def _explained(
     planned = taken or KernelResources(0, launch.shared_bytes, 0)
     facts = launch_facts(launch.grid, launch.block, planned, gpu, share)
     return ExplainedLaunch(facts, occupancy_of(facts.threads, planned, gpu), launch.constant_bytes)
+
+
+MOST_REGISTERS = 255
+"""That a thread can have, on every GPU since compute capability 3.5."""
+STATIC_BYTES = 48 * 1024
+"""The most static shared memory of a block, on every GPU."""
+_REGISTER_STEP, _BYTE_STEP = 8, 1024
+
+
+class CurvePoint(NamedTuple):
+    """The occupancy at one place of a curve."""
+
+    at: int  # threads, registers per thread, or bytes
+    blocks: int  # resident on a multiprocessor
+    share: float  # the occupancy, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The curves of a launch, each from low to high; no registers where they are not known."""
+
+    threads: tuple[CurvePoint, ...]  # of a block, whole warps
+    registers: tuple[CurvePoint, ...]  # per thread
+    shared_bytes: tuple[CurvePoint, ...]  # per block
+
+
+def curves(threads: int, resources: KernelResources, gpu: GpuAttributes) -> Curves:
+    """Return the curves through the launch of a block of so many threads."""
+
+    def curve(
+        places: Iterable[int], at: Callable[[int], tuple[int, KernelResources]]
+    ) -> tuple[CurvePoint, ...]:
+        points = ((place, occupancy_of(*at(place), gpu)) for place in places)
+        return tuple(CurvePoint(place, found.blocks, found.share) for place, found in points)
+
+    registers = (*range(_REGISTER_STEP, MOST_REGISTERS, _REGISTER_STEP), MOST_REGISTERS)
+    return Curves(
+        curve(range(WARP, gpu.most_block_threads + 1, WARP), lambda many: (many, resources)),
+        curve(
+            registers if resources.registers else (),
+            lambda many: (threads, resources._replace(registers=many)),
+        ),
+        curve(
+            range(0, STATIC_BYTES + 1, _BYTE_STEP),
+            lambda many: (threads, resources._replace(shared_bytes=many)),
+        ),
+    )

@@ -41,8 +41,6 @@ class Work(NamedTuple):
 
 _REPEATED = _CHAINS * _STEPS
 MULTIPLY_ADDS = Work("multiply-adds", _REPEATED, 256)
-INTEGER_OPERATIONS = Work("integer operations", 2 * _REPEATED, 64)
-INTEGER_MULTIPLY_ADDS = Work("integer multiply-adds", _REPEATED, 128)
 MIXED = Work("instructions", 2 * _REPEATED, 128)
 SHARED_LOADS = Work("shared loads", _LOADS * VECTOR_BYTES, 512)
 L2_LOADS = Work("L2 loads", _LOADS * VECTOR_BYTES, 96)
@@ -68,32 +66,6 @@ def _emit_multiply_adds(code: "CudaCode", x: "Value", y: "Value", n: "Value", ro
         return sums
 
     return in_pairs(_rounds(code, _floats(x), rounds, step), lambda a, b: a + b)
-
-
-def _emit_integer_operations(
-    code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value"
-) -> "Value":
-    # Additions would be combined, or be made multiply-adds, which have lanes of their own.
-    def step(sums: "list[Value]") -> "list[Value]":
-        for _ in range(_STEPS):
-            sums = [code.smaller(one, n) for one in sums]
-            sums = [one ^ word for one in sums]
-        return sums
-
-    word = narrow(rounds)
-    return code.float32(in_pairs(_rounds(code, _integers(n), rounds, step), lambda a, b: a ^ b))
-
-
-def _emit_integer_multiply_adds(
-    code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value"
-) -> "Value":
-    def step(sums: "list[Value]") -> "list[Value]":
-        for _ in range(_STEPS):
-            sums = [one * n + word for one in sums]
-        return sums
-
-    word = narrow(rounds)
-    return code.float32(in_pairs(_rounds(code, _integers(n), rounds, step), lambda a, b: a ^ b))
 
 
 def _emit_mixed(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value") -> "Value":
@@ -190,8 +162,6 @@ def _tensor_emitter(is_float: bool) -> "Callable[..., Value]":
 
 def _emitters() -> "Iterator[tuple[Work, Callable[..., Value]]]":
     yield MULTIPLY_ADDS, _emit_multiply_adds
-    yield INTEGER_OPERATIONS, _emit_integer_operations
-    yield INTEGER_MULTIPLY_ADDS, _emit_integer_multiply_adds
     yield MIXED, _emit_mixed
     yield INT8_TENSOR, _tensor_emitter(False)
     yield FLOAT16_TENSOR, _tensor_emitter(True)

@@ -18,12 +18,11 @@ from engine.device.loaded_kernel import loaded_kernel
 from engine.device.numba_cuda import driver, float32, int32
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable, OutOfDeviceMemory
-from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.gpus import WARP_THREADS, theoretical_limits
+from engine.explain.limits.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.limits.gpu_rates_code import (
     FLOAT16_TENSOR,
     INT8_TENSOR,
-    INTEGER_MULTIPLY_ADDS,
-    INTEGER_OPERATIONS,
     L2_LOADS,
     MIXED,
     MULTIPLY_ADDS,
@@ -37,9 +36,7 @@ from engine.explain.limits.gpu_rates_code import (
     shared_kernel,
 )
 from engine.explain.limits.kept_limits import keep
-from engine.explain.limits.messages import MeasureLimits
-from engine.explain.limits.refuted import limit_name, measured_well
-from engine.explain.limits.theoretical import WARP_THREADS, theoretical_limits
+from engine.explain.messages import MeasureLimits
 from engine.gpu_attributes import GpuAttributes
 from engine.results.progress import Checkpoint, Progress
 
@@ -160,8 +157,6 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
         ("multiply_adds_per_s", lambda: arithmetic(MULTIPLY_ADDS)),
         ("l2_bytes_per_s", l2),
         ("shared_bytes_per_s", shared),
-        ("integer_operations_per_s", lambda: arithmetic(INTEGER_OPERATIONS)),
-        ("integer_multiply_adds_per_s", lambda: arithmetic(INTEGER_MULTIPLY_ADDS)),
         ("instructions_per_s", lambda: arithmetic(MIXED) / WARP_THREADS),
         ("blocks_per_s", lambda: started(_STARTED)),
         ("launches_per_s", lambda: started(1)),

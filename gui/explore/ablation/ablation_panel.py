@@ -4,8 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QGraphicsOpacityEffect, QPushButton, QWidget
 
-from engine.explain.ablation.messages import Ablation
-from engine.explain.ablation.rows import ON_PURPOSE, OVERLAPPING, most_sentence
+from engine.explain.ablation.results import ON_PURPOSE, OVERLAPPING, Ablation, most_sentence
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.ablation.waterfall import waterfall_in_words, waterfall_rows, waterfall_ticks
 from gui.explore.looked_at.kernel_field import KernelField

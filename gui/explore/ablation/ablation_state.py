@@ -3,7 +3,8 @@
 from dataclasses import fields, replace
 
 from engine.device_info import SIMULATOR
-from engine.explain.ablation.messages import Ablation, AblationJob
+from engine.explain.ablation.results import Ablation
+from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.host.request import Run
 from engine.work.messages import PictureJob

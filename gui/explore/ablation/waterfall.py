@@ -3,8 +3,7 @@
 import math
 from collections.abc import Iterator
 
-from engine.explain.ablation.messages import Ablation, Step
-from engine.explain.ablation.rows import amount_and_share, amount_text, step_name
+from engine.explain.ablation.results import Ablation, Step, amount_and_share, amount_text, step_name
 from engine.results.quantities import rate_text, tick_text
 from gui.style.series import series_for
 from gui.style.theme import current_theme

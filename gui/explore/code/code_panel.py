@@ -6,12 +6,10 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.explain.architectures import ARCHITECTURES
 from engine.explain.code.code_diff import Diff
-from engine.explain.code.listing import Form, SourceLine
-from engine.explain.code.messages import ShownCode
-from engine.explain.code.shown_code import ListedKernel
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.code.listing import Form, ListedKernel, SourceLine
+from engine.explain.gpus import ABSENT_GPUS, ARCHITECTURES
+from engine.explain.messages import ShownCode
 from gui.explore.code.code_rows import kernel_at, line_at, listing_rows, source_rows
 from gui.explore.code.code_state import CodeState
 from gui.explore.code.code_words import instruction_sentence, sentences_of, source_sentence, story_text

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from engine.explain.code.listing import CodeLine
-from engine.explain.code.shown_code import KernelSource, ListedKernel
+from engine.explain.code.listing import CodeLine, ListedKernel
+from engine.explain.code.source import KernelSource
 from gui.widgets.code.rows import Look, Row, function_rows
 
 _EMPTY = Row("", Look.HEADING)

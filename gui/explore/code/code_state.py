@@ -9,11 +9,10 @@ from functools import partial
 from PySide6.QtCore import Signal
 
 from engine.errors import EngineError
-from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
-from engine.explain.code.code_diff import Diff
+from engine.explain.code.code_diff import Diff, measured_difference
 from engine.explain.code.listing import Form, SourceLine
-from engine.explain.code.measured_difference import measured_difference
-from engine.explain.code.messages import CodeRequest, ShownCode
+from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.messages import CodeRequest, ShownCode
 from engine.host.messages import VariantInfo
 from engine.host.request import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message

@@ -5,10 +5,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from engine.explain.code.instruction_classes import InstructionClass
-from engine.explain.code.instruction_counts import InstructionCounts
-from engine.explain.code.listing import CodeLine, SourceLine
-from engine.explain.code.module_story import paragraphs_of
-from engine.explain.code.shown_code import KernelSource, ListedKernel
+from engine.explain.code.listing import CodeLine, InstructionCounts, ListedKernel, SourceLine
+from engine.explain.code.source import KernelSource, paragraphs_of
 
 
 def story_text(source: KernelSource) -> str:

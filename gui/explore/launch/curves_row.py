@@ -4,8 +4,7 @@ from PySide6.QtCore import QSize, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine.explain.launch.curves import MOST_REGISTERS, STATIC_BYTES, Curves
-from engine.explain.launch.launches import ExplainedLaunch
+from engine.explain.launch.launches import MOST_REGISTERS, STATIC_BYTES, Curves, ExplainedLaunch
 from gui.explore.launch.occupancy_plot import OccupancyPlot
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import row

@@ -4,7 +4,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.gpus import ABSENT_GPUS
 from engine.geometry.block import Block
 from gui.explore.launch.curves_row import AXES, CurvesRow
 from gui.explore.launch.launch_state import LaunchState

@@ -6,10 +6,9 @@ The first answer is there at once, without registers. They follow once the kerne
 from functools import partial
 
 from engine.errors import EngineError
-from engine.explain.architectures import DEFAULT, Architecture
-from engine.explain.launch.curves import Curves
-from engine.explain.launch.launches import ExplainedLaunch
-from engine.explain.launch.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
+from engine.explain.gpus import DEFAULT, Architecture
+from engine.explain.launch.launches import Curves, ExplainedLaunch
+from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.host.request import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState

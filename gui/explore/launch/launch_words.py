@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from engine.explain.launch.curves import CurvePoint, Curves
-from engine.explain.launch.launches import ExplainedLaunch
+from engine.explain.launch.launches import CurvePoint, Curves, ExplainedLaunch
 from engine.results.quantities import MISSING, digits_text, percent_text
 
 _KIB = 1024

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtWidgets import QWidget
 
-from engine.explain.launch.curves import CurvePoint
+from engine.explain.launch.launches import CurvePoint
 from engine.results.quantities import percent_text
 from gui.plots.library import pg
 from gui.plots.plot import Plot, text_over

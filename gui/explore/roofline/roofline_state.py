@@ -5,8 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import RECORDED
-from engine.explain.limits.device_limits import DeviceLimits
-from engine.explain.limits.refuted import left_out_words
+from engine.explain.limits.device_limits import DeviceLimits, left_out_words
 from engine.results.compare import Compared
 from gui.engine_link.engine_state import EngineState
 from gui.explore.known_limits import KnownLimits

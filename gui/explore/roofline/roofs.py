@@ -9,8 +9,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from engine.explain.limits.device_limits import DeviceLimits, Limit
-from engine.explain.limits.refuted import Reached, without_refuted
+from engine.explain.limits.device_limits import DeviceLimits, Limit, Reached, without_refuted
 from engine.results.compare import Compared
 from engine.results.quantities import count_text, percent_text, rate_text
 from engine.results.text_forms import harmless

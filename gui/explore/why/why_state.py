@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.device_info import RECORDED
 from engine.errors import Cancelled, EngineError
-from engine.explain.bounds.messages import TimeRequest
+from engine.explain.messages import TimeRequest
 from engine.host.request import Describe
 from engine.results.compare import Compared
 from engine.results.measurement import ExplainedTime, Measurement

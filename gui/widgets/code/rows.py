@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from engine.explain.code.code_diff import Change, Diff
 from engine.explain.code.listing import SourceLine
-from engine.explain.code.source_function import SourceFunction
+from engine.explain.code.source import SourceFunction
 
 
 class Look(StrEnum):

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.errors import BadValue
-from engine.explain.architectures import Architecture
+from engine.explain.gpus import Architecture
 
 
 @pytest.mark.parametrize("text", ["sm_86", "compute_86", "86", "8.6", "SM_86"])

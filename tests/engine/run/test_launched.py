@@ -10,7 +10,7 @@ import pytest
 from engine.device.cpu import CpuBackend
 from engine.device.device_list import cpu_info, simulator_info
 from engine.device_info import DeviceInfo
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.gpus import ABSENT_GPUS
 from engine.geometry.block import Block
 from engine.mask.generators import box
 from engine.results.compare import Compared

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QApplication
 from engine.course.messages import CourseCode
 from engine.course.paper import Cell, CourseTable, Excerpt
 from engine.errors import EngineError
-from engine.explain.code.source_function import Role, SourceFunction
+from engine.explain.code.source import Role, SourceFunction
 from gui.course.code_panel import CodePanel
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel

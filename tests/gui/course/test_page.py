@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QMenu
 
 from engine.course.messages import MeasuredPaper
 from engine.course.papers import PAPERS
-from engine.explain.code.messages import SaveSlides
+from engine.explain.messages import SaveSlides
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from gui.page.messages import Message, Severity

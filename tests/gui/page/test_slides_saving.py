@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.explain.code.messages import SaveSlides
+from engine.explain.messages import SaveSlides
 from gui.page.slides_saving import save_slides
 from tests.made_runs import make_result
 

@@ -7,18 +7,20 @@ import numpy as np
 import pytest
 
 from engine.errors import Cancelled
-from engine.explain.ablation import answers
-from engine.explain.ablation.costs import Cost
-from engine.explain.ablation.messages import Ablation, AblationJob, Altered
-from engine.explain.ablation.rows import (
+from engine.explain.ablation import running
+from engine.explain.ablation.results import (
     ON_PURPOSE,
     OVERLAPPING,
+    Ablation,
+    Altered,
+    Cost,
     ablation_document,
     ablation_rows,
     ablation_sentences,
     most_sentence,
 )
 from engine.explain.ablation.running import rows_around
+from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
@@ -126,8 +128,8 @@ def picture():
 @pytest.fixture
 def without_gpu(monkeypatch):
     """Let there be no device but the CPU."""
-    cpu = [one for one in answers.devices() if one.key == "cpu"]
-    monkeypatch.setattr(answers, "devices", lambda: cpu)
+    cpu = [one for one in running.devices() if one.key == "cpu"]
+    monkeypatch.setattr(running, "devices", lambda: cpu)
     monkeypatch.setattr("engine.device.devices.devices", lambda: cpu)
 
 
@@ -136,7 +138,7 @@ def job_of(picture, key, **more):
 
 
 def asked(job, report=lambda step: None):
-    return answers.run(Run(job), report)
+    return running.run(Run(job), report)
 
 
 def test_that_an_ablation_waits_its_turn_as_a_run_does(picture):

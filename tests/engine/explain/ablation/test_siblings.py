@@ -12,14 +12,14 @@ from engine.device.interpreted import run_pass
 from engine.device.launches import Operand
 from engine.device_info import SIMULATOR
 from engine.explain import ablation
-from engine.explain.ablation.costs import Cost
+from engine.explain.ablation.results import Cost
 from engine.explain.ablation.running import ablated, rows_around
 from engine.explain.ablation.siblings import without
-from engine.explain.architectures import Architecture
 from engine.explain.code.instruction_classes import InstructionClass as Class
-from engine.explain.code.instruction_counts import counted
-from engine.explain.code.ptx_listing import ptx_listing
+from engine.explain.code.kernel_listing import ptx_listing
+from engine.explain.code.listing import counted
 from engine.explain.examples import example_of
+from engine.explain.gpus import Architecture
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian

@@ -4,11 +4,11 @@ import pytest
 
 from engine.device import devices as device_list
 from engine.errors import Cancelled
-from engine.explain.bounds import answers, explained
-from engine.explain.bounds.messages import TimeRequest
+from engine.explain.bounds import explained
 from engine.explain.code import kernel_listing
 from engine.explain.counts import counting
 from engine.explain.limits.kept_limits import recorded_limits
+from engine.explain.messages import TimeRequest
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import Describe, QueuePolicy
@@ -36,7 +36,7 @@ def nothing_kept():
 def asked(picture, key, ms=None, report=lambda step: None, **fields):
     """Return the reply for a variant."""
     job = mask_job(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
-    return answers.describe(Describe(TimeRequest(job, ms)), report)
+    return explained.describe(Describe(TimeRequest(job, ms)), report)
 
 
 def test_that_the_question_waits_for_what_runs(picture):

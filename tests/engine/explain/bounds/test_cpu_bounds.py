@@ -7,7 +7,7 @@ import pytest
 
 from engine.device.core_count import launch_cores
 from engine.explain.bounds import explained
-from engine.explain.bounds.cpu_bounds import CpuBounds
+from engine.explain.bounds.cpu_bounds import cpu_time
 from engine.explain.bounds.explained import explained_subject
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
@@ -48,7 +48,7 @@ def subject_of(key, side=5, dtype="float32", result="float32", shape=(256, 320, 
 
 def bound_of(subject, key):
     """Return a bound by its key; None where there is none."""
-    return next((one for one in CpuBounds(subject, LIMITS).bounds if one.key == key), None)
+    return next((one for one in cpu_time(subject, LIMITS).bounds if one.key == key), None)
 
 
 def made_by(found):
@@ -66,7 +66,7 @@ def test_that_loops_make_the_multiply_adds_of_the_model_of_work(key, side, dtype
     # Rows that two bands share are taken twice.
     subject = subject_of(key, side, dtype)
     modelled = subject.variant.work(subject.problem, subject.block).flops / 2 / subject.problem.samples
-    made = made_by(CpuBounds(subject, LIMITS))
+    made = made_by(cpu_time(subject, LIMITS))
     added_first = side // 2 if key == "cpu-separable" and dtype != "float32" else 0
     assert modelled - added_first <= made <= 1.5 * modelled
 
@@ -74,7 +74,7 @@ def test_that_loops_make_the_multiply_adds_of_the_model_of_work(key, side, dtype
 @pytest.mark.slow
 @pytest.mark.parametrize("side", [3, 15, 63])
 def test_that_sums_of_a_box_grow_with_the_digits_of_its_width_alone(side):
-    found = CpuBounds(subject_of("cpu-box", side), LIMITS)
+    found = cpu_time(subject_of("cpu-box", side), LIMITS)
     # A weight and two additions for each sample, three for each digit to the base 4 and for its next sums.
     digits = {3: 1, 15: 2, 63: 3}[side]
     whole = sum(one.operations for one in found.loops)
@@ -94,7 +94,7 @@ def test_that_integers_take_more_operations_than_floats(key, side):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", COMPILED)
 def test_that_bounds_are_positive_and_the_tallest_comes_first(key):
-    times = [one.ms for one in CpuBounds(subject_of(key), LIMITS).bounds]
+    times = [one.ms for one in cpu_time(subject_of(key), LIMITS).bounds]
     assert times == sorted(times, reverse=True)
     assert min(times) > 0
 
@@ -102,7 +102,7 @@ def test_that_bounds_are_positive_and_the_tallest_comes_first(key):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", COMPILED)
 def test_that_passes_after_one_another_take_no_less_than_the_tallest_bound(key):
-    found = CpuBounds(subject_of(key), LIMITS)
+    found = cpu_time(subject_of(key), LIMITS)
     # Sums of the same terms in another order.
     assert found.least_ms >= found.bounds[0].ms * (1 - 1e-12)
 
@@ -110,7 +110,7 @@ def test_that_passes_after_one_another_take_no_less_than_the_tallest_bound(key):
 @pytest.mark.slow
 @pytest.mark.parametrize("key", COMPILED)
 def test_that_amount_and_rate_give_the_time_of_a_bound(key):
-    for one in CpuBounds(subject_of(key), LIMITS).bounds:
+    for one in cpu_time(subject_of(key), LIMITS).bounds:
         assert one.ms == pytest.approx(1e3 * one.amount / one.per_s, rel=1e-12)
 
 
@@ -118,14 +118,14 @@ def test_that_amount_and_rate_give_the_time_of_a_bound(key):
 def test_that_a_variant_of_one_thread_has_the_rate_of_one_core():
     # Core rates of half of all cores, whatever number of them there is here.
     limits = replace(LIMITS, cores=2)
-    found = {one.key: one for one in CpuBounds(subject_of("cpu-serial"), limits).bounds}
+    found = {one.key: one for one in cpu_time(subject_of("cpu-serial"), limits).bounds}
     assert found["scalar-multiply-adds"].per_s == LIMITS.scalar_multiply_adds_per_s.measured / 2
     assert found["scalar-multiply-adds"].amount == 256 * 320 * 25
 
 
 @pytest.mark.slow
 def test_that_a_call_comes_before_the_work():
-    found = CpuBounds(subject_of("cpu-serial", 3, shape=(4, 4, 1)), LIMITS)
+    found = cpu_time(subject_of("cpu-serial", 3, shape=(4, 4, 1)), LIMITS)
     assert found.bounds[0].key == "launch"
     assert found.least_ms > found.bounds[0].ms == 1e-3
 
@@ -134,13 +134,13 @@ def test_that_a_call_comes_before_the_work():
 def test_that_a_call_by_all_cores_takes_longer_than_by_one():
     # Enough for two threads of two.
     limits = replace(LIMITS, cores=min(2, launch_cores()))
-    keys = {one.key for one in CpuBounds(subject_of("cpu-parallel", 9, shape=(512, 512, 1)), limits).bounds}
+    keys = {one.key for one in cpu_time(subject_of("cpu-parallel", 9, shape=(512, 512, 1)), limits).bounds}
     assert keys & {"launch", "shared-launch"} == {"shared-launch" if launch_cores() > 1 else "launch"}
 
 
 @pytest.mark.slow
 def test_that_samples_added_before_they_are_multiplied_count_once():
-    made = made_by(CpuBounds(subject_of("cpu-separable", 5, "uint8"), LIMITS))
+    made = made_by(cpu_time(subject_of("cpu-separable", 5, "uint8"), LIMITS))
     # Five rows; along the row two pairs and one sample; once more for what two bands share.
     assert 5 + 3 <= made < 1.3 * (5 + 3)
 
@@ -148,11 +148,11 @@ def test_that_samples_added_before_they_are_multiplied_count_once():
 @pytest.mark.slow
 def test_that_a_limit_that_was_not_measured_gives_no_bound():
     limits = replace(LIMITS, scalar_multiply_adds_per_s=None, launches_per_s=None)
-    assert {one.key for one in CpuBounds(subject_of("cpu-serial"), limits).bounds} == {"copy"}
+    assert {one.key for one in cpu_time(subject_of("cpu-serial"), limits).bounds} == {"copy"}
 
 
 def test_that_a_library_is_bounded_by_its_bytes_alone():
-    assert [one.key for one in CpuBounds(subject_of("cpu-fft", 17), LIMITS).bounds] == ["copy"]
+    assert [one.key for one in cpu_time(subject_of("cpu-fft", 17), LIMITS).bounds] == ["copy"]
 
 
 def test_that_bounds_that_reach_less_than_half_explain_nothing():
@@ -164,7 +164,7 @@ def test_that_bounds_that_reach_less_than_half_explain_nothing():
 @pytest.mark.slow
 def test_that_textbook_loops_multiply_one_at_a_time_and_another_variant_removes_it():
     subject = subject_of("cpu-serial")
-    explained = explained_subject(subject, LIMITS, CpuBounds(subject, LIMITS).least_ms / 0.6)
+    explained = explained_subject(subject, LIMITS, cpu_time(subject, LIMITS).least_ms / 0.6)
     assert explained.sentence.startswith("Bound by multiply-adds one at a time, 25 for each result. ")
     assert "60.0 % of the time" in explained.sentence
     assert explained.remedy == "cpu-parallel"
@@ -191,11 +191,11 @@ def test_that_a_limit_that_a_run_exceeded_is_measured_again_and_then_left_out(mo
     low = replace(LIMITS, multiply_adds_per_s=Limit(1.0))
     monkeypatch.setattr(explained, "limits_of", lambda gpu: low)
     monkeypatch.setattr(explained, "keep", lambda device, limits: kept.append(limits))
-    measured_ms = 2 * CpuBounds(subject, LIMITS).least_ms
+    measured_ms = 2 * cpu_time(subject, LIMITS).least_ms
     # What is measured again is right: nothing is left out.
     monkeypatch.setattr(explained, "answer", lambda request, report: LIMITS)
     found = explained.explained_here(subject, measured_ms)
-    assert found.bounds == CpuBounds(subject, LIMITS).bounds
+    assert found.bounds == cpu_time(subject, LIMITS).bounds
     assert kept.pop() == LIMITS
     # It is as low as before.
     monkeypatch.setattr(explained, "answer", lambda request, report: low)

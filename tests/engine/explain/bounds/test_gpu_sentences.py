@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.explained import explained_subject
 from engine.explain.counts.counting import buffers_of
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.limits.kept_limits import recorded_limits
 from engine.explain.subject import Subject
 from engine.geometry.border import Border

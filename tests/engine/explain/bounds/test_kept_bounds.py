@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.explain.bounds.explained import LEAST_SHARE
-from engine.explain.limits.refuted import MOST_SHARE
+from engine.explain.limits.device_limits import MOST_SHARE
 
 RESULTS = Path(__file__).parents[4] / "bench/results"
 KEPT = {path.stem: path for path in sorted(RESULTS.glob("bounds-*.json"))}

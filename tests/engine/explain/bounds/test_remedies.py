@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engine.explain.architectures import DEFAULT
 from engine.explain.bounds.explained import explained_subject
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
 from engine.geometry.block import Block

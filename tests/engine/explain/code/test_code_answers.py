@@ -6,12 +6,12 @@ import pytest
 
 from engine.device import disassembler
 from engine.errors import BadValue, Cancelled, FileWriteError
-from engine.explain.architectures import Architecture
 from engine.explain.code import answers
 from engine.explain.code.listing import Form
-from engine.explain.code.messages import CodeRequest, SaveSlides
 from engine.explain.code.slides import about_text, slides
 from engine.explain.code.teaching_story import teaching_story
+from engine.explain.gpus import Architecture
+from engine.explain.messages import CodeRequest, SaveSlides
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared

@@ -1,12 +1,17 @@
 """Diffs of kernels: what is equal is shown as equal, and both sides are whole."""
 
 from engine.device_info import RECORDED
-from engine.explain.code.code_diff import Change, listing_diff, renamed_diff, source_diff
+from engine.explain.code.code_diff import (
+    Change,
+    MeasuredDifference,
+    listing_diff,
+    measured_difference,
+    renamed_diff,
+    source_diff,
+)
+from engine.explain.code.kernel_listing import ptx_listing, sass_listing
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.measured_difference import MeasuredDifference, measured_difference
-from engine.explain.code.ptx_listing import ptx_listing
-from engine.explain.code.sass_listing import sass_listing
-from engine.explain.code.source_function import Role, SourceFunction
+from engine.explain.code.source import Role, SourceFunction
 from engine.explain.examples import example_of, variant_named
 from tests.made_runs import make_failure, make_result
 

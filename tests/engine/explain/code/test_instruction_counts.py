@@ -4,8 +4,8 @@ import pytest
 
 from engine.explain.code.instruction_classes import InstructionClass as Class
 from engine.explain.code.instruction_classes import is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
-from engine.explain.code.instruction_counts import counted, loops
-from engine.explain.code.ptx_listing import ptx_listing
+from engine.explain.code.kernel_listing import ptx_listing
+from engine.explain.code.listing import counted, loops
 
 LOOP = """
 .visible .entry _ZN3abcE(

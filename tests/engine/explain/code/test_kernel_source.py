@@ -6,8 +6,7 @@ import pytest
 
 from engine.explain.code import kernel_source
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.module_story import module_of, story_in, story_of
-from engine.explain.code.source_function import Role
+from engine.explain.code.source import Role, module_of, story_in, story_of
 from engine.explain.examples import Asked, example_of, variant_named
 from engine.geometry.border import Border
 from engine.tasks.registry import TASKS

@@ -9,12 +9,12 @@ import pytest
 from engine.compiled.code_store import CodeStore
 from engine.device.cuda_presence import missing
 from engine.errors import BadValue
-from engine.explain.architectures import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.code.instruction_classes import InstructionClass as Class
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form, SourceLine
 from engine.explain.examples import Asked, example_of, variant_named
+from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
 from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask

@@ -1,8 +1,8 @@
 """What nvdisasm writes, read as a listing."""
 
 from engine.explain.code.instruction_classes import InstructionClass as Class
+from engine.explain.code.kernel_listing import sass_listing
 from engine.explain.code.listing import SourceLine
-from engine.explain.code.sass_listing import sass_listing
 
 WRITTEN = """
 .text.name:

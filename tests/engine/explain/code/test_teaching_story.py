@@ -5,11 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from engine.explain.architectures import Architecture
 from engine.explain.code import teaching_story as stories
 from engine.explain.code.slides import slides
 from engine.explain.code.teaching_story import compared_with, teaching_story
 from engine.explain.examples import variant_named
+from engine.explain.gpus import Architecture
 from engine.tasks.registry import TASKS
 from engine.work.filtering.variants import VARIANTS
 from tests.made_runs import make_result

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.tile_steps import TileSteps, tile_steps
+from engine.explain.code.source import TileSteps, tile_steps
 from engine.explain.examples import example_of, variant_named
 
 HALO_STEPS = ("left halo", "centre", "right halo")

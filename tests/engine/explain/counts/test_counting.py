@@ -9,8 +9,7 @@ import pytest
 
 from engine.errors import Cancelled
 from engine.explain.counts import counting
-from engine.explain.counts.counting import counted_run
-from engine.explain.counts.sampled_blocks import Axis, places, sampled
+from engine.explain.counts.counting import Axis, counted_run, places, sampled
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask

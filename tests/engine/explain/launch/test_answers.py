@@ -3,9 +3,9 @@
 import pytest
 
 from engine.errors import Cancelled
-from engine.explain.architectures import Architecture
-from engine.explain.launch import answers, compiled_answers
-from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
+from engine.explain.gpus import Architecture
+from engine.explain.launch import answers
+from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
@@ -35,8 +35,7 @@ def job_of(picture, key, **fields):
 
 
 def asked(job, kind=LaunchRequest, report=lambda step: None):
-    module = answers if kind is LaunchRequest else compiled_answers
-    return module.describe(Describe(kind(job, AMPERE)), report)
+    return answers.describe(Describe(kind(job, AMPERE)), report)
 
 
 def test_that_a_launch_is_described_at_once_without_its_registers(picture):

@@ -3,9 +3,7 @@
 import pytest
 
 from engine.device_info import DeviceInfo
-from engine.explain.architectures import ARCHITECTURES, Architecture
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
-from engine.explain.subject import gpu_for
+from engine.explain.gpus import ABSENT_GPUS, ARCHITECTURES, Architecture, gpu_for
 from engine.geometry.block import Limits
 from engine.results.launch_facts import occupancy
 

@@ -2,9 +2,8 @@
 
 import pytest
 
-from engine.explain.launch.curves import STATIC_BYTES, curves
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
-from engine.explain.launch.launches import explained_launches
+from engine.explain.gpus import ABSENT_GPUS
+from engine.explain.launch.launches import STATIC_BYTES, curves, explained_launches
 from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources, occupancy_of
 from engine.tasks.product.problem import MatrixProduct

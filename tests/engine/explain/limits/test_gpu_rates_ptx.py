@@ -18,8 +18,6 @@ CHAINED = rates._CHAINS * rates._STEPS
 # What a round executes, by what the instruction begins with.
 ARITHMETIC = {
     rates.MULTIPLY_ADDS: {"fma.rn.f32": CHAINED},
-    rates.INTEGER_OPERATIONS: {"min.s32": CHAINED, "xor.b32": CHAINED},
-    rates.INTEGER_MULTIPLY_ADDS: {"mad.lo.s32": CHAINED},
     rates.MIXED: {"fma.rn.f32": CHAINED, "add.s32": CHAINED // 2, "xor.b32": CHAINED // 2},
     rates.INT8_TENSOR: {"mma.sync.aligned.m16n8k32": 64},
     rates.FLOAT16_TENSOR: {"mma.sync.aligned.m16n8k16": 64},

@@ -16,10 +16,10 @@ from engine.device.core_count import cores
 from engine.device.device_list import cpu_info
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceUnavailable
+from engine.explain.gpus import theoretical_limits
 from engine.explain.limits import kept_limits, measured_cpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
-from engine.explain.limits.messages import KeptLimits, MeasureLimits
-from engine.explain.limits.theoretical import theoretical_limits
+from engine.explain.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
 from engine.host.client import EngineClient
@@ -29,7 +29,7 @@ from tests.fresh_python import fresh_python
 
 LIMITS = DeviceLimits(
     "CPU, 2 cores", Limit(3e10), Limit(2e11), Limit(1e11), core_multiply_adds_per_s=Limit(5e10),
-    shared_bytes_per_s=Limit(0.9, 1.0), cores=2, vector_bits=256, copies=((1000, 5e10), (3000, 3e10)),
+    shared_bytes_per_s=Limit(0.9e6, 1e6), cores=2, vector_bits=256, copies=((1000, 5e10), (3000, 3e10)),
 )  # fmt: skip
 # NVIDIA H100 SXM5: white paper, table 3.
 H100 = DeviceInfo(
@@ -99,7 +99,7 @@ def test_that_kept_limits_are_answered_during_a_run_and_measured_ones_after_it()
 
 def test_that_asking_for_kept_limits_loads_neither_numba_nor_a_driver():
     code = (
-        "import sys; from engine.explain.limits.messages import KeptLimits; "
+        "import sys; from engine.explain.messages import KeptLimits; "
         "from engine.host.request import answer; answer(KeptLimits('cpu'), print); "
         "sys.exit(bool({'numba', 'cuda.bindings', 'cuda.core'} & set(sys.modules)))"
     )
@@ -300,7 +300,13 @@ def test_that_the_command_prints_kept_limits_beside_the_theoretical_ones(listed,
     assert main(["devices", "--limits"]) == 0
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["multiply", "adds", "100.0", "-", "-"] in lines
-    assert ["shared", "bytes", "0.0", "0.0", "90", "%"] in lines
+    assert ["shared", "bytes", "0.0009", "0.001", "90", "%"] in lines
+
+
+def test_that_limits_of_an_earlier_version_are_read_without_those_that_are_measured_no_more():
+    assert (
+        DeviceLimits.from_json(LIMITS.as_json() | {"integer_operations_per_s": {"measured": 1.0}}) == LIMITS
+    )
 
 
 def test_that_the_command_writes_limits_into_its_document(listed, capsys):

@@ -5,8 +5,13 @@ from dataclasses import fields, replace
 
 import pytest
 
-from engine.explain.limits.device_limits import DeviceLimits, Limit
-from engine.explain.limits.refuted import measured_well, reached_by_run, without_refuted
+from engine.explain.limits.device_limits import (
+    DeviceLimits,
+    Limit,
+    measured_well,
+    reached_by_run,
+    without_refuted,
+)
 from engine.results.measurement import Bound
 from tests.engine.explain.bounds.test_gpu_sentences import LIMITS as GPU
 

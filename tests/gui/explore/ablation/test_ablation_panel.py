@@ -3,8 +3,8 @@
 import pytest
 
 from engine.errors import BadValue
-from engine.explain.ablation.costs import Cost
-from engine.explain.ablation.messages import AblationJob
+from engine.explain.ablation.results import Cost
+from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.host.request import Run

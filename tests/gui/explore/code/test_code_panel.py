@@ -6,7 +6,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 
 from engine.errors import BadValue
 from engine.explain.code.listing import Form
-from engine.explain.code.messages import CodeRequest
+from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.host.request import Describe
 from engine.mask.mask import Mask

@@ -3,8 +3,8 @@
 import pytest
 
 from engine.errors import BadValue
-from engine.explain.architectures import Architecture
-from engine.explain.launch.messages import CompiledLaunchRequest, LaunchRequest
+from engine.explain.gpus import Architecture
+from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.host.request import Describe

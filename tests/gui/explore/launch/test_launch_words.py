@@ -2,10 +2,8 @@
 
 import pytest
 
-from engine.explain.architectures import Architecture
-from engine.explain.launch.curves import curves
-from engine.explain.launch.gpu_limits import ABSENT_GPUS
-from engine.explain.launch.launches import ExplainedLaunch
+from engine.explain.gpus import ABSENT_GPUS, Architecture
+from engine.explain.launch.launches import ExplainedLaunch, curves
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 from gui.explore.launch.launch_words import limit_sentence, numbers_of
 

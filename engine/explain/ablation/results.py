@@ -1,0 +1,213 @@
+"""What an ablation finds, as data for JSON and as rows for people. No Numba in here."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+from engine.geometry.block import Block
+from engine.results.measurement import Spread
+from engine.results.quantities import MISSING, digits_text, ms_text, percent_text
+
+PER_TAP = "executed instructions per tap, by PTX"
+NO_GPU = f"No GPU is here, so nothing is timed: these are {PER_TAP}."
+ON_PURPOSE = "Each sibling lacks one cost, so its result is wrong on purpose and is never shown."
+OVERLAPPING = "What is saved adds up to more than the whole: costs overlap, and each hides a part of another."
+
+
+class Cost(StrEnum):
+    """A cost of a kernel: its name in files, in words, what its absence leaves, and why there may be none."""
+
+    _value_: str
+    words: str
+    instead: str
+    absent: str
+
+    def __new__(cls, name: str, *texts: Any) -> "Cost":
+        """Return the member of that name."""
+        member = str.__new__(cls, name)
+        member._value_ = name
+        member.words, member.instead, member.absent = texts
+        return member
+
+    BORDER_TEST = (
+        "border-test",
+        "border test",
+        "Indices are taken as they are, also outside the picture: there lies memory of the program's own.",
+        "It has no border test.",
+    )
+    PICTURE_LOADS = (
+        "picture-loads",
+        "picture loads",
+        "Each address is formed as before, and its two halves, combined by one exclusive or, are the value.",
+        "It loads no picture by itself.",
+    )
+    WEIGHT_LOADS = (
+        "weight-loads",
+        "weight loads",
+        "One number, an argument of the kernel, stands for every weight; nor are their addresses formed.",
+        "It loads no weights by itself.",
+    )
+    STORES = (
+        "stores",
+        "stores",
+        "A result is stored only if it is one that no picture gives, which the compiler cannot know.",
+        "It stores no results by itself.",
+    )
+    BARRIER = (
+        "barrier",
+        "barrier",
+        "No thread waits for another. The compiler keeps the order of loads and stores all the same.",
+        "It has no barrier.",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Altered:
+    """A variant's kernels, whole or without a cost: how long they take, and their instructions."""
+
+    cost: Cost | None = None  # that is missing; None for the whole kernel
+    why_not: str = ""  # why there is no such sibling; else empty
+    kernel: Spread | None = None  # None where nothing was timed
+    # For a tap, executed on the picture's size and weighed by the issue slots that they take; None where
+    # times are measured.
+    instructions: float | None = None
+
+    def amount(self, *, is_time: bool) -> float | None:
+        """Return its time in ms, or its instructions for a tap."""
+        if is_time:
+            return None if self.kernel is None else self.kernel.median_ms
+        return self.instructions
+
+
+class Step(NamedTuple):
+    """A step of a waterfall: what a cost takes, from the top down; the first one is the whole kernel."""
+
+    altered: Altered | None  # None for the rest
+    begin: float
+    end: float
+
+    @property
+    def amount(self) -> float:
+        """What it takes; below 0 where the kernel is slower without it."""
+        return self.begin - self.end
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """What is saved where one cost is missing."""
+
+    variant: str
+    title: str
+    block: Block
+    device: str  # key; empty where none was used
+    machine: str  # the device, or the architecture that was compiled for, in words
+    whole: Altered = Altered()
+    siblings: tuple[Altered, ...] = ()
+    reason: str = ""  # why there are no times, or no siblings at all; else empty
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether there are times."""
+        return self.whole.kernel is not None
+
+    def steps(self) -> Iterator[Step]:
+        """Yield the steps from the whole kernel to what is left, in ms or in instructions for a tap."""
+        top = self.whole.amount(is_time=self.is_timed)
+        if top is None:
+            return
+        yield Step(self.whole, top, 0.0)
+        level = top
+        for sibling in self.siblings:
+            without = sibling.amount(is_time=self.is_timed)
+            if without is not None:
+                yield Step(sibling, level, level - (top - without))
+                level -= top - without
+        yield Step(None, level, 0.0)
+
+
+def ablation_document(ablation: Ablation) -> dict[str, Any]:
+    """Return plain data: every sample of every sibling, and what each saves."""
+    return {
+        "device": ablation.device or None,
+        "machine": ablation.machine,
+        "reason": ablation.reason or None,
+        "wrong_on_purpose": True,
+        "whole": _altered_document(ablation.whole),
+        "siblings": [
+            {"without": str(one.cost), "instead": one.cost.instead if one.cost and not one.why_not else None}
+            | {"why_not": one.why_not or None}
+            | _altered_document(one)
+            for one in ablation.siblings
+        ],
+        "saves": {
+            str(step.altered.cost): step.amount
+            for step in ablation.steps()
+            if step.altered and step.altered.cost
+        },
+        "unit": "ms" if ablation.is_timed else PER_TAP,
+    }
+
+
+def _altered_document(one: Altered) -> dict[str, Any]:
+    kernel = None if one.kernel is None else asdict(one.kernel) | one.kernel.statistics
+    return {"kernel": kernel, "instructions_per_tap": one.instructions}
+
+
+def step_name(step: Step) -> str:
+    """Return what a step is called."""
+    if step.altered is None:
+        return "the rest"
+    return "whole kernel" if step.altered.cost is None else step.altered.cost.words
+
+
+def amount_text(ablation: Ablation, amount: float) -> str:
+    """Return a time, or instructions for a tap; with a minus where the kernel is slower without it."""
+    text = ms_text(abs(amount)) if ablation.is_timed else digits_text(abs(amount), 3)
+    return f"\u2212{text}" if amount < 0 else text
+
+
+def amount_and_share(ablation: Ablation, step: Step) -> str:
+    """Return what a step takes, and its share of the whole."""
+    text = amount_text(ablation, step.amount)
+    whole = next(ablation.steps()).amount
+    if step.altered is ablation.whole or not whole:
+        return text
+    sign = "\u2212" if step.amount < 0 else ""
+    return f"{text}, {sign}{percent_text(abs(step.amount) / whole)}"
+
+
+def ablation_rows(ablation: Ablation) -> list[tuple[str, str]]:
+    """Return a row for the whole kernel, for each cost with what it takes, and for the rest."""
+    rows = [(step_name(step), amount_and_share(ablation, step)) for step in ablation.steps()]
+    if not rows:
+        return [(one.cost.words, one.why_not) for one in ablation.siblings if one.cost]
+    return rows + [
+        (one.cost.words, f"{MISSING} {one.why_not}") for one in ablation.siblings if one.cost and one.why_not
+    ]
+
+
+def most_sentence(ablation: Ablation) -> str:
+    """Say which cost takes most; empty where nothing is known."""
+    steps = list(ablation.steps())
+    costs = [step for step in steps[1:] if step.altered is not None]
+    if not costs:
+        return ""
+    whole, most = steps[0], max(costs, key=lambda step: step.amount)
+    if most.amount <= 0:
+        return "No cost takes anything by itself: each is hidden behind another."
+    unit = "" if ablation.is_timed else " instructions for a tap"
+    share = percent_text(most.amount / whole.amount)
+    amounts = f"{amount_text(ablation, most.amount)} of {amount_text(ablation, whole.amount)}{unit}"
+    return f"Most is taken by the {step_name(most)}: {amounts}, {share}."
+
+
+def ablation_sentences(ablation: Ablation) -> Sequence[str]:
+    """Return what has to be said of an ablation, below its rows."""
+    steps = list(ablation.steps())
+    said = [sentence for sentence in (most_sentence(ablation), ablation.reason) if sentence]
+    if steps and steps[-1].amount < 0:
+        said.append(OVERLAPPING)
+    if ablation.siblings:
+        said.append(ON_PURPOSE)
+    return said

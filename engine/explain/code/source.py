@@ -1,0 +1,219 @@
+"""The source of a kernel as data: the story of its module, its functions with their lines, the tile's steps.
+
+The story is the module's docstring: its idea, who loads what, its limit. No Numba in here.
+"""
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from engine.run.variant import AnyVariant
+
+
+class Role(StrEnum):
+    """What a function is for a kernel."""
+
+    KERNEL = "kernel"
+    DEVICE_FUNCTION = "device function"
+    EMITTER = "emitter"
+    HELPER = "helper of emitters"
+    HOST = "host code"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFunction:
+    """A function with the lines of its file, as they are there; a kernel's name is that of the inner one."""
+
+    role: Role
+    name: str
+    path: str  # from the folder that holds the engine's own on, with slashes
+    first_line: int  # from 1
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All its lines."""
+        return "\n".join(self.lines)
+
+    @property
+    def tree(self) -> ast.Module:
+        """Its syntax tree, whose line numbers are positions in `lines`, from 1."""
+        indent = len(self.lines[0]) - len(self.lines[0].lstrip())
+        return ast.parse("\n".join(line[indent:] for line in self.lines))
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel, or a compiled function of the CPU."""
+        return self.role is Role.KERNEL
+
+
+SAVES = "What it saves"
+"""The section that names the variant which a step is compared with."""
+
+
+def paragraphs_of(text: str) -> list[str]:
+    """Return the paragraphs of a text, each in one line."""
+    return [" ".join(one.split()) for one in re.split(r"\n\s*\n", text) if one.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the story: its heading (empty: none) and its text, paragraphs apart by empty lines."""
+
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The docstring of a module in its parts."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+    def part(self, heading: str) -> str:
+        """Return the text under a heading; empty where there is none."""
+        return next((section.text for section in self.sections if section.heading == heading), "")
+
+
+def module_of(variant: AnyVariant[Any, Any]) -> str:
+    """Return the name of the module that declares a variant."""
+    for name, module in list(sys.modules.items()):
+        # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
+        if getattr(module, "__dict__", {}).get("VARIANT") is variant:
+            return name
+    return variant.passes.__module__
+
+
+def story_of(variant: AnyVariant[Any, Any]) -> Story:
+    """Return the story of a variant's module."""
+    return story_in(sys.modules[module_of(variant)].__doc__ or variant.idea)
+
+
+def story_in(docstring: str) -> Story:
+    """Return a docstring in its parts: a heading is a line of its own above lines that are indented."""
+    title, _, rest = docstring.strip().partition("\n")
+    sections: list[Section] = []
+    heading, lines = "", list[str]()
+
+    def close() -> None:
+        text = "\n".join(lines).strip()
+        if text:
+            sections.append(Section(heading, text))
+
+    given = rest.split("\n")
+    for line, after in zip(given, [*given[1:], ""], strict=True):
+        is_heading = bool(re.match(r"\S", line)) and after.startswith("    ")
+        if is_heading or (heading and re.match(r"\S", line)):
+            close()
+            heading, lines = (line.strip() if is_heading else ""), []
+        if not is_heading:
+            lines.append(line[4:] if line.startswith("    ") else line)
+    close()
+    return Story(title.strip(), tuple(sections))
+
+
+Lines = tuple[int, ...]
+_SHARED = "cuda.shared.array"
+_BARRIER = "cuda.syncthreads"
+
+
+@dataclass(frozen=True, slots=True)
+class TileSteps:
+    """Lines of a kernel's file, from 1: those of each load, in the source's order, and of direct reads."""
+
+    loads: tuple[Lines, ...] = ()
+    reads: Lines = ()
+
+    def lines_of(self, step: int, names: Sequence[str] = ()) -> Lines:
+        """Return the lines of a step, counted from 1; of 0 those that read a cell which is not kept.
+
+        `names` are those of the steps of its `TilePlan`. One load in a loop is all steps; of several each is
+        one step. Empty where that is not known.
+        """
+        if step == 0:
+            return self.reads
+        if len(self.loads) == 1:
+            return self.loads[0]
+        return self.loads[step - 1] if step <= len(self.loads) == len(names) else ()
+
+
+def tile_steps(kernel: SourceFunction) -> TileSteps:
+    """Return the lines of the steps of a kernel, read from its source.
+
+    A load is a statement that stores into shared memory what is read of the picture, with the lines above it
+    up to the comment that says so. A cell that is not kept is read where a result uses it. Kernels that are
+    emitted, not written, have no such statements: nothing is known of their steps.
+    """
+    functions = [node for node in ast.walk(kernel.tree) if isinstance(node, ast.FunctionDef)]
+    inner = next((one for one in functions if one.name == kernel.name and one.args.args), None)
+    if inner is None:
+        return TileSteps()
+    picture = inner.args.args[0].arg
+    arrays = [
+        node.targets[0].id
+        for node in ast.walk(inner)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and _calls(node, _SHARED)
+    ]
+    reads = {node.lineno for node in _subscripts(inner, ast.Load) if ast.unparse(node.value) == picture}
+    loads = []
+    for statement in _between_barriers(inner.body):
+        if any(ast.unparse(node.value) in arrays for node in _subscripts(statement, ast.Store)):
+            load = set(range(_begin(kernel.lines, statement.lineno), (statement.end_lineno or 0) + 1))
+            if load & reads:
+                loads.append(load)
+    first = kernel.first_line - 1
+    return TileSteps(
+        tuple(tuple(first + line for line in sorted(load)) for load in loads),
+        tuple(first + line for line in sorted(reads.difference(*loads))),
+    )
+
+
+def _between_barriers(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the largest statements without a barrier in them."""
+    for statement in body:
+        inner = getattr(statement, "body", None)
+        if inner and _calls(statement, _BARRIER):
+            yield from _between_barriers(inner)
+        else:
+            yield statement
+
+
+def _calls(statement: ast.stmt, name: str) -> bool:
+    return any(isinstance(node, ast.Call) and ast.unparse(node.func) == name for node in ast.walk(statement))
+
+
+def _subscripts(statement: ast.stmt, context: type) -> Iterator[ast.Subscript]:
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, context):
+            yield node
+
+
+def _begin(lines: Sequence[str], statement: int) -> int:
+    """Return the line of the comment above a statement, with no empty line between; else its own line."""
+    depth = len(lines[statement - 1]) - len(lines[statement - 1].lstrip())
+    for line in range(statement - 1, 0, -1):
+        text = lines[line - 1]
+        if not text.strip() or len(text) - len(text.lstrip()) < depth:
+            break
+        if text[depth:].startswith("#"):
+            return line
+    return statement
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """The story of a variant's module, and its functions: kernels first, then what they call."""
+
+    story: Story
+    functions: tuple[SourceFunction, ...]
+    remark: str  # what a reader has to know first; empty where the source is a kernel's
+
+    @property
+    def kernels(self) -> tuple[SourceFunction, ...]:
+        """The functions that are kernels, or compiled functions of the CPU."""
+        return tuple(one for one in self.functions if one.is_kernel)

@@ -1,0 +1,157 @@
+"""What is asked of times, limits, launches, code and ablations, and the replies. No Numba in here."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from engine.explain.code.code_diff import Diff
+from engine.explain.code.listing import Form, ListedKernel
+from engine.explain.code.source import KernelSource, TileSteps
+from engine.explain.gpus import DEFAULT, Architecture
+from engine.explain.launch.launches import Curves, ExplainedLaunch
+from engine.geometry.block import Block
+from engine.host.request import QueuePolicy, Request
+from engine.results.measurement import AnyResult
+from engine.work.messages import PictureJob
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRequest:
+    """Describe: why a job takes its time. Reply: `engine.results.measurement.ExplainedTime`.
+
+    What its kernels ask of memory is counted, 0.01 to 3 s, and kept by problem; a cancelled request ends
+    within it. Limits of the device must have been measured (`MeasureLimits`).
+    """
+
+    answers: ClassVar[str] = "engine.explain.bounds.explained"
+    is_quick: ClassVar[bool] = False
+    job: PictureJob  # with a variant by its name, not "auto"
+    measured_ms: float | None = None  # the median kernel time of its run
+
+
+@dataclass(frozen=True, slots=True)
+class KeptLimits(Request):
+    """Limits that were measured before, also during a run. Reply: `device_limits.DeviceLimits`, or None.
+
+    Those of the device "recorded" came with the program.
+    """
+
+    device: str
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    handler: ClassVar[str] = "engine.explain.limits.kept_limits:answer"
+
+
+@dataclass(frozen=True, slots=True)
+class MeasureLimits(Request):
+    """Measure the limits of a device, which takes 2 s, and keep them. Reply: as of KeptLimits.
+
+    A cancelled request ends between two limits, and keeps none.
+    """
+
+    device: str
+    handler: ClassVar[str] = "engine.explain.limits.measured_cpu:answer"
+
+    @property
+    def answered_by(self) -> str:
+        """The function that measures this kind of device: only that loads its code."""
+        return self.handler if self.device == "cpu" else "engine.explain.limits.measured_gpu:answer"
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchRequest:
+    """Describe: the launches of a job's CUDA kernel, before any run. Reply: LaunchAdvice.
+
+    It takes up to 20 ms and compiles nothing: registers are in the reply if they were found before.
+    """
+
+    answers: ClassVar[str] = "engine.explain.launch.answers"
+    is_quick: ClassVar[bool] = True
+    job: PictureJob  # with a variant by its name, not "auto"
+    architecture: Architecture | None = None  # None: the job's GPU; where there is none, sm_90
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledLaunchRequest(LaunchRequest):
+    """The same with registers: the kernel is compiled where that was not done, 0.2 to 0.5 s for each.
+
+    It waits for what is running, as a run does, so that it disturbs no measurement.
+    """
+
+    answers: ClassVar[str] = "engine.explain.launch.answers"
+    is_quick: ClassVar[bool] = False
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchAdvice:
+    """The launches of a job, one per pass; none with the reason."""
+
+    variant: str
+    gpu: str = ""  # the GPU in words
+    launches: tuple[ExplainedLaunch, ...] = ()
+    curves: tuple[Curves, ...] = ()  # of each launch
+    reason: str = ""  # why there are no launches, or why registers will not be known; else empty
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether compiling would say no more."""
+        return bool(self.reason) or all(launch.is_compiled for launch in self.launches)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeRequest:
+    """Describe: the code of a job's kernel, for an architecture that need not be here. Reply: ShownCode.
+
+    It waits for what is running, so that it disturbs no measurement. The source takes up to 20 ms, PTX and
+    SASS 0.1 to 1 s the first time. With `other`, the diff of both.
+    """
+
+    answers: ClassVar[str] = "engine.explain.code.answers"
+    is_quick: ClassVar[bool] = False
+    job: PictureJob  # a convolution with a variant by its name, not "auto"
+    form: Form | None = None  # None: the source alone
+    architecture: Architecture = DEFAULT
+    other: str = ""  # the key of a kernel to compare with
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCode:
+    """The code of a kernel. Its source is always there."""
+
+    variant: str
+    block: Block | None  # of its threads; None for a kernel that has none to choose
+    compiled_for: str  # in words
+    note: str  # why that is not what the job says; else empty
+    other_note: str  # the same of the kernel that it is compared with
+    source: KernelSource
+    steps: tuple[TileSteps, ...]  # of each of its kernels
+    kernels: tuple[ListedKernel, ...] = ()  # their listings in the form that was asked for
+    diff: Diff | None = None  # in that form; without what was measured
+
+
+@dataclass(frozen=True, slots=True)
+class SaveSlides(Request):
+    """Write the teaching order as slides, as the command `code --story` does. Reply: Saved.
+
+    What a step saved is taken from `results`. It takes 30 s where nothing was compiled before, and can be
+    stopped between two kernels: then nothing is written.
+    """
+
+    path: str
+    results: tuple[AnyResult, ...] = ()
+    architecture: Architecture = DEFAULT
+    path_field: ClassVar[str] = "path"
+    handler: ClassVar[str] = "engine.explain.code.answers:save_slides"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AblationJob(PictureJob):
+    """Run: time a job's kernel, and its siblings without one cost each. Reply: Ablation.
+
+    It needs the name of a variant, not "auto". Without a GPU nothing is timed, and instructions are counted.
+    """
+
+    answers: ClassVar[str] = "engine.explain.ablation.running"
+
+    @property
+    def kind(self) -> type:
+        """What faults are counted of."""
+        return AblationJob
