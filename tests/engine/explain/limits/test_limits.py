@@ -304,9 +304,8 @@ def test_that_the_command_prints_kept_limits_beside_the_theoretical_ones(listed,
 
 
 def test_that_limits_of_an_earlier_version_are_read_without_those_that_are_measured_no_more():
-    assert (
-        DeviceLimits.from_json(LIMITS.as_json() | {"integer_operations_per_s": {"measured": 1.0}}) == LIMITS
-    )
+    document = LIMITS.as_json() | {"integer_operations_per_s": {"measured": 1.0}}
+    assert DeviceLimits.from_json(document) == LIMITS
 
 
 def test_that_the_command_writes_limits_into_its_document(listed, capsys):
