@@ -36,7 +36,7 @@ _known: OrderedDict[Hashable, Resources] = OrderedDict()
 _COMPILING = Progress("compiling", 0.0, 1.0)
 
 
-def describe(request: Describe[LaunchRequest], report: Checkpoint) -> LaunchAdvice:
+def describe(request: Describe[LaunchRequest | CompiledLaunchRequest], report: Checkpoint) -> LaunchAdvice:
     """Return the launches of a job, with registers where they are known or asked for, or why not."""
     asked, job = request.job, request.job.job
     chosen = variant(job.variant, takes_auto=False)
