@@ -17,7 +17,7 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.results.quantities import MISSING
 from engine.results.text_forms import html_table
-from engine.run.on_device import measure_each_on
+from engine.run.measure import measure_each_on
 from engine.run.sampling import SamplingPlan
 from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
 from engine.work.filtering.results import RunResult

@@ -89,7 +89,7 @@ def measured(
     `as_applied` raises.
     """
     # As in `plan_for`.
-    from engine.run.on_device import measure_on
+    from engine.run.measure import measure_on
 
     return as_applied(measure_on(job, device.key, plan, on_values=on_values), shape)
 

@@ -17,9 +17,8 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.run.device_choice import device_for
 from engine.run.task import Job
-from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import as_matrix, product_of, refuse_shape
-from engine.tasks.product.task import PRODUCT, ProductJob
+from engine.tasks.product.task import PRODUCT, ProductJob, product_job
 from engine.tasks.product.tile import as_tile
 from engine.tasks.product.variants import matmul_variant
 

@@ -43,9 +43,9 @@ from engine.run.sampling import SamplingPlan, timed
 from engine.run.task import Job
 from engine.tasks.network.stages import stage_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
-from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.task import product_job
 from engine.tasks.product.variants import matmul_variant
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.work.filter_task import Filtering, MaskJob, describe_problem

@@ -14,7 +14,7 @@ from engine.results.progress import Checkpoint
 from engine.run.task import AnyJob
 from engine.tasks.network.stages import stage_job
 from engine.tasks.network.variants import network_variant
-from engine.tasks.product.job import product_job
+from engine.tasks.product.task import product_job
 from engine.tasks.product.variants import matmul_variant
 from engine.work.filtering.variants import variant
 from engine.work.resolve import Resolved

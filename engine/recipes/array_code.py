@@ -5,14 +5,17 @@ written out with NumPy: a border that it lacks is padding, and the range of the 
 """
 
 from collections.abc import Callable
-from importlib import import_module
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
+from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.recipes.recipe import Recipe, float32_text
+from engine.recipes.recipe import Recipe, as_comment, float32_text
+from engine.work.request import one_step
+from engine.work.steps import PICTURE, CombineStep, MaskStep
 
 # NumPy's names of the borders.
 _PAD = {
@@ -121,9 +124,7 @@ def _mask_lines(mask: Mask) -> list[str]:
 def _script(recipe: Recipe, how: _Reading, note: str, target: str, filtering: _Filtering) -> str:
     source = recipe.source
     if recipe.chain is not None:
-        # The table of chains takes a while to import.
-        blocks = import_module("engine.recipes.chain_blocks").chain_blocks
-        body = blocks(recipe, target, lambda one: [*_mask_lines(one.filter.applied), *filtering(one)])
+        body = chain_blocks(recipe, target, lambda one: [*_mask_lines(one.filter.applied), *filtering(one)])
     else:
         body = [*_mask_lines(recipe.filter.applied), *filtering(recipe)]
     hint = [f"# {source.hint}"] * bool(source.hint)
@@ -224,3 +225,38 @@ def _result(recipe: Recipe) -> list[str]:
     shown = "shown" if recipe.range_mode in before else "values"
     rounded = f"result = np.clip(np.rint({shown}), 0, {white}).astype(dtype)  # half to even"
     return [*before.get(recipe.range_mode, []), rounded]
+
+
+_COMBINED = {
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "magnitude": "np.sqrt({0} ** 2 + {1} ** 2)",
+    "maximum": "np.maximum({0}, {1})",
+    "blend": "{0} + {weight!r} * ({1} - {0})",
+}
+
+
+def chain_blocks(recipe: Recipe, target: str, filtering: Callable[[Recipe], list[str]]) -> list[str]:
+    """Return the lines that make `values` of `picture`; `results` has what each step made.
+
+    `filtering` returns the lines of one mask; refused is another operation, which a target cannot say.
+    """
+    chain = recipe.chain
+    assert chain is not None
+    nodes = chain.nodes()
+    ids = [PICTURE, *(node.step.id for node in nodes)]
+    lines = [f"results = {{{PICTURE!r}: picture}}", "values = picture"]
+    for node in nodes:
+        step, reads = node.step, [f"results[{ids[at + 1]!r}]" for at in node.inputs]
+        lines += ["", f"# {as_comment(f'{step.id}: {step.title}')}"]
+        if isinstance(step, MaskStep):
+            one = replace(recipe, asked=one_step(replace(step, input="")))
+            lines += [f"picture = {reads[0]}", *filtering(one)]
+        elif isinstance(step, CombineStep):
+            lines.append(f"values = {_COMBINED[step.how].format(*reads, weight=step.weight)}")
+        else:
+            why = "only masks and what combines two results can be written for it"
+            what = f"step {step.id} ({step.title}) as {target}"
+            raise BadValue(what, why, "Copy it as a command line or as Python.")
+        lines.append(f"results[{step.id!r}] = values")
+    return [*lines, ""]

@@ -5,21 +5,43 @@ Called on: the main thread of the engine's process, or of a script.
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Generic, NamedTuple
+from typing import Any, Generic, NamedTuple
 
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
+from engine.device.devices import backend
+from engine.device.launches import Prepared
+from engine.device.per_thread import report_share
 from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
+from engine.results.launch_facts import LaunchFacts, launch_facts
 from engine.results.measurement import Environment, Measurement, Spread, Timing
 from engine.results.problem import P, P_co
 from engine.results.progress import Checkpoint, Progress
-from engine.run.launched import launched
 from engine.run.poisoning import run_on_poison
-from engine.run.sampling import SamplingPlan, sampled, timed
-from engine.run.task import ProblemJob
+from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled, timed
+from engine.run.task import AnyJob, ProblemJob
+
+
+def launched(job: ProblemJob[P], prepared: Prepared, device: DeviceInfo) -> tuple[LaunchFacts, ...] | None:
+    """Return the facts of each launch of a job that is prepared; None where it has no kernels of ours.
+
+    In the simulator nobody knows what a kernel takes. To find all this takes 0.2 to 10 ms, once.
+    """
+    launches = job.variant.plan(job.problem, job.block)
+    if not launches:
+        return None
+    # What works through a batch in chunks launches other grids than the whole has, and says nothing of them.
+    resources = getattr(prepared, "resources", ())
+    known = resources if len(resources) == len(launches) else (None,) * len(launches)
+    shares = job.variant.block_shares(job.problem, job.block)
+    return tuple(
+        launch_facts(launch.grid, launch.block, taken, device.attributes, share)
+        for launch, taken, share in zip(launches, known, shares, strict=True)
+    )
+
 
 OnValues = Callable[[np.ndarray], object]
 
@@ -170,3 +192,26 @@ def _measured(
         )
         result = replace(result, timing=replace(timing, compile_ms=compile_ms, allocate_ms=allocate_ms))
     return Outcome(values, result)
+
+
+def measure_on(
+    job: AnyJob,
+    device: str,
+    plan: SamplingPlan,
+    checkpoint: Checkpoint = lambda step: None,
+    on_values: OnValues | None = None,
+) -> Outcome[Any]:
+    """Measure a job (`measure`) on a device."""
+    machine = backend(device)
+    plan = plan if machine.info.times_mean_speed else NO_SAMPLES
+    with report_share.within(lambda done: checkpoint(Progress("interpreting", 0.1 + 0.1 * done, 10.0))):
+        return measure(job, machine, plan, checkpoint=checkpoint, on_values=on_values)
+
+
+def measure_each_on(
+    jobs: Sequence[ProblemJob[P]], device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
+) -> list[Outcome[P]]:
+    """Measure jobs of one input (`measure_each`) on a device."""
+    machine = backend(device)
+    with report_share.within(lambda done: checkpoint(Progress("interpreting", 0.1 + 0.1 * done, 10.0))):
+        return measure_each(jobs, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, checkpoint)

@@ -12,8 +12,7 @@ from engine.geometry.layout import Layout
 from engine.results.measurement import AnyResult, Measurement
 from engine.results.problem import P
 from engine.run.device_choice import device_for
-from engine.run.measure import unrun
-from engine.run.on_device import measure_on
+from engine.run.measure import measure_on, unrun
 from engine.run.registered import V
 from engine.run.sampling import SamplingPlan
 from engine.run.task import AnyJob, ProblemJob

@@ -41,7 +41,7 @@ from engine.work.operations.cells import Floats, Range, Sources, inside_of, sour
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import operation_named
 from engine.work.picture_problem import ChainProblem
-from engine.work.pictures import Operands
+from engine.work.pictures import ProvenJob
 from engine.work.planned import Plan, PlannedStep
 from engine.work.steps import CombineStep
 
@@ -290,16 +290,12 @@ _TOGETHER, _APART = 1 << 16, 1 << 9
 
 
 def verify(
-    values: np.ndarray,
-    operands: Operands[Plan],
-    problem: ChainProblem,
-    seed: int = 0,
-    affordable: int | None = None,
-    checkpoint: Callable[[float], None] = lambda fraction: None,
+    values: np.ndarray, job: ProvenJob[ChainProblem, Plan], checkpoint: Callable[[float], None]
 ) -> Verification:
-    """Compare a result (H, W, C), float32, with the oracle; parameters as of `engine.work.filtering`."""
+    """Compare a result (H, W, C) with the oracle."""
+    operands = job.operands
     oracle = ChainOracle(operands.samples, operands.constant)
-    regions = _regions(operands, problem, seed, affordable)
+    regions = _regions(job)
     undecided = jumped = 0
 
     @kept
@@ -333,12 +329,10 @@ def verify(
     return proof
 
 
-def _regions(
-    operands: Operands[Plan], problem: ChainProblem, seed: int, affordable: int | None
-) -> tuple[Region, ...]:
+def _regions(job: ProvenJob[ChainProblem, Plan]) -> tuple[Region, ...]:
     """Return the whole result where the oracle can afford it, else its edges and a grid of pixels."""
-    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
-    plan, channels = operands.constant, problem.channels
+    plan, problem, affordable = job.operands.constant, job.problem, job.affordable or AFFORDABLE_MULTIPLY_ADDS
+    channels = problem.channels
     # What one pixel alone needs of each step: the window of all that come after.
     after = [0] * len(plan)
     for at in range(len(plan) - 1, -1, -1):
@@ -353,5 +347,5 @@ def _regions(
         return (Region(0, problem.height, 0, problem.width),)
     reach = max(3, min(16, max(one + (planned.reach or 0) for planned, one in zip(plan, after, strict=True))))
     return affordable_regions(
-        problem.height, problem.width, (reach, reach), max(together, apart), affordable, seed
+        problem.height, problem.width, (reach, reach), max(together, apart), affordable, job.seed
     )

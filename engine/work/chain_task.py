@@ -74,8 +74,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
 
     def verify(self, values: Any, job: OperatedJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the operation's oracle."""
-        operation = OPERATIONS[job.problem.operation]
-        return operation.verified(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
+        return OPERATIONS[job.problem.operation].verified(values, job, checkpoint)
 
     def answer(
         self, values: np.ndarray, problem: OperationProblem, operands: Operands[Patch | None]
@@ -196,6 +195,7 @@ OPERATION = OperationTask()
 STEP_TASKS: dict[str, StepTask[Any, Any, Any]] = {MaskStep.kind: FILTERING, OperationStep.kind: OPERATION}
 """What does a step of each kind by itself; combinations have no variants to choose from."""
 
+
 PlanJob = Job[ChainProblem, Operands[Plan], ChainVariant]
 
 
@@ -222,8 +222,7 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
     def verify(self, values: Any, job: PlanJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the float64 oracle of the whole chain."""
         # Loaded by the first proof: a preview needs none.
-        verify = import_module("engine.work.chain_oracle").verify
-        proof: Verification = verify(values, job.operands, job.problem, job.seed, job.affordable, checkpoint)
+        proof: Verification = import_module("engine.work.chain_oracle").verify(values, job, checkpoint)
         return proof
 
     def reach(self, job: PlanJob) -> Reach:

@@ -78,7 +78,7 @@ class ShowDifference(Request):
 
     first: PictureJob
     second: PictureJob
-    handler: ClassVar[str] = "engine.work.difference:difference"
+    handler: ClassVar[str] = "engine.work.comparing:difference"
 
 
 @dataclass(frozen=True, slots=True)

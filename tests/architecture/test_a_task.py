@@ -23,8 +23,7 @@ from engine.results.export import results_csv, results_document
 from engine.results.text_forms import json_text
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
-from engine.run.measure import measure
-from engine.run.on_device import measure_on
+from engine.run.measure import measure, measure_on
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import counted, sweep
 from engine.tasks.read_results import results_from_document

@@ -10,9 +10,9 @@ from engine.geometry.block import Block
 from engine.results.metrics import number_of
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.tasks.product.job import product_job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.task import product_job
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, Case, check
 from tests.gpu.conftest import assert_compiled_as_planned

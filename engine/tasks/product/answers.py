@@ -10,10 +10,10 @@ from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import counted
-from engine.tasks.product.job import product_job, product_jobs
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.operands import random_matrices, refuse_too_large
 from engine.tasks.product.results import ProductResult
+from engine.tasks.product.task import product_job, product_jobs
 from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
 
 # Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.

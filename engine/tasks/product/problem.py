@@ -9,6 +9,7 @@ from engine.device_info import SIMULATOR_SIDE
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
 from engine.results.problem import TaskProblem
+from engine.results.work import Work
 
 MAX_SIDE = 1 << 20
 
@@ -98,3 +99,28 @@ class MatrixProduct(TaskProblem):
     def size_text(self) -> str:
         """Rows x inner x columns."""
         return f"{self.rows} × {self.inner} × {self.columns}"
+
+
+def product_work(
+    product: MatrixProduct,
+    *,
+    global_loads: int,
+    multiply_adds: int | None = None,
+    shared_loads: int = 0,
+    shared_stores: int = 0,
+) -> Work:
+    """Return the work of one product; each element of P is stored once.
+
+    `global_loads` counts elements of M and N that threads load from global memory, `multiply_adds` includes
+    those with zeros that fill a tile; None: those of the definition.
+    """
+    return Work(
+        flops=product.flops if multiply_adds is None else 2 * multiply_adds,
+        global_loads=global_loads,
+        global_stores=product.values,
+        global_load_bytes=global_loads * FLOAT_BYTES,
+        global_store_bytes=product.values * FLOAT_BYTES,
+        minimum_bytes=product.bytes,
+        shared_loads=shared_loads,
+        shared_stores=shared_stores,
+    )

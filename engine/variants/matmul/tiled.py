@@ -26,8 +26,7 @@ from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
 from engine.results.work import Work
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.work import product_work
+from engine.tasks.product.problem import MatrixProduct, product_work
 from engine.variants.matmul.grid import cuda_variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`

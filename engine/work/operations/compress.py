@@ -28,6 +28,7 @@ from engine.work.operations.contract import (
     AFFORDABLE,
     Answer,
     Checkpoint,
+    OperatedJob,
     Operation,
     OperationOperands,
     Parameter,
@@ -140,22 +141,16 @@ def _source_blocks(samples: np.ndarray, block_rows: range) -> np.ndarray:
     return _blocks(samples[rows[:, np.newaxis], columns].astype(np.float64))
 
 
-def verify(
-    values: np.ndarray,
-    operands: OperationOperands,
-    problem: OperationProblem,
-    seed: int,
-    affordable: int | None,
-    checkpoint: Checkpoint,
-) -> Verification:
+def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
     """Compare coefficients and samples with float64, as the docstring of this module says."""
-    rows_of_blocks = _rows_to_check(problem, seed, AFFORDABLE if affordable is None else affordable)
+    problem = job.problem
+    rows_of_blocks = _rows_to_check(problem, job.seed, job.affordable or AFFORDABLE)
     half, found = filled(problem.height), Findings()
     for number, at in enumerate(rows_of_blocks):
         checkpoint(number / len(rows_of_blocks))
         rows = slice(at * SIDE, (at + 1) * SIDE)
         below = slice(half + rows.start, half + rows.stop)
-        blocks = _source_blocks(operands.samples, range(at, at + 1))
+        blocks = _source_blocks(job.operands.samples, range(at, at + 1))
         levels = _blocks(values[rows].astype(np.float64))
         for part, results, (wanted, *limits) in (
             ("coefficient", values[rows], _coefficients(blocks, levels, problem)),

@@ -22,7 +22,7 @@ from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, kept, verify_regions
 from engine.work.operations.cells import OfCells, Range, cells_around
 from engine.work.operations.problem import OperationProblem, Settings, Shape, Value
-from engine.work.pictures import Operands
+from engine.work.pictures import Operands, ProvenJob
 
 Checkpoint = Callable[[float], None]
 AFFORDABLE = 250_000_000  # what the oracle may spend on a result, about 2 s
@@ -133,9 +133,8 @@ def pixel_alone(parameters: dict[str, Value]) -> int:
 
 
 Window = Callable[[dict[str, Value]], int]
-Verify = Callable[
-    [np.ndarray, OperationOperands, OperationProblem, int, int | None, Checkpoint], Verification
-]
+OperatedJob = ProvenJob[OperationProblem, Patch | None]
+Verify = Callable[[np.ndarray, OperatedJob, Checkpoint], Verification]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,27 +245,20 @@ def verified_by(found: RangeOf, *, cost: int, window: Window = pixel_alone) -> V
     a sample depends on.
     """
 
-    def verify(
-        values: np.ndarray,
-        operands: OperationOperands,
-        problem: OperationProblem,
-        seed: int,
-        affordable: int | None,
-        checkpoint: Checkpoint,
-    ) -> Verification:
-        affordable = AFFORDABLE if affordable is None else affordable
+    def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
+        problem, samples = job.problem, job.operands.samples
         rows, columns, channels = problem.result_shape
-        reach = window(problem.parameters)
+        reach, affordable = window(problem.parameters), job.affordable or AFFORDABLE
         # The bounds of a region follow its values.
-        of = kept(partial(found, operands.samples, problem))
+        of = kept(partial(found, samples, problem))
         return verify_regions(
             values,
-            affordable_regions(rows, columns, (3, 3), cost * channels, affordable, seed),
+            affordable_regions(rows, columns, (3, 3), cost * channels, affordable, job.seed),
             max(1, _BAND_PIXELS // cost),
             lambda band: of(band).value,
             lambda band: of(band).limits,
             checkpoint,
-            Inputs(operands.samples, (reach, reach), (reach, reach), has_sums=False),
+            Inputs(samples, (reach, reach), (reach, reach), has_sums=False),
         )
 
     return verify

@@ -7,8 +7,8 @@ from engine.verify.verification import Verification
 from engine.work.operations.cells import Range, rounded
 from engine.work.operations.contract import (
     Checkpoint,
+    OperatedJob,
     Operation,
-    OperationOperands,
     ResultKind,
     verified_by,
 )
@@ -47,16 +47,10 @@ def mapped(samples: np.ndarray, levels: np.ndarray, problem: OperationProblem) -
     return kept
 
 
-def verify(
-    values: np.ndarray,
-    operands: OperationOperands,
-    problem: OperationProblem,
-    seed: int,
-    affordable: int | None,
-    checkpoint: Checkpoint,
-) -> Verification:
+def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
     """Count the whole picture by NumPy, and compare pixels with the levels that follow."""
-    levels = levels_of(counted(operands.samples, problem, lambda part: checkpoint(part / 2)), problem)
+    samples, problem = job.operands.samples, job.problem
+    levels = levels_of(counted(samples, problem, lambda part: checkpoint(part / 2)), problem)
 
     def found(samples: np.ndarray, problem: OperationProblem, region: Region) -> Range:
         value = mapped(samples[region.slices], levels, problem)
@@ -64,7 +58,7 @@ def verify(
         return rounded(*same.parts, 1 + ROUNDINGS) if problem.is_float else same
 
     check = verified_by(found, cost=4)
-    return check(values, operands, problem, seed, affordable, lambda part: checkpoint((1 + part) / 2))
+    return check(values, job, lambda part: checkpoint((1 + part) / 2))
 
 
 EQUALISE = Operation(

@@ -32,6 +32,7 @@ from engine.work.operations.contract import (
     Answer,
     Checkpoint,
     Mark,
+    OperatedJob,
     Operation,
     OperationOperands,
     Parameter,
@@ -170,24 +171,16 @@ def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarra
     return score[..., np.newaxis], np.ones((*score.shape, 1)), bound[..., np.newaxis]
 
 
-def verify(
-    values: np.ndarray,
-    operands: OperationOperands,
-    problem: OperationProblem,
-    seed: int,
-    affordable: int | None,
-    checkpoint: Checkpoint,
-) -> Verification:
+def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
     """Compare the scores with the definition in float64."""
-    patch = operands.constant
+    patch = job.operands.constant
     assert patch is not None
-    rows, columns, _ = problem.result_shape
+    rows, columns, _ = job.problem.result_shape
     cost = 8 * patch.weights.size
-    affordable = AFFORDABLE if affordable is None else affordable
-    of = kept(partial(scores, operands.samples, patch))
+    of = kept(partial(scores, job.operands.samples, patch))
     return verify_regions(
         values,
-        affordable_regions(rows, columns, (1, 1), cost, affordable, seed),
+        affordable_regions(rows, columns, (1, 1), cost, job.affordable or AFFORDABLE, job.seed),
         max(1, _BAND_VALUES // patch.weights.size),
         lambda band: of(band)[0],
         lambda band: of(band)[1:],

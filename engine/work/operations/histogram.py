@@ -7,6 +7,7 @@ from engine.verify.verification import Verification
 from engine.work.operations.contract import (
     Answer,
     Checkpoint,
+    OperatedJob,
     Operation,
     OperationOperands,
     Parameter,
@@ -67,17 +68,11 @@ def counted(samples: np.ndarray, problem: OperationProblem, checkpoint: Checkpoi
     return exact
 
 
-def verify(
-    values: np.ndarray,
-    operands: OperationOperands,
-    problem: OperationProblem,
-    seed: int,
-    affordable: int | None,
-    checkpoint: Checkpoint,
-) -> Verification:
+def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
     """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
     reason, error, wrong = "", 0.0, 0
-    exact = counted(operands.samples, problem, checkpoint)
+    problem = job.problem
+    exact = counted(job.operands.samples, problem, checkpoint)
     for channel, counts in enumerate(exact):
         off = np.abs(values[channel, :, 0].astype(np.int64) - counts)
         error, wrong = max(error, float(off.max())), wrong + int(np.count_nonzero(off))

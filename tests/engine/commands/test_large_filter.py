@@ -769,7 +769,9 @@ def test_that_bands_keep_exif_data_and_resolution(tmp_path, kind):
     assert again.metadata.dpi == (300, 200)
     assert b"A camera" in again.metadata.exif
     left_out = filtered(str(source), tmp_path / "out.npy", "--mask", "box:3")
-    assert "EXIF data and resolution (DPI) of the opened file are not saved: NumPy has none." in left_out.notes
+    assert (
+        "EXIF data and resolution (DPI) of the opened file are not saved: NumPy has none." in left_out.notes
+    )
     filtered(str(source), tmp_path / "none.tif", "--mask", "box:3", "--no-metadata")
     with Image.open(tmp_path / "none.tif") as saved:
         assert not {271, 282, 306, 0x8769, 0x8825} & set(saved.getexif())

@@ -10,7 +10,7 @@ from engine.host.shared_array import segments_of
 from engine.image.samples import open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.work.difference import difference
+from engine.work.comparing import difference
 from engine.work.filtering import oracle
 from engine.work.messages import ShowDifference
 from tests.picture_jobs import mask_job

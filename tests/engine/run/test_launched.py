@@ -17,8 +17,7 @@ from engine.results.compare import Compared
 from engine.results.launch_facts import KernelResources, LaunchFacts
 from engine.results.metrics import metric, number_of
 from engine.results.text_forms import json_text
-from engine.run.launched import launched
-from engine.run.measure import measure
+from engine.run.measure import launched, measure
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import Choice
 from engine.tasks.product.problem import MatrixProduct
