@@ -21,10 +21,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.cluster import connected, loaded, sealed
-from engine.commands.batch_files import PictureFile
-from engine.commands.batch_loop import Loop, write_result
-from engine.commands.batch_picture import Finished, Ran, job_for, open_file
-from engine.commands.batch_plan import BatchPlan
+from engine.commands.batch_loop import Finished, Loop, Ran, job_for, open_file, write_result
+from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
 from engine.device.core_count import cores, launches_on
 from engine.device.device_list import cpu_chosen_as

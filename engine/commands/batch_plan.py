@@ -1,15 +1,18 @@
-"""The plan of a batch: which files, what is done with them, and on which device."""
+"""The plan of a batch: which files, what is done with them, on which device, and where each result goes."""
 
+import glob
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from engine.cluster import SchedulerAddress
 from engine.commands.arguments import Settings, group, operands, option, required
-from engine.commands.batch_files import PictureFile, files_for, header_form, is_unmatched_pattern
+from engine.commands.batch_watch import say_begun
 from engine.commands.option_readers import OneOf
 from engine.commands.picture_opening import form_in_parts, is_in_parts, result_form
 from engine.commands.picture_work import PictureWork, work_for
@@ -19,14 +22,224 @@ from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import BadValue, EngineError, FileWriteError
+from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.files.atomic_write import path_text
 from engine.files.output_checks import check_place, make_folder
 from engine.image.form import Form
-from engine.image.formats import FORMATS, offered_suffixes, titles
+from engine.image.format import Format
+from engine.image.formats import FORMATS, format_to_save, in_words, offered_suffixes, opened_suffixes, titles
+from engine.image.large.kinds import SUFFIXES, is_zarr, kind_of_result
+from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import check_holds, saved_format
 from engine.run.device_choice import device_for
+
+
+@dataclass(frozen=True, slots=True)
+class PictureFile:
+    """One picture of a batch: its file, the file for its result and its format, or why it is not filtered.
+
+    There is a format where there is no refusal and it is not filtered `in_parts`. `replaces` says whether the
+    result may replace a file, `is_done` that it is there already and left as it is.
+    """
+
+    source: str
+    target: str
+    saved_as: Format | None
+    refusal: EngineError | None = None
+    replaces: bool = False
+    in_parts: bool = False
+    is_done: bool = False
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The file and its result: the same in another process, where a refusal is another object."""
+        return self.source, self.target
+
+
+def files_for(
+    inputs: Sequence[str],
+    out: str,
+    *,
+    extension: str = "",
+    recursive: bool = False,
+    overwrite: bool = False,
+    skip_existing: bool = False,
+    in_parts: Callable[[str, str], bool] = lambda source, target: False,
+    on_note: Callable[[str], object] = lambda note: None,
+) -> list[PictureFile]:
+    """Return the pictures of a batch, in the order of the inputs.
+
+    `inputs` are files, folders, and patterns that no shell has expanded. A folder gives its files with a
+    picture's extension, in order of their names, without hidden ones; a `recursive` search makes its
+    subfolders in `out` too, and never looks into `out` itself. `extension` is that of the results, such as
+    ".png"; empty: that of each picture. A folder that cannot be searched is a file that is refused.
+    With `skip_existing` a picture whose result is there is done; what is no whole picture is refused.
+    `in_parts` says of a picture and its result whether it is filtered in bands, as those that are larger than
+    memory. A link beside its picture is a picture too, as its name is another; a link to a folder is not
+    followed, which `on_note` is told.
+    """
+    found: list[PictureFile] = []
+    seen_targets: dict[str, str] = {}
+    sources: dict[str, tuple[str, str]] = {}
+    for source, name in _sources(inputs, out, recursive, on_note):
+        sources.setdefault(_entry(source), (source, name))
+    real_sources = {os.path.realpath(source) for source, _ in sources.values()}
+    for source, name in sources.values():
+        real_source = os.path.realpath(source)
+        stem, own = os.path.splitext(name)
+        target = os.path.join(out, stem + (extension or own))
+        real_target = os.path.realpath(target)
+        is_in_parts = in_parts(source, target)
+        saved_as = None if is_in_parts else format_to_save(target)
+        is_written = saved_as is not None or (is_in_parts and kind_of_result(target) != "")
+        is_done = skip_existing and is_written and os.path.lexists(target) and not _is_same(source, target)
+        refusal = _refusal(
+            source, target, is_written, seen_targets.get(real_target), overwrite or is_done, skip_existing
+        )
+        if refusal is None and is_done:
+            refusal = _why_not_whole(target)
+        if refusal is None and real_target != real_source and real_target in real_sources:
+            remedy = "Choose another folder for the results, or another --format."
+            refusal = BadValue(f"{target} cannot be written", "it is another picture of this batch", remedy)
+        if refusal is None:
+            seen_targets[real_target] = source
+        is_done = is_done and refusal is None
+        found.append(PictureFile(source, target, saved_as, refusal, overwrite, is_in_parts, is_done))
+    return found
+
+
+def _sources(
+    inputs: Sequence[str], out: str, recursive: bool, on_note: Callable[[str], object]
+) -> Iterator[tuple[str, str]]:
+    """Yield each file with its name below the folder for the results."""
+    for given in inputs:
+        if os.path.isdir(given) and not is_zarr(Path(given)):
+            yield from _in_folder(given, out, recursive, on_note)
+        elif is_unmatched_pattern(given) and (matches := sorted(glob.glob(given, recursive=True))):
+            # On Windows a program expands patterns itself. Folders are searched as if a shell had.
+            yield from _sources(matches, out, recursive, on_note)
+        else:
+            yield given, os.path.basename(os.path.normpath(given))
+
+
+def _entry(path: str) -> str:
+    """Return the one name of an entry of a folder: a link beside the file that it leads to is another one."""
+    folder, last = os.path.split(path.rstrip("/"))
+    is_name = last not in ("", ".", "..")
+    return os.path.join(os.path.realpath(folder), last) if is_name else os.path.realpath(path)
+
+
+def _in_folder(
+    folder: str, out: str, recursive: bool, on_note: Callable[[str], object]
+) -> Iterator[tuple[str, str]]:
+    own_results = os.path.realpath(out)
+    unread: list[str] = []
+    # Left to itself, `os.walk` passes over a folder that may not be read.
+    for parent, folders, files in os.walk(folder, onerror=lambda error: unread.append(error.filename)):
+        stores = [name for name in folders if name.endswith(".zarr") and is_zarr(Path(parent, name))]
+        folders[:] = sorted(
+            name
+            for name in folders
+            if recursive
+            and name not in stores
+            and not name.startswith(".")
+            and os.path.realpath(os.path.join(parent, name)) != own_results
+        )
+        for linked in filter(os.path.islink, (os.path.join(parent, name) for name in folders)):
+            on_note(f"{linked} is a link to a folder and is not searched: name it beside the others")
+        for name in sorted([*files, *stores]):
+            suffixes = (*opened_suffixes(), *SUFFIXES)
+            if not name.startswith(".") and Path(name).suffix.lower() in suffixes:
+                path = os.path.join(parent, name)
+                yield path, os.path.relpath(path, folder)
+    for path in unread:
+        yield path, os.path.relpath(path, folder)
+
+
+def is_unmatched_pattern(source: str) -> bool:
+    """Return whether the name of a source is a pattern, and not the name of a file."""
+    return glob.has_magic(source) and not os.path.lexists(source)
+
+
+def _refusal(
+    source: str, target: str, is_written: bool, other: str | None, may_exist: bool, skip_existing: bool
+) -> EngineError | None:
+    """Return why a picture cannot be filtered; `other` is the picture whose result has the same name."""
+    if is_unmatched_pattern(source):
+        remedy = "Check the folder and the name; * stands for any letters, ? for one."
+        return ImageReadError(source, "it is a pattern, and no file matches it", remedy)
+    if os.path.isdir(source) and not is_zarr(Path(source)):
+        remedy = "Check its permissions, or leave it out."
+        return ImageReadError(f"{source} cannot be searched", "this folder cannot be read", remedy)
+    if not os.path.exists(source) and (why_not := _why_not_opened(source)):
+        return why_not
+    if not is_written:
+        extension = os.path.splitext(target)[1].lower()
+        names = in_words(suffix.lstrip(".") for suffix in offered_suffixes())
+        why = f"{extension} files are not written" if extension else "its name has no extension"
+        return BadValue(f"{target} cannot be written", why, f"Choose what to write: --format {names}.")
+    if other is not None:
+        remedy = "Filter them into different folders, or give one of them another name."
+        return BadValue(f"{target} cannot be written", f"the result of {other} has the same name", remedy)
+    if not may_exist and _is_same(source, target):
+        or_lose = "" if skip_existing else ", or --overwrite to lose the picture"
+        remedy = f"Give --out another folder{or_lose}."
+        return BadValue(f"{target} is the picture itself", "its result would replace it", remedy)
+    return None if may_exist else why_not_new(target)
+
+
+def _why_not_whole(target: str) -> EngineError | None:
+    """Return why what has the name of a result is none: `batch` writes whole files, others may not have."""
+    if os.path.isdir(target):
+        return None  # a store, which gets its name when it is whole
+    try:
+        header_form(target)
+    except EngineError as error:
+        remedy = "Remove it, or replace it with --overwrite."
+        return BadValue(target, f"it exists and is no whole picture: {error.why}", remedy)
+    return None
+
+
+class _HeaderRead(Exception):
+    """The header of a picture is read and says what was asked."""
+
+
+def header_form(path: str, **limits: Any) -> Form:
+    """Return the form of a picture, upright, from its header; raises ImageReadError.
+
+    Nothing is decoded. `limits` are those of `open_image`.
+    """
+    found: list[Form] = []
+
+    def note(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
+        found.append(form)
+        raise _HeaderRead
+
+    say_begun(path)
+    with suppress(_HeaderRead):
+        open_image(path, allocate=note, **limits)
+    return found[0]
+
+
+def _is_same(source: str, target: str) -> bool:
+    return os.path.exists(target) and os.path.samefile(source, target)
+
+
+def _why_not_opened(source: str) -> EngineError | None:
+    try:
+        open_image(source)
+    except EngineError as error:
+        return error
+    return None
+
+
+def why_not_new(target: str) -> EngineError | None:
+    """Return why a result is not written where nothing may be replaced; None where nothing has its name."""
+    if not os.path.lexists(target):
+        return None
+    return BadValue(target, "it exists; use --overwrite to replace it")
+
 
 _KEEP = "keep"
 

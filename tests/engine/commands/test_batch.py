@@ -15,8 +15,8 @@ from PIL import Image
 import engine
 import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_files, batch_loop, batch_picture, picture_opening
-from engine.commands.batch_files import files_for
+from engine.commands import batch_loop, batch_plan, picture_opening
+from engine.commands.batch_plan import files_for
 from engine.errors import OutOfDeviceMemory
 from engine.flow import shared_stream
 from engine.flow.picture_memory import PictureMemory
@@ -221,7 +221,7 @@ def test_that_a_file_is_planned_once(batch, monkeypatch, photos, out):
 
         return replace(known, encode=known.encode and encode)
 
-    for module in (batch_files, engine.image.save):
+    for module in (batch_plan, engine.image.save):
         monkeypatch.setattr(module, "format_to_save", counted)
     monkeypatch.setattr(formats, "FORMATS", tuple(map(encoding, formats.FORMATS)))
     batch(photos / "grey.png", photos / "rgb.tif", "--depth 16")
@@ -230,13 +230,13 @@ def test_that_a_file_is_planned_once(batch, monkeypatch, photos, out):
 
 
 def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monkeypatch, photos, out):
-    encoded = batch_picture.encoded_image
+    encoded = batch_loop.encoded_image
 
     def encode_while_another_writes(picture, target, **how):
         Path(target).write_bytes(b"mine")
         return encoded(picture, target, **how)
 
-    monkeypatch.setattr(batch_picture, "encoded_image", encode_while_another_writes)
+    monkeypatch.setattr(batch_loop, "encoded_image", encode_while_another_writes)
     answer = batch(photos / "grey.png", status=2)
     assert "grey.png: it exists; use --overwrite to replace it" in answer.out
     assert (out / "grey.png").read_bytes() == b"mine"
@@ -411,7 +411,7 @@ def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypat
 
 
 def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, monkeypatch, in_a_stream):
-    room, is_stopped = batch_picture.Job.room, threading.Event()
+    room, is_stopped = batch_loop.Job.room, threading.Event()
 
     def interrupted(job):
         # The second waits until the batch is stopped.
@@ -426,7 +426,7 @@ def test_that_a_stopped_stream_says_what_is_there(batch, ctrl_c, photos, out, mo
         assert file.source.endswith("grey.png") or is_stopped.wait(60)
         return job_for(how, file, *given)
 
-    monkeypatch.setattr(batch_picture.Job, "room", interrupted)
+    monkeypatch.setattr(batch_loop.Job, "room", interrupted)
     monkeypatch.setattr(batch_loop, "job_for", looked_up)
     answer = batch(photos / "grey.png", photos / "rgb.tif", status=130)
     assert "Stopped: 1 of 2 pictures filtered into" in answer.out

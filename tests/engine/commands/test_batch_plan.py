@@ -5,8 +5,7 @@ import pytest
 
 import engine
 from engine.commands import batch_plan, picture_work
-from engine.commands.batch_files import PictureFile
-from engine.commands.batch_plan import settled
+from engine.commands.batch_plan import PictureFile, settled
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from tests.engine.commands.works import work_of

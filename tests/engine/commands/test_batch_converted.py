@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.commands.batch_files import PictureFile
-from engine.commands.batch_picture import Job
+from engine.commands.batch_loop import Job
+from engine.commands.batch_plan import PictureFile
 from engine.commands.picture_opening import Opened
 from engine.flow import converted
 from engine.flow.picture_memory import Loan, PictureMemory
