@@ -135,8 +135,18 @@ def test_that_frames_that_cannot_be_are_refused_in_words(ends, data):
     assert one.why
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64", "bool"])
-@pytest.mark.parametrize("shape", [(33, 40, 3), (33, 40, 4), (33, 40), (7,), (3, 1, 1), (2, 3, 4, 5)])
+@pytest.mark.parametrize(
+    ("dtype", "shape"),
+    [
+        ("uint8", (33, 40, 3)),
+        ("uint8", (33, 40, 4)),
+        ("uint16", (33, 40)),
+        ("float32", (7,)),
+        ("float64", (3, 1, 1)),
+        ("bool", (2, 3, 4, 5)),
+        ("float32", (33, 40, 3)),
+    ],
+)
 @pytest.mark.parametrize("rate", [1e4, 1e12])
 def test_that_a_band_is_the_same_after_the_line(dtype, shape, rate):
     band = np.random.default_rng(3).integers(0, 255, shape).astype(dtype)
