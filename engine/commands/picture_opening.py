@@ -6,7 +6,7 @@ What filters takes longer to import than a picture to decode, so nothing in here
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -35,7 +35,7 @@ class Opened(NamedTuple):
     """A picture and the sample type that its result will be saved in."""
 
     picture: Picture
-    dtype: np.dtype[Any]
+    dtype: np.dtype
 
 
 def open_picture(
@@ -68,7 +68,7 @@ def open_picture(
 
 def result_form(
     asked: PictureRequest, saving: SavingOptions, picture: Picture
-) -> tuple[tuple[int, ...], np.dtype[Any]]:
+) -> tuple[tuple[int, ...], np.dtype]:
     """Return the shape and the sample type that the result of a picture will be saved in.
 
     Refused is a range where float32 values are kept as they are, or where the kernel has already clipped
@@ -86,7 +86,7 @@ def makes_plot(asked: PictureRequest) -> bool:
     return step is not None and step.known.result.name == "PLOT"
 
 
-def result_dtype(asked: PictureRequest, saving: SavingOptions, given: np.dtype[Any]) -> np.dtype[Any]:
+def result_dtype(asked: PictureRequest, saving: SavingOptions, given: np.dtype) -> np.dtype:
     """Return the sample type that the result of a picture of a type will be saved in; refuse as above."""
     mode = f"--range {saving.range}"
     dtype = given if saving.depth == "keep" else np.dtype(DEPTH_DTYPES[saving.depth])

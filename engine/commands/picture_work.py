@@ -178,7 +178,7 @@ class PictureWork:
         asked = self._merged(np.atleast_3d(pixels))
         return self._as_saved(self._cheapest(asked, lambda one: Call(pixels, one, self.patch)), saved)
 
-    def resolved(self, samples: np.ndarray, saved: np.dtype[Any]) -> Resolved:
+    def resolved(self, samples: np.ndarray, saved: np.dtype) -> Resolved:
         """Return what computes a picture in parts, of samples (H, W, C) whose values are not looked at.
 
         `saved` is the type of the file for the result. `auto` chooses what can be cut.
@@ -214,7 +214,7 @@ class PictureWork:
         on_cpu.choice = choice._replace(reason=choice.reason and choice.reason.and_also(why))
         return on_cpu
 
-    def _as_saved(self, request: R, saved: np.dtype[Any]) -> R:
+    def _as_saved(self, request: R, saved: np.dtype) -> R:
         """Return a request whose kernel writes the samples of the file, where that is the same."""
         mode = self.range
         return request.as_saved(saved, mode) if self.takes_own_type and mode is not None else request

@@ -6,7 +6,6 @@ used again; what is verified of them is kept. The bits are those of the whole fl
 """
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ def bands_to_convert(plan: Plan) -> tuple[Span, ...]:
 
 
 def convert(
-    plan: Plan, out: NDArray[Any], floats: NDArray[np.float32], checked: CheckedSamples, mode: RangeMode
+    plan: Plan, out: np.ndarray, floats: NDArray[np.float32], checked: CheckedSamples, mode: RangeMode
 ) -> Loss:
     """Compute a plan's picture on the CPU into samples `out` of a file; return what these lose.
 

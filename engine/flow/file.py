@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device_info import DeviceInfo, titles
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
@@ -62,8 +61,8 @@ class Work:
     that share the work.
     """
 
-    resolve: Callable[[NDArray[Any], np.dtype[Any]], Resolved]
-    saved_type: Callable[[np.dtype[Any]], np.dtype[Any]]
+    resolve: Callable[[np.ndarray, np.dtype], Resolved]
+    saved_type: Callable[[np.dtype], np.dtype]
     range: RangeMode | None
     filters_alpha: bool = False
     verify: bool = True
@@ -297,7 +296,7 @@ class _Run:
         self._noted_s = time.monotonic()
         share = 0.5 if state.ends is not None and self.resumed_row == 0 else 0.0
 
-        def write(top: int, rows: NDArray[Any]) -> None:
+        def write(top: int, rows: np.ndarray) -> None:
             assert self.result is not None
             self.result.write(0, top, rows)
             if self._scratch is not None:
@@ -335,7 +334,7 @@ class _Run:
         found.refuse_wrong(f"The result of '{job.variant.key}', {where},")
         return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
 
-    def _finished(self, part: Part) -> tuple[NDArray[Any], Loss]:
+    def _finished(self, part: Part) -> tuple[np.ndarray, Loss]:
         """Return the samples to save, and what they lose."""
         loss = Loss()
         picture, values = self.picture, part.values

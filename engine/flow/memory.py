@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -51,7 +50,7 @@ def plan_memory(
     picture: LargePicture,
     work: Plan,
     storage: Storage,
-    dtype: np.dtype[Any],
+    dtype: np.dtype,
     memory: int | None,
     *,
     gpus: int,

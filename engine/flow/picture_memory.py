@@ -5,7 +5,6 @@ Of 12 megapixels the picture and its result have 18,000 pages: 30 to 150 ms.
 
 import math
 import threading
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -74,15 +73,13 @@ class Loan:
         self._memory.enter(size)
         self._entered_bytes += size
 
-    def picture(self, form: Form, needed_bytes: int) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    def picture(self, form: Form, needed_bytes: int) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the arrays that a picture is decoded into, as `open_image` asks for them, once it enters."""
         self.enter(needed_bytes)
         alpha = self.array(form.plane_shape, form.dtype) if form.has_alpha else None
         return self.array(form.colour_shape, form.dtype), alpha
 
-    def result(
-        self, image: NDArray[Any], dtype: DTypeLike, shape: tuple[int, ...] | None = None
-    ) -> NDArray[Any]:
+    def result(self, image: np.ndarray, dtype: DTypeLike, shape: tuple[int, ...] | None = None) -> np.ndarray:
         """Return an array for what is computed of `image`, of its shape unless another is given."""
         shape = image.shape if shape is None else shape
         buffer = self._take(math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES)
@@ -94,7 +91,7 @@ class Loan:
         self._memory.leave(self._entered_bytes)
         self._buffers, self._entered_bytes = [], 0
 
-    def array(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    def array(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
         """Return an array of a shape."""
         size = math.prod(shape) * dtype.itemsize
         return self._take(size)[:size].view(dtype).reshape(shape)

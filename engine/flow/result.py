@@ -12,10 +12,9 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.anti_aliasing import reused_result
 from engine.device.devices import backend
@@ -46,7 +45,7 @@ _BAND_BYTES = 16 << 20
 # A band has so many times the rows that are computed for it above and below.
 _ROWS_PER_HALO = 8
 
-Samples = NDArray[Any]
+Samples = np.ndarray
 
 
 class InMemory:

@@ -1,10 +1,8 @@
 """The window's saved result of a picture that stays in its file: as `filter` makes it, in full size."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.files.output_checks import check_other_file
 from engine.flow.file import Work, filter_file
@@ -28,10 +26,10 @@ def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
     job = replace(request.job, centre=None)
     check_other_file(request.path, job.picture.path)
 
-    def resolve(samples: NDArray[Any], saved: np.dtype[Any]) -> Resolved:
+    def resolve(samples: np.ndarray, saved: np.dtype) -> Resolved:
         return resolved_for_parts(job, samples).in_parts().as_saved(saved, job.range_mode)
 
-    def saved_type(given: np.dtype[Any]) -> np.dtype[Any]:
+    def saved_type(given: np.dtype) -> np.dtype:
         return given if request.depth == "keep" else np.dtype(DEPTH_DTYPES[request.depth])
 
     def tell(fraction: float, words: str) -> None:

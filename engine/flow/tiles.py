@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.devices import backend
 from engine.errors import ImageReadError
@@ -135,7 +134,7 @@ def result_tiles(request: ResultTiles[PictureJob], report: Checkpoint) -> Tiles:
     report(Progress("filtering what is seen", 0.0, 2.0))
     job, level, wanted = request.job, request.level, set(request.tiles)
     source, result = source_of(job.picture), _result_of(job)
-    ready: dict[Place, NDArray[Any] | None] = {}
+    ready: dict[Place, np.ndarray | None] = {}
 
     def filtered(first: Place, last: Place, ends_at: float) -> None:
         rows, columns = source.extent(level, first)
@@ -146,7 +145,7 @@ def result_tiles(request: ResultTiles[PictureJob], report: Checkpoint) -> Tiles:
         for number, column in enumerate(range(first[1], last[1] + 1)):
             ready[first[0], column] = np.ascontiguousarray(values[:, number * TILE : (number + 1) * TILE])
 
-    def tile(place: Place, ends_at: float) -> NDArray[Any] | None:
+    def tile(place: Place, ends_at: float) -> np.ndarray | None:
         if place not in ready:
             row, column = place
             first = last = column
@@ -191,6 +190,6 @@ def result_values(request: ResultValues[PictureJob], report: Checkpoint) -> Valu
     return as_values(top, left, part_of_result(request.job, Region(top, bottom, left, right)))
 
 
-def part_of_result(job: PictureJob, region: Region) -> NDArray[Any]:
+def part_of_result(job: PictureJob, region: Region) -> np.ndarray:
     """Return the values of a result in a region of full size."""
     return _result_of(job).values(source_of(job.picture), 0, *region.slices, math.inf)[0]

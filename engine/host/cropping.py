@@ -1,10 +1,8 @@
 """A part of a picture as a picture of its own. Called on: the host's main thread."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import BadValue
 from engine.host import shared, tile_jobs
@@ -51,7 +49,7 @@ def inside(region: Region, picture: PictureHandle) -> Region:
     return Region(top, bottom, left, right)
 
 
-def _samples(picture: PictureHandle, region: Region) -> tuple[NDArray[Any], NDArray[Any] | None]:
+def _samples(picture: PictureHandle, region: Region) -> tuple[np.ndarray, np.ndarray | None]:
     if not isinstance(picture.screen, TiledScreen):
         pixels, alpha = shared.attach(picture.in_memory), attached(picture.alpha)
         return pixels[region.slices], None if alpha is None else alpha[region.slices]
@@ -69,7 +67,7 @@ def _samples(picture: PictureHandle, region: Region) -> tuple[NDArray[Any], NDAr
 
 
 def _handle(
-    picture: PictureHandle, region: Region, pixels: NDArray[Any], alpha: NDArray[Any] | None
+    picture: PictureHandle, region: Region, pixels: np.ndarray, alpha: np.ndarray | None
 ) -> PictureHandle:
     first, opacity, screen = in_shared_memory(pixels, alpha)
     before = picture.crop or Region(0, 0, 0, 0)

@@ -3,8 +3,6 @@
 No Numba in here.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -29,11 +27,11 @@ def shown_level(value: float, range_mode: str, white: float) -> int | None:
 
 
 def pixels_of(
-    samples: NDArray[Any],
+    samples: np.ndarray,
     scale: float,
     shift: float,
     is_absolute: bool,
-    alpha: NDArray[Any] | None = None,
+    alpha: np.ndarray | None = None,
     white: float = 255.0,
 ) -> NDArray[np.uint8]:
     """Return a rectangle of samples, H x W x C, as `display_levels.render` shows it: H x W x 4."""
@@ -54,7 +52,7 @@ def pixels_of(
     return pixels
 
 
-def _levels(samples: NDArray[np.float32], scale: float, shift: float, is_absolute: bool) -> NDArray[Any]:
+def _levels(samples: NDArray[np.float32], scale: float, shift: float, is_absolute: bool) -> np.ndarray:
     """Return samples as levels that are not rounded yet, in their own memory; NaN as 0."""
     if is_absolute:
         np.abs(samples, out=samples)

@@ -8,10 +8,8 @@ a sample comes first, and the whole later, in steps that are kept.
 import threading
 import time
 from collections import OrderedDict
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import ImageReadError
 from engine.host.tiles import TILE, WHOLE, Place
@@ -32,7 +30,7 @@ _MOST_CELLS = 32
 # Sides of what is read of a chunk, pixels.
 _SAMPLE_SIDE = 32
 
-Samples = NDArray[Any]
+Samples = np.ndarray
 Key = tuple[int, Place]
 
 

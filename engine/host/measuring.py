@@ -1,10 +1,8 @@
 """Counts the samples of pictures. Called on: the thread for what comes beside a run, or the main thread."""
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.compiled.machine_code import MachineFunction
 from engine.host.display_levels import full_scale
@@ -50,7 +48,7 @@ class _Counts:
         self._bins, self._outside = np.zeros(BINS, np.int64), np.zeros(3, np.int64)
         self._sums = np.array([0.0, 0.0, np.inf, -np.inf])
 
-    def add(self, samples: NDArray[Any]) -> None:
+    def add(self, samples: np.ndarray) -> None:
         """Count some more."""
         if samples.dtype == np.uint8:
             # Its bins are its values: 1 ns for a sample, in place of 4.

@@ -85,7 +85,7 @@ def _open_into_memory(
     with SharedSegment() as segment:
         arrays: list[SharedArray] = []
 
-        def allocate(form: Form) -> tuple[NDArray[Any], NDArray[Any] | None]:
+        def allocate(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
             pixels = ((*form.plane_shape, form.channels), form.dtype.name)
             alpha = [(form.plane_shape, form.dtype.name)] if form.has_alpha else []
             arrays[:] = segment.create(pixels, *alpha, *screen_arrays(*form.plane_shape))
@@ -175,7 +175,7 @@ def save_result(request: SaveResult, report: Checkpoint) -> Saved:
 
 
 def _round_into(
-    pixels: NDArray[Any], values: SharedArray | Computed, picture: Picture, range_mode: str
+    pixels: np.ndarray, values: SharedArray | Computed, picture: Picture, range_mode: str
 ) -> tuple[str, ...]:
     """Make a result pixels of a file; return a sentence for each kind of number that these cannot hold.
 
@@ -206,7 +206,7 @@ def _float_bands(
         yield band, part.astype(np.float32, copy=False)
 
 
-def _one_plane(array: SharedArray) -> NDArray[Any]:
+def _one_plane(array: SharedArray) -> np.ndarray:
     """Return an array of shared memory, grey as rows and columns only."""
     values = shared.attach(array)
     return values[:, :, 0] if values.shape[2] == 1 else values

@@ -8,9 +8,8 @@ Called on: any thread for values in shared memory, the host's main thread for th
 
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
 from engine.host import shared
 from engine.host.shared_array import Computed, SharedArray
@@ -20,15 +19,15 @@ from engine.verify.regions import Region
 _PIXELS = 1 << 18
 
 
-def part_of(values: SharedArray | Computed, region: Region) -> NDArray[Any]:
+def part_of(values: SharedArray | Computed, region: Region) -> np.ndarray:
     """Return the values of a region, H x W x C; those in shared memory without a copy."""
     if isinstance(values, SharedArray):
         return shared.attach(values)[region.slices]
-    part: NDArray[Any] = import_module(values.job.tile_answers).part_of_result(values.job, region)
+    part: np.ndarray = import_module(values.job.tile_answers).part_of_result(values.job, region)
     return part
 
 
-def bands_of(values: SharedArray | Computed, region: Region) -> Iterator[tuple[Region, NDArray[Any]]]:
+def bands_of(values: SharedArray | Computed, region: Region) -> Iterator[tuple[Region, np.ndarray]]:
     """Yield a region in bands, each with its values."""
     for band in region.bands(_PIXELS):
         yield band, part_of(values, band)

@@ -2,10 +2,9 @@
 
 import math
 from collections.abc import Iterable, Iterator
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.host import shared
@@ -58,7 +57,7 @@ class SharedSegment:
         self,
         picture: PictureHandle,
         levels: tuple[SharedArray, ...],
-        bands: Iterable[tuple[slice, NDArray[Any]]],
+        bands: Iterable[tuple[slice, np.ndarray]],
         range_mode: str,
         ends: tuple[float, float] | None = None,
     ) -> TiledScreen:
@@ -97,7 +96,7 @@ class ResultMemory(SharedSegment):
         super().__init__()
         self._picture, self._keeps = picture, keeps
 
-    def allocate(self, samples: NDArray[Any], dtype: str) -> NDArray[Any]:
+    def allocate(self, samples: np.ndarray, dtype: str) -> np.ndarray:
         """Return the memory for the result of samples of a shape (H, W, C)."""
         shape = samples.shape
         if not self._keeps:
@@ -106,7 +105,7 @@ class ResultMemory(SharedSegment):
             self._levels = self.create(*screen_arrays(*shape[:2]))
             size = math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES
             self._scratch = Scratch((size,), np.uint8, huge_pages=True)
-            self.array: NDArray[Any] = placed_result(self._scratch.array, samples, shape, dtype)
+            self.array: np.ndarray = placed_result(self._scratch.array, samples, shape, dtype)
             return self.array
         # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
         _, self._values, *levels = self.create(
@@ -126,7 +125,7 @@ class ResultMemory(SharedSegment):
         ends = value_range(self.array) if range_mode == "rescale" else None
         return computed, self.rendered_in_bands(picture, self._levels, self._given_back(), range_mode, ends)
 
-    def _given_back(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def _given_back(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield the result in bands, each of which is given back to the system when the next one is wanted.
 
         The levels for the screen grow in the meantime.
@@ -140,7 +139,7 @@ class ResultMemory(SharedSegment):
 
 
 def in_shared_memory(
-    pixels: NDArray[Any], alpha: NDArray[Any] | None
+    pixels: np.ndarray, alpha: np.ndarray | None
 ) -> tuple[SharedArray, SharedArray | None, ScreenLevels]:
     """Return copies of a picture, H x W x C, and of its opacity, with its levels for the screen."""
     plane, dtype = pixels.shape[:2], pixels.dtype.name
@@ -167,12 +166,12 @@ def keeps_values(picture: PictureHandle) -> bool:
     return not (isinstance(picture.screen, ScreenLevels) and picture.screen.shown is not None)
 
 
-def attached(array: SharedArray | None) -> NDArray[Any] | None:
+def attached(array: SharedArray | None) -> np.ndarray | None:
     """Return a view of an array of shared memory, if there is one."""
     return None if array is None else shared.attach(array)
 
 
-def all_nan_words(pixels: NDArray[Any]) -> str:
+def all_nan_words(pixels: np.ndarray) -> str:
     """Return what the description of a picture ends with where it shows nothing: all of it is NaN."""
     is_nan = pixels.dtype.kind == "f" and np.isnan(pixels.flat[0]) and np.isnan(pixels).all()
     return ", all values are NaN" if is_nan else ""

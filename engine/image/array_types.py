@@ -1,22 +1,19 @@
 """The sample types of arrays in files, and what becomes of each, as of `Picture.from_array`."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.faults import Refused
 from engine.image.picture import DEPTH_TEXTS
 
 # Types of an array that become another one, and the sentence for the person.
-_CONVERTED: dict[np.dtype[Any], tuple[np.dtype[Any], str]] = {
+_CONVERTED: dict[np.dtype, tuple[np.dtype, str]] = {
     np.dtype(np.bool_): (np.dtype(np.uint8), "Its values are true and false; they became 255 and 0."),
     np.dtype(np.float64): (np.dtype(np.float32), "Its 64-bit float values were opened as 32-bit float."),
     np.dtype(np.float16): (np.dtype(np.float32), "Its 16-bit float values were opened as 32-bit float."),
 }
 
 
-def sample_type(stored: np.dtype[Any]) -> tuple[np.dtype[Any], tuple[str, ...]]:
+def sample_type(stored: np.dtype) -> tuple[np.dtype, tuple[str, ...]]:
     """Return the type that stored values have as a picture, and notes; refuse others."""
     native = stored.newbyteorder("=") if stored.kind in "buifc" else stored
     if native in DEPTH_TEXTS:
@@ -37,7 +34,7 @@ def sample_type(stored: np.dtype[Any]) -> tuple[np.dtype[Any], tuple[str, ...]]:
     )
 
 
-def converted(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
+def converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     """Return stored values in the type that they have as a picture."""
     if values.dtype == np.bool_:
         return values.astype(np.uint8) * np.uint8(255)

@@ -1,22 +1,19 @@
 """Half of a picture, as levels for the screen are made. No Numba in here."""
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 
-def halved(pixels: NDArray[Any]) -> NDArray[Any]:
+def halved(pixels: np.ndarray) -> np.ndarray:
     """Return half of a picture: means of two by two, rounded; an odd edge is its own neighbour."""
     height, width = pixels.shape[:2]
     if height % 2 or width % 2:
         pixels = np.pad(pixels, ((0, height % 2), (0, width % 2), (0, 0)), mode="edge")
     if pixels.dtype.kind == "f":
         rows = pixels[0::2] + pixels[1::2]
-        means: NDArray[Any] = (rows[:, 0::2] + rows[:, 1::2]) * np.float32(0.25)
+        means: np.ndarray = (rows[:, 0::2] + rows[:, 1::2]) * np.float32(0.25)
         return means
     rows = np.add(pixels[0::2], pixels[1::2], dtype=np.uint32 if pixels.itemsize > 1 else np.uint16)
-    total: NDArray[Any] = rows[:, 0::2] + rows[:, 1::2]
+    total: np.ndarray = rows[:, 0::2] + rows[:, 1::2]
     total += 2
     total >>= 2
     return total.astype(pixels.dtype, copy=False)

@@ -13,7 +13,7 @@ import reprlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -287,7 +287,7 @@ class Mask:
         column_shift = _shift(self.anchor[1], self.columns, columns)
         top, left = max(0, row_shift), max(0, column_shift)
 
-        def resize(cells: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        def resize(cells: np.ndarray) -> np.ndarray:
             kept = cells[
                 max(0, -row_shift) : rows - row_shift,
                 max(0, -column_shift) : columns - column_shift,
@@ -313,7 +313,7 @@ class Mask:
         return self._moved(lambda cells: np.rot90(cells, quarter_turns), (row, column))
 
     def _moved(
-        self, move: Callable[[npt.NDArray[Any]], npt.NDArray[Any]], anchor: tuple[int, int], name: str = ""
+        self, move: Callable[[np.ndarray], np.ndarray], anchor: tuple[int, int], name: str = ""
     ) -> "Mask":
         """Return the mask with its cells in other places, weights and typed texts alike."""
         moved = Mask(move(self.weights), anchor, self.offset, name)

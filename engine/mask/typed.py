@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -228,7 +228,7 @@ class TypedWeights:
             scaled: npt.NDArray[np.float64] = np.array(rows) * self.scale.times / self.scale.over
         return scaled
 
-    def moved(self, move: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]) -> "TypedWeights":
+    def moved(self, move: Callable[[np.ndarray], np.ndarray]) -> "TypedWeights":
         """Return the cells as a function of arrays, such as a rotation, puts them."""
         cells = move(np.array(self.cells, dtype=object))
         return TypedWeights(tuple(map(tuple, cells.tolist())), self.divisor)

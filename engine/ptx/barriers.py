@@ -1,10 +1,9 @@
 """Barriers of blocks: which threads wait where, what `bar.red` tells them, and who never comes."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.ptx.active import Active
 from engine.ptx.module import Instruction
@@ -41,7 +40,7 @@ def release(machine: "Machine", waiting: Waiting) -> None:
 
 
 def _meet(
-    machine: "Machine", end: Instruction, here: NDArray[Any], barrier_of: NDArray[Any], number: int
+    machine: "Machine", end: Instruction, here: np.ndarray, barrier_of: np.ndarray, number: int
 ) -> None:
     """Report blocks whose threads wait at barriers of different lines."""
     blocks = machine.kernel.flow.blocks
@@ -56,7 +55,7 @@ def _meet(
         barrier_of[block] = number
 
 
-def _missing(machine: "Machine", waiting: Waiting, total: NDArray[Any], threads: int) -> None:
+def _missing(machine: "Machine", waiting: Waiting, total: np.ndarray, threads: int) -> None:
     for block in np.flatnonzero((total > 0) & (total < threads)):
         for number, groups in waiting.items():
             end = machine.kernel.flow.blocks[number - 1].end

@@ -55,7 +55,7 @@ class TraceStep:
     array: str = ""
     space: str = ""
     addresses: NDArray[np.int64] | None = None
-    values: NDArray[Any] | None = None
+    values: np.ndarray | None = None
 
 
 class Tracer:
@@ -131,7 +131,7 @@ def _accesses(
     active: Active,
     at: NDArray[np.intp],
     threads: NDArray[np.uint16],
-    values: NDArray[Any] | None,
+    values: np.ndarray | None,
 ) -> list[tuple[Any, ...]]:
     """Return threads, array, space, addresses and values of each access of a step."""
     found = []
@@ -150,7 +150,7 @@ def _accesses(
 
 def _values(
     instruction: Instruction, operand: int, values: list[Any], active: Active, machine: Machine
-) -> NDArray[Any] | None:
+) -> np.ndarray | None:
     """Return what the registers of an operand hold for each thread; None for a number."""
     if len(instruction.operands) <= operand:
         return None

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
@@ -18,7 +17,7 @@ from engine.ptx.operands import Operands, Step
 from engine.ptx.spelling import BOOL, S32, U32, unknown
 from engine.ptx.types import DTYPES, Values, extended
 
-Lanes = NDArray[Any]
+Lanes = np.ndarray
 
 
 class _Warps:

@@ -2,10 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.host.shared_array import SharedArray
 from engine.remote.codecs import Packer, unpack
@@ -17,7 +15,7 @@ MOST_ARRAY_BYTES = 8 << 30
 """The largest array that is sent; there must also be so much memory for it."""
 _BAND_BYTES = 1 << 19
 
-Array = NDArray[Any]
+Array = np.ndarray
 
 
 def sent_bands(

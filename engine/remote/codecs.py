@@ -12,7 +12,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.remote.schema import NotOfTheSchema
 
@@ -33,7 +32,7 @@ class Packer:
         self._rate, self._share = 250e6, 0.5
         self._since = 0
 
-    def packed(self, band: NDArray[Any], line_rate: float) -> tuple[str, memoryview | bytes]:
+    def packed(self, band: np.ndarray, line_rate: float) -> tuple[str, memoryview | bytes]:
         """Return how a band, contiguous and of rows x columns x channels or less, is packed, and its bytes.
 
         `line_rate` is how many bytes the line takes in a second.
@@ -65,7 +64,7 @@ class Packer:
         return nbytes / self._rate + nbytes * self._share / line_rate
 
 
-def unpack(codec: str, data: memoryview, out: NDArray[Any]) -> None:
+def unpack(codec: str, data: memoryview, out: np.ndarray) -> None:
     """Fill a band from its bytes. Raises NotOfTheSchema: they are no such band."""
     if codec == RAW and len(data) == out.nbytes:
         # No view of the array's own type may be out of line; bytes are.
@@ -91,7 +90,7 @@ def unpack(codec: str, data: memoryview, out: NDArray[Any]) -> None:
     np.add.accumulate(differences, axis=1, dtype=whole.dtype, out=whole)
 
 
-def _grey_of(band: NDArray[Any]) -> memoryview | None:
+def _grey_of(band: np.ndarray) -> memoryview | None:
     """Return the blue of pixels that are opaque and grey, at memory's speed; None where they are not."""
     pixels = band.reshape(-1).view(np.uint32)
     # Most pictures with colours have one at once.
@@ -102,8 +101,8 @@ def _grey_of(band: NDArray[Any]) -> memoryview | None:
     return blue.astype(np.uint8).data
 
 
-def _as_grey(blue: NDArray[Any]) -> NDArray[Any]:
-    grey: NDArray[Any] = blue | blue << 8 | blue << 16 | _ALPHA
+def _as_grey(blue: np.ndarray) -> np.ndarray:
+    grey: np.ndarray = blue | blue << 8 | blue << 16 | _ALPHA
     return grey
 
 
@@ -112,7 +111,7 @@ def _library() -> Any:
     return import_module("imagecodecs")
 
 
-def _pack(band: NDArray[Any]) -> bytes:
+def _pack(band: np.ndarray) -> bytes:
     whole = _as_integers(band)
     differences = np.empty_like(whole)
     differences[:, :1] = whole[:, :1]
@@ -121,12 +120,12 @@ def _pack(band: NDArray[Any]) -> bytes:
     return bytes(_library().zstd_encode(by_plane, level=_LEVEL))
 
 
-def _as_integers(band: NDArray[Any]) -> NDArray[Any]:
+def _as_integers(band: np.ndarray) -> np.ndarray:
     """Return a contiguous band as rows x columns x channels of unsigned integers of its size."""
     kind = f"u{band.dtype.itemsize}"
     shape = band.shape if band.ndim == 3 else (band.shape[0], -1, 1)
     return band.reshape(shape).view(kind)
 
 
-def _planes(band: NDArray[Any]) -> int:
+def _planes(band: np.ndarray) -> int:
     return band.dtype.itemsize * (band.shape[2] if band.ndim == 3 else 1)

@@ -1,10 +1,8 @@
 """The samples of a result that are verified, kept while the result itself comes and goes band by band."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.verify.regions import Region
 
@@ -21,11 +19,11 @@ class CheckedSamples:
         That do not overlap, as `affordable_regions` returns them.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any], regions: Sequence[Region]) -> None:
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, regions: Sequence[Region]) -> None:
         self.shape, self.dtype = shape, dtype
         self._kept = [(region, np.empty((*map(len, region.ranges), *shape[2:]), dtype)) for region in regions]
 
-    def keep(self, top: int, band: NDArray[Any]) -> None:
+    def keep(self, top: int, band: np.ndarray) -> None:
         """Keep what is verified of the rows that begin at `top`."""
         for region, kept in self._kept:
             rows, _ = region.ranges
@@ -36,7 +34,7 @@ class CheckedSamples:
                 taken = slice(chosen.start - top, chosen.stop - top, rows.step), region.slices[1]
                 kept[first : first + len(chosen)] = band[taken]
 
-    def __getitem__(self, piece: tuple[slice, slice]) -> NDArray[Any]:
+    def __getitem__(self, piece: tuple[slice, slice]) -> np.ndarray:
         """Return the samples of a region, or of a piece of one."""
         rows, columns = piece
         for region, kept in self._kept:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
 from engine.device.devices import backend
 from engine.device_info import AUTO
@@ -124,7 +124,7 @@ def _keeps_values(resolved: Resolved) -> bool:
     return bool(resolved.plan) and bool(resolved.reach.whole)
 
 
-def _allocated(memory: ResultMemory, resolved: Resolved) -> NDArray[Any] | None:
+def _allocated(memory: ResultMemory, resolved: Resolved) -> np.ndarray | None:
     """Return the memory for a result that is a picture of the picture's shape; None for another one."""
     problem, samples, operation = resolved.problem, resolved.samples, resolved.asked.operation
     if operation is not None and operation.known.result.name != "PICTURE":
@@ -136,7 +136,7 @@ def _shown(
     asked: PictureJob,
     resolved: Resolved,
     memory: ResultMemory,
-    values: NDArray[Any],
+    values: np.ndarray,
     begin: float,
     steps: tuple[StepTime, ...],
 ) -> Filtered:
@@ -169,7 +169,7 @@ def _shown(
     )
 
 
-def _clipped(asked: PictureJob, resolved: Resolved, values: NDArray[Any]) -> tuple[float, float]:
+def _clipped(asked: PictureJob, resolved: Resolved, values: np.ndarray) -> tuple[float, float]:
     if asked.filter is not None:
         return clipped_part(resolved.samples, resolved.constant, resolved.problem, asked.range_mode)
     if asked.operation is not None:

@@ -134,7 +134,7 @@ class Resolved:
         other._in_parts, other._part_rows = True, rows
         return other
 
-    def as_saved(self, saved: np.dtype[Any], range_mode: str) -> Self:
+    def as_saved(self, saved: np.dtype, range_mode: str) -> Self:
         """Return work whose last kernel writes the samples of a file of a type, where they are the same."""
         is_same = range_mode == "clip" or (range_mode == "absolute" and self._is_never_negative)
         if is_same and saved == self.samples.dtype and (self.step is None or self.is_finite):

@@ -2,10 +2,9 @@
 
 import os
 import re
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
@@ -38,7 +37,7 @@ class _Header(NamedTuple):
     is_bits: bool = False  # 1 is black
 
     @property
-    def stored(self) -> np.dtype[Any]:
+    def stored(self) -> np.dtype:
         return np.dtype(np.uint8 if self.most < 256 else ">u2")
 
     @property
@@ -108,7 +107,7 @@ def _pam_header(head: bytes) -> _Header:
     return _Header(width, height, samples, most, begin)
 
 
-def _stored(file: BinaryIO, header: _Header, rows: int) -> NDArray[Any]:
+def _stored(file: BinaryIO, header: _Header, rows: int) -> np.ndarray:
     """Return the values of some rows as they are stored."""
     if header.is_bits:
         packed = np.fromfile(file, np.uint8, rows * header.row_bytes).reshape(rows, -1)
@@ -117,7 +116,7 @@ def _stored(file: BinaryIO, header: _Header, rows: int) -> NDArray[Any]:
     return np.fromfile(file, header.stored, count).reshape(rows, header.width, header.samples)
 
 
-def _numbers(text: bytes, header: _Header, count: int) -> NDArray[Any]:
+def _numbers(text: bytes, header: _Header, count: int) -> np.ndarray:
     """Return the values of a picture that is written as numbers."""
     text = _COMMENT.sub(b"", text)
     if header.is_bits:
@@ -130,13 +129,13 @@ def _numbers(text: bytes, header: _Header, count: int) -> NDArray[Any]:
     return found[:count].reshape(header.height, header.width, header.samples)
 
 
-def _scaled(values: NDArray[Any], header: _Header, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _scaled(values: np.ndarray, header: _Header, dtype: np.dtype) -> np.ndarray:
     full = int(full_scale_of(dtype))
     if header.most == full and not header.is_text:
         return values.astype(dtype, copy=False)
     # Half of full scale makes it round.
     clipped = np.minimum(values, header.most).astype(np.uint64)
-    scaled: NDArray[Any] = ((clipped * full + header.most // 2) // header.most).astype(dtype)
+    scaled: np.ndarray = ((clipped * full + header.most // 2) // header.most).astype(dtype)
     return scaled
 
 

@@ -8,10 +8,9 @@ written into each JPEG. What simplejpeg does not read, or warns of, is decoded b
 import hashlib
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.faults import Refused
 from engine.image.formats.jpeg_markers import (
@@ -44,7 +43,7 @@ def is_of_jpegs(page: "TiffPage") -> bool:
     return int(page.compression) in _COMPRESSIONS
 
 
-def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callable[[bytes, int], NDArray[Any]]:
+def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callable[[bytes, int], np.ndarray]:
     """Return what decodes the JPEGs of a page, by their data and number, to samples of shape (H, W, S).
 
     What is damaged is given to `note`. It raises Refused where the data of a JPEG ends before its last row.
@@ -52,14 +51,14 @@ def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callabl
     # Of one page nearly all begin alike.
     head = _Head()
 
-    def by_imagecodecs(data: bytes, number: int) -> NDArray[Any]:
+    def by_imagecodecs(data: bytes, number: int) -> np.ndarray:
         # What NDPI's tiles share is there already.
         decoded, _, _ = page.decode(data, number, jpegtables=page.jpegtables, jpegheader=None)
         assert decoded is not None
-        samples: NDArray[Any] = decoded[0]
+        samples: np.ndarray = decoded[0]
         return samples
 
-    def decode(data: bytes, number: int) -> NDArray[Any]:
+    def decode(data: bytes, number: int) -> np.ndarray:
         nonlocal head
         if page.jpegheader is not None:  # NDPI: tiles share it, and have no end marker
             data = page.jpegheader + data + _END

@@ -48,7 +48,7 @@ _READ_BYTES = 16 * 2**20
 _PIECE_BYTES = 2**18
 
 Note = Callable[[str], object]
-Decode = Callable[[bytes, int], NDArray[Any]]
+Decode = Callable[[bytes, int], np.ndarray]
 
 
 class PageSegments:
@@ -64,7 +64,7 @@ class PageSegments:
         _, _, height, width, _ = page.shaped
         self._down, self._across = -(-height // self.shape[0]), -(-width // self.shape[1])
 
-    def samples(self, row: int, column: int) -> NDArray[Any]:
+    def samples(self, row: int, column: int) -> np.ndarray:
         """Return (rows, columns, samples of all planes) of a strip or tile, in the page's number type."""
         planes, _, height, width, _ = self.page.shaped
         rows = min(self.shape[0], height - row * self.shape[0])
@@ -75,7 +75,7 @@ class PageSegments:
         ]
         return parts[0] if planes == 1 else np.concatenate(parts, axis=2)
 
-    def _plane(self, number: int, rows: int, columns: int) -> NDArray[Any]:
+    def _plane(self, number: int, rows: int, columns: int) -> np.ndarray:
         page = self.page
         if number >= len(page.databytecounts):
             raise Refused("it lists fewer strips or tiles than its size needs")
@@ -91,7 +91,7 @@ class PageSegments:
             raise Refused("a strip or tile of it is smaller than its tags say")
         return samples
 
-    def bands(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def bands(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield all rows of the page, from the top, and their samples."""
         if is_stored_plainly(self.page):
             yield from self._stored_rows()
@@ -100,10 +100,10 @@ class PageSegments:
         else:
             yield from self._rows_of_segments()
 
-    def _rows_of_segments(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def _rows_of_segments(self) -> Iterator[tuple[slice, np.ndarray]]:
         at_once = max(1, _READ_BYTES // (self.page.shaped[0] * self._across * segment_bytes(self.page)))
 
-        def decode(row: int) -> NDArray[Any]:
+        def decode(row: int) -> np.ndarray:
             parts = [self.samples(row, column) for column in range(self._across)]
             return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
@@ -115,7 +115,7 @@ class PageSegments:
                     for rows in bands_of(samples):
                         yield slice(top + rows.start, top + rows.stop), samples[rows]
 
-    def _stored_rows(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def _stored_rows(self) -> Iterator[tuple[slice, np.ndarray]]:
         planes, _, height, width, count = self.page.shaped
         stored = np.dtype(self.page.dtype).newbyteorder(self.page.parent.byteorder)
         row_bytes = width * count * stored.itemsize
@@ -126,7 +126,7 @@ class PageSegments:
                 self._data.fill(offset, part[plane].reshape(-1).view(np.uint8).data)
             yield rows, _pixels(part).astype(self.page.dtype, copy=False)
 
-    def _rows_of_large_strips(self) -> Iterator[tuple[slice, NDArray[Any]]]:
+    def _rows_of_large_strips(self) -> Iterator[tuple[slice, np.ndarray]]:
         scratch = Scratch(self.page.shaped, np.dtype(self.page.dtype))
         memory, begin = np.frombuffer(scratch.memory, np.uint8), 0
         strips = iter(zip(self.page.dataoffsets, self.page.databytecounts, strict=True))
@@ -175,12 +175,12 @@ class PageSegments:
         return filled
 
 
-def _pixels(part: NDArray[Any]) -> NDArray[Any]:
+def _pixels(part: np.ndarray) -> np.ndarray:
     """Bring the samples of each pixel together, of (planes, rows, columns, samples)."""
     return np.moveaxis(part, 0, -2).reshape(*part.shape[1:3], -1)
 
 
-def _undo_predictor(page: "TiffPage", rows: NDArray[Any]) -> None:
+def _undo_predictor(page: "TiffPage", rows: np.ndarray) -> None:
     if not _is_native(page):
         rows.byteswap(inplace=True)
     if page.predictor == _DIFFERENCES:
@@ -259,7 +259,7 @@ def _decoder(page: "TiffPage", note: Note) -> Decode:
     if compression == _LZW:
         return _of_lzw(page, note)
 
-    def decode(data: bytes, number: int) -> NDArray[Any]:
+    def decode(data: bytes, number: int) -> np.ndarray:
         # Bytes that fill up a strip may follow.
         if compression in _JPEG_2000 and _END_OF_CODESTREAM not in data.rstrip(b"\0")[-16:]:
             note(DAMAGED)
@@ -274,14 +274,14 @@ def _decoder(page: "TiffPage", note: Note) -> Decode:
     return decode
 
 
-def _decoded(segment: tuple[NDArray[Any] | None, Any, Any]) -> NDArray[Any]:
+def _decoded(segment: tuple[np.ndarray | None, Any, Any]) -> np.ndarray:
     assert segment[0] is not None
-    samples: NDArray[Any] = segment[0][0]
+    samples: np.ndarray = segment[0][0]
     return samples
 
 
 def _of_fax(page: "TiffPage", note: Note) -> Decode:
-    def decode(data: bytes, number: int) -> NDArray[Any]:
+    def decode(data: bytes, number: int) -> np.ndarray:
         _, _, (_, rows, columns, _) = page.decode(None, number)
         with said_by_imagecodecs() as said:
             try:
@@ -314,7 +314,7 @@ def _of_lzw(page: "TiffPage", note: Note) -> Decode:
     page.compression, page.fillorder = compression, bit_order
     bits = page.bitspersample if isinstance(page.bitspersample, int) else sum(page.bitspersample)
 
-    def decode(data: bytes, number: int) -> NDArray[Any]:
+    def decode(data: bytes, number: int) -> np.ndarray:
         _, _, (_, rows, columns, samples) = not_compressed(None, number)
         if bit_order == _FIRST_BIT_LOW:
             data = bytes(imagecodecs.bitorder_decode(data))

@@ -72,7 +72,7 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
 def make_result(
     picture: LargePicture,
     storage: Storage,
-    dtype: np.dtype[Any],
+    dtype: np.dtype,
     part: PartFolder,
     state: dict[str, Any] | None,
 ) -> LargeResult:

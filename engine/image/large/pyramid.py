@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.halving import halved
 from engine.image.large.checked_file import CheckedFile
@@ -28,7 +27,7 @@ class ScratchLevel:
         self._file = CheckedFile(folder / f"level-{level}", state)
         self.state, self.close = self._file.state, self._file.close
 
-    def add(self, rows: NDArray[Any]) -> None:
+    def add(self, rows: np.ndarray) -> None:
         """Add the half of the next rows of the level before, whose first is even."""
         self._file.append(np.ascontiguousarray(halved(rows)).reshape(-1).view(np.uint8))
 

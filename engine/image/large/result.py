@@ -5,7 +5,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.large.storage import Storage
 
@@ -26,7 +25,7 @@ class LargeResult(ABC):
     storage: Storage
     levels: tuple[tuple[int, int], ...]
     channels: int
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     notes: list[str]
 
     @property
@@ -35,7 +34,7 @@ class LargeResult(ABC):
         return self.storage.rows_at_once
 
     @abstractmethod
-    def write(self, level: int, top: int, rows: NDArray[Any]) -> None:
+    def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Write `rows_at_once` rows, or those that are left: (rows, columns of the level, channels)."""
 
     @abstractmethod
@@ -54,13 +53,13 @@ class LargeResult(ABC):
 class RowUnits:
     """Collects rows, which come in order, until as many are there as are written together."""
 
-    def __init__(self, shape: tuple[int, int, int], dtype: np.dtype[Any], unit: int, top: int) -> None:
+    def __init__(self, shape: tuple[int, int, int], dtype: np.dtype, unit: int, top: int) -> None:
         self._height, width, channels = shape
         self._unit, self._top = unit, top
         self._rows = np.empty((min(unit, self._height), width, channels), dtype)
         self._filled = 0
 
-    def add(self, rows: NDArray[Any], write: Callable[[int, NDArray[Any]], None]) -> None:
+    def add(self, rows: np.ndarray, write: Callable[[int, np.ndarray], None]) -> None:
         """Add rows; call `write` with the first row of each unit, and with the unit, which is used again."""
         taken = 0
         while taken < len(rows):

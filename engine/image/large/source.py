@@ -4,10 +4,9 @@ from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.faults import errors_in_words
 from engine.image.large.storage import Storage
@@ -56,7 +55,7 @@ class LargePicture(ABC):
     format: str
     levels: tuple[tuple[int, int], ...]
     channels: int
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     chunk: tuple[int, int]
     segment_bytes: int = 0
     cache_bytes: int = 0
@@ -76,14 +75,14 @@ class LargePicture(ABC):
         """Columns in full size."""
         return self.levels[0][1]
 
-    def read(self, level: int, rows: slice, columns: slice) -> NDArray[Any]:
+    def read(self, level: int, rows: slice, columns: slice) -> np.ndarray:
         """Return the pixels of a rectangle, as `read_into` reads them: H x W x C, C-contiguous."""
         out = np.empty((rows.stop - rows.start, columns.stop - columns.start, self.channels), self.dtype)
         self.read_into(level, rows, columns, out)
         return out
 
     @abstractmethod
-    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+    def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle, which lies within the level, into an array of its shape and type.
 
         Raises

@@ -127,7 +127,7 @@ class TiffResult(LargeResult):
         path: Path | None,
         storage: Storage,
         shape: tuple[int, int, int],
-        dtype: np.dtype[Any],
+        dtype: np.dtype,
         *,
         has_alpha: bool,
         icc_profile: bytes | None,
@@ -153,7 +153,7 @@ class TiffResult(LargeResult):
         else:
             self._restore()
 
-    def write(self, level: int, top: int, rows: NDArray[Any]) -> None:
+    def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Encode strips or tiles on several threads, and append them."""
         parts = [(level, part) for part in self._parts(level, rows)]
         found = np.empty((len(parts), 3), np.uint64)
@@ -167,7 +167,7 @@ class TiffResult(LargeResult):
         self._written[level].append(found[:, 1:])
         self._index.append(found)
 
-    def _parts(self, level: int, rows: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    def _parts(self, level: int, rows: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the strips or tiles of rows: those of a row of them, plane after plane, and then the next."""
         (down, across), width = self.storage.chunk, self.levels[level][1]
         if not self.storage.is_tiled:
@@ -180,7 +180,7 @@ class TiffResult(LargeResult):
                 for left in range(0, width, across):
                     yield samples[:, left : left + across]
 
-    def _encode(self, part: NDArray[Any]) -> bytes | memoryview:
+    def _encode(self, part: np.ndarray) -> bytes | memoryview:
         down, across = self.storage.chunk
         if self.storage.is_tiled and part.shape[:2] != (down, across):
             margins = (0, down - part.shape[0]), (0, across - part.shape[1]), (0, 0)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.array_types import converted, sample_type
 from engine.image.faults import Refused
@@ -47,7 +46,7 @@ class ZarrPicture(SegmentedPicture):
         """Return rows and columns of the chunks of a level."""
         return self._arrays[level].chunk
 
-    def _decode(self, level: int, row: int, column: int) -> NDArray[Any]:
+    def _decode(self, level: int, row: int, column: int) -> np.ndarray:
         stored = self._arrays[level]
         (height, width), (down, across) = stored.shape, stored.chunk
         shape = min(down, height - row * down), min(across, width - column * across)
@@ -91,7 +90,7 @@ class _Level:
         self._bands = [slice(at, min(at + depth, self.channels)) for at in range(0, self.channels, depth)]
         self.decoded_bytes = array.codecs.decoded_bytes(array.chunks)
 
-    def read(self, row: int, column: int, shape: tuple[int, int]) -> tuple[NDArray[Any], str]:
+    def read(self, row: int, column: int, shape: tuple[int, int]) -> tuple[np.ndarray, str]:
         """Return the stored values of a chunk, (rows, columns, channels), of which the first are wanted.
 
         Beside them is the name of a file that a chunk should be in and is not; empty where all are there.
@@ -115,7 +114,7 @@ class _Level:
                 out[..., channel] = fill if planes is None else planes[..., channel - channels.start]
         return out, missing
 
-    def _planes(self, values: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
+    def _planes(self, values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
         """Return the first rows and columns of a chunk, its channels last, of the first time and depth."""
         wanted = {"y": slice(shape[0]), "x": slice(shape[1]), "c": slice(self.channels)}
         kept = values[tuple(wanted.get(axis, 0) for axis in self.axes)]

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import FileReadError
 from engine.files.reading import json_object, text_of_bytes
@@ -106,7 +105,7 @@ class StoredArray:
     zarr_format: int
     shape: tuple[int, ...]
     chunks: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     fill_value: Any
     codecs: Codecs
     shards: Shards | None
@@ -126,7 +125,7 @@ class StoredArray:
         """Return whether the file is there that a chunk should be in."""
         return self.files.read(f"{self.folder}{self.key(place)}", 0, 0) is not None
 
-    def chunk(self, place: Sequence[int]) -> NDArray[Any] | None:
+    def chunk(self, place: Sequence[int]) -> np.ndarray | None:
         """Return the values of a chunk; None where it is not stored."""
         key, most = f"{self.folder}{self.key(place)}", self.codecs.stored_bytes(self.chunks)
         if self.shards is None:
@@ -249,7 +248,7 @@ def _sides(values: Any) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _fill_value(value: Any, dtype: np.dtype[Any]) -> Any:
+def _fill_value(value: Any, dtype: np.dtype) -> Any:
     if value is None:
         return None
     if isinstance(value, str) and value.startswith("0x") and dtype.kind == "f":

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.errors import EngineError
 from engine.image.large.checked_file import PartDamaged, check_file, checksum_of
@@ -31,7 +30,7 @@ class ZarrResult(LargeResult):
         path: Path,
         storage: Storage,
         shape: tuple[int, int, int],
-        dtype: np.dtype[Any],
+        dtype: np.dtype,
         state: dict[str, Any] | None,
     ) -> None:
         zarr = _zarr()
@@ -114,7 +113,7 @@ class ZarrResult(LargeResult):
         most = {"c": self.channels, "y": 1 << 62, "x": 1 << 62}
         return tuple(min(side, most.get(axis, 1)) for axis, side in zip(self._axes, sides, strict=True))
 
-    def write(self, level: int, top: int, rows: NDArray[Any]) -> None:
+    def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Write whole chunks, which the library encodes on several threads."""
         left = [axis for axis in self._axes if axis in "yxc"]
         values = rows if "c" in left else rows[..., 0]

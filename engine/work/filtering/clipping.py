@@ -4,11 +4,9 @@ Half of what an edge filter gives is negative: shown as black, the filter looks 
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
-from numpy.typing import NDArray
 
 from engine.image.colour import full_scale_of
 from engine.mask.mask import Mask
@@ -75,7 +73,7 @@ def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:
     return lowest < -1e-6 * white or highest > white * (1 + 1e-6)
 
 
-def clipped_part(samples: NDArray[Any], mask: Mask, problem: Problem, range_mode: str) -> tuple[float, float]:
+def clipped_part(samples: np.ndarray, mask: Mask, problem: Problem, range_mode: str) -> tuple[float, float]:
     """Return how much of a result is clipped as it is shown; only a mask that can clip costs a look."""
     white = full_scale_of(samples.dtype)
     # A kernel that writes 8 or 16 bit has clipped its results.
@@ -88,7 +86,7 @@ def clipped_part(samples: NDArray[Any], mask: Mask, problem: Problem, range_mode
 
 
 def clipped_in_file(
-    job: AnyJob, values: NDArray[Any], saved: np.dtype[Any], range_mode: str | None
+    job: AnyJob, values: np.ndarray, saved: np.dtype, range_mode: str | None
 ) -> Clipped | None:
     """Return how much of a result is clipped in a file of a type; None where nothing can be.
 
@@ -106,7 +104,7 @@ def clipped_in_file(
     return sample_clipped(job.operands.samples, mask, white)
 
 
-def sample_clipped(samples: NDArray[Any], mask: Mask, white: float, range_mode: str = "clip") -> Clipped:
+def sample_clipped(samples: np.ndarray, mask: Mask, white: float, range_mode: str = "clip") -> Clipped:
     """Return how much of a result lies outside what is shown, by windows all over the picture (H, W, C).
 
     It takes 0.6 ms whatever the size, and serves kernels that clip themselves; a look at every result of 12
@@ -127,7 +125,7 @@ def sample_clipped(samples: NDArray[Any], mask: Mask, white: float, range_mode: 
         return _outside(values + np.float32(mask.offset), white, range_mode)
 
 
-def clipped_values(values: NDArray[Any], white: float, range_mode: str = "clip") -> Clipped:
+def clipped_values(values: np.ndarray, white: float, range_mode: str = "clip") -> Clipped:
     """Return how much of a result (H, W, C) itself lies outside what is shown, by values all over it."""
     if values.size < _FEWEST_RESULTS or range_mode == "rescale":
         return Clipped()
@@ -137,7 +135,7 @@ def clipped_values(values: NDArray[Any], white: float, range_mode: str = "clip")
     return _outside(seen, white, range_mode)
 
 
-def _outside(values: NDArray[Any], white: float, range_mode: str) -> Clipped:
+def _outside(values: np.ndarray, white: float, range_mode: str) -> Clipped:
     if range_mode == "absolute":
         values = np.abs(values)
     elif range_mode == "offset":

@@ -15,7 +15,7 @@ class Samples(Protocol):
     def shape(self) -> tuple[int, ...]:
         """Rows, columns and channels."""
 
-    def __getitem__(self, place: Any) -> NDArray[Any]:
+    def __getitem__(self, place: Any) -> np.ndarray:
         """Return the values at some places."""
 
 
@@ -66,7 +66,7 @@ def window_of(
     return PixelWindow(cells, rows, columns, outside, down, across)
 
 
-def stored(value: NDArray[np.float32], dtype: np.dtype[Any]) -> NDArray[Any]:
+def stored(value: NDArray[np.float32], dtype: np.dtype) -> np.ndarray:
     """Return a sum as a kernel stores it: clipped and rounded half to even in 8 and 16 bit; NaN becomes 0."""
     if dtype.kind != "u":
         return value

@@ -417,8 +417,8 @@ def test_that_values_that_are_no_numbers_make_no_warning(command, tmp_path, opti
     [
         # By the error function: of 9 cells with sigma 5 erf(4.5 / 5 sqrt(2)) is kept along each side.
         ("gaussian:9:5", 60), ("gaussian:63:40", 68), ("gaussian:9x1:5 --memory 8G", 37),
-        ("gaussian:3:1", 25), ("unsharp:5:4", 78), ("gaussian:9", 0), ("gaussian:5:1.3 --memory 8G", 0), ("gaussian:1x9:1.5", 0),
-        ("dog:9", 0), ("box:3", 0), ("'1 2 1'", 0),
+        ("gaussian:3:1", 25), ("unsharp:5:4", 78), ("gaussian:9", 0), ("gaussian:5:1.3 --memory 8G", 0),
+        ("gaussian:1x9:1.5", 0), ("dog:9", 0), ("box:3", 0), ("'1 2 1'", 0),
     ],
 )  # fmt: skip
 def test_that_a_gaussian_that_its_sides_cut_is_noted(command, tmp_path, mask, share):
