@@ -35,7 +35,6 @@ from gui.explore.launch.launch_state import LaunchState
 from gui.explore.lens.lens_marks import LensMarks
 from gui.explore.lens.lens_state import LensState
 from gui.explore.look.look_state import HISTOGRAM, LookState
-from gui.explore.looked_at.looked_at import LookedAt
 from gui.explore.mask.effects import MaskEffects
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.operation.operation_dock import OperationDock
@@ -55,6 +54,7 @@ from gui.explore.results.shown_difference import ShownDifference
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.run_words import last_run_sentence, no_run_sentence
+from gui.explore.selection import Selection
 from gui.explore.session_view import SessionView
 from gui.explore.sessions import Part, Sessions
 from gui.explore.small_picture import ComputingMessages, choose_simulator
@@ -144,7 +144,7 @@ class ExplorePage(RunsPage):
         self.results_panel = ResultsPanel(results, workspace, state, self.row_actions)
         self.show_runs(services, results, workspace.picture_changed, workspace.settings_changed)
         self.take_panel(self.results_panel)
-        self.kernel_panel = KernelPanel(workspace, state, results, self.take_small_picture)
+        self.kernel_panel = KernelPanel(workspace, state, results, self.selection, self.take_small_picture)
         self.operation_dock = OperationDock(
             self.mask_panel,
             workspace,
@@ -165,7 +165,6 @@ class ExplorePage(RunsPage):
         self.splitDockWidget(self._answer_dock, plot, Qt.Orientation.Vertical)
         beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
         self.splitDockWidget(plot, beside, Qt.Orientation.Horizontal)
-        self.looked_at = LookedAt(workspace, state)
         self.regions = RegionActions(
             services.actions, workspace, state, self.pictures, self.picture_view, self._measure_region
         )
@@ -197,7 +196,8 @@ class ExplorePage(RunsPage):
         if len(settings.blocks) > 1:
             each_block = f" with each of {len(settings.blocks)} blocks"
         # A kernel without blocks runs once.
-        own_block = each_block if self.kernel_panel.block.takes_blocks else ""
+        known = self._services.state.variant(settings.variant)
+        own_block = each_block if known is None or known.uses_block else ""
         chosen = "chosen " if settings.kernels else ""
         of_part = ""
         if picture is not None and isinstance(picture.screen, TiledScreen):
@@ -447,6 +447,7 @@ class ExplorePage(RunsPage):
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
         self.results = results = ResultsModel()
+        self.selection = Selection(workspace, state, results)
         workspace.job_changed.connect(self._follow_problem)
         self.recorded = RecordedRows(workspace, state, link, results)
         self.cells = BlockCells(results, self)
@@ -471,17 +472,17 @@ class ExplorePage(RunsPage):
     def _make_states(self, services: Services) -> None:
         """Make the states of the panels behind others."""
         state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
-        self.tile = TileState(self.looked_at, link)
+        self.tile = TileState(self.selection, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
-        self.launch = LaunchState(self.looked_at, state, link)
+        self.launch = LaunchState(self.selection, state, link)
         self.why = WhyState(self.results, self.workspace, state, link, limits)
         self.roofline = RooflineState(self.results, state, limits, services.files, messages, self.files.stem)
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))
-        self.ablation = AblationState(self.looked_at, state, services.jobs, PageMessages(messages, self))
+        self.ablation = AblationState(self.selection, state, services.jobs, PageMessages(messages, self))
         self.history = self.workspace.undo_stack
         self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
-        self.picture_view.values_arrived.connect(self.lens.look_again)
+        self.picture_view.values_arrived.connect(self.lens.refresh)
         self.lens_marks = LensMarks(self.lens, self.picture_view.canvas)
         self.look = LookState(workspace, state, link, self.picture_view)
         self.doctor = DoctorState(self.workspace)
@@ -510,7 +511,7 @@ class ExplorePage(RunsPage):
         from gui.page.slides_saving import save_slides
 
         services, results = self._services, self.results
-        code = CodeState(self.looked_at, services.state, services.link, self.tile, results)
+        code = CodeState(self.selection, services.state, services.link, self.tile, results)
         code.wants_room.connect(self.code_room.want)
         answers = services.messages.on(self)
         code.wants_slides.connect(

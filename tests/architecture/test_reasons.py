@@ -20,6 +20,7 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from tests.gui.made_results import make_engine_state, make_workspace
 
@@ -72,8 +73,9 @@ def shown(qapp, entries):
     workspace, state = make_workspace(), make_engine_state(cuda=True)
     assert isinstance(workspace, Workspace)
     state.set_availability(tuple(entries))
-    model = VariantsModel(workspace, state, ResultsModel())
-    return [(row.key, row.selectable, bool(row.under), row.time) for row in model.rows()]
+    results = ResultsModel()
+    model = VariantsModel(workspace, state, results, Selection(workspace, state, results))
+    return [(row.key, row.can_run, bool(row.under), row.time) for row in model.rows()]
 
 
 def test_that_other_words_change_no_list_of_kernels(qapp, reworded):

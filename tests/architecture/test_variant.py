@@ -37,6 +37,7 @@ from engine.work.messages import ListRequest
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsModel
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.series import series_for
 from tests.engine.variants.case_lists import full_cases
@@ -106,7 +107,8 @@ def test_that_the_benches_take_a_new_variant_by_its_traits(toys):
 def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(toys, qapp):
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
     state.set_ready(Ready(answers.describe(Describe(ListRequest()), lambda step: None), ()))
-    model = VariantsModel(workspace, state, ResultsModel())
+    results = ResultsModel()
+    model = VariantsModel(workspace, state, results, Selection(workspace, state, results))
     assert [row.key for row in model.rows()] == [AUTO, *(known.key for known in toys)]
     listed = [model.index(row, 0).data(ROW_ROLE) for row in range(model.rowCount())]
     keys = [item.key for item in listed if isinstance(item, VariantRow)]

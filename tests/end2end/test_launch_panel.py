@@ -12,8 +12,8 @@ pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 def test_that_the_engine_finds_the_registers_of_the_kernel_that_is_looked_at(window, qtbot):
     page = window.window.page_of("explore")
     page.bring_to_front("launch")
-    page.looked_at.choose_kernel("tiled")
-    page.looked_at.choose_block(Block(16, 8))
+    page.selection.select("tiled")
+    page.workspace.change(block=Block(16, 8))
     qtbot.waitUntil(
         lambda: page.launch.launch is not None and page.launch.launch.is_compiled, timeout=200_000
     )

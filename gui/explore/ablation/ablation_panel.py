@@ -7,15 +7,14 @@ from PySide6.QtWidgets import QGraphicsOpacityEffect, QPushButton, QWidget
 from engine.explain.ablation.results import ON_PURPOSE, OVERLAPPING, Ablation, most_sentence
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.ablation.waterfall import waterfall_in_words, waterfall_rows, waterfall_ticks
-from gui.explore.looked_at.kernel_field import KernelField
 from gui.explore.run_words import EARLIER
+from gui.explore.selected_kernel import SelectedKernel
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, scrolled, set_beside
 
-_KERNEL_TIP = "The kernel that is chosen, or another one to look at, here and in the panels Tile and Launch."
 _RUN_TIP = "Runs five altered kernels; their pictures are wrong on purpose and are not shown."
 _COUNT_TIP = (
     "Runs five altered kernels in the interpreter of PTX and counts their instructions: no GPU is here that "
@@ -32,7 +31,7 @@ class AblationPanel(QWidget):
     def __init__(self, ablation: AblationState) -> None:
         super().__init__()
         self._state = ablation
-        self.chosen = KernelField(ablation.looked_at, "Kernel whose costs are shown", _KERNEL_TIP)
+        self.chosen = SelectedKernel(ablation.selection)
         self.run_button = QPushButton("Run ablation")
         self.sentence = ElidedLabel(most=5)
         self.note = ElidedLabel(most=8, small=True)
@@ -51,7 +50,6 @@ class AblationPanel(QWidget):
     def _show(self) -> None:
         state = self._state
         found = state.ablation
-        self.chosen.show_choice(state.block)
         self.run_button.setEnabled(not state.why_not_now)
         tip = _RUN_TIP if state.times else _COUNT_TIP
         self.run_button.setToolTip("\n\n".join(filter(None, (tip, state.why_not_now))))

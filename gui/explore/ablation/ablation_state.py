@@ -1,16 +1,15 @@
-"""The ablation of the kernel that is looked at: run on a click by the queue of all runs, never before."""
+"""The ablation of the selected kernel: run on a click by the queue of all runs, never before."""
 
 from dataclasses import fields, replace
 
 from engine.device_info import SIMULATOR
 from engine.explain.ablation.results import Ablation
 from engine.explain.messages import AblationJob
-from engine.geometry.block import Block
 from engine.host.request import Run
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_state import EngineState
-from gui.explore.looked_at.explained_kernel import ExplainedKernel
-from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.question import Question
+from gui.explore.selection import Selection
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 
@@ -20,24 +19,27 @@ BUDGET_S = 0.3
 _NO_FILTER = "Ablations are of convolutions only.\nChoose Convolution under Operation."
 _NO_PICTURE = "Open a picture: what each cost of the chosen kernel takes is found on it."
 _NO_ENGINE = "The engine is not up yet."
-_ON_CPU = "The costs are those of CUDA kernels, and {} runs on the CPU.\nChoose another kernel above."
+_ON_CPU = (
+    "The costs are those of CUDA kernels, and {} runs on the CPU.\n"
+    "Select a CUDA kernel in the list of kernels."
+)
 _INVITATION = (
     "What each cost of the kernel takes: border test, loads, stores, barrier.\n"
     "Each is taken out of the kernel's own source, and {}. Press Run ablation."
 )
 
 
-class AblationState(ExplainedKernel):
-    """What the last ablation found, and whether it is that of the kernel that is looked at."""
+class AblationState(Question):
+    """What the last ablation found, and whether it is that of the selected kernel."""
 
     def __init__(
-        self, looked_at: LookedAt, state: EngineState, jobs: JobQueue, messages: PageMessages
+        self, selection: Selection, state: EngineState, jobs: JobQueue, messages: PageMessages
     ) -> None:
-        super().__init__(looked_at)
+        super().__init__(selection.changed, state.running_changed)
+        self.selection = selection
         self._state, self._jobs, self._messages = state, jobs, messages
         self.ablation: Ablation | None = None
         self._of: AblationJob | None = None
-        state.running_changed.connect(self._refresh)
 
     @property
     def is_earlier(self) -> bool:
@@ -47,7 +49,7 @@ class AblationState(ExplainedKernel):
     @property
     def times(self) -> bool:
         """Whether a device is there that gives times."""
-        job = self.looked_at.job
+        job = self.selection.job
         is_simulated = job is not None and job.device == SIMULATOR
         return not is_simulated and any(one.is_usable_gpu for one in self._state.devices)
 
@@ -63,9 +65,9 @@ class AblationState(ExplainedKernel):
 
     @property
     def why_not(self) -> str:
-        """Why nothing can be run for what is looked at; empty if it can."""
-        why_not = self.looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
-        job = self.looked_at.job
+        """Why nothing can be run for the selected kernel; empty if it can."""
+        why_not = self.selection.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
+        job = self.selection.job
         known = self._state.variant(job.variant) if job else None
         if why_not or known is None or known.kind == "cuda":
             return why_not
@@ -75,13 +77,6 @@ class AblationState(ExplainedKernel):
     def why_not_now(self) -> str:
         """Why the button does nothing now; empty if it does."""
         return self.why_not or self._state.why_no_run
-
-    @property
-    def block(self) -> Block | None:
-        """The block of what is looked at; None where there is nothing, or nothing with blocks."""
-        job = self.looked_at.job
-        known = self._state.variant(job.variant) if job else None
-        return (job.block or known.default_block) if job and known and known.uses_block else None
 
     def run(self) -> None:
         """Run the kernel and its siblings; what it finds takes the place of what was found before."""
@@ -107,7 +102,7 @@ class AblationState(ExplainedKernel):
 
     @property
     def _job(self) -> AblationJob | None:
-        job = self.looked_at.job
+        job = self.selection.job
         if job is None:
             return None
         # How a result is shown does not matter: none is.

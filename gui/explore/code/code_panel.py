@@ -1,4 +1,4 @@
-"""The panel Code: source, PTX and SASS of the kernel that is looked at, and what another kernel changes."""
+"""The panel Code: source, PTX and SASS of the selected kernel, and what another kernel changes."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,6 @@ from engine.explain.messages import ShownCode
 from gui.explore.code.code_rows import kernel_at, line_at, listing_rows, source_rows
 from gui.explore.code.code_state import CodeState
 from gui.explore.code.code_words import instruction_sentence, sentences_of, source_sentence, story_text
-from gui.explore.looked_at.kernel_field import KernelField
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.code.code_pair import CodePair
 from gui.widgets.code.code_view import CodeView
@@ -32,10 +31,6 @@ from gui.widgets.panel_parts import (
 )
 from gui.widgets.scrolled_text import ScrolledText
 
-_KERNEL_TIP = (
-    "The kernel whose code is shown: the one that is chosen, or another one to look at, here and in the "
-    "panels Tile and Launch. This needs no GPU."
-)
 _FORM_TIP = (
     "What is shown beside the source. PTX is what the compiler writes for an architecture, SASS the machine "
     "code that is made of it. Choose a line on either side: what belongs to it is lit on the other."
@@ -54,7 +49,7 @@ _STORY_LINES, _COUNT_LINES = 8, 4
 
 
 class CodePanel(QWidget):
-    """The code of the kernel that is looked at."""
+    """The code of the selected kernel."""
 
     def __init__(self, code: CodeState) -> None:
         super().__init__()
@@ -64,7 +59,6 @@ class CodePanel(QWidget):
         # The rows of the lines of the source that are shown.
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
-        self.chosen = KernelField(code.looked_at, "Kernel whose code is shown", _KERNEL_TIP)
         self.form = narrow_box("What is shown of the kernel", _FORM_TIP, 6)
         self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 7)
         self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 12)
@@ -106,7 +100,6 @@ class CodePanel(QWidget):
     def _show(self) -> None:
         code = self.code
         source, diff = code.source, code.diff
-        self.chosen.show_choice(source.block if source is not None else None)
         fill_box(self.form, _FORMS, code.form)
         gpus = {one: ABSENT_GPUS[one].title for one in ARCHITECTURES}
         fill_box(self.gpu, gpus, code.architecture, drops_wide=True)
@@ -210,13 +203,12 @@ class CodePanel(QWidget):
             column(self.heading, self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID)
         )
         self._stack = Placeholder(shown)
-        other = row((self.other, 1), self.swap, spacing=HALF_GRID)
-        compared = folding_row((self.chosen, 3), (other, 2), spacing=HALF_GRID)
+        compared = row((self.other, 1), self.swap, spacing=HALF_GRID)
         form = row(self.form, (self.gpu, 5), 1, spacing=HALF_GRID)
         buttons = row(1, self.views.search, self.views.copy, self.slides, self.room, spacing=HALF_GRID)
         look = folding_row((form, 1), buttons, spacing=HALF_GRID)
-        head = folding_row((compared, 3), (look, 2), spacing=HALF_GRID)
-        self._rows_beside = {head: _HEAD_BESIDE_FROM, compared: _PARTS_BESIDE_FROM, look: _PARTS_BESIDE_FROM}
+        head = folding_row((compared, 1), (look, 2), spacing=HALF_GRID)
+        self._rows_beside = {head: _HEAD_BESIDE_FROM, look: _PARTS_BESIDE_FROM}
         set_beside(False, *self._rows_beside)
         head.setAlignment(look, Qt.AlignmentFlag.AlignTop)
         self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))

@@ -1,4 +1,4 @@
-"""The code of the kernel that is looked at: asks the engine when the job changes while somebody looks.
+"""The code of the selected kernel.
 
 The source is there at once. PTX, SASS and the diff of these follow once kernels are compiled.
 """
@@ -18,9 +18,9 @@ from engine.host.request import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
-from gui.explore.looked_at.compiled_kernel import CompiledKernel
-from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.question import CompiledQuestion
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.selection import Selection
 from gui.explore.tile.tile_state import TileState
 
 _NO_PICTURE = "Open a picture: the code of the chosen kernel appears here."
@@ -30,7 +30,7 @@ _COMPILING = "Compiling for {}: a second the first time."
 _AFTER_RUN = "The kernel is compiled after the run, which it would disturb."
 
 
-class CodeState(CompiledKernel):
+class CodeState(CompiledQuestion):
     """The code that is shown, or the reason why there is none."""
 
     step_changed = Signal()  # `step_lines`
@@ -39,13 +39,14 @@ class CodeState(CompiledKernel):
 
     def __init__(
         self,
-        looked_at: LookedAt,
+        selection: Selection,
         state: EngineState,
         link: EngineLink,
         tile: TileState,
         results: ResultsModel,
     ) -> None:
-        super().__init__(looked_at, state, link)
+        super().__init__(selection.changed, state=state, link=link)
+        self.selection = selection
         self._tile, self._results = tile, results
         self._sources = Newest(link)
         self.form: Form | None = None
@@ -93,7 +94,7 @@ class CodeState(CompiledKernel):
     def others(self) -> tuple[VariantInfo, ...]:
         """The kernels that this one can be compared with."""
         own = self.source.variant if self.source else ""
-        return tuple(known for known in self.looked_at.alternatives if known.key != own)
+        return tuple(known for known in self.selection.alternatives if known.key != own)
 
     @property
     def diff(self) -> Diff | None:
@@ -136,25 +137,25 @@ class CodeState(CompiledKernel):
         """Look at the other kernel, and compare it with this one."""
         if self.source is not None and self.other:
             other, self.other = self.other, self.source.variant
-            self.looked_at.choose_kernel(other)
+            self.selection.select(other)
 
     def _ask_again(self) -> None:
         self._listed, self._not_listed = None, ""
         self.changed.emit()
-        self._refresh()
+        self.refresh()
 
     def _ask(self) -> None:
         self._want(None)
-        job = self.looked_at.any_job
+        job = self.selection.any_job
         # Of another operation, whatever is chosen has code.
-        why_not = self.looked_at.why_not(_NO_ENGINE, "", _NO_PICTURE)
+        why_not = self.selection.why_not(_NO_ENGINE, "", _NO_PICTURE)
         if job is None or why_not:
             self._sources.forget()
             self._compiled.forget()
             self._listed = None
             self._show(None, why_not or _NO_PICTURE)
             return
-        known = [one.key for one in self.looked_at.alternatives if one.key != job.variant]
+        known = [one.key for one in self.selection.alternatives if one.key != job.variant]
         other = self.other if self.other in known else ""
         listed = (
             None if self.form is None else Describe(CodeRequest(job, self.form, self.architecture, other))
@@ -174,7 +175,7 @@ class CodeState(CompiledKernel):
         self._show(shown, "")
 
     def _follow_run(self) -> None:
-        if self._is_watched and self.listing_words:
+        if self._is_visible and self.listing_words:
             self.changed.emit()
 
     def _take_compiled(self, answer: ShownCode | EngineError) -> None:
@@ -193,5 +194,5 @@ class CodeState(CompiledKernel):
         self.changed.emit()
 
     def _show_again(self) -> None:
-        if self._is_watched:
+        if self._is_visible:
             self.changed.emit()

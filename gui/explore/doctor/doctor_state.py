@@ -1,6 +1,6 @@
-"""What is known of the mask as it is applied; examined in another thread while somebody looks."""
+"""What is known of the mask as it is applied; examined in another thread."""
 
-from PySide6.QtCore import QObject, QThreadPool, Signal
+from PySide6.QtCore import QThreadPool, Signal
 from PySide6.QtGui import QGuiApplication
 from shiboken6 import isValid
 
@@ -8,29 +8,22 @@ from engine.mask.analysis import Examination, examine
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask
 from gui.explore.chain.chain_steps import split
+from gui.explore.question import Question
 from gui.explore.workspace import Workspace
 
 
-class DoctorState(QObject):
+class DoctorState(Question):
     """The examination of the present mask, or of an earlier one while that is on its way."""
 
-    changed = Signal()
     _examined = Signal(object)
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__()
+        changes = workspace.mask_changed, workspace.settings_changed, workspace.picture_changed
+        super().__init__(*changes)
         self.workspace = workspace
         self.examination: Examination | None = None
-        self._is_watched = False
         self._asked: Mask | None = None
         self._examined.connect(self._take)
-        for signal in (workspace.mask_changed, workspace.settings_changed, workspace.picture_changed):
-            signal.connect(self._follow)
-
-    def watch(self, is_watched: bool) -> None:
-        """Follow the mask while somebody looks."""
-        self._is_watched = is_watched
-        self._follow()
 
     @property
     def is_earlier(self) -> bool:
@@ -53,10 +46,8 @@ class DoctorState(QObject):
         column, row = factors
         self.workspace.edit(split(self.workspace.state, column, row), "Split into row and column")
 
-    def _follow(self) -> None:
+    def _ask(self) -> None:
         mask = self.workspace.applied_mask()
-        if not self._is_watched:
-            return
         if self.examination is not None and self.examination.mask == mask:
             self._asked = None
             self.changed.emit()

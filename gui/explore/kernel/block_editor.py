@@ -12,6 +12,7 @@ from engine.work.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.best_measured import BestMeasured
 from gui.explore.picture_job import problem_of
+from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
@@ -39,12 +40,16 @@ class BlockEditor(QWidget):
     """
 
     def __init__(
-        self, workspace: Workspace, engine_state: EngineState, best: BestMeasured | None = None
+        self,
+        workspace: Workspace,
+        engine_state: EngineState,
+        selection: Selection,
+        best: BestMeasured | None = None,
     ) -> None:
         super().__init__()
         self._best = best
         self._workspace = workspace
-        self._engine_state = engine_state
+        self._engine_state, self._selection = engine_state, selection
         self.width_box, self.height_box = _side_box("Block width"), _side_box("Block height")
         self.menu_button = self._menu_button()
         self.count = quiet_label(wraps=True)
@@ -66,15 +71,11 @@ class BlockEditor(QWidget):
             box.typing.connect(lambda: self._show_typing_refusal(""))
         self.offer.clicked.connect(lambda: workspace.change(block=self._offered))
         workspace.settings_changed.connect(self._show_settings)
+        selection.changed.connect(self.refresh)
         engine_state.availability_changed.connect(self.refresh)
         engine_state.ready_changed.connect(self.refresh)
         engine_state.running_changed.connect(self.refresh)
         self.refresh()
-
-    @property
-    def takes_blocks(self) -> bool:
-        """Whether the chosen kernel runs with a block that can be chosen."""
-        return not self._why_no_block()[0]
 
     def refresh(self) -> None:
         """Show the state: numbers, threads and warps, the refusal."""
@@ -184,13 +185,13 @@ class BlockEditor(QWidget):
         return problem_of(job) if job else None
 
     def _refused(self) -> Refusal | None:
-        """Return why the chosen kernel refuses the block; for auto, the first refusal of any kernel."""
+        """Return why the selected kernel refuses the block; for auto, the first refusal of any kernel."""
         settings = self._workspace.settings
         for known in self._engine_state.variants_of(self._workspace.operation):
             entry = self._engine_state.availability.get(known.key)
             # An answer that offers the very block that is set is about the block before.
             is_refused = entry is not None and entry.nearest_block not in (None, settings.block)
-            if entry is not None and is_refused and settings.variant in (AUTO, known.key):
+            if entry is not None and is_refused and self._selection.kernel in (AUTO, known.key):
                 return entry.refusal
         if settings.block is None or self._why_no_block()[0]:
             return None
@@ -201,7 +202,7 @@ class BlockEditor(QWidget):
         return refuse_block(settings.block, next((gpu.limits for gpu in gpus), Limits()))
 
     def _chosen(self) -> VariantInfo | None:
-        return self._engine_state.variant(self._workspace.settings.variant)
+        return self._engine_state.variant(self._selection.kernel)
 
     def _default_block(self) -> Block | None:
         chosen = self._chosen()
@@ -216,7 +217,7 @@ class BlockEditor(QWidget):
                 why = f"{chosen.title} chooses its block itself, by the mask and the picture."
                 return why, "chosen by the kernel", "own"
             return f"{chosen.title} has no blocks of threads.", _NOT_USED, "–"
-        if settings.variant == AUTO and device is not None and device.kind == "cpu":
+        if self._selection.kernel == AUTO and device is not None and device.kind == "cpu":
             why = (
                 f"Automatic chooses a kernel of the {device.title} here, and those have no blocks of threads."
             )

@@ -29,6 +29,7 @@ from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOpti
 
 from engine.device_info import AUTO
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
+from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font, small_font
@@ -71,27 +72,27 @@ def line_height() -> int:
 
 
 class KernelList(QListView):
-    """Chooses the variant of the workspace."""
+    """Selects a kernel; one that can run here is the variant of the workspace from then on."""
 
-    chosen = Signal(str)  # the person chose a variant, by its key
+    chosen = Signal(str)  # the person selected a kernel, by its key
     cure_wanted = Signal()  # the person wants what lets a group run
 
-    def __init__(self, model: VariantsModel, workspace: Workspace) -> None:
+    def __init__(self, model: VariantsModel, workspace: Workspace, selection: Selection) -> None:
         super().__init__()
         self._variants = model
-        self._workspace = workspace
+        self._workspace, self._selection = workspace, selection
         self._ladder_height = 0
         self.setModel(model)
-        self.setItemDelegate(_Rows(self, workspace))
+        self.setItemDelegate(_Rows(self, workspace, selection))
         self.setMouseTracking(True)
         # A row is as high as its reason needs, and that changes with the width.
         self.setResizeMode(QListView.ResizeMode.Adjust)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setAccessibleName("Kernel")
-        self.setAccessibleDescription("How it is computed; arrow keys choose.")
+        self.setAccessibleDescription("How it is computed; arrow keys select.")
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.selectionModel().currentChanged.connect(self._choose)
-        workspace.settings_changed.connect(self._show_choice)
+        selection.changed.connect(self._show_choice)
         model.modelReset.connect(self._show_ladder)
         model.dataChanged.connect(self._show_reasons)
         follow_letters(self, self._show_ladder)
@@ -108,20 +109,14 @@ class KernelList(QListView):
         if event.size().width() != event.oldSize().width():
             # A reason may fit beside its title now, though the list as a whole is as high as before.
             self.scheduleDelayedItemsLayout()
-        # Not the current one: a greyed kernel, which a session or a paper may bring, is never that.
-        self.scrollTo(self._chosen())
+        self.scrollTo(self._selected())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        # The arrows pass over greyed rows, so without a mouse their reasons would stay out of sight.
-        steps = {Qt.Key.Key_PageUp: -1, Qt.Key.Key_PageDown: 1}.get(Qt.Key(event.key()), 0)
-        bar, current = self.verticalScrollBar(), self.currentIndex()
+        current = self.currentIndex()
         item = current.data(ROW_ROLE) if current.isValid() else None
         if isinstance(item, GroupRow) and self._act_on(item, Qt.Key(event.key())):
             return
-        if steps and event.modifiers() == Qt.KeyboardModifier.NoModifier:
-            bar.setValue(bar.value() + steps * (bar.pageStep() - line_height()))
-        else:
-            super().keyPressEvent(event)
+        super().keyPressEvent(event)
 
     def mousePressEvent(self, event: QMouseEvent) -> None:
         index = self.indexAt(event.position().toPoint())
@@ -164,8 +159,10 @@ class KernelList(QListView):
 
     def _choose(self, current: Index, _previous: Index) -> None:
         item = current.data(ROW_ROLE) if current.isValid() else None
-        if isinstance(item, VariantRow) and current.flags() & Qt.ItemFlag.ItemIsSelectable:
-            self._workspace.change(variant=item.key)
+        if isinstance(item, VariantRow):
+            if item.can_run:
+                self._workspace.change(variant=item.key)
+            self._selection.select(item.key)
             self.chosen.emit(item.key)
 
     def reason_width(self) -> int:
@@ -186,7 +183,7 @@ class KernelList(QListView):
         # Rows may have changed their heights though the sum is the same.
         self.scheduleDelayedItemsLayout()
         if self._fit_ladder():
-            self.scrollTo(self._chosen())
+            self.scrollTo(self._selected())
 
     def _fit_ladder(self) -> bool:
         """Adopt the height of the rows; False if it is unchanged."""
@@ -199,11 +196,11 @@ class KernelList(QListView):
         self.updateGeometry()
         return True
 
-    def _chosen(self) -> QModelIndex:
-        return self._variants.index(self._variants.position(self._workspace.settings.variant))
+    def _selected(self) -> QModelIndex:
+        return self._variants.index(self._variants.position(self._selection.kernel))
 
     def _show_choice(self) -> None:
-        index = self._chosen()
+        index = self._selected()
         # A head that has the focus keeps it.
         current = self.currentIndex()
         is_on_head = current.isValid() and isinstance(current.data(ROW_ROLE), GroupRow) and self.hasFocus()
@@ -216,15 +213,12 @@ class KernelList(QListView):
 
 
 class _Rows(QStyledItemDelegate):
-    """Paints one variant, or the head of a group.
+    """Paints one variant, or the head of a group."""
 
-    The chosen one by the state, because in Qt a greyed row cannot be selected.
-    """
-
-    def __init__(self, kernels: KernelList, workspace: Workspace) -> None:
+    def __init__(self, kernels: KernelList, workspace: Workspace, selection: Selection) -> None:
         super().__init__(kernels)
         self._kernels = kernels
-        self._workspace = workspace
+        self._workspace, self._selection = workspace, selection
         self._reason_width = kernels.reason_width
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
@@ -283,13 +277,14 @@ class _Rows(QStyledItemDelegate):
         muted, text = QColor(theme.muted), QColor(theme.muted if row.reason else theme.text)
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        # A bar and a quiet background mark the choice; the accent would drown the variant's colour.
-        if row.key == self._workspace.settings.variant:
+        # A quiet background marks what is selected, a bar what runs; the accent would drown the colours.
+        if row.key == self._selection.kernel:
             painter.fillRect(whole, QColor(theme.raised))
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(whole, QColor(theme.window))
+        if row.key == self._workspace.settings.variant:
             bar = QRect(whole.left(), whole.top(), _BAR_WIDTH, whole.height())
             painter.fillRect(bar, QColor(theme.accent))
-        elif option.state & QStyle.StateFlag.State_MouseOver and not row.reason:
-            painter.fillRect(whole, QColor(theme.window))
         if row.share is not None:
             # The list itself is the chart: the longer the bar, the longer the time.
             longest = _BARS_SHARE * line.width()

@@ -13,6 +13,7 @@ from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.selection import Selection
 from gui.explore.small_picture import USE_PART, choose_simulator, small_picture_helps
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
@@ -48,17 +49,20 @@ class KernelPanel(QWidget):
         workspace: Workspace,
         engine_state: EngineState,
         results: ResultsModel,
+        selection: Selection,
         take_small_picture: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
-        self._results = results
+        self._results, self._selection = results, selection
         self._take_small_picture = take_small_picture
-        self.variants = VariantsModel(workspace, engine_state, results, self)
-        self.kernels = KernelList(self.variants, workspace)
-        self.note = ScrolledText("The chosen kernel", NOTE_LINES, NOTE_LINES)
-        self.block = BlockEditor(workspace, engine_state, BestMeasured(workspace, engine_state, results))
+        self.variants = VariantsModel(workspace, engine_state, results, selection, self)
+        self.kernels = KernelList(self.variants, workspace, selection)
+        self.note = ScrolledText("The selected kernel", NOTE_LINES, NOTE_LINES)
+        self.block = BlockEditor(
+            workspace, engine_state, selection, BestMeasured(workspace, engine_state, results)
+        )
         self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)
@@ -86,6 +90,7 @@ class KernelPanel(QWidget):
         self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
         self.variants.dataChanged.connect(self._refresh)
         self.variants.modelReset.connect(self._refresh)
+        selection.changed.connect(self._refresh)
         workspace.settings_changed.connect(self._refresh)
         workspace.picture_changed.connect(self._refresh)
         engine_state.ready_changed.connect(self._refresh)
@@ -100,7 +105,7 @@ class KernelPanel(QWidget):
             choose_simulator(self._workspace, self._engine_state)
 
     def _describe_newest(self, key: str) -> None:
-        """Select in plot and table the newest run of the kernel that was chosen."""
+        """Select in plot and table the newest run of the kernel that was selected."""
         newest = self.variants.newest_run(key)
         if newest is not None:
             self._results.select([newest])
@@ -127,13 +132,13 @@ class KernelPanel(QWidget):
         self.small_picture.setVisible(helps and self._workspace.picture is not None)
 
     def _refresh_note(self) -> None:
-        """Describe the chosen kernel, or say why it cannot run; a refused block says so beside the block."""
-        entry = self.variants.row(self._workspace.settings.variant)
+        """Describe the selected kernel, or say why it cannot run; a refusal of its block stands beside it."""
+        entry = self.variants.row(self._selection.kernel)
         if entry is None or len(self.variants.rows()) == 1:
             is_combined = self._workspace.operation == COMBINE
             self.note.say(_COMBINED if is_combined else "The kernels are listed once the engine is up.")
             return
-        text = str(entry.reason) if entry.reason and not entry.selectable else entry.idea
+        text = str(entry.reason) if entry.reason and not entry.can_run else entry.idea
         self.note.say(" ".join(filter(None, (text, entry.remark))))
         self.note.setToolTip("\n\n".join(filter(None, (text, entry.remark))))
 

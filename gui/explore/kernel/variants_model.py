@@ -17,6 +17,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import comparable_of, problem_of
 from gui.explore.results.bar_scale import scale_of
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 
 Index = QModelIndex | QPersistentModelIndex
@@ -50,8 +51,8 @@ class VariantRow:
     is_described: bool = False
     # Why the variant cannot do the present job; None if it can.
     reason: Reason | None = None
-    # False where only another device or picture would help; a block can be mended once the row is chosen.
-    selectable: bool = True
+    # False where only another device or picture would help; a block can be mended once the row is selected.
+    can_run: bool = True
     # Under the title of a greyed row: the reason, unless the row above has said it.
     under: str = ""
 
@@ -85,9 +86,11 @@ class VariantsModel(QAbstractListModel):
         workspace: Workspace,
         engine_state: EngineState,
         results: ResultsModel,
+        selection: Selection,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
+        self._selection = selection
         self._workspace = workspace
         self._engine_state = engine_state
         self._results = results
@@ -103,6 +106,7 @@ class VariantsModel(QAbstractListModel):
             engine_state.availability_changed,
             workspace.job_changed,
             results.described_changed,
+            selection.changed,
         ):
             signal.connect(self.refresh)
         engine_state.filtered.connect(self._keep_choice)
@@ -148,9 +152,6 @@ class VariantsModel(QAbstractListModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.NoItemFlags
-        item = self._items[index.row()]
-        if isinstance(item, VariantRow) and not item.selectable:
-            return Qt.ItemFlag.ItemNeverHasChildren
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
@@ -175,8 +176,8 @@ class VariantsModel(QAbstractListModel):
             groups.setdefault(titles[row.key], []).append(row)
         for title, kernels in groups.items():
             reason = _shared_reason(kernels)
-            is_chosen = any(row.key == self._workspace.settings.variant for row in kernels)
-            is_open = self._opened.get((title, reason is None), reason is None or is_chosen)
+            is_selected = any(row.key == self._selection.kernel for row in kernels)
+            is_open = self._opened.get((title, reason is None), reason is None or is_selected)
             cure = self._cure() if reason is not None and title != "CPU" else ""
             items.append(GroupRow(title, len(kernels), is_open, reason, cure))
             if is_open:
@@ -205,7 +206,7 @@ class VariantsModel(QAbstractListModel):
             share = scale.share(ms) if ms is not None else None
             is_described = described is not None and run is not None and described.result.variant == entry.key
             rows.append(self._variant_row(entry, time, share, is_described=is_described))
-        reasons = reasons_in_list([None if row.selectable else row.reason for row in rows])
+        reasons = reasons_in_list([None if row.can_run else row.reason for row in rows])
         # Few have one: copies of all took 1 ms, three times an edit.
         return [replace(row, under=under) if under else row for row, under in zip(rows, reasons, strict=True)]
 
@@ -217,9 +218,9 @@ class VariantsModel(QAbstractListModel):
         if variant.kind == "cuda" and self._workspace.picture is None and settings.device != SIMULATOR:
             # The engine is asked about a picture only.
             found = Availability(variant.key, self._engine_state.no_gpu)
-        selectable = not found.reason or found.nearest_block is not None
+        can_run = not found.reason or found.nearest_block is not None
         # The title of a greyed row needs the room of its time, and the reason stands under it.
-        refused = "block refused" if selectable else ""
+        refused = "block refused" if can_run else ""
         return VariantRow(
             variant.key,
             variant.title,
@@ -230,7 +231,7 @@ class VariantsModel(QAbstractListModel):
             share=None if found.reason else share,
             is_described=is_described,
             reason=found.reason,
-            selectable=selectable,
+            can_run=can_run,
         )
 
     def _newest_runs(self) -> dict[str, Measurement[Any]]:
@@ -277,8 +278,8 @@ def _key(item: VariantRow | GroupRow) -> str:
 
 def _shared_reason(rows: Sequence[VariantRow]) -> Reason | None:
     """Return the one reason for which none of some kernels can be chosen; None where there is no such one."""
-    reasons = {row.reason.short: row.reason for row in rows if row.reason is not None and not row.selectable}
-    refused = [row for row in rows if row.reason is not None and not row.selectable]
+    reasons = {row.reason.short: row.reason for row in rows if row.reason is not None and not row.can_run}
+    refused = [row for row in rows if row.reason is not None and not row.can_run]
     return next(iter(reasons.values())) if rows and len(refused) == len(rows) and len(reasons) == 1 else None
 
 

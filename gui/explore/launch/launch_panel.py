@@ -5,12 +5,11 @@ from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from engine.explain.gpus import ABSENT_GPUS
-from engine.geometry.block import Block
 from gui.explore.launch.curves_row import AXES, CurvesRow
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.launch.launch_words import limit_sentence, numbers_of
 from gui.explore.launch.number_grid import NumberGrid
-from gui.explore.looked_at.kernel_field import KernelField
+from gui.explore.selected_kernel import SelectedKernel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import (
@@ -24,10 +23,6 @@ from gui.widgets.panel_parts import (
     set_beside,
 )
 
-_KERNEL_TIP = (
-    "The kernel that is chosen, or another one to look at, here and in the panels Tile and Code. Launches "
-    "are computed, so this needs no GPU."
-)
 _GPU_TIP = "The GPU whose multiprocessors are filled. It need not be here: its limits are known."
 _AXIS_TIP = "What the occupancy is drawn over. Along the curve everything else stays as it is."
 _SENTENCE_TIP = (
@@ -41,7 +36,7 @@ _BESIDE_FROM = 54 * GRID
 
 
 class LaunchPanel(QWidget):
-    """The launch of the kernel that is looked at. Its plots are why it is made when it is first looked at."""
+    """The launch of the selected kernel. Its plots are why it is made when it is first looked at."""
 
     def __init__(self, launch: LaunchState) -> None:
         super().__init__()
@@ -49,7 +44,7 @@ class LaunchPanel(QWidget):
         self.gpu = narrow_box("GPU of the launch", _GPU_TIP, 6)
         self.passes = narrow_box("Pass of the kernel", _PASS_TIP, 5)
         self.axis = narrow_box("What the occupancy is drawn over", _AXIS_TIP, 7)
-        self.chosen = KernelField(launch.looked_at, "Kernel whose launch is shown", _KERNEL_TIP)
+        self.chosen = SelectedKernel(launch.selection)
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
         self.numbers, self.curves = NumberGrid(), CurvesRow()
@@ -69,7 +64,6 @@ class LaunchPanel(QWidget):
     def _show(self) -> None:
         state = self._launch
         advice, shown, drawn = state.advice, state.launch, state.curves
-        self.chosen.show_choice(Block(*shown.facts.block[:2]) if shown is not None else None)
         self._show_gpus()
         self._stack.say(state.words if shown is None else "")
         count = len(advice.launches) if advice is not None else 0

@@ -1,4 +1,4 @@
-"""The launches of the kernel that is looked at: asks the engine when the job changes while somebody looks.
+"""The launches of the selected kernel.
 
 The first answer is there at once, without registers. They follow once the kernel is compiled.
 """
@@ -13,8 +13,8 @@ from engine.host.request import Describe
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
-from gui.explore.looked_at.compiled_kernel import CompiledKernel
-from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.question import CompiledQuestion
+from gui.explore.selection import Selection
 
 _NO_FILTER = (
     "Launches are explained of convolutions only.\n"
@@ -23,14 +23,16 @@ _NO_FILTER = (
 _NO_PICTURE = "Open a picture: what the chosen kernel takes of a GPU appears here, before it runs."
 _NO_ENGINE = "The launch appears once the engine is up."
 _ASKING = "Finding out what the kernel takes of a GPU."
-_OTHERS = "\n\nThe launch of a CUDA kernel can be chosen above, also without a GPU."
+_OTHERS = "\n\nSelect a CUDA kernel in the list of kernels: its launch is explained without a GPU too."
 
 
-class LaunchState(CompiledKernel):
+class LaunchState(CompiledQuestion):
     """What the launches take of a GPU, or the reason why there are none."""
 
-    def __init__(self, looked_at: LookedAt, state: EngineState, link: EngineLink) -> None:
-        super().__init__(looked_at, state, link)
+    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
+        super().__init__(selection.changed, state=state, link=link)
+        self.selection = selection
+        self._pass = 0
         self._launches = Newest(link)
         self.advice: LaunchAdvice | None = None
         self._chosen_gpu: Architecture | None = None
@@ -71,23 +73,27 @@ class LaunchState(CompiledKernel):
     def words(self) -> str:
         """Why there is no launch."""
         reason = self.advice.reason if self.advice and not self.advice.launches else ""
-        more = "" if self.looked_at.kernel or not reason else _OTHERS
-        return self._why_not or f"{reason}{more}"
+        return self._why_not or (f"{reason}{_OTHERS}" if reason else "")
 
     @property
     def note(self) -> str:
         """Why registers are not known, and will not be; empty otherwise."""
         return self._not_compiled or (self.advice.reason if self.advice and self.advice.launches else "")
 
+    def choose_pass(self, number: int) -> None:
+        """Show another launch of the kernel."""
+        self._pass = number
+        self.changed.emit()
+
     def choose_gpu(self, architecture: Architecture | None) -> None:
         """Explain the launch on another GPU; None for the one that is here."""
         self._chosen_gpu = architecture
-        self._refresh()
+        self.refresh()
 
     def _ask(self) -> None:
         self._want(None)
-        job = self.looked_at.job
-        why_not = self.looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
+        job = self.selection.job
+        why_not = self.selection.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
         if job is None or why_not:
             self._launches.forget()
             self._show(None, why_not)

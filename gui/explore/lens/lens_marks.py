@@ -28,7 +28,7 @@ class LensMarks(QObject):
 
     def _frame(self) -> None:
         lens = self._lens
-        if not lens.is_watched or lens.pixel is None:
+        if not lens.is_visible or lens.pixel is None:
             self._canvas.set_frames(None, None)
             return
         (row, column), seen = lens.pixel, lens.seen

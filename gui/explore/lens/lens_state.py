@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import Signal
 
 from engine.errors import EngineError
 from engine.host.request import Describe
@@ -26,6 +26,7 @@ from gui.explore.lens.lens import InChain, Lens, filter_lens, operation_lens
 from gui.explore.lens.step_inputs import StepInputs
 from gui.explore.picture.pixel_values import NotYet, Numbers
 from gui.explore.picture_job import is_chain
+from gui.explore.question import Question
 from gui.explore.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -45,12 +46,10 @@ _ALONE = InChain()
 _NO_PATCH = "What is found of a patch from a file is shown in the panel Operation."
 
 
-class LensState(QObject):
-    """What the panel shows; only while somebody looks."""
+class LensState(Question):
+    """What the panel shows, and which pixel it is of."""
 
-    changed = Signal()
     frames_changed = Signal()  # `pixel` or the size of its window
-    watched_changed = Signal()
     pinned_changed = Signal()
 
     def __init__(
@@ -61,7 +60,7 @@ class LensState(QObject):
         link: EngineLink,
         values: Callable[[], Numbers | None],
     ) -> None:
-        super().__init__()
+        super().__init__(state.filtered, workspace.job_changed)
         self._workspace, self._display, self._state = workspace, display, state
         self._values = values
         self._orders = Newest(link)
@@ -71,37 +70,36 @@ class LensState(QObject):
         self._step: tuple[PictureJob, tuple[StepTime, ...], ShownStep] | None = None
         self._link = link
         self.pixel: tuple[int, int] | None = None
-        self.is_pinned = self.is_watched = False
+        self.is_pinned = False
         self.channel = 0
         self.seen: Lens | None = None
         self.words = _NO_PICTURE
         """Why nothing is seen; empty where something is."""
-        # Moves that arrive together are one look.
-        self._timer = QTimer(self, singleShot=True, interval=0)
-        self._timer.timeout.connect(self.look)
         workspace.picture_changed.connect(self._forget_pixel)
-        state.filtered.connect(self._timer_if_watched)
         state.ready_changed.connect(self._ask_again)
-        workspace.job_changed.connect(self._timer_if_watched)
-        self._inputs.arrived.connect(self.look_again)
+        self._inputs.arrived.connect(self.refresh)
 
-    def watch(self, is_watched: bool) -> None:
-        """Follow the mouse from now on, or let it be: nobody looks."""
-        if is_watched != self.is_watched:
-            self.is_watched = is_watched
+    @property
+    def is_visible(self) -> bool:
+        """Whether the panel is visible."""
+        return self._is_visible
+
+    def watch(self, is_visible: bool) -> None:
+        if is_visible != self._is_visible:
             self._inputs.keep_to(())
-            self.watched_changed.emit()
+            super().watch(is_visible)
+            # Also to take the frames away.
             self._timer.start()
 
     def point(self, pixel: tuple[int, int] | None) -> None:
         """Look at a pixel (row, column), unless one is pinned; beside the picture the last one stays."""
-        if self.is_watched and not self.is_pinned and pixel is not None and pixel != self.pixel:
+        if self._is_visible and not self.is_pinned and pixel is not None and pixel != self.pixel:
             self.pixel = pixel
             self._timer.start()
 
     def pin(self, pixel: tuple[int, int]) -> None:
         """Keep to a pixel; the one that is pinned lets go."""
-        if not self.is_watched:
+        if not self._is_visible:
             return
         if self.is_pinned and pixel == self.pixel:
             self.let_go()
@@ -131,10 +129,8 @@ class LensState(QObject):
         self.channel = max(channel, 0)
         self.changed.emit()
 
-    def look(self) -> None:
-        """Look at the pixel now."""
-        self._timer.stop()
-        if self.is_watched:
+    def _ask(self) -> None:
+        if self._is_visible:
             self._look_or_wait()
         self.frames_changed.emit()
 
@@ -149,10 +145,6 @@ class LensState(QObject):
         except EngineError as error:
             self.seen, self.words = None, str(error)
         self.changed.emit()
-
-    def look_again(self) -> None:
-        """Look once more: values have come."""
-        self._timer_if_watched()
 
     def _look(self) -> tuple[Lens | None, str]:
         values, job, result = self._values(), self._display.job, self._state.last_result
@@ -176,7 +168,7 @@ class LensState(QObject):
     ) -> tuple[Lens | None, str]:
         assert self.pixel is not None
         if self._order is None or self._order[0] != asked:
-            self._ask(asked)
+            self._ask_order(asked)
             return None, self._refused or _ASKING
         return filter_lens(asked.job, self._order[1], self.pixel, read, result, chain), ""
 
@@ -211,7 +203,7 @@ class LensState(QObject):
             return self._look_at_operation(shown.alone, read[0], result, shown.words)
         return module.combine_lens(shown, job, self.pixel, read, result), ""
 
-    def _ask(self, request: SumOrderRequest) -> None:
+    def _ask_order(self, request: SumOrderRequest) -> None:
         asked = self._orders.in_flight
         if isinstance(asked, Describe) and asked.job == request:
             return
@@ -232,11 +224,7 @@ class LensState(QObject):
         self._refused = ""
         # What another engine computes may have other bits.
         self._inputs.keep_to(())
-        self._timer_if_watched()
-
-    def _timer_if_watched(self) -> None:
-        if self.is_watched:
-            self._timer.start()
+        self.refresh()
 
     def _forget_pixel(self) -> None:
         self.pixel, self._order, self._step = None, None, None

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QTimer
 
 from engine.errors import EngineError
 from engine.geometry.border import Border
@@ -17,6 +17,7 @@ from gui.engine_link.newest import Newest
 from gui.explore.picture.drawn import Drawing, Line
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture.pixel_values import NotYet, Numbers
+from gui.explore.question import Question
 from gui.explore.workspace import Workspace
 
 HISTOGRAM, PROFILE, PIXELS = "histogram", "profile", "pixels"
@@ -54,13 +55,13 @@ class Pixels(NamedTuple):
     outside: NDArray[np.bool_]
 
 
-class LookState(QObject):
-    """What is looked at; only while somebody looks."""
-
-    changed = Signal()
+class LookState(Question):
+    """What is counted and read of picture and result."""
 
     def __init__(self, workspace: Workspace, state: EngineState, link: EngineLink, view: PictureView) -> None:
-        super().__init__()
+        # While a mask is dragged, the counts would be those of the result before.
+        changes = workspace.region_changed, state.filtered, state.ready_changed
+        super().__init__(*changes, delay_ms=_WAIT_MS)
         self._workspace, self._state, self._view = workspace, state, view
         self._newest = Newest(link)
         self.tool = HISTOGRAM
@@ -74,32 +75,26 @@ class LookState(QObject):
         """The pixels around the mouse."""
         self._counted: MeasurePicture | None = None
         self._refused, self._reading = "", _READING
-        self._is_watched = False
-        self._timer = QTimer(self, singleShot=True)
-        self._timer.timeout.connect(self._look)
         self._arrived = QTimer(self, singleShot=True, interval=_ARRIVED_MS)
         self._arrived.timeout.connect(self._read)
         view.values_arrived.connect(self._note_arrived)
         view.canvas.line_drawn.connect(self._take_line)
         view.canvas.pixel_hovered.connect(self._point)
         workspace.picture_changed.connect(self._forget)
-        for signal in (workspace.region_changed, state.filtered, state.ready_changed):
-            signal.connect(self._later)
         # A preview waits while values are computed to be counted.
         workspace.job_changed.connect(self._newest.cancel)
 
-    def watch(self, is_watched: bool) -> None:
-        """Follow picture and mouse from now on, or let them be: nobody looks."""
-        self._is_watched = is_watched
+    def watch(self, is_visible: bool) -> None:
+        super().watch(is_visible)
         self._take_mouse()
-        self._timer.start(0)
+        self.ask_now()
 
     def choose(self, tool: str) -> None:
         """Show another one of the tools."""
         self.tool = tool
         self._take_mouse()
         self._read()
-        self._timer.start(0)
+        self.ask_now()
 
     def choose_channel(self, channel: int) -> None:
         """Show the numbers of another channel."""
@@ -145,8 +140,8 @@ class LookState(QObject):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is on its way to somebody who looks."""
-        return not self._is_watched or not (self._timer.isActive() or self._newest.in_flight)
+        """Whether nothing is on its way."""
+        return super().is_settled and (not self._is_visible or self._newest.in_flight is None)
 
     def _read(self) -> None:
         """Read the values along the line, or around the mouse; the last ones stay until they come."""
@@ -163,12 +158,12 @@ class LookState(QObject):
         self.changed.emit()
 
     def _note_arrived(self) -> None:
-        if self._is_watched and self.tool != HISTOGRAM and not self._arrived.isActive():
+        if self._is_visible and self.tool != HISTOGRAM and not self._arrived.isActive():
             self._arrived.start()
 
     def _take_mouse(self) -> None:
         """Let dragging draw a line while the profile is looked at."""
-        canvas, draws = self._view.canvas, self._is_watched and self.tool == PROFILE
+        canvas, draws = self._view.canvas, self._is_visible and self.tool == PROFILE
         if draws:
             canvas.drawing = Drawing.LINE
         elif canvas.drawing is Drawing.LINE:
@@ -182,23 +177,17 @@ class LookState(QObject):
     def _point(self, pixel: tuple[int, int] | None) -> None:
         if pixel is not None and pixel != self.pixel:
             self.pixel = pixel
-            if self._is_watched and self.tool == PIXELS:
+            if self._is_visible and self.tool == PIXELS:
                 self._read()
 
     def _forget(self) -> None:
         self.line = self.pixel = self.profile = self.pixels = self.numbers = self._counted = None
         self._newest.forget()
         self._take_mouse()
-        self._later()
+        self.refresh()
         self.changed.emit()
 
-    def _later(self) -> None:
-        # While a mask is dragged, the counts would be those of the result before.
-        self._timer.start(_WAIT_MS)
-
-    def _look(self) -> None:
-        if not self._is_watched:
-            return
+    def _ask(self) -> None:
         self._read()
         picture, result = self._workspace.picture, self._state.last_result
         if picture is None or isinstance(picture.screen, TiledScreen) or self.tool != HISTOGRAM:

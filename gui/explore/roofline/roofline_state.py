@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import Signal
 
 from engine.device_info import RECORDED
 from engine.explain.limits.device_limits import DeviceLimits, left_out_words
 from engine.results.compare import Compared
 from gui.engine_link.engine_state import EngineState
 from gui.explore.known_limits import KnownLimits
+from gui.explore.question import Question
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.roofline.roofs import Point, Roof, limits_over, points_of, roofs_of
 from gui.page.files import FileDialogs
@@ -22,10 +23,9 @@ _NO_TIMES = "None of the runs on {} has a time and counted operations.\nSelect a
 _NOT_MEASURED = "No roofs yet: the limits of {} were not measured."
 
 
-class RooflineState(QObject):
-    """Follows the selected run while somebody looks."""
+class RooflineState(Question):
+    """The timed runs of the device, and what it does at most."""
 
-    changed = Signal()
     chosen = Signal(object)  # the Measurement whose point was clicked
 
     def __init__(
@@ -37,7 +37,7 @@ class RooflineState(QObject):
         messages: Messages,
         stem: Callable[[], str],
     ) -> None:
-        super().__init__()
+        super().__init__(results.described_changed, state.ready_changed, limits.changed)
         self.results = results
         self.state = state
         self.files, self.messages, self.stem = files, messages, stem
@@ -46,12 +46,6 @@ class RooflineState(QObject):
         """The timed runs of the device."""
         # The limits of the device, less those that one of these runs exceeded.
         self._shown: DeviceLimits | None = None
-        self._is_watched = False
-        # Results that arrive together are drawn once.
-        self._timer = QTimer(self, singleShot=True, interval=0)
-        self._timer.timeout.connect(self._follow)
-        for signal in (results.described_changed, state.ready_changed, limits.changed):
-            signal.connect(self._refresh)
 
     @property
     def run(self) -> Compared | None:
@@ -99,16 +93,7 @@ class RooflineState(QObject):
         """Measure the limits of the device."""
         self._limits.measure(self.device)
 
-    def watch(self, is_watched: bool) -> None:
-        """Follow from now on, or let it be: nobody looks."""
-        self._is_watched = is_watched
-        self._refresh()
-
-    def _refresh(self) -> None:
-        if self._is_watched:
-            self._timer.start()
-
-    def _follow(self) -> None:
+    def _ask(self) -> None:
         if self.device:
             self._limits.look_up(self.device)
         runs = [run for run in self.results.rows() if self._limits.are_of(run.result)]

@@ -1,15 +1,14 @@
-"""The panel Tile: which block of the chosen kernel, its cells, their meaning in colours and in words."""
+"""The panel Tile: a block of the selected kernel, its cells, their meaning in colours and in words."""
 
 from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
-from gui.explore.looked_at.kernel_field import KernelField
 from gui.explore.tile.tile_colours import ColourBy, legend_of
 from gui.explore.tile.tile_grid import TileGrid
 from gui.explore.tile.tile_state import TileState
 from gui.explore.tile.tile_words import summary
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.legend import Legend
@@ -24,6 +23,7 @@ from gui.widgets.panel_parts import (
     quiet_label,
     row,
 )
+from gui.widgets.refusal import Refusal
 
 _LARGEST = 2**31 - 1
 _COLOUR_NAMES = {
@@ -35,9 +35,6 @@ _COLOUR_TIP = (
     "What the colours show: the role of a cell in this block, the step in which it is loaded, or the thread "
     "that loads it. Hatched cells lie outside the picture; dotted ones are read from global memory directly."
 )
-_KERNEL_TIP = (
-    "The kernel that is chosen, or another one to look at: tiles are computed, so this needs no GPU."
-)
 _GRID_TIP = "Point at a cell, or use the arrow keys. + and - change the size, 0 fits it to the panel."
 _SENTENCE_LINES = 3
 
@@ -48,7 +45,6 @@ class TilePanel(QWidget):
     def __init__(self, tile: TileState) -> None:
         super().__init__()
         self._tile = tile
-        self.chosen = KernelField(tile.looked_at, "Kernel whose tile is shown", _KERNEL_TIP)
         self.title = ElidedLabel()
         self.across = _CoordinateBox("Block across", "counted from the left")
         self.down = _CoordinateBox("Block down", "counted from above")
@@ -63,7 +59,8 @@ class TilePanel(QWidget):
         # They keep room for their lines, so that nothing jumps under the mouse.
         self.used, self.loaded = (ElidedLabel(_SENTENCE_LINES, most=_SENTENCE_LINES) for _ in range(2))
         self.summary = ElidedLabel(most=4, small=True)
-        self.refusal = self.chosen.refusal
+        self.refusal = Refusal()
+        self.refusal.setFont(small_font())
         self.cut = quiet_label(small=True)
         self._build()
         tile.changed.connect(self._show)
@@ -92,7 +89,6 @@ class TilePanel(QWidget):
 
     def _show(self) -> None:
         found, plan = self._tile.found, self._tile.plan
-        self.chosen.show_choice(plan.block if plan is not None else None)
         self._stack.say(self._tile.words if plan is None else "")
         self.grid.show_plan(plan)
         if found is None or plan is None:
@@ -151,6 +147,7 @@ class TilePanel(QWidget):
             column(
                 row((self.title, 1), self.cut, spacing=HALF_GRID),
                 coordinates,
+                self.refusal,
                 self.passes,
                 look,
                 (self.grid, 1),
@@ -162,10 +159,9 @@ class TilePanel(QWidget):
                 margins=(GRID, 0, GRID, HALF_GRID),
             )
         )
-        head = column(self.chosen, margins=(GRID, HALF_GRID, GRID, HALF_GRID))
         self._stack = Placeholder(cells)
         self._stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        self.setLayout(column(head, (self._stack, 1), spacing=0))
+        self.setLayout(column((self._stack, 1), margins=(0, HALF_GRID, 0, 0)))
 
 
 class _CoordinateBox(NumberBox):

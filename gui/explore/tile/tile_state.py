@@ -1,4 +1,4 @@
-"""Which block's tile is shown: asks the engine whenever the job changes while somebody looks."""
+"""The tile of one block of the selected kernel."""
 
 from PySide6.QtCore import Signal
 
@@ -8,8 +8,8 @@ from engine.host.request import Describe
 from engine.work.messages import BlockTiles, TileRequest
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.newest import Newest
-from gui.explore.looked_at.explained_kernel import ExplainedKernel
-from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.question import Question
+from gui.explore.selection import Selection
 
 _NO_FILTER = (
     "Tiles are drawn of convolutions only.\nChoose Convolution under Operation to see who loads which cell."
@@ -17,15 +17,18 @@ _NO_FILTER = (
 _NO_PICTURE = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
 _NO_ENGINE = "The tile appears once the engine is up."
 _ASKING = "Finding out who loads which cell."
+_OTHERS = "\n\nSelect another kernel in the list of kernels: tiles are computed, so it need not run here."
 
 
-class TileState(ExplainedKernel):
+class TileState(Question):
     """The tile of one block of the chosen kernel, or the reason why there is none."""
 
     step_changed = Signal()
 
-    def __init__(self, looked_at: LookedAt, link: EngineLink) -> None:
-        super().__init__(looked_at)
+    def __init__(self, selection: Selection, link: EngineLink) -> None:
+        super().__init__(selection.changed)
+        self.selection = selection
+        self._pass = 0
         self._tiles = Newest(link)
         self.found: BlockTiles | None = None
         self.step: int | None = None
@@ -33,7 +36,7 @@ class TileState(ExplainedKernel):
         reads it, or there is none."""
         self._at: tuple[int, int] | None = None
         # The kernel and the block that both are of.
-        self._looked_at_before = looked_at.kernel, looked_at.block
+        self._before = selection.known, selection.block
         self._why_not = _NO_PICTURE
 
     @property
@@ -51,17 +54,18 @@ class TileState(ExplainedKernel):
     def words(self) -> str:
         """Why there is no tile."""
         reason = self.found.reason if self.found else ""
-        more = (
-            ""
-            if self.looked_at.kernel or not reason
-            else "\n\nThe tile of another kernel can be chosen above."
-        )
-        return self._why_not or f"{reason}{more}"
+        return self._why_not or (f"{reason}{_OTHERS}" if reason else "")
+
+    def choose_pass(self, number: int) -> None:
+        """Show another pass of the kernel, or another warp's strip."""
+        if number != self._pass and number >= 0:
+            self._pass = number
+            self.changed.emit()
 
     def choose_block(self, across: int, down: int) -> None:
         """Show another block of the grid."""
         self._at = across, down
-        self._refresh()
+        self.refresh()
 
     def look_at(self, cell: tuple[int, int] | None) -> None:
         """Note which cell of the tile is looked at."""
@@ -71,13 +75,13 @@ class TileState(ExplainedKernel):
             self.step_changed.emit()
 
     def _ask(self) -> None:
-        looked_at = self.looked_at
-        before, self._looked_at_before = self._looked_at_before, (looked_at.kernel, looked_at.block)
-        if before != self._looked_at_before:
+        selection = self.selection
+        before, self._before = self._before, (selection.known, selection.block)
+        if before != self._before:
             self._at = None
-            self._pass = self._pass if before[0] == looked_at.kernel else 0
-        job = looked_at.job
-        why_not = looked_at.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
+            self._pass = self._pass if before[0] == selection.known else 0
+        job = selection.job
+        why_not = selection.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
         if job is None or why_not:
             self._tiles.forget()
             self._show(None, why_not)

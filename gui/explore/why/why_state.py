@@ -1,4 +1,4 @@
-"""The reason for the time of the selected run: asks the engine while somebody looks and nothing runs.
+"""The reason for the time of the selected run: asks the engine while nothing runs.
 
 What comes is kept with the result. A question makes way for every run and preview, and is dropped when
 another result is selected; it is asked again after that.
@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import Signal
 
 from engine.device_info import RECORDED
 from engine.errors import Cancelled, EngineError
@@ -23,6 +23,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.known_limits import MEASURE, KnownLimits
 from gui.explore.picture_job import comparable_of
+from gui.explore.question import Question
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 
@@ -66,10 +67,9 @@ class Step(StrEnum):
     ASK = "Explain"
 
 
-class WhyState(QObject):
+class WhyState(Question):
     """The selected run and the reason for its time, or why there is none."""
 
-    changed = Signal()
     chosen = Signal(object)  # the Measurement that the remedy of a recorded run leads to
 
     def __init__(
@@ -80,13 +80,13 @@ class WhyState(QObject):
         link: EngineLink,
         limits: KnownLimits,
     ) -> None:
-        super().__init__()
+        super().__init__(results.described_changed, workspace.picture_changed, state.ready_changed)
         self.results = results
         self.workspace = workspace
         self.state = state
         self._limits = limits
         self._times = Newest(link)
-        self._is_watched = self._was_busy = False
+        self._was_busy = False
         self._result: Measurement[Any] | None = None
         # The explained run that was selected before it.
         self._before: Measurement[Any] | None = None
@@ -94,11 +94,6 @@ class WhyState(QObject):
         self._reply: ExplainedTime | None = None
         self._why_not = ""
         self._is_outdated = False
-        # A selection that moves over many rows makes one question.
-        self._timer = QTimer(self, singleShot=True, interval=0)
-        self._timer.timeout.connect(self._follow)
-        for signal in (results.described_changed, workspace.picture_changed, state.ready_changed):
-            signal.connect(self._refresh)
         state.progress_changed.connect(self._make_way)
         limits.measured.connect(self._ask_anew)
 
@@ -152,8 +147,8 @@ class WhyState(QObject):
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is on its way to somebody who looks."""
-        return not self._is_watched or not (self._timer.isActive() or self._times.in_flight)
+        """Whether nothing is on its way."""
+        return super().is_settled and (not self._is_visible or self._times.in_flight is None)
 
     def take_step(self) -> None:
         """Do it."""
@@ -164,7 +159,7 @@ class WhyState(QObject):
             self.cancel()
         elif step is Step.ASK:
             self._why_not = ""
-            self._refresh()
+            self.refresh()
 
     def follow_remedy(self, key: str) -> None:
         """Choose the variant that the sentence names; of a recorded run, its own recorded one."""
@@ -176,24 +171,18 @@ class WhyState(QObject):
         else:
             self.chosen.emit(recorded)
 
-    def watch(self, is_watched: bool) -> None:
-        """Explain from now on, or let it be: nobody looks."""
-        self._is_watched = is_watched
-        if not is_watched:
+    def watch(self, is_visible: bool) -> None:
+        if not is_visible:
             self._timer.stop()
             self._drop()
-        self._refresh()
+        super().watch(is_visible)
 
     def cancel(self) -> None:
         """Stop the question; it is asked anew when the person wants it, or another run is selected."""
         if self._times.in_flight is not None:
             self._times.cancel()
 
-    def _refresh(self) -> None:
-        if self._is_watched:
-            self._timer.start()
-
-    def _follow(self) -> None:
+    def _ask(self) -> None:
         """Ask about the selected run, unless its time is explained or nothing can be asked."""
         result = self.run.result if self.run else None
         if result is not self._result:
@@ -206,10 +195,10 @@ class WhyState(QObject):
             is_known = self._reply is not None or (has_bounds and not self._is_outdated)
             why_not = self._why_not or self._why_no_question(result) or self._why_not_now
             if not (is_known or why_not or self._times.in_flight):
-                self._ask(result)
+                self._explain(result)
         self.changed.emit()
 
-    def _ask(self, result: Measurement[Any]) -> None:
+    def _explain(self, result: Measurement[Any]) -> None:
         job = self._job_of(result)
         assert job is not None
         # As it ran, where "auto" chose.
@@ -224,7 +213,7 @@ class WhyState(QObject):
             result = self.results.explain(result, explained)
         if is_shown:
             self._result, self._reply, self._is_outdated = result, explained, False
-        self._refresh()
+        self.refresh()
 
     def _failed(self, error: EngineError) -> None:
         if isinstance(error, Cancelled):
@@ -232,7 +221,7 @@ class WhyState(QObject):
         elif not needs_no_message(error):
             # A lost host's successor is asked again once it is ready.
             self._why_not = str(error)
-        self._refresh()
+        self.refresh()
 
     def _make_way(self) -> None:
         """Let runs and previews pass: the engine does one thing at a time."""
@@ -240,7 +229,7 @@ class WhyState(QObject):
             self._was_busy = self.state.busy
             if self._was_busy:
                 self._drop()
-            self._refresh()
+            self.refresh()
 
     def _drop(self) -> None:
         if self._times.in_flight is not None:
@@ -250,7 +239,7 @@ class WhyState(QObject):
     def _ask_anew(self, device: str) -> None:
         if self._result is not None and self._result.device == device:
             self._reply, self._why_not, self._is_outdated = None, "", True
-        self._refresh()
+        self.refresh()
 
     def _job_of(self, result: Measurement[Any]) -> PictureJob | None:
         """Return the job that a run did; of a recorded one the present job, where that is the same.

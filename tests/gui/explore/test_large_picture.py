@@ -90,7 +90,7 @@ def test_that_the_numbers_under_the_cursor_are_those_of_full_size(view, pixels, 
 def test_that_the_lens_reads_a_picture_that_stays_in_its_file(opened, pixels, qtbot):
     page = opened.window.page_of("explore")
     opened.actions["lens"].trigger()
-    wait(qtbot, lambda: page.lens.is_watched)
+    wait(qtbot, lambda: page.lens.is_visible)
     for pixel in ((0, 899), (401, 77)):
         page.lens.point(pixel)
         wait(qtbot, lambda pixel=pixel: page.lens.seen is not None and page.lens.seen.pixel == pixel)
@@ -112,7 +112,7 @@ def test_that_a_profile_of_a_picture_in_its_file_has_the_values_along_the_line(o
 def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, qtbot):
     page = opened.window.page_of("explore")
     opened.actions["lens"].trigger()
-    wait(qtbot, lambda: page.lens.is_watched)
+    wait(qtbot, lambda: page.lens.is_visible)
     page.lens.point((9, 9))
     wait(qtbot, lambda: page.lens.seen is not None)
     fake = opened.link._client

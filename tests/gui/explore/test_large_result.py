@@ -59,7 +59,7 @@ def whole(opened, pixels):
 
 def test_that_the_lens_ends_in_the_value_of_the_whole_result(opened, page, whole, qtbot):
     opened.actions["lens"].trigger()
-    wait(qtbot, lambda: page.lens.is_watched)
+    wait(qtbot, lambda: page.lens.is_visible)
     for pixel in ((0, 0), (157, 300), (ROWS - 1, COLUMNS - 1)):
         page.lens.point(pixel)
         wait(qtbot, lambda pixel=pixel: page.lens.seen is not None and page.lens.seen.pixel == pixel)
@@ -69,12 +69,12 @@ def test_that_the_lens_ends_in_the_value_of_the_whole_result(opened, page, whole
 
 def test_that_the_lens_keeps_what_it_shows_until_the_next_pixel_has_come(opened, page, qtbot):
     opened.actions["lens"].trigger()
-    wait(qtbot, lambda: page.lens.is_watched)
+    wait(qtbot, lambda: page.lens.is_visible)
     page.lens.point((10, 10))
     wait(qtbot, lambda: page.lens.seen is not None)
     opened.link._client.automatic = False
     page.lens.point((200, 200))
-    page.lens.look()
+    page.lens.ask_now()
     assert (page.lens.seen.pixel, page.lens.words) == ((10, 10), "")
     opened.link._client.automatic = True
     opened.link._client.answer()

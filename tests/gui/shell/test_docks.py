@@ -90,7 +90,7 @@ def show_a_tile(window, layouts):
     made(page, "tile")
     page.dock("tile").raise_()
     layouts.settle()
-    page.looked_at.choose_kernel("tiled")
+    page.selection.select("tiled")
     layouts.settle()
     page.docks[0].raise_()
     layouts.settle()

@@ -11,7 +11,7 @@ from engine.host.request import Run
 from engine.mask.mask import Mask
 from gui.explore.ablation.ablation_panel import AblationPanel
 from gui.explore.ablation.ablation_state import AblationState
-from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.selection import Selection
 from gui.style.theme import apply_theme
 from tests.gui import fake_engine
 from tests.gui.fake_engine import is_kind
@@ -31,8 +31,8 @@ def make_panel(look_at):
             bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE, CUDA_DEVICE)))
         bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
         bench.change(variant="naive", block=Block(32, 8))
-        looked_at = LookedAt(bench.workspace, bench.state)
-        state = AblationState(looked_at, bench.state, bench.jobs, bench.behind)
+        selection = Selection(bench.workspace, bench.state, bench.results)
+        state = AblationState(selection, bench.state, bench.jobs, bench.behind)
         panel = AblationPanel(state)
         return look_at(panel, state, (700, 220), bench)
 
@@ -223,7 +223,7 @@ def test_that_bars_are_drawn_anew_in_the_other_theme(light_again, qapp, bench, p
 
 def test_that_every_part_has_a_name_for_screen_readers(bench, panel):
     run(bench, panel)
-    parts = panel.run_button, panel.sentence, panel.note, panel.chart, panel.chosen.kernel
+    parts = panel.run_button, panel.sentence, panel.note, panel.chart, panel.chosen
     assert all(part.accessibleName() for part in parts)
     assert panel.chart.accessibleDescription().startswith("whole kernel 0.360 ms; border test 0.0700 ms")
 

@@ -323,7 +323,7 @@ def test_that_a_merger_is_offered_and_taken_as_one_step(haloscope, page, act, qt
 
 def test_that_launch_has_no_job_for_a_step_that_reads_a_result(page, act):
     act("chain:sobel-magnitude")
-    assert page.looked_at.any_job is None
+    assert page.selection.any_job is None
 
 
 def test_that_a_chain_cannot_become_a_c_array(haloscope, page, act):

@@ -10,10 +10,10 @@ from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.host.request import Describe
 from engine.mask.mask import Mask
+from gui.explore import question
 from gui.explore.code.code_panel import CodePanel
 from gui.explore.code.code_state import CodeState
-from gui.explore.looked_at import compiled_kernel
-from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.selection import Selection
 from gui.explore.tile.tile_state import TileState
 from gui.style.cell_colours import contrast
 from gui.style.theme import DARK, LIGHT, apply_theme
@@ -28,7 +28,7 @@ NARROW, WIDE = 620, 1200
 
 @pytest.fixture(autouse=True)
 def _settled_at_once(monkeypatch):
-    monkeypatch.setattr(compiled_kernel, "SETTLED_MS", 0)
+    monkeypatch.setattr(question, "COMPILE_AFTER_MS", 0)
 
 
 @pytest.fixture
@@ -38,9 +38,9 @@ def make_panel(qtbot):
     def make(bench):
         bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
         bench.change(variant="tiled", block=Block(32, 8))
-        looked_at = LookedAt(bench.workspace, bench.state)
-        tile = TileState(looked_at, bench.link)
-        panel = CodePanel(CodeState(looked_at, bench.state, bench.link, tile, bench.results))
+        selection = Selection(bench.workspace, bench.state, bench.results)
+        tile = TileState(selection, bench.link)
+        panel = CodePanel(CodeState(selection, bench.state, bench.link, tile, bench.results))
         panel.tile = tile
         qtbot.addWidget(panel)
         panel.resize(NARROW, 500)
@@ -225,8 +225,8 @@ def test_that_both_sides_of_a_diff_scroll_together(bench, panel):
 def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_run(bench, panel):
     choose(bench, panel.other, "Naive")
     assert panel.heading.text() == "tiled → naive: run both, and what was measured stands here."
-    bench.results.add(make_result("tiled", 0.5))
     bench.results.add(make_result("naive", 2.0))
+    bench.results.add(make_result("tiled", 0.5))
     bench.settle()
     assert panel.heading.text().startswith("tiled → naive: 2.00 ms instead of 0.500 ms")
 
@@ -333,7 +333,7 @@ def test_that_every_part_has_a_name_for_screen_readers(panel):
         panel.heading,
         panel.views.find_bar.field,
     )
-    assert all(part.accessibleName() for part in (*parts, *buttons, panel.chosen.kernel))
+    assert all(part.accessibleName() for part in (*parts, *buttons))
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)

@@ -12,6 +12,8 @@ from engine.work.filtering.best_blocks import fastest_blocks, keep_best_blocks
 from gui.explore.kernel.best_measured import BestMeasured
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.selection import Selection
 from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
 from tests.made_runs import made_reason, make_result
 
@@ -21,7 +23,7 @@ TOO_MANY = "A block of 64 × 64 has 4,096 threads; the limit is 1,024 threads pe
 @pytest.fixture
 def editor(qtbot, workspace, state):
     workspace.change(variant="tiled")
-    editor = BlockEditor(workspace, state)
+    editor = BlockEditor(workspace, state, Selection(workspace, state, ResultsModel()))
     qtbot.addWidget(editor)
     editor.show()
     return editor
@@ -101,7 +103,7 @@ def test_that_a_kernel_without_blocks_of_ones_choice_disables_the_sides_with_rea
 def test_that_automatic_on_the_cpu_says_that_the_block_is_not_used(qtbot, workspace, cuda, device, is_used):
     workspace.change(variant="auto", device=device, block=Block(8, 8))
     state = make_engine_state(cuda=cuda)
-    editor = BlockEditor(workspace, state)
+    editor = BlockEditor(workspace, state, Selection(workspace, state, ResultsModel()))
     qtbot.addWidget(editor)
     assert editor.width_box.isEnabled() == is_used
     assert ("64 threads" in editor.count.text()) == is_used
@@ -123,7 +125,9 @@ def with_best(qtbot, workspace, state, results, tmp_path):
     """An editor, and the file of best measured blocks that it reads."""
     workspace.change(variant="tiled")
     path = tmp_path / "best-runs.json"
-    editor = BlockEditor(workspace, state, BestMeasured(workspace, state, results, path))
+    editor = BlockEditor(
+        workspace, state, Selection(workspace, state, results), BestMeasured(workspace, state, results, path)
+    )
     qtbot.addWidget(editor)
     editor.show()
     return editor, path

@@ -18,6 +18,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantsModel, reasons_in_list
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.metrics import small_font
 from tests.gui.made_results import (
@@ -42,7 +43,8 @@ class Shown:
 
     def __init__(self, qtbot, state, width, height):
         self.workspace, self.results, self.state = make_workspace(), ResultsModel(), state
-        self.panel = KernelPanel(self.workspace, state, self.results)
+        self.selection = Selection(self.workspace, state, self.results)
+        self.panel = KernelPanel(self.workspace, state, self.results, self.selection)
         self.kernels = self.panel.kernels
         qtbot.addWidget(self.panel)
         self.resize(width, height)
@@ -163,16 +165,14 @@ def test_that_a_reason_that_moves_to_another_kernel_takes_its_lines_along(show):
         assert shown.rect(key).height() > shown.rect(other).height()
 
 
-def test_that_page_down_shows_the_reasons_of_greyed_kernels(qtbot, show):
+def test_that_the_keys_select_a_kernel_that_cannot_run_and_leave_what_runs(qtbot, show):
     shown = show(ladder_of_fourteen(), 288, 420)
-    assert not shown.sees(shown.words("more-6"))
-    for _ in range(4):
-        qtbot.keyClick(shown.kernels, Qt.Key.Key_PageDown)
-    assert shown.sees(shown.words("more-6"))
-    assert shown.workspace.settings.variant == "auto"
-    for _ in range(4):
-        qtbot.keyClick(shown.kernels, Qt.Key.Key_PageUp)
-    assert shown.kernels.verticalScrollBar().value() == 0
+    qtbot.keyClick(shown.kernels, Qt.Key.Key_End)
+    last = shown.panel.variants.items()[-1]
+    assert not last.can_run
+    assert (shown.selection.kernel, shown.workspace.settings.variant) == (last.key, "auto")
+    qtbot.keyClick(shown.kernels, Qt.Key.Key_Home)
+    assert shown.selection.kernel == "auto"
 
 
 def every_kernel():
@@ -305,7 +305,8 @@ def test_that_kernels_without_a_gpu_are_one_line_whatever_their_groups(show):
 def test_that_without_a_picture_too_a_group_that_cannot_run_is_one_line_with_its_cure(qtbot):
     workspace, state = Workspace(MASK), EngineState()
     state.set_ready(Ready(VARIANTS, (CPU_DEVICE, MISSING_CUDA_DEVICE, SIMULATOR_DEVICE)))
-    panel = KernelPanel(workspace, state, ResultsModel())
+    results = ResultsModel()
+    panel = KernelPanel(workspace, state, results, Selection(workspace, state, results))
     qtbot.addWidget(panel)
     (head,) = (item for item in panel.variants.items() if getattr(item, "title", "") == "CUDA")
     assert (head.words, head.cure) == ("CUDA: 3 kernels, there is no NVIDIA driver here", "Simulate")
@@ -368,7 +369,7 @@ def test_that_the_kernel_of_the_selected_run_is_marked_and_choosing_one_selects_
 
 @pytest.fixture
 def model(workspace, state, results):
-    return VariantsModel(workspace, state, results)
+    return VariantsModel(workspace, state, results, Selection(workspace, state, results))
 
 
 def times(model, *keys):
@@ -377,7 +378,7 @@ def times(model, *keys):
 
 def test_that_the_model_keeps_to_the_rules_of_qt_whatever_the_engine_does(workspace, results):
     state = EngineState()
-    model = VariantsModel(workspace, state, results)
+    model = VariantsModel(workspace, state, results, Selection(workspace, state, results))
     tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     ready = make_engine_state(cuda=False)
     state.variants, state.availability = ready.variants, ready.availability

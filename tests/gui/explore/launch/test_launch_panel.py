@@ -9,21 +9,22 @@ from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.host.request import Describe
 from engine.mask.mask import Mask
+from gui.explore import question
 from gui.explore.launch.launch_panel import LaunchPanel
 from gui.explore.launch.launch_state import LaunchState
-from gui.explore.looked_at import compiled_kernel
-from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.selection import Selection
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
 from tests.gui.made_window import panel_of
+from tests.made_runs import make_result
 
 AT_ONCE, COMPILED = (Describe, LaunchRequest), (Describe, CompiledLaunchRequest)
 
 
 @pytest.fixture(autouse=True)
 def _settled_at_once(monkeypatch):
-    monkeypatch.setattr(compiled_kernel, "SETTLED_MS", 0)
+    monkeypatch.setattr(question, "COMPILE_AFTER_MS", 0)
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def make_panel(look_at):
     def make(bench):
         bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
         bench.change(variant="tiled", block=Block(32, 8))
-        state = LaunchState(LookedAt(bench.workspace, bench.state), bench.state, bench.link)
+        state = LaunchState(Selection(bench.workspace, bench.state, bench.results), bench.state, bench.link)
         panel = LaunchPanel(state)
         return look_at(panel, state, (700, 220), bench)
 
@@ -69,7 +70,7 @@ def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
 def test_that_a_launch_follows_the_block_while_it_is_edited(bench, panel):
     bench.change(block=Block(16, 4))
     assert panel.numbers.shown["Threads per block"] == "64, 2 warps"
-    assert panel.chosen.threads.text() == "16x4"
+    assert panel.chosen.text() == "Tiled, block 16 × 4"
 
 
 def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
@@ -192,13 +193,11 @@ def test_that_operations_other_than_convolution_are_said_to_have_no_launch(bench
     bench.workspace.choose("median")
     bench.settle()
     assert panel.words.startswith("Launches are explained of convolutions only.")
-    assert not panel.chosen.kernel.isEnabled()
 
 
 def test_that_another_kernel_can_be_looked_at_where_the_chosen_one_has_no_launch(bench, panel):
     bench.change(variant="cpu-serial", block=None)
-    panel.chosen.kernel.setCurrentIndex(panel.chosen.kernel.findData("cached"))
-    panel.chosen.kernel.activated.emit(panel.chosen.kernel.currentIndex())
+    panel.state.selection.select("cached")
     bench.settle()
     assert panel.words == ""
     job = asked(bench, AT_ONCE)[-1].job
@@ -241,8 +240,8 @@ def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel)
 
 
 def test_that_every_part_has_a_name_for_screen_readers(panel):
-    parts = panel.gpu, panel.passes, panel.axis, panel.numbers, panel.sentence, panel.chosen.kernel
-    assert all(part.accessibleName() for part in (*parts, panel.chosen.threads, *panel.curves.plots.values()))
+    parts = panel.gpu, panel.passes, panel.axis, panel.numbers, panel.sentence, panel.chosen
+    assert all(part.accessibleName() for part in (*parts, *panel.curves.plots.values()))
 
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
@@ -255,9 +254,29 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     assert page.launch.launch.facts.block[:2] == (8, 8)
 
 
-def test_that_the_panels_tile_and_launch_look_at_the_same_kernel(haloscope, qtbot):
+def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    panels = [panel_of(page, name, qtbot) for name in ("launch", "tile")]
-    page.looked_at.choose_kernel("cached")
-    qtbot.waitUntil(lambda: page.launch.launch is not None and page.tile.plan is not None)
-    assert [panel.chosen.kernel.currentText() for panel in panels] == ["Cached", "Cached"]
+    for name in ("launch", "tile", "code", "ablation"):
+        panel_of(page, name, qtbot)
+    for key in ("cached", "naive"):
+        page.selection.select(key)
+        for panel in (page.launch, page.tile, page.code):
+            panel.watch(True)
+        qtbot.waitUntil(lambda key=key: page.tile.found is not None and page.tile.found.variant == key)
+        qtbot.waitUntil(lambda key=key: page.code.source is not None and page.code.source.variant == key)
+        asked = [one for one in haloscope.link._client.seen if is_kind(one, AT_ONCE)][-1]
+        assert (asked.job.job.variant, page.ablation.selection.kernel) == (key, key)
+    # What runs is still what the settings say.
+    assert page.workspace.settings.variant == "auto"
+
+
+def test_that_a_selected_run_is_explained(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    page.results.add(make_result("cached", 2.0))
+    page.results.add(make_result("tiled", 1.0))
+    assert page.selection.kernel == "tiled"
+    page.results.select([page.results.results()[0]])
+    assert page.selection.kernel == "cached"
+    page.kernel_panel.kernels.chosen.emit("auto")
+    page.workspace.change(variant="naive")
+    assert page.selection.kernel == "naive"

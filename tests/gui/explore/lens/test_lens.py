@@ -36,7 +36,7 @@ def page(haloscope, qtbot):
     """The page with the panel Lens in front."""
     page = haloscope.window.first_page
     haloscope.actions["lens"].trigger()
-    qtbot.waitUntil(lambda: page.lens.is_watched)
+    qtbot.waitUntil(lambda: page.lens.is_visible)
     return page
 
 

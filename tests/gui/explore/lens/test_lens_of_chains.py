@@ -48,7 +48,7 @@ def page(haloscope, pixels, tmp_path, qtbot, monkeypatch):
     haloscope.pictures.open_path(tmp_path / "noise.bmp")
     wait(qtbot, lambda: haloscope.workspace.picture.title == "noise.bmp")
     haloscope.actions["lens"].trigger()
-    wait(qtbot, lambda: page.lens.is_watched)
+    wait(qtbot, lambda: page.lens.is_visible)
     return page
 
 
@@ -71,7 +71,7 @@ def look(page, qtbot):
 
     def looked(pixel):
         page.lens.pixel = None
-        page.lens.look()
+        page.lens.ask_now()
         page.lens.point(pixel)
         wait(qtbot, lambda: page.lens.seen is not None or "step" in page.lens.words)
         return page.lens.seen
@@ -182,7 +182,7 @@ def test_that_a_moving_mouse_asks_for_few_squares_and_keeps_the_pixel_before(
     fake.automatic = False
     for pixel in ((ROWS - 1, column) for column in range(COLUMNS)):
         page.lens.point(pixel)
-        page.lens.look()
+        page.lens.ask_now()
     assert page.lens.seen.pixel == CORNER
     assert len(fake.waiting((ResultValues, MaskStep))) == 2
     fake.automatic = True
@@ -239,5 +239,5 @@ def test_that_a_result_on_a_server_says_where_it_can_be_looked_into(page, take, 
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
     monkeypatch.setattr(page.lens._link._client, "remote", object())
     page.lens.point(INSIDE)
-    page.lens.look()
+    page.lens.ask_now()
     assert "which the server does not keep" in page.lens.words

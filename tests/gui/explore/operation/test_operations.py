@@ -21,6 +21,7 @@ from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.operation.parameter_controls import ParameterControls
 from gui.explore.picture_job import comparable_of
+from gui.explore.selection import Selection
 from tests.gui.fake_engine import OPERATION_INFOS, is_kind
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
@@ -80,7 +81,7 @@ def test_that_a_new_mask_and_its_undo_bring_convolution_back(workspace):
 def test_that_the_kernels_are_those_of_the_operation_with_the_times_of_its_parameters(
     workspace, state, results, qtbot
 ):
-    panel = KernelPanel(workspace, state, results)
+    panel = KernelPanel(workspace, state, results, Selection(workspace, state, results))
     qtbot.addWidget(panel)
     workspace.choose("median")
     assert panel.note.text == "The kernels are listed once the engine is up."
@@ -300,12 +301,9 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
     page.bring_to_front("blocks")
     tile = panel_of(page, "tile", qtbot)
     qtbot.waitUntil(lambda: tile.words.startswith("Tiles are drawn of convolutions only."))
-    assert not tile.chosen.kernel.isEnabled()
     assert page.blocks_panel.words.startswith("Block sizes are compared for convolutions only.")
     choose(page, qtbot, "")
-    qtbot.waitUntil(
-        lambda: not tile.words.startswith("Tiles are drawn of") and tile.chosen.kernel.isEnabled()
-    )
+    qtbot.waitUntil(lambda: not tile.words.startswith("Tiles are drawn of"))
     assert page.blocks_panel.words == ""
 
 

@@ -8,7 +8,7 @@ from engine.geometry.block import Block
 from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.work.messages import TileRequest
-from gui.explore.looked_at.looked_at import LookedAt
+from gui.explore.selection import Selection
 from gui.explore.tile.tile_colours import ColourBy, colours_of, legend_of, role_masks
 from gui.explore.tile.tile_grid import TileGrid
 from gui.explore.tile.tile_panel import TilePanel
@@ -32,8 +32,9 @@ def panel(qtbot, bench):
     """The panel on a bench, with a tiled kernel of 8 x 8 threads and a mask of 5 x 5."""
     bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
     bench.change(variant="tiled", block=Block(8, 8))
-    state = TileState(LookedAt(bench.workspace, bench.state), bench.link)
+    state = TileState(Selection(bench.workspace, bench.state, bench.results), bench.link)
     panel = TilePanel(state)
+    panel.tile = state
     qtbot.addWidget(panel)
     panel.resize(300, 600)
     panel.show()
@@ -171,7 +172,7 @@ def test_that_words_stand_where_there_is_no_tile(bench, panel):
     bench.change(variant="cpu-serial")
     first, _, second = panel.words.partition("\n\n")
     assert first == "CPU, one thread has no blocks of threads, and no tiles."
-    assert second == "The tile of another kernel can be chosen above."
+    assert second.startswith("Select another kernel")
     bench.change(variant="tiled", block=Block(64, 64))
     assert "the limit is 1,024 threads per block" in panel.words
     bench.change(variant="auto", block=None)
@@ -180,48 +181,24 @@ def test_that_words_stand_where_there_is_no_tile(bench, panel):
     assert panel.words == ""
 
 
-def test_that_another_kernel_than_the_chosen_one_can_be_looked_at_with_a_block_of_its_own(
-    qtbot, bench, panel
-):
+def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_of_the_settings(bench, panel):
     bench.change(variant="cpu-serial", block=None)
     assert "no blocks of threads" in panel.words
-    assert not panel.chosen.threads.isEnabled()
-    titles = [panel.chosen.kernel.itemText(at) for at in range(panel.chosen.kernel.count())]
-    assert titles == ["As chosen", "Naive", "Tiled", "Cached"]
 
-    def look_at(key):
-        panel.chosen.kernel.setCurrentIndex(panel.chosen.kernel.findData(key))
-        panel.chosen.kernel.activated.emit(panel.chosen.kernel.currentIndex())
-        bench.settle()
-
-    look_at("cached")
-    assert panel.title.text() == "cached, 32 × 8 threads"
-    assert panel.chosen.threads.text() == "32x8"
-    for text, wanted in (
-        ("8x4", "cached, 8 × 4 threads"),
-        ("64x64", ""),
-        ("16 × 2", "cached, 16 × 2 threads"),
-    ):
-        panel.chosen.threads.selectAll()
-        qtbot.keyClicks(panel.chosen.threads, text)
-        qtbot.keyClick(panel.chosen.threads, Qt.Key.Key_Return)
-        bench.settle()
-        assert panel.words == "" if wanted else "the limit is 1,024 threads" in panel.words
-        assert panel.title.text() == wanted or not wanted
-    panel.chosen.threads.selectAll()
-    qtbot.keyClicks(panel.chosen.threads, "wide")
-    qtbot.keyClick(panel.chosen.threads, Qt.Key.Key_Return)
-    assert "Block 'wide': it is not two whole numbers with an x between them" in panel.refusal.text()
+    for block, wanted in ((None, "32 × 8"), (Block(8, 4), "8 × 4"), (Block(16, 2), "16 × 2")):
+        panel.tile.selection.select("cached")
+        bench.change(block=block)
+        assert panel.title.text() == f"cached, {wanted} threads"
+    bench.change(block=Block(64, 64))
+    assert "the limit is 1,024 threads" in panel.words
     # What runs is still what was chosen.
     assert bench.workspace.settings.variant == "cpu-serial"
-    look_at("")
-    assert "no blocks of threads" in panel.words
 
 
 def test_that_an_answer_to_an_earlier_question_is_left_out(qtbot, slow_bench):
     bench = slow_bench
     bench.change(variant="tiled", block=Block(8, 8))
-    state = TileState(LookedAt(bench.workspace, bench.state), bench.link)
+    state = TileState(Selection(bench.workspace, bench.state, bench.results), bench.link)
     state.watch(True)
     bench.settle()
     bench.change(block=Block(4, 4))
@@ -261,7 +238,7 @@ def test_that_the_panel_comes_in_sight_without_a_warning_when_the_one_before_it_
 
 def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):
     slow_bench.change(variant="cpu-serial")
-    state = TileState(LookedAt(slow_bench.workspace, slow_bench.state), slow_bench.link)
+    state = TileState(Selection(slow_bench.workspace, slow_bench.state, slow_bench.results), slow_bench.link)
     panel = TilePanel(state)
     qtbot.addWidget(panel)
     state.watch(True)
@@ -269,7 +246,7 @@ def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, 
     assert panel.words == "Finding out who loads which cell."
     slow_bench.answer_all((Describe, TileRequest))
     assert "no blocks of threads" in panel.words
-    state.looked_at.choose_kernel("tiled")
+    state.selection.select("tiled")
     slow_bench.settle()
     assert panel.words == "Finding out who loads which cell."
     slow_bench.answer_all((Describe, TileRequest))

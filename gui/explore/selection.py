@@ -1,0 +1,135 @@
+"""The kernel that is selected, in the list of kernels or by its run: all panels that explain speak of it."""
+
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from engine.device_info import AUTO
+from engine.geometry.block import Block
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Filtered
+from engine.results.measurement import Measurement
+from engine.work.messages import PictureJob
+from gui.engine_link.engine_state import EngineState
+from gui.explore.picture_job import is_chain
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.workspace import Workspace
+
+_READS_A_RESULT = (
+    "This step reads the result of another one. A kernel is explained for a step that reads the picture: "
+    "select such a step of the chain."
+)
+_NO_CHOICE = "Automatic has not chosen a kernel for this picture yet. Select one in the list of kernels."
+
+
+class Selection(QObject):
+    """A kernel, its block, and the job that these make. Whether it can run here does not matter.
+
+    It is the kernel of the settings until another is selected: one that cannot run here, or that of a run.
+    """
+
+    changed = Signal()
+
+    def __init__(self, workspace: Workspace, state: EngineState, results: ResultsModel) -> None:
+        super().__init__()
+        self._workspace, self._state, self._results = workspace, state, results
+        self._chosen_by_auto = ""
+        self._kernel, self._block = "", None  # type: tuple[str, Block | None]
+        self._run: Measurement[Any] | None = None
+        self._settings = workspace.settings.variant, workspace.settings.block
+        workspace.job_changed.connect(self.changed)
+        workspace.settings_changed.connect(self._follow_settings)
+        workspace.operation_changed.connect(lambda: self._select("", None))
+        state.ready_changed.connect(self.changed)
+        state.filtered.connect(self._note_choice)
+        for signal in (results.described_changed, state.running_changed):
+            signal.connect(self._follow_run)
+
+    @property
+    def kernel(self) -> str:
+        """The key of the kernel; "auto" where the settings say so, and no other one is selected."""
+        return self._kernel or self._workspace.settings.variant
+
+    @property
+    def known(self) -> VariantInfo | None:
+        """The kernel as the engine describes it; that which Automatic chose in its place."""
+        return self._state.variant(self._chosen_by_auto if self.kernel == AUTO else self.kernel)
+
+    @property
+    def block(self) -> Block | None:
+        """The block of the kernel: that of the run, of the settings, or its default; None without blocks."""
+        known = self.known
+        if known is None or not known.uses_block:
+            return None
+        return self._block or self._workspace.settings.block or known.default_block
+
+    @property
+    def job(self) -> PictureJob | None:
+        """The job with this kernel; None without a picture, and for an operation that is no convolution."""
+        return self._with_kernel(self._workspace.filter_job())
+
+    @property
+    def any_job(self) -> PictureJob | None:
+        """The same, also of another operation."""
+        job = self.job if self._workspace.is_filtering else self._with_kernel(self._workspace.job())
+        return None if is_chain(job) else job
+
+    @property
+    def alternatives(self) -> tuple[VariantInfo, ...]:
+        """All kernels that can do such a job, on whatever device."""
+        return self._state.variants_of(self._workspace.operation)
+
+    def why_not(self, no_engine: str, no_filter: str, no_picture: str) -> str:
+        """Return the reason that there is nothing to explain, most of them one of these; empty for none."""
+        if not self._state.is_ready:
+            return no_engine
+        if not self._workspace.is_filtering:
+            return no_filter
+        job = self.job
+        if job is None:
+            return _READS_A_RESULT if self._workspace.is_chain and self._workspace.picture else no_picture
+        return _NO_CHOICE if job.variant == AUTO else ""
+
+    def select(self, key: str) -> None:
+        """Select a kernel: Run runs it if it can run here."""
+        self._select("" if key == self._workspace.settings.variant else key, None)
+
+    def _select(self, key: str, block: Block | None) -> None:
+        if (key, block) != (self._kernel, self._block):
+            self._kernel, self._block = key, block
+            self.changed.emit()
+
+    def _with_kernel(self, job: PictureJob | None) -> PictureJob | None:
+        if job is None:
+            return None
+        if self._kernel:
+            job = job.changed(variant=self._kernel, block=self._block or job.block)
+        if job.variant == AUTO and self._workspace.is_filtering:
+            job = job.changed(variant=self._chosen_by_auto or AUTO)
+        return job
+
+    def _follow_settings(self) -> None:
+        settings = self._workspace.settings.variant, self._workspace.settings.block
+        before, self._settings = self._settings, settings
+        if settings[0] != before[0]:
+            self._select("", None)
+        elif settings[1] != before[1]:
+            # The block field is that of the selected kernel.
+            self._select(self._kernel, None)
+
+    def _follow_run(self) -> None:
+        if self._state.running:
+            # Questions about each run as it comes would disturb the next.
+            return
+        run = self._results.described
+        before, self._run = self._run, run.result if run else None
+        if self._run is None or self._run is before:
+            return
+        if any(known.key == self._run.variant for known in self.alternatives):
+            is_chosen = self._run.variant == self._chosen_by_auto and self._workspace.settings.variant == AUTO
+            self._select(*("", None) if is_chosen else (self._run.variant, self._run.block))
+
+    def _note_choice(self, filtered: Filtered) -> None:
+        if filtered.chosen_because and filtered.variant != self._chosen_by_auto:
+            self._chosen_by_auto = filtered.variant
+            self.changed.emit()
