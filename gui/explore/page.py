@@ -475,7 +475,7 @@ class ExplorePage(RunsPage):
         self.tile = TileState(self.selection, link)
         limits = KnownLimits(state, link, services.jobs, messages.on(self))
         self.launch = LaunchState(self.selection, state, link)
-        self.why = WhyState(self.results, self.workspace, state, link, limits)
+        self.why = WhyState(self.selection, self.results, self.workspace, state, link, limits)
         self.roofline = RooflineState(self.results, state, limits, services.files, messages, self.files.stem)
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))

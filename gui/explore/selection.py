@@ -8,6 +8,7 @@ from engine.device_info import AUTO
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
+from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_state import EngineState
@@ -62,6 +63,13 @@ class Selection(QObject):
         if known is None or not known.uses_block:
             return None
         return self._block or self._workspace.settings.block or known.default_block
+
+    @property
+    def run(self) -> Compared | None:
+        """The selected run, or the newest; None where the selected kernel is another one than its own."""
+        run, known = self._results.described, self.known
+        is_other = run is not None and known is not None and run.result.variant != known.key
+        return None if is_other else run
 
     @property
     def job(self) -> PictureJob | None:

@@ -25,6 +25,7 @@ from gui.explore.known_limits import MEASURE, KnownLimits
 from gui.explore.picture_job import comparable_of
 from gui.explore.question import Question
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 
 _NO_RUN = (
@@ -32,6 +33,7 @@ _NO_RUN = (
     "measured.\nPress Run (Ctrl+R), or select a row of the results, then another one: the two are "
     "compared."
 )
+_NOT_RUN = "{} was not run yet: press Run (Ctrl+R), or select a run in the results."
 _NO_FILTER = "Times are explained of convolutions only; this run was of another operation."
 _NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
 _RECORDED_BESIDE_GPU = "Recorded runs are explained only where there is no GPU."
@@ -74,17 +76,20 @@ class WhyState(Question):
 
     def __init__(
         self,
+        selection: Selection,
         results: ResultsModel,
         workspace: Workspace,
         state: EngineState,
         link: EngineLink,
         limits: KnownLimits,
     ) -> None:
-        super().__init__(results.described_changed, workspace.picture_changed, state.ready_changed)
+        super().__init__(
+            selection.changed, results.described_changed, workspace.picture_changed, state.ready_changed
+        )
         self.results = results
         self.workspace = workspace
         self.state = state
-        self._limits = limits
+        self._selection, self._limits = selection, limits
         self._times = Newest(link)
         self._was_busy = False
         self._result: Measurement[Any] | None = None
@@ -100,7 +105,7 @@ class WhyState(Question):
     @property
     def run(self) -> Compared | None:
         """The selected run."""
-        return self.results.described
+        return self._selection.run
 
     @property
     def explained(self) -> ExplainedTime | None:
@@ -123,7 +128,9 @@ class WhyState(Question):
         """Why there are no bounds; empty where there are."""
         run, explained = self.run, self.explained
         if run is None:
-            return _NO_RUN
+            known = self._selection.known
+            is_other = self.results.described is not None and known is not None
+            return _NOT_RUN.format(known.title) if is_other and known else _NO_RUN
         if explained is not None:
             if explained.bounds:
                 return ""

@@ -16,6 +16,7 @@ from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
 from gui.explore.known_limits import KnownLimits
 from gui.explore.picture_job import comparable_of
+from gui.explore.selection import Selection
 from gui.explore.why.why_panel import WhyPanel
 from gui.explore.why.why_state import WhyState
 from gui.page.messages import PageMessages
@@ -37,7 +38,8 @@ def make_panel(look_at):
         bench.state.set_ready(WITH_A_GPU)
         bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
         limits = KnownLimits(bench.state, bench.link, bench.jobs, PageMessages(bench.messages, None))
-        state = WhyState(bench.results, bench.workspace, bench.state, bench.link, limits)
+        selection = Selection(bench.workspace, bench.state, bench.results)
+        state = WhyState(selection, bench.results, bench.workspace, bench.state, bench.link, limits)
         panel = WhyPanel(state)
         return look_at(panel, state, (360, 400), bench)
 
