@@ -42,8 +42,7 @@ def comparable_of(job: PictureJob) -> Hashable:
     if operation is None:
         problem = _problem(job)
         digest = job.mask.weights_digest if job.filter else digest_of(job.chain.nodes(job.shown))
-        # Of no sweep over several machines.
-        return problem.task, problem.comparable, digest, ""
+        return problem.task, problem.comparable, digest
     parameters = dict(operation.settings)
     # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
     with suppress(EngineError):

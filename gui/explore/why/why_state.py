@@ -287,4 +287,4 @@ class WhyState(Question):
 
 
 def _problem_of(result: Measurement[Any]) -> Hashable:
-    return result.task, result.problem.comparable, result.weights_digest, ""
+    return result.task, result.problem.comparable, result.weights_digest
