@@ -2,7 +2,7 @@
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from engine.image.budget import bytes_text
 from engine.image.faults import LIBRARY_ERRORS
@@ -143,7 +143,7 @@ def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, Any]]:
     return {tag: tags for tag, tags in found.items() if tags}
 
 
-def exif_of_tiff(file: BinaryIO, offset: int, byte_order: str, *, is_big: bool, is_photo: bool) -> bytes:
+def exif_of_tiff(file: Any, offset: int, byte_order: str, *, is_big: bool, is_photo: bool) -> bytes:
     """Return as EXIF data what a TIFF, whose first list of tags lies at an offset, says of its picture.
 
     Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
@@ -167,7 +167,7 @@ def exif_of_tiff(file: BinaryIO, offset: int, byte_order: str, *, is_big: bool, 
 class _Bounded:
     """A file of which no more is read than EXIF data may have, whatever its tags say."""
 
-    def __init__(self, file: BinaryIO) -> None:
+    def __init__(self, file: Any) -> None:
         self._file, self._left = file, 16 * MOST_EXIF_BYTES
         self.seek, self.tell = file.seek, file.tell
 
@@ -175,7 +175,8 @@ class _Bounded:
         self._left -= size
         if self._left < 0:
             raise OSError("its EXIF data is larger than any")
-        return self._file.read(size)
+        data: bytes = self._file.read(size)
+        return data
 
 
 def tiff_lists(exif: "Image.Exif", offset: int, *, is_big: bool = False) -> tuple[bytes, dict[int, int]]:

@@ -107,9 +107,13 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
             changes += changed
         # Each band says the same of the picture.
         notes += [*dict.fromkeys(changes), *others]
-        profile = page.tags.valueof(ICC_PROFILE_TAG)
-        metadata = metadata_of_page(page, file)
-        return Decoded(canvas, profile if isinstance(profile, bytes) else None, tuple(notes), metadata)
+        return Decoded(canvas, profile_of(page), tuple(notes), metadata_of_page(page))
+
+
+def profile_of(page: "TiffPage") -> bytes | None:
+    """Return the colour profile of a page."""
+    profile = page.tags.valueof(ICC_PROFILE_TAG)
+    return profile if isinstance(profile, bytes) else None
 
 
 def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
@@ -215,13 +219,13 @@ def dpi(page: "TiffPage") -> tuple[float, float] | None:
     return found[0], found[1]
 
 
-def metadata_of_page(page: "TiffPage", file: BinaryIO) -> Metadata:
+def metadata_of_page(page: "TiffPage") -> Metadata:
     """Return EXIF data and resolution of a page, and what else it says.
 
     Cameras write what they say of the picture to the first page, whichever shows it.
     """
     first = page.parent.pages.first.aspage()
-    resolution, exif = dpi(page), _exif(page, file) or (_exif(first, file) if first is not page else b"")
+    resolution, exif = dpi(page), _exif(page) or (_exif(first) if first is not page else b"")
     kept = {EXIF_TAG, GPS_TAG, *TEXT_TAGS[0 if is_photo(page) else 1 :], ICC_PROFILE_TAG}
     found = metadata_of(exif, resolution)
     if found.dpi is not None:
@@ -240,13 +244,13 @@ def is_photo(page: "TiffPage") -> bool:
     return EXIF_TAG in page.tags or GPS_TAG in page.tags
 
 
-def _exif(page: "TiffPage", file: BinaryIO) -> bytes:
+def _exif(page: "TiffPage") -> bytes:
     """Return as EXIF data what the tags say of a photograph or of who made it."""
     if not is_photo(page) and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
         return b""
     parent = page.parent
     how = {"is_big": parent.is_bigtiff, "is_photo": is_photo(page)}
-    return exif_of_tiff(file, page.offset, parent.byteorder, **how)
+    return exif_of_tiff(parent.filehandle, page.offset, parent.byteorder, **how)
 
 
 def check_header(page: "TiffPage") -> None:

@@ -11,9 +11,7 @@ from numpy.typing import NDArray
 
 from engine.image.bytes_at import BytesAt
 from engine.image.faults import Refused, errors_in_words
-from engine.image.form import Form
 from engine.image.formats.tiff import (
-    ICC_PROFILE_TAG,
     TIFF,
     check_header,
     check_segments,
@@ -22,6 +20,7 @@ from engine.image.formats.tiff import (
     orientation_of,
     picture_form,
     picture_page,
+    profile_of,
     silence_libraries,
 )
 from engine.image.formats.tiff_pixels import to_picture_arrays
@@ -31,7 +30,6 @@ from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
 from engine.image.large.source import MOST_CHANNELS, LargePicture
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_storage import stored_as
-from engine.image.metadata import Metadata
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
@@ -51,6 +49,7 @@ class TiffPicture(SegmentedPicture):
         path: Path,
         tiff: "TiffFile",
         pages: "list[list[TiffPage]]",
+        storage: Storage,
         threads: int | None,
         cache_bytes: int,
     ) -> None:
@@ -61,15 +60,10 @@ class TiffPicture(SegmentedPicture):
         self._bytes = BytesAt(path.open("rb", buffering=0))
         self._pages = [[PageSegments(page, self._bytes, self.note) for page in level] for level in pages]
         form = picture_form(first)
-        self.dtype = form.dtype
-        self.channels = len(pages[0]) if len(pages[0]) > 1 else form.channels + form.has_alpha
-        self.has_alpha = form.has_alpha and len(pages[0]) == 1
+        self.dtype, self.channels = form.dtype, _channels(pages[0])
         self.levels = tuple((level[0].imagelength, level[0].imagewidth) for level in pages)
         self.chunk = self.segment_shape(0)
-        self.format, self.storage = title_of(first), stored_as(tiff, pages)
-        profile = first.tags.valueof(ICC_PROFILE_TAG)
-        self.icc_profile = profile if isinstance(profile, bytes) else None
-        self.metadata = _metadata(path, first)
+        self.format, self.storage = title_of(first), storage
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -125,12 +119,17 @@ def open_tiff(
                 "it is too large to be turned",
                 "Save it upright in the program that made it.",
             )
-        if picture_form(first).dtype == first.dtype and _is_plain(pages):
-            plain = _plain(path, pages[0], stored_as(tiff, pages), notes)
+        form, storage = picture_form(first), stored_as(tiff, pages)
+        profile, metadata = profile_of(first), metadata_of_page(first)
+        picture: PlainRows | TiffPicture
+        if form.dtype == first.dtype and _is_plain(pages):
+            picture = _plain(path, pages[0], storage, notes)
             tiff.close()
-            return plain
-        picture = TiffPicture(path, tiff, pages, threads, cache_bytes)
-        picture.note(*notes)
+        else:
+            picture = TiffPicture(path, tiff, pages, storage, threads, cache_bytes)
+            picture.note(*notes)
+        picture.has_alpha = form.has_alpha and len(pages[0]) == 1
+        picture.icc_profile, picture.metadata = profile, metadata
         return picture
     except BaseException:
         tiff.close()
@@ -244,22 +243,16 @@ def _is_as_stored(page: "TiffPage") -> bool:
     )
 
 
-def _plain(path: Path, pages: "list[TiffPage]", storage: Storage, notes: list[str]) -> LargePicture:
+def _plain(path: Path, pages: "list[TiffPage]", storage: Storage, notes: list[str]) -> PlainRows:
     first = pages[0]
-    form: Form = picture_form(first)
     stored = np.dtype(first.dtype).newbyteorder(first.parent.byteorder)
-    channels = len(pages) if len(pages) > 1 else form.channels + form.has_alpha
     plane_bytes = first.imagelength * first.imagewidth * stored.itemsize
     offsets = [page.dataoffsets[0] + plane * plane_bytes for page in pages for plane in range(page.shaped[0])]
-    shape = first.imagelength, first.imagewidth, channels
-    found = PlainRows(path, title_of(first), shape, form.dtype, stored, tuple(offsets), storage, tuple(notes))
-    found.has_alpha = form.has_alpha and len(pages) == 1
-    profile = first.tags.valueof(ICC_PROFILE_TAG)
-    found.icc_profile = profile if isinstance(profile, bytes) else None
-    found.metadata = _metadata(path, first)
-    return found
+    shape, dtype = (first.imagelength, first.imagewidth, _channels(pages)), np.dtype(first.dtype)
+    return PlainRows(path, title_of(first), shape, dtype, stored, tuple(offsets), storage, tuple(notes))
 
 
-def _metadata(path: Path, page: "TiffPage") -> Metadata:
-    with path.open("rb") as file:
-        return metadata_of_page(page, file)
+def _channels(pages: "list[TiffPage]") -> int:
+    """Return the channels of a level: those of its page, alpha counted, or one a page."""
+    form = picture_form(pages[0])
+    return len(pages) if len(pages) > 1 else form.channels + form.has_alpha

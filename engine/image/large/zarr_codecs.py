@@ -7,7 +7,6 @@ gets the most bytes that may come of it. What is not in this list is not read; n
 import bz2
 import lzma
 import math
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -24,7 +23,7 @@ _LZMA_BYTES = 256 << 20
 _DAMAGED = "one of its chunks is damaged"
 
 # Errors of imagecodecs are RuntimeErrors.
-_FAULTS = EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError, lzma.LZMAError, zlib.error
+_FAULTS = EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError, lzma.LZMAError
 
 Data = bytes | bytearray
 Config = Mapping[str, Any]
@@ -35,34 +34,9 @@ def _blosc(data: Data, most: int, _: Config) -> Data:
     return imagecodecs.blosc_decode(data, out=int.from_bytes(data[4:8], "little"))
 
 
-def _zstd(data: Data, most: int, _: Config) -> Data:
-    return imagecodecs.zstd_decode(data, out=most)
-
-
 def _lz4(data: Data, most: int, _: Config) -> Data:
     _refuse_more(size := int.from_bytes(data[:4], "little"), most)
     return imagecodecs.lz4_decode(data[4:], out=size)
-
-
-def _inflate(data: Data, most: int, _: Config) -> Data:
-    out = bytearray()
-    # A file of gzip may have several members, and zeros behind them.
-    while data:
-        part = zlib.decompressobj(wbits=47)
-        out += part.decompress(data, most + 1 - len(out))
-        _refuse_more(len(out), most)
-        if not part.eof:
-            raise Refused(f"{_DAMAGED}: it ends too early")
-        data = part.unused_data.lstrip(b"\0")
-    return out
-
-
-def _bz2(data: Data, most: int, _: Config) -> Data:
-    return bz2.BZ2Decompressor().decompress(data, most + 1)
-
-
-def _lzma(data: Data, most: int, _: Config) -> Data:
-    return lzma.LZMADecompressor(memlimit=_LZMA_BYTES).decompress(data, most + 1)
 
 
 def _shuffle(data: Data, _: int, config: Config) -> Data:
@@ -93,15 +67,15 @@ def _crc32c(data: Data, _: int, __: Config) -> Data:
 
 _DECODERS: dict[str, Callable[[Data, int, Config], Data]] = {
     "blosc": _blosc,
-    "bz2": _bz2,
+    "bz2": lambda data, most, _: bz2.BZ2Decompressor().decompress(data, most + 1),
     "crc32c": _crc32c,
     "delta": _delta,
-    "gzip": _inflate,
+    "gzip": lambda data, most, _: imagecodecs.gzip_decode(data, out=most),
     "lz4": _lz4,
-    "lzma": _lzma,
+    "lzma": lambda data, most, _: lzma.LZMADecompressor(memlimit=_LZMA_BYTES).decompress(data, most + 1),
     "shuffle": _shuffle,
-    "zlib": _inflate,
-    "zstd": _zstd,
+    "zlib": lambda data, most, _: imagecodecs.zlib_decode(data, out=most),
+    "zstd": lambda data, most, _: imagecodecs.zstd_decode(data, out=most),
 }
 _SAVE = f"Save it with one of the codecs {', '.join(_DECODERS)}."
 
