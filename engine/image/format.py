@@ -35,8 +35,6 @@ class Format:
     """The sample types that it saves."""
     most_bits: int = 32
     """How many bits of a sample it keeps: deeper ones are rounded, with a sentence."""
-    most_bits_with_metadata: int = 32
-    """How many it may have where it is to hold a colour profile, EXIF data or a resolution."""
     has_quality: bool = False
     """Whether the quality changes its files; others are exact."""
     keeps_alpha: bool = True

@@ -174,9 +174,6 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
         left_out.append(f"{known.title} has no grey: the picture was saved as RGB with three equal channels.")
     if 8 * pixels.dtype.itemsize > known.most_bits:
         left_out.append(f"The samples were rounded to {known.most_bits} bit: {known.title} holds no more.")
-    if 8 * pixels.dtype.itemsize > known.most_bits_with_metadata:
-        title = f"{known.most_bits}-bit {known.title}"
-        known = replace(known, title=title, keeps_profile=False, most_exif_bytes=0)
     if profile is not None and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
         left_out.append("The colour profile does not describe these channels and was left out.")

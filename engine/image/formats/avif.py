@@ -31,6 +31,7 @@ from engine.image.picture import Picture, with_alpha
 # The box that says how the pixels are coded; in its third byte, how deep they are.
 _CODING, _DEEP, _TWELVE = b"av1C", 0x40, 0x20
 _FULL = 4  # version and flags of a box
+_ITEM = ">HHHII"  # of libavif's lists: number, file, pieces, where it begins, bytes
 _SEQUENCE_HEADER = 1
 # A size is within the first bytes.
 _READ_BYTES = 256
@@ -213,19 +214,56 @@ def _size_of_header(header: bytes) -> tuple[int, int]:
 
 
 def encode_avif(picture: Picture, quality: int) -> bytes:
-    """Encode RGB with its alpha: 8 bit by Pillow, 16 bit as 12 by imagecodecs, which writes pixels alone."""
+    """Encode RGB with its alpha: 8 bit by Pillow, 16 bit as 12 by imagecodecs, in boxes that Pillow wrote."""
+    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
     if picture.dtype == np.uint16:
         # To the nearest, full scale to full scale.
         deep = (with_alpha(picture).astype(np.uint32) * _LARGEST + 32767) // 65535
-        return bytes(
+        data = bytes(
             imagecodecs.avif_encode(
                 deep.astype(np.uint16), level=quality, speed=_SPEED, bitspersample=_BITS, **_SRGB
             )
         )
+        return _with_metadata(data, profile, exif) if profile or exif else data
     subsampling = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
     how = {"quality": quality, "subsampling": subsampling, "speed": _SPEED}
-    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
     return encode_with_pillow("AVIF", with_alpha(picture), **how, icc_profile=profile, exif=exif)
+
+
+def _with_metadata(data: bytes, profile: bytes, exif: bytes) -> bytes:
+    """Return a file of imagecodecs with a colour profile and EXIF data.
+
+    imagecodecs hands neither to libavif, and Pillow no more than 8 bits. So Pillow lets libavif write a file
+    of one pixel, whose boxes are the same but for the profile and the EXIF data: it gets what the other says
+    of its pixels, and these.
+    """
+    properties, items = _parts(data)
+    # An alpha that is opaque is not written, a clear one is.
+    pixel = np.zeros((1, 1, 2 + len(items)), np.uint8)
+    around = encode_with_pillow("AVIF", pixel, icc_profile=profile, exif=exif)
+    its_properties, its_items = _parts(around)
+    others = boxes(properties)
+    kept = b"".join(
+        struct.pack(">I4s", 8 + len(content), kind) + content
+        for own in boxes(its_properties)
+        for kind, content in [own if own[1].startswith(b"prof") else next(others)]
+    )
+    begin = min(offset for offset, _ in items.values())
+    moved = len(around) + 8 - begin
+    places = its_items | {name: (offset + moved, size) for name, (offset, size) in items.items()}
+    pixels = struct.pack(">I4s", 8 + len(data) - begin, b"mdat") + data[begin:]
+    return around.replace(its_properties, kept).replace(_listed(its_items), _listed(places)) + pixels
+
+
+def _parts(data: bytes) -> tuple[bytes, dict[int, tuple[int, int]]]:
+    """Return the properties in a file of libavif's, and where each item begins and its bytes."""
+    inner = _first(_first(data)[b"meta"][_FULL:])
+    entries = struct.iter_unpack(_ITEM, inner[b"iloc"][_FULL + 4 :])
+    return _first(inner[b"iprp"])[b"ipco"], {name: (begin, size) for name, _, _, begin, size in entries}
+
+
+def _listed(items: dict[int, tuple[int, int]]) -> bytes:
+    return b"".join(struct.pack(_ITEM, name, 0, 1, *place) for name, place in items.items())
 
 
 AVIF = Format(
@@ -237,7 +275,6 @@ AVIF = Format(
     saved_suffixes=(".avif",),
     dtypes=(np.uint8, np.uint16),
     most_bits=_BITS,
-    most_bits_with_metadata=8,
     has_quality=True,
     keeps_grey=False,
     most_exif_bytes=2**31 - 1,

@@ -19,8 +19,17 @@ from engine.errors import ImageReadError
 from engine.image.formats import jpeg_markers, png
 from engine.image.formats.png import SURPLUS, WRONG_CHECKSUM
 from engine.image.formats.png_chunks import png_chunk
+from engine.image.large.opening import open_large
 from tests.engine.image import hostile
-from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
+from tests.engine.image.encoded import (
+    jpeg_header,
+    one_colour_webp,
+    png_header,
+    smooth_rgb,
+    tiff_header,
+    with_pillow,
+    with_tifffile,
+)
 from tests.engine.image.open_memory import openings
 from tests.fresh_python import fresh_python
 
@@ -179,6 +188,10 @@ def bombs():
     profile = png_chunk(b"iCCP", b"x\0\0" + zlib.compress(bytes(10**8), 9))
     comment = png_chunk(b"zTXt", b"Comment\0\0" + zlib.compress(bytes(7_900_000), 9))
     return {
+        "webp": one_colour_webp(16_383, 16_383),
+        "jpeg": jpeg_header(12_000, 12_000),
+        "png": png_header(1_000_000, 1_000),
+        "tiff": tiff_header(30_000, 30_000),
         "scans": hostile.jpeg_of_scans(12_000, 12_000, 206),
         "more scans": hostile.jpeg_of_scans(3_000, 3_000, 10_000),
         "gif": hostile.gif(65_535, 65_535),
@@ -225,6 +238,9 @@ def test_that_strips_and_tiles_that_are_pictures_open_at_every_size(opened, kind
             picture = opened(with_tifffile(stored, photometric="rgb", compression=kind, **layout))
             # JPEG, and JPEG XR by default, are not exact.
             assert np.abs(picture.pixels.astype(int) - rgb).mean() < 8, (rows, columns, layout)
+            with open_large(picture.source) as parts:
+                found = parts.read(0, slice(3, rows), slice(5, columns))
+            assert np.array_equal(found, picture.pixels[3:, 5:]), (rows, columns, layout)
 
 
 def test_that_inner_pictures_with_more_than_pixels_are_refused(refused):

@@ -12,6 +12,7 @@ from engine.image.open import open_image
 from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
 
 RGB = smooth_rgb(11, 13)
+PARTS = ((0, 23), (0, 17)), ((5, 20), (3, 17)), ((17, 23), (0, 16)), ((9, 10), (16, 17))
 GREY = np.ascontiguousarray(RGB[..., 0])
 
 
@@ -180,22 +181,27 @@ def test_that_every_layout_is_exact_in_small_strips_and_in_large_ones(
     if dtype != np.uint8:
         values = values * values.dtype.type(100.5)
     predictors = [False] if compression in (None, "packbits", "lzma") else [False, True]
-    for planar, order, predictor, rows in product(("contig", "separate"), "<>", predictors, (23, 9)):
-        case = (planar, order, predictor, rows)
+    layouts = ({"rowsperstrip": 23}, {"rowsperstrip": 9}, {"tile": (16, 32)})
+    for planar, order, predictor, cut in product(("contig", "separate"), "<>", predictors, layouts):
+        case = (planar, order, predictor, cut)
         stored = values if planar == "contig" else np.ascontiguousarray(np.moveaxis(values, 2, 0))
-        layout = {"photometric": "rgb", "planarconfig": planar, "rowsperstrip": rows, "byteorder": order}
+        layout = {"photometric": "rgb", "planarconfig": planar, "byteorder": order, **cut}
         data = with_tifffile(stored, compression=compression, predictor=predictor, **layout)
         picture = opened(data)
         assert np.array_equal(picture.pixels, values), case
         assert picture.dtype == (np.float32 if dtype == np.float64 else dtype), case
         assert picture.pixels.flags.c_contiguous, case
+        with open_large(picture.source) as parts:
+            for rows, columns in PARTS:
+                found = parts.read(0, slice(*rows), slice(*columns))
+                assert np.array_equal(found, values[slice(*rows), slice(*columns)]), case
         with monkeypatch.context() as patch:
             patch.setattr("engine.image.formats.tiff_segments._READ_BYTES", 0)
             patch.setattr("engine.image.formats.tiff_segments._PIECE_BYTES", 50)
             patch.setattr("engine.image.scratch._BAND_BYTES", 300)
             # Differences of floats whose bytes are swapped, and LZMA, are left to tifffile.
             is_swapped = predictor and order == ">" and np.dtype(dtype).kind == "f"
-            if not is_swapped and compression != "lzma":
+            if not is_swapped and compression != "lzma" and "tile" not in cut:
                 patch.setattr(tifffile.TiffPage, "decode", None)
             assert np.array_equal(opened(data).pixels, values), case
 

@@ -1,6 +1,5 @@
 """Reading pictures in parts: rectangles of every kind of file, and what is wrong with files, in words."""
 
-import itertools
 import json
 from importlib import import_module
 
@@ -10,7 +9,6 @@ import tifffile
 
 from engine.errors import ImageReadError
 from engine.image.large.opening import open_large
-from engine.image.open import open_image
 
 zarr = pytest.importorskip("zarr")
 Shuffle, Delta = (getattr(import_module("numcodecs"), name) for name in ("Shuffle", "Delta"))
@@ -37,56 +35,6 @@ def parts_differ(path, wanted):
                 found.read(0, slice(*part[0]), slice(*part[1])), wanted[slice(*part[0]), slice(*part[1])]
             )
         ]
-
-
-LAYOUTS = list(
-    itertools.product(
-        [None, (32, 48)],
-        [None, "zlib", "lzw", "zstd", "packbits"],
-        ["contig", "separate"],
-        ["<", ">"],
-        [False, True],
-    )
-)
-
-
-@pytest.mark.parametrize(("tile", "compression", "planar", "order", "big"), LAYOUTS)
-def test_that_every_layout_of_a_tiff_is_read_in_parts(tile, compression, planar, order, big, tmp_path):
-    wanted = pixels("uint16")
-    stored = wanted if planar == "contig" else np.moveaxis(wanted, 2, 0)
-    tifffile.imwrite(
-        tmp_path / "a.tif", stored, tile=tile, compression=compression, planarconfig=planar,
-        photometric="rgb",
-        byteorder=order, bigtiff=big,
-        rowsperstrip=None if tile else 10, metadata=None,
-    )  # fmt: skip
-    assert parts_differ(tmp_path / "a.tif", wanted) == []
-
-
-@pytest.mark.parametrize(("dtype", "channels"), list(itertools.product(["uint8", "float32"], [1, 3, 4])))
-def test_that_predictors_are_undone(dtype, channels, tmp_path):
-    wanted = pixels(dtype, channels)
-    stored = wanted[..., 0] if channels == 1 else wanted
-    tifffile.imwrite(
-        tmp_path / "a.tif", stored, tile=(32, 48), compression="zlib", predictor=True, metadata=None,
-        photometric="rgb" if channels > 1 else "minisblack", extrasamples=["unassalpha"] * (channels == 4),
-    )  # fmt: skip
-    assert parts_differ(tmp_path / "a.tif", wanted) == []
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"compression": "jpeg", "photometric": "ycbcr"},
-        {"compression": "jpeg", "photometric": "rgb"},
-        {"compression": "jpeg2000", "photometric": "rgb"},
-        {"compression": "webp", "photometric": "rgb"},
-        {"compression": "png", "photometric": "rgb"},
-    ],
-)
-def test_that_inner_pictures_are_those_of_the_whole(settings, tmp_path):
-    tifffile.imwrite(tmp_path / "a.tif", pixels(), tile=(32, 48), **settings)
-    assert parts_differ(tmp_path / "a.tif", open_image(tmp_path / "a.tif").pixels) == []
 
 
 def pyramid(path, **settings):
