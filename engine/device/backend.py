@@ -1,7 +1,9 @@
 """What a device does for a run, CPU and CUDA alike: buffers, copies, launches, and a clock for launches."""
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""
+# Below this the host's clock (about 0.1 us a reading) would show in the result: several launches make one
+# sample.
+SHORTEST_SAMPLE_S = 200e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,19 +47,41 @@ class LaunchClock(Protocol):
         """Return the time of one launch, ms: the mean of as many as the clock needs to resolve it."""
 
 
-class Backend(Protocol):
-    """A device that variants can run on."""
+class HostClock:
+    """Times launches with the host's monotonic clock; times of the simulator are never shown as speed."""
+
+    def __init__(self, prepared: Prepared, buffers: Buffers, name: str = "host clock") -> None:
+        self.prepared, self.buffers, self.name, self.launches = prepared, buffers, name, 1
+
+    def calibrate(self) -> None:
+        """Choose how many launches make one sample."""
+        once_s = self.sample_ms() / 1e3
+        self.launches = max(1, round(SHORTEST_SAMPLE_S / max(once_s, 1e-7)))
+
+    def sample_ms(self) -> float:
+        """Return the time of one launch, ms."""
+        begin = time.perf_counter()
+        for _ in range(self.launches):
+            self.prepared.launch(self.buffers.image, self.buffers.out)
+        return (time.perf_counter() - begin) * 1e3 / self.launches
+
+
+class Backend(ABC):
+    """A device that variants can run on; what it does not say itself is as where memory is the host's."""
 
     info: DeviceInfo
-    copies: bool
+    copies: bool = True
     """Whether pictures have to be copied to the device and back."""
 
+    @abstractmethod
     def activate(self) -> None:
         """Make this device the one that the calling thread compiles for and uploads to."""
 
     def selected(self) -> AbstractContextManager[None]:
         """Make it that for the while; afterwards the thread has the device that it had."""
+        return nullcontext()
 
+    @abstractmethod
     def allocate(
         self,
         image: np.ndarray,
@@ -79,9 +106,11 @@ class Backend(Protocol):
         OutOfDeviceMemory
         """
 
+    @abstractmethod
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or each of several operands, to the device and wait for it."""
 
+    @abstractmethod
     def allocate_arrays(
         self, inputs: Sequence[np.ndarray], out_shape: tuple[int, ...], *, pinned: bool = False
     ) -> Buffers:
@@ -92,10 +121,14 @@ class Backend(Protocol):
 
     def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN, so that unwritten samples are found."""
+        out = buffers.out
+        out.fill(np.full(out.itemsize, byte, np.uint8).view(out.dtype)[0])
 
     def run(self, prepared: Prepared, buffers: Buffers) -> None:
         """Launch once and wait for the end."""
+        prepared.launch(buffers.image, buffers.out)
 
+    @abstractmethod
     def download(self, buffers: Buffers) -> np.ndarray:
         """Return `host_out` with the result in it."""
 
@@ -107,8 +140,28 @@ class Backend(Protocol):
         Any number of threads may call it at once. Both arrays have the shape (H, W, C) and are C-contiguous.
         """
 
+        def call(samples: np.ndarray, out: np.ndarray) -> None:
+            buffers = self.allocate(samples, out, layout)
+            self.upload(samples, buffers)
+            self.run(prepared, buffers)
+            self.download(buffers)
+
+        return call
+
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock for launches, calibrated."""
+        clock = HostClock(prepared, buffers)
+        clock.calibrate()
+        return clock
 
     def environment(self) -> "Environment":
         """Return device, driver, clocks and versions for the record."""
+        # Only what is measured needs them.
+        from engine.device.versions import commit, versions, where
+        from engine.results.measurement import Environment
+
+        facts = self.info.facts
+        name = f"{facts['model']}, {facts['cores']} cores" if "model" in facts else self.info.title
+        clocks = f"{facts['clock']} maximum, memory {facts['memory clock']}" if "clock" in facts else ""
+        driver, bandwidth = facts.get("driver API", ""), self.info.bandwidth_gb_s
+        return Environment(f"{name}{where()}", driver, clocks, versions(), commit(), bandwidth)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.backend import NAN_BYTE, Buffers
+from engine.device.backend import NAN_BYTE, Backend, Buffers, LaunchClock
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.contexts import context_of
 from engine.device.cuda_faults import cuda_errors_in_words
@@ -16,15 +16,12 @@ from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
 from engine.device.device_memory import device_array
 from engine.device.host_calls import HostCalls
-from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda
 from engine.device.per_thread import interprets
 from engine.device.pinned_memory import pinned_array
-from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.geometry.layout import Layout
-from engine.results.measurement import Environment
 
 
 def _number(device: DeviceInfo) -> int:
@@ -43,10 +40,8 @@ def _selected(context: Any) -> Iterator[None]:
         yield
 
 
-class CudaBackend:
+class CudaBackend(Backend):
     """Runs CUDA variants on one device that is available in this process."""
-
-    copies = True
 
     def __init__(self, info: DeviceInfo) -> None:
         self.info = info
@@ -145,26 +140,15 @@ class CudaBackend:
         """Return what copies a picture in, filters it and copies the result out."""
         return HostCalls(self._context, prepared, like, np.dtype(result_dtype), layout)
 
-    def clock(self, prepared: Prepared, buffers: Buffers) -> GraphClock | HostClock:
+    def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock of device events around a replayed graph.
 
         What waits for the device on its way, because the host does a part or copies in chunks, cannot be
         captured: the host's clock times it.
         """
         if getattr(prepared, "waits_for_device", False):
-            host_clock = HostClock(prepared, buffers)
-            host_clock.calibrate()
-            return host_clock
+            return super().clock(prepared, buffers)
         with cuda_errors_in_words("capturing launches"):
             clock = GraphClock(prepared, buffers, self._stream)
             clock.calibrate()
         return clock
-
-    def environment(self) -> Environment:
-        """Return device, driver, clocks and versions."""
-        facts = self.info.facts
-        clocks = f"{facts['clock']} maximum, memory {facts['memory clock']}" if "clock" in facts else ""
-        driver = facts.get("driver API", "")
-        return Environment(
-            f"{self.info.title}{where()}", driver, clocks, versions(), commit(), self.info.bandwidth_gb_s
-        )

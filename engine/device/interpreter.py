@@ -4,26 +4,21 @@ NVVM compiles each kernel as for a GPU, the interpreter runs it, checks every ac
 of a kernel fails the run with its words. Its times mean nothing.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.backend import NAN_BYTE, Buffers
+from engine.device.backend import Backend, Buffers, HostClock
 from engine.device.device_list import simulator_info
-from engine.device.host_clock import HostClock
 from engine.device.launches import Prepared
 from engine.device.per_thread import interprets
-from engine.device.versions import commit, versions, where
 from engine.geometry.layout import Layout
-from engine.results.measurement import Environment
 
 
-class InterpreterBackend:
+class InterpreterBackend(Backend):
     """Runs CUDA variants in the interpreter; buffers are the host's own, with rows as on a device."""
-
-    copies = True
 
     def __init__(self) -> None:
         self.info = simulator_info()
@@ -68,37 +63,12 @@ class InterpreterBackend:
         arrays = tuple(np.empty(array.shape, np.float32) for array in inputs)
         return Buffers(arrays, np.empty(out_shape, np.float32), np.empty(out_shape, np.float32))
 
-    def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
-        """Fill the result with one byte, by default NaN."""
-        buffers.out.reshape(-1).view(np.uint8).fill(byte)
-
-    def run(self, prepared: Prepared, buffers: Buffers) -> None:
-        """Launch once."""
-        prepared.launch(buffers.image, buffers.out)
-
     def download(self, buffers: Buffers) -> np.ndarray:
         """Return the result."""
         wanted = buffers.host_out
         wanted[...] = buffers.out[:, : wanted.shape[1]] if wanted.ndim == 3 else buffers.out
         return wanted
 
-    def caller(
-        self, prepared: Prepared, like: np.ndarray, result_dtype: DTypeLike, layout: Layout
-    ) -> Callable[[np.ndarray, np.ndarray], None]:
-        """Return what filters an array of the host into another one."""
-
-        def call(samples: np.ndarray, out: np.ndarray) -> None:
-            buffers = self.allocate(samples, out, layout)
-            self.upload(samples, buffers)
-            self.run(prepared, buffers)
-            self.download(buffers)
-
-        return call
-
     def clock(self, prepared: Prepared, buffers: Buffers) -> HostClock:
         """Return a clock whose times are never shown."""
         return HostClock(prepared, buffers, name="none: simulated")
-
-    def environment(self) -> Environment:
-        """Return versions."""
-        return Environment(f"{self.info.title}{where()}", versions=versions(), commit=commit())

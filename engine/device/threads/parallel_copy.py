@@ -10,7 +10,7 @@ PIECE_BYTES = 128 << 10
 # More cores copy no faster (H100 machine).
 MOST_WORKERS = 8
 
-_COPY = MachineFunction("engine.device.threads.copy_code", "copy_pieces", error_model="numpy")
+_COPY = MachineFunction("engine.device.threads.thread_code", "copy_pieces", error_model="numpy")
 # By the number of threads that take part; each is used by one thread at a time.
 _calls: defaultdict[int, list[SharedCall]] = defaultdict(list)
 

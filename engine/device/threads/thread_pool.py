@@ -18,24 +18,7 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import cores
 from engine.device.per_process import OncePerProcess
-from engine.device.threads.descriptors import (
-    ARGUMENTS,
-    CALLER_CORE,
-    CALLER_LOCK,
-    CORE,
-    FINISH,
-    FUNCTION,
-    QUEUE_ELEMENTS,
-    QUEUES,
-    QUEUES_END,
-    SELF,
-    STARTED,
-    TAKEN,
-    TASK_ELEMENTS,
-    WAKE,
-    WAKE_LOCK,
-    WANTED,
-)  # fmt: skip
+from engine.device.threads import descriptors as at
 
 # Another thread begins 20 to 50 us later; by then a core has made some 2 million multiply-adds.
 LEAST_MULTIPLY_ADDS = 2_000_000
@@ -86,9 +69,9 @@ def work_queues() -> np.ndarray:
     is_held = hasattr(os, "sched_setaffinity") and cores() == len(os.sched_getaffinity(0))
     free = sorted(os.sched_getaffinity(0)) if is_held else [-1] * (cores() - 1)
     compiled()
-    queues = np.zeros((len(free), QUEUE_ELEMENTS), np.int64)
+    queues = np.zeros((len(free), at.QUEUE_ELEMENTS), np.int64)
     for queue, core in zip(queues, free, strict=True):
-        queue[WAKE_LOCK], queue[CORE] = _locked(), core
+        queue[at.WAKE_LOCK], queue[at.CORE] = _locked(), core
         # Where the system has no more threads, what is queued here is never begun.
         with contextlib.suppress(RuntimeError):
             threading.Thread(target=_help, args=(queue,), name="cpu-band", daemon=True).start()
@@ -97,9 +80,9 @@ def work_queues() -> np.ndarray:
 
 def _help(queue: np.ndarray) -> None:
     """Serve a work queue, which stays in memory while this thread lives, at the interpreter's exit too."""
-    if queue[CORE] >= 0:
+    if queue[at.CORE] >= 0:
         with contextlib.suppress(OSError):
-            os.sched_setaffinity(0, {int(queue[CORE])})
+            os.sched_setaffinity(0, {int(queue[at.CORE])})
     _SERVE(queue.ctypes.data)
 
 
@@ -111,18 +94,18 @@ class SharedCall:
     """
 
     def __init__(self, function: MachineFunction, arguments: tuple[object, ...], workers: int) -> None:
-        self.task = task = np.zeros(TASK_ELEMENTS, np.int64)
+        self.task = task = np.zeros(at.TASK_ELEMENTS, np.int64)
         self.call = function.call(*(task if value is TASK else value for value in arguments))
         self._workers = workers
         self._queues: np.ndarray | None = None
-        task[WANTED] = workers - 1
-        task[SELF] = task.ctypes.data
-        task[FUNCTION], task[ARGUMENTS] = self.call.entry, self.call.slots
+        task[at.WANTED] = workers - 1
+        task[at.SELF] = task.ctypes.data
+        task[at.FUNCTION], task[at.ARGUMENTS] = self.call.entry, self.call.slots
 
     def launch(self, source: int, target: int) -> None:
         """Call the function with its first two arguments; return when no thread is in it any more."""
         task, call = self.task, self.call
-        task[TAKEN] = task[STARTED] = 0
+        task[at.TAKEN] = task[at.STARTED] = 0
         call.put(0, source)
         call.put(1, target)
         if self._workers == 1:
@@ -130,11 +113,11 @@ class SharedCall:
             return
         queues = work_queues()
         if queues is not self._queues:
-            task[WAKE], task[FINISH] = compiled()
-            task[QUEUES], task[QUEUES_END] = queues.ctypes.data, queues.ctypes.data + queues.nbytes
+            task[at.WAKE], task[at.FINISH] = compiled()
+            task[at.QUEUES], task[at.QUEUES_END] = queues.ctypes.data, queues.ctypes.data + queues.nbytes
             self._queues = queues
         lock = _locks.pop() if _locks else _locked()
-        task[CALLER_LOCK], task[CALLER_CORE] = lock, _current_core()
+        task[at.CALLER_LOCK], task[at.CALLER_CORE] = lock, _current_core()
         call()
         _locks.append(lock)
 

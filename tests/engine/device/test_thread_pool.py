@@ -189,7 +189,7 @@ def test_that_a_lock_is_waited_for_through_interruptions():
 
 @pytest.mark.slow
 def test_that_the_plain_loops_let_other_threads_run():
-    image = np.ones((700, 700, 1), np.float32)
+    image = np.ones((1500, 1500, 1), np.float32)
     mask = Mask(np.ones((15, 15)))
     prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, Block(1, 1))
 
@@ -229,7 +229,7 @@ picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.f
 values = engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel", border="wrap")
 rolled = sum(numpy.roll(picture, (-i, -j), (0, 1)) * (j + 2) for i in (-1, 0, 1) for j in (-1, 0, 1))
 assert numpy.array_equal(values, rolled)
-print(threads.work_queues()[:, threads.CORE].tolist())
+print(threads.work_queues()[:, threads.at.CORE].tolist())
 """
     assert fresh_python("-c", program) == "[-1, -1]\n"
 
