@@ -7,7 +7,8 @@ import numpy as np
 from engine.device.call_rates import CallRates, kept_rates, measured_rates, median_us
 from engine.device.cuda_presence import has_driver
 from engine.device.device_list import cpu_info, listed_devices
-from engine.device.devices import backend, device_named, made_once
+from engine.device.devices import backend, device_named
+from engine.device.per_process import OncePerProcess
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceUnavailable, EngineError
 from engine.mask.mask import Mask
@@ -50,7 +51,7 @@ def _first_gpu() -> DeviceInfo | None:
     return next((device for device in listed_devices() if device.is_usable_gpu), None)
 
 
-@made_once
+@OncePerProcess
 def _rates(key: str) -> CallRates | None:
     """Return the rates of a GPU; where they are measured first, that starts it, which takes a second.
 

@@ -77,7 +77,7 @@ class _Nothing:
     def launch(self, image: Any, out: Any, stream: Any = None) -> None:
         """Enqueue it."""
         # The CPU reads kept rates without the driver.
-        from engine.device.cuda_rows import enqueue_fill
+        from engine.device.cuda_copies import enqueue_fill
 
         enqueue_fill(out, 0, 4, stream)
 

@@ -5,10 +5,10 @@ So a list of devices needs neither Numba's CUDA target, whose import takes 0.65 
 
 import ctypes
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 from engine.device.cuda_presence import driver_library
-from engine.device.host_bus import host_bus_gb_s
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes, allocation_units
@@ -39,6 +39,12 @@ ATTRIBUTES = {
     "MAX_BLOCKS_PER_MULTIPROCESSOR": 106,
     "RESERVED_SHARED_MEMORY_PER_BLOCK": 111,
 }
+
+# Where Linux states the bus between host and GPU: PCI Express, its speed and its width.
+PCI_DEVICES = Path("/sys/bus/pci/devices")
+
+# Up to 5 GT/s 8 of 10 bits are data, from 8 GT/s on 128 of 130.
+_EIGHT_OF_TEN_UP_TO = 5.0
 
 # Lanes of a multiprocessor that multiply and add float32, by compute capability, and as many as on all others
 # since 5.0: CUDA C++ Programming Guide, "Arithmetic Instructions".
@@ -111,6 +117,21 @@ def memory_bytes_per_second(clock_mhz: float, bus_width_bits: float) -> float:
     Source: COSC 407, "Measuring Performance: Bandwidth (BW)".
     """
     return clock_mhz * 1e6 * (bus_width_bits / 8) * 2
+
+
+def host_bus_gb_s(domain: int, bus: int, device: int) -> float:
+    """Return the theoretical bandwidth of a PCI device's link in one direction, GB/s; 0 where nobody says.
+
+    It is the most that device and slot agreed on: an idle link runs slower.
+    """
+    folder = PCI_DEVICES / f"{domain:04x}:{bus:02x}:{device:02x}.0"
+    try:
+        speed, width = ((folder / f"max_link_{name}").read_text() for name in ("speed", "width"))
+        gigatransfers, lanes = float(speed.split()[0]), int(width)
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    data = 8 / 10 if gigatransfers <= _EIGHT_OF_TEN_UP_TO else 128 / 130
+    return gigatransfers * data * lanes / 8
 
 
 def _attributes(stated: dict[str, int], compute_capability: tuple[int, int]) -> GpuAttributes:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.device.backend import Buffers
-from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_streams import CAPTURE_LOCK, check
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda, driver
 
@@ -17,13 +17,6 @@ from engine.device.numba_cuda import cuda, driver
 # time.
 SHORTEST_SAMPLE_MS = 0.2
 MOST_LAUNCHES = 256
-
-
-def check(answer: tuple[Any, ...]) -> Any:
-    """Return what a driver call answers, raising what Numba raises if it failed."""
-    if answer[0]:
-        raise cuda.cudadrv.driver.CudaAPIError(int(answer[0]), answer[0].name)
-    return answer[1] if len(answer) > 1 else None
 
 
 class LaunchGraph:

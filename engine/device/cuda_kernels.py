@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.constant_memory import with_constant
-from engine.device.cuda_events import NewestLaunch
+from engine.device.cuda_copies import fill_bytes
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_rows import fill_bytes
+from engine.device.cuda_streams import NewestLaunch
 from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
 from engine.device.launches import Between, Launch, Operand, Pass, Placeholder, Prepared

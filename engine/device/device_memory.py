@@ -1,4 +1,4 @@
-"""Memory of the selected device, from a pool of the driver, and small arrays that kernels read.
+"""Memory of the selected device, from a pool of the driver, small arrays that kernels read, pinned memory.
 
 A pool hands freed memory out again without asking the system: a preview or a repeated run costs no
 allocation. An array is freed when nothing refers to it any more; no work on it may be under way then. The
@@ -7,19 +7,22 @@ contents of a new one are undefined.
 
 import atexit
 import math
+import weakref
 from functools import cache, lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_graph import check
+from engine.device.cuda_streams import CAPTURE_LOCK, check
 from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import cuda, driver
+from engine.device.spares import Spares
 
 # At most a quarter of a device's memory stays in the pool when it is free: the rest is for other programs.
 KEPT_SHARE = 4
+MOST_SPARES = 24
+MOST_SPARE_BYTES = 1 << 30
 # Bands of a picture, repeated runs with one mask, and undone edits need the same weights.
 MOST_UPLOADS = 32
 
@@ -104,6 +107,30 @@ def _uploaded(device: int, shape: tuple[int, ...], dtype: str, contents: bytes) 
     with CAPTURE_LOCK:
         array.copy_to_device(np.frombuffer(contents, dtype).reshape(shape))
     return array
+
+
+# Page-locked memory of the host, which a device copies by itself; kept, as 2 MB take 1 ms to make.
+_spares: Spares[np.ndarray] = Spares(lambda memory: memory.nbytes, MOST_SPARES)
+
+
+def pinned_array(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
+    """Return an uninitialised array; once it is dropped its memory serves others, despite any views."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    memory = _spares.take(size)
+    if memory is None:
+        memory = _new_pinned(max(1, size))
+    array: np.ndarray = memory[:size].view(dtype).reshape(shape)
+    weakref.finalize(array, _spares.keep, [memory], MOST_SPARE_BYTES).atexit = False
+    return array
+
+
+def _new_pinned(size: int) -> np.ndarray:
+    try:
+        memory: np.ndarray = cuda.pinned_array(size, np.uint8)
+    except Exception:  # noqa: BLE001 - "out of memory" has many types
+        _spares.trim(0)
+        memory = cuda.pinned_array(size, np.uint8)
+    return memory
 
 
 # While the driver still works.

@@ -1,42 +1,18 @@
 """Which devices there are, which can be used, and why another cannot."""
 
-from collections.abc import Callable, Hashable
-from functools import cache, wraps
 from importlib import import_module
-from typing import TypeVar
 
 from engine.device.backend import Backend
 from engine.device.cpu import CpuBackend
 from engine.device.device_list import cpu_info, driver_unusable, listed_devices, unusable_gpu
+from engine.device.per_process import OncePerProcess
 from engine.device_info import ALL_GPUS, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.interrupts import lock_through_forks
 
 __all__ = ["all_gpus", "backend", "device_named", "devices"]
 
-Made = TypeVar("Made")
 
-# Reentrant: making a backend asks for its device.
-_MAKING = lock_through_forks()
-
-
-def made_once(make: Callable[..., Made]) -> Callable[..., Made]:
-    """Return `make` with its results cached, in one thread at a time.
-
-    Numba takes the driver for ready as soon as one thread begins to start it: a second thread would get
-    CUDA_ERROR_NOT_INITIALIZED, and that would be cached.
-    """
-    kept = cache(make)
-
-    @wraps(make)
-    def made(*arguments: Hashable) -> Made:
-        with _MAKING:
-            return kept(*arguments)
-
-    return made
-
-
-@made_once
+@OncePerProcess
 def devices() -> tuple[DeviceInfo, ...]:
     """Return every listed device; each GPU was asked for a context, and says where it gives none."""
     return tuple(_used(device) if device.is_usable_gpu else device for device in listed_devices())
@@ -84,7 +60,7 @@ def all_gpus() -> tuple[DeviceInfo, ...]:
     return tuple(device for device in devices() if device.is_usable_gpu) or (device_named(ALL_GPUS),)
 
 
-@made_once
+@OncePerProcess
 def backend(key: str) -> Backend:
     """Return the backend of a device of this process, made once; raises DeviceUnavailable."""
     device = device_named(key)

@@ -5,16 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.device.contexts import Context
-from engine.device.cuda_events import Event
+from engine.device.cuda_copies import copy_in, copy_out, fill_bytes
 from engine.device.cuda_faults import translated
-from engine.device.cuda_graph import check
-from engine.device.cuda_rows import copy_in, copy_out, fill_bytes
-from engine.device.device_memory import device_array
+from engine.device.cuda_streams import Context, Event, check
+from engine.device.device_memory import device_array, pinned_array
 from engine.device.device_view import DeviceView, view_of
 from engine.device.launches import Handle, Prepared
 from engine.device.numba_cuda import cuda, driver
-from engine.device.pinned_memory import pinned_array
 from engine.device.threads.parallel_copy import copy_bytes
 from engine.geometry.layout import Layout
 

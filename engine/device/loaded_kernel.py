@@ -13,7 +13,7 @@ from cuda.core import ObjectCode
 from numba import types
 
 from engine.device.cubin import resources_of
-from engine.device.cuda_graph import check
+from engine.device.cuda_streams import check
 from engine.device.device_view import address_of
 from engine.device.kernel_code import with_code
 from engine.device.launches import Kernel, Signature

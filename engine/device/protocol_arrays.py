@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from cuda.core.utils import StridedMemoryView
 
-from engine.device.contexts import context_of
+from engine.device.cuda_streams import context_of
 from engine.device.device_arrays import Found, Given, Library, strides_unless_dense
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue

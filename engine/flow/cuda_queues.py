@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_graph import check
-from engine.device.cuda_rows import copy_in, copy_out, enqueue_fill
-from engine.device.device_memory import array_in, device_array
+from engine.device.cuda_copies import copy_in, copy_out, enqueue_fill
+from engine.device.cuda_streams import check
+from engine.device.device_memory import array_in, device_array, pinned_array
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda, driver
-from engine.device.pinned_memory import pinned_array
 from engine.flow.chunks import ChunkJob
 from engine.flow.timeline import Queue
 from engine.geometry.layout import Layout

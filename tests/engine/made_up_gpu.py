@@ -98,11 +98,11 @@ def gpu(monkeypatch):
     from cuda.bindings import driver
 
     from engine.api import device_calls
-    from engine.device import gpu_copies
+    from engine.device import cuda_copies
 
     made = Gpu(driver.CUresult)
     context = SimpleNamespace(selected=nullcontext)
-    for module in (device_calls, gpu_copies):
+    for module in (device_calls, cuda_copies):
         monkeypatch.setattr(module, "context_of", lambda number: context)
     monkeypatch.setattr(driver, "cuStreamIsCapturing", made.capturing)
     monkeypatch.setattr(driver, "cuMemcpyDtoHAsync", made.copy)

@@ -12,8 +12,7 @@ import pytest
 from numba import uint32
 
 from engine.device.array_libraries import library_of
-from engine.device.contexts import context_of
-from engine.device.cuda_graph import check
+from engine.device.cuda_streams import check, context_of
 from engine.device.device_arrays import given
 from engine.device.numba_cuda import cuda, driver
 

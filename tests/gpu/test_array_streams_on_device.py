@@ -10,8 +10,7 @@ import pytest
 
 import engine
 from engine.device import device_memory
-from engine.device.contexts import context_of
-from engine.device.cuda_graph import check
+from engine.device.cuda_streams import check, context_of
 from engine.device.numba_cuda import driver
 from engine.errors import BadValue
 from engine.work.filtering.variants import variant

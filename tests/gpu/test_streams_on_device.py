@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import engine
-from engine.device import device_memory, pinned_memory
-from engine.device.cuda_graph import check
+from engine.device import device_memory
+from engine.device.cuda_streams import check
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
 from engine.flow.timeline import Queue
@@ -147,7 +147,7 @@ def test_that_the_next_stream_and_the_next_run_take_nothing_of_the_system(device
     for _ in range(2):
         engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)
         engine.correlate(picture, MASK, device=device)
-    monkeypatch.setattr(pinned_memory, "_new", lambda size: pytest.fail(f"{size} bytes locked"))
+    monkeypatch.setattr(device_memory, "_new_pinned", lambda size: pytest.fail(f"{size} bytes locked"))
     reserved = reserved_bytes()
     for _ in range(20):
         engine.filter_stream(picture, MASK, device=device, chunk_bytes=1 << 20)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
+from engine.device.cuda_copies import fill_bytes
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_graph import check
-from engine.device.cuda_rows import fill_bytes
+from engine.device.cuda_streams import check
 from engine.device.device_memory import device_array
 from engine.device.device_view import address_of
 from engine.device.devices import backend

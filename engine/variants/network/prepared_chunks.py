@@ -4,9 +4,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from engine.device.cuda_copies import copy_in
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_graph import check
-from engine.device.cuda_rows import copy_in
+from engine.device.cuda_streams import check
 from engine.device.device_memory import device_array
 from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver

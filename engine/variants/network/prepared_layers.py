@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from engine.device.cuda_copies import copy_in, copy_out
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_rows import copy_in, copy_out
 from engine.device.launches import Between, DeviceArray, HostStep, Operand, Pass, Prepared
 from engine.device.numba_cuda import cuda
 

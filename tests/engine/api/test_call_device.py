@@ -11,7 +11,7 @@ from engine.api.call_device import faster_device
 from engine.compiled.code_store import CodeStore
 from engine.device import call_rates
 from engine.device.call_rates import CallRates
-from engine.device.devices import made_once
+from engine.device.per_process import OncePerProcess
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.geometry.block import Block
@@ -51,7 +51,7 @@ def with_gpu(monkeypatch):
     monkeypatch.setattr(call_device, "listed_devices", lambda: (CPU, GPU))
     monkeypatch.setattr(call_device, "device_named", {"cuda:0": GPU}.get)
     measure = call_device._rates.__wrapped__
-    monkeypatch.setattr(call_device, "_rates", made_once(measure))
+    monkeypatch.setattr(call_device, "_rates", OncePerProcess(measure))
     return lambda rates: monkeypatch.setattr(call_device, "_rates", lambda key: rates)
 
 
@@ -154,7 +154,7 @@ def test_that_threads_measure_rates_once(measured):
 
 def test_that_another_process_reads_the_rates(measured, monkeypatch):
     first = call_device._rates("cuda:0")
-    monkeypatch.setattr(call_device, "_rates", made_once(call_device._rates.__wrapped__))
+    monkeypatch.setattr(call_device, "_rates", OncePerProcess(call_device._rates.__wrapped__))
     monkeypatch.setattr(call_device, "backend", lambda key: pytest.fail("it was started"))
     assert call_device._rates("cuda:0") == first
     assert first.cpu_slowness == 1.5

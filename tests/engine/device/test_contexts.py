@@ -14,7 +14,7 @@ DONE = 0
 @pytest.fixture
 def stack(monkeypatch):
     """Return a thread's stack of contexts, which a made-up driver changes; 0: none."""
-    from engine.device import contexts
+    from engine.device import cuda_streams
 
     found = []
 
@@ -35,17 +35,17 @@ def stack(monkeypatch):
         cuCtxPushCurrent=push,
         cuCtxPopCurrent=pop,
     )
-    monkeypatch.setattr(contexts, "driver", driver)
+    monkeypatch.setattr(cuda_streams, "driver", driver)
     return found
 
 
 def context(stack, monkeypatch, number):
     """Return the context of a made-up GPU: 100 for the first, 101 for the second."""
-    from engine.device import contexts
+    from engine.device import cuda_streams
 
-    monkeypatch.setattr(contexts, "cuda", SimpleNamespace(gpus=[nullcontext(), nullcontext()]))
+    monkeypatch.setattr(cuda_streams, "cuda", SimpleNamespace(gpus=[nullcontext(), nullcontext()]))
     stack.append(100 + number)
-    made = contexts.Context(number)
+    made = cuda_streams.Context(number)
     stack.pop()
     return made
 
@@ -89,7 +89,7 @@ def test_that_selecting_again_within_leaves_no_trace(stack, monkeypatch):
 @pytest.fixture
 def events(monkeypatch):
     """Return what a made-up driver was asked of events, and what it says of captures."""
-    from engine.device import cuda_events
+    from engine.device import cuda_streams
 
     made = SimpleNamespace(asked=[], capturing=(DONE, 0))
     driver = SimpleNamespace(
@@ -101,21 +101,21 @@ def events(monkeypatch):
         cuEventRecord=lambda event, stream: made.asked.append(("record", stream)) or (DONE,),
         cuStreamWaitEvent=lambda stream, event, flags: made.asked.append(("wait", stream)) or (DONE,),
     )
-    monkeypatch.setattr(cuda_events, "driver", driver)
+    monkeypatch.setattr(cuda_streams, "driver", driver)
     return made
 
 
 @pytest.mark.parametrize(("answer", "is_captured"), [((DONE, 0), False), ((DONE, 1), True), ((906, 0), True)])
 def test_that_a_default_stream_beside_a_capture_counts_as_captured(events, answer, is_captured):
-    from engine.device import cuda_events
+    from engine.device import cuda_streams
 
     events.capturing = answer
-    assert cuda_events.is_captured(0) is is_captured
+    assert cuda_streams.is_captured(0) is is_captured
 
 
 def test_that_a_launch_waits_for_the_one_before_on_any_stream(events):
     """Also on one of the same handle, which may be another stream by now."""
-    from engine.device.cuda_events import NewestLaunch
+    from engine.device.cuda_streams import NewestLaunch
 
     newest = NewestLaunch()
     for stream in (7, 7, 8):

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.device import cuda_events, cuda_kernels
-from engine.device.cuda_events import order_after
+from engine.device import cuda_kernels, cuda_streams
 from engine.device.cuda_kernels import PreparedPasses
+from engine.device.cuda_streams import order_after
 from engine.device.device_view import DeviceView
 from engine.device.launches import Between, Handle, Launch, Operand, Pass
 
@@ -29,9 +29,9 @@ def asked(monkeypatch):
         cuStreamIsCapturing=lambda stream: (0, stream == CAPTURED),
         CUresult=SimpleNamespace(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT=906),
     )
-    monkeypatch.setattr(cuda_events, "driver", driver)
+    monkeypatch.setattr(cuda_streams, "driver", driver)
     monkeypatch.setattr(
-        cuda_events, "check", lambda answer: answer[1] if isinstance(answer, tuple) else answer
+        cuda_streams, "check", lambda answer: answer[1] if isinstance(answer, tuple) else answer
     )
     kernel = SimpleNamespace(
         bound=lambda grid, block, values: SimpleNamespace(

@@ -8,7 +8,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
 
-from engine.device import cuda_faults, device_memory, pinned_memory
+from engine.device import cuda_faults, device_memory
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import missing
 from engine.device.device_memory import MOST_UPLOADS, device_array, uploaded
@@ -135,16 +135,18 @@ def test_that_the_weights_that_were_needed_longest_ago_are_not_kept(uploads):
 
 def test_that_pinned_memory_serves_the_next_array_once_it_is_dropped(monkeypatch):
     made = []
-    monkeypatch.setattr(pinned_memory, "_new", lambda size: made.append(size) or np.empty(size, np.uint8))
-    pinned_memory._spares.trim(0)
-    first = pinned_memory.pinned_array((100, 1000), np.float32)
-    second = pinned_memory.pinned_array((100, 1000), np.float32)
+    monkeypatch.setattr(
+        device_memory, "_new_pinned", lambda size: made.append(size) or np.empty(size, np.uint8)
+    )
+    device_memory._spares.trim(0)
+    first = device_memory.pinned_array((100, 1000), np.float32)
+    second = device_memory.pinned_array((100, 1000), np.float32)
     assert not np.shares_memory(first, second)
     address = first.ctypes.data
     del first
-    third = pinned_memory.pinned_array((300_000,), np.uint8)
+    third = device_memory.pinned_array((300_000,), np.uint8)
     assert (third.ctypes.data, len(made)) == (address, 2)
-    pinned_memory._spares.trim(0)
+    device_memory._spares.trim(0)
 
 
 def test_that_errors_of_launches_are_caught_by_the_private_class_of_cuda_core():

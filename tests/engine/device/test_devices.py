@@ -3,7 +3,6 @@
 import shutil
 import subprocess
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
 import numpy as np
@@ -15,7 +14,7 @@ from engine.device import cuda as cuda_module
 from engine.device import devices as device_module
 from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
 from engine.device.core_count import cores, launch_cores, launches_on, smallest_quota
-from engine.device.devices import all_gpus, backend, device_named, devices, made_once
+from engine.device.devices import all_gpus, backend, device_named, devices
 from engine.device.result_code import cpu_result
 from engine.device.result_rules import cpu_largest, largest_of, rounding_to
 from engine.device.versions import commit_of
@@ -55,28 +54,6 @@ def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(m
     assert "mean nothing" in simulator.facts["times"]
     assert [(device.key, device.available) for device in cuda] == [("cuda:0", reason == "")]
     assert all(str(device.reason or "").startswith(str(reason)) for device in cuda)
-
-
-def test_that_a_second_thread_waits_for_what_a_first_one_is_making():
-    begun, may_end, made = threading.Event(), threading.Event(), []
-
-    @made_once
-    def slowly():
-        made.append(1)
-        begun.set()
-        assert may_end.wait(60)
-        return made
-
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(slowly)
-        assert begun.wait(60)
-        second = pool.submit(slowly)
-        # It neither makes another nor gets half of one.
-        with pytest.raises(TimeoutError):
-            second.result(0.05)
-        may_end.set()
-        assert first.result(60) is second.result(60)
-    assert made == [1]
 
 
 def test_that_devices_are_found_by_key_or_refused_in_words():

@@ -1,12 +1,14 @@
-"""Copies between the host's dense rows and the device's rows, which may be padded."""
+"""Copies between the host and a GPU: rows that may be padded there, and arrays of other libraries."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_graph import check
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_streams import CAPTURE_LOCK, check, context_of
+from engine.device.device_arrays import Given
 from engine.device.device_view import address_of
 from engine.device.numba_cuda import driver
 
@@ -64,3 +66,34 @@ def enqueue_fill(device: Any, byte: int, size: int, stream: Any) -> None:
     """Enqueue filling the first `size` bytes of a device array."""
     address = driver.CUdeviceptr(address_of(device))
     check(driver.cuMemsetD8Async(address, byte, size, driver.CUstream(int(stream.handle))))
+
+
+def on_host(picture: Given) -> np.ndarray:
+    """Return a copy of an array on the host, after all work on its stream."""
+    address, shape, dtype, strides, device, _ = picture.found
+    steps = _dense(shape, dtype) if strides is None else strides
+    if 0 in shape:
+        return np.empty(shape, dtype)
+    spans = [(length - 1) * step for length, step in zip(shape, steps, strict=True)]
+    # Of a view also what lies between its samples.
+    before = -sum(span for span in spans if span < 0)
+    memory = np.empty(sum(map(abs, spans)) + dtype.itemsize, np.uint8)
+    with cuda_errors_in_words("copying to the host"), context_of(device).selected():
+        check(driver.cuMemcpyDtoHAsync(memory.ctypes.data, address - before, memory.nbytes, picture.stream))
+        check(driver.cuStreamSynchronize(picture.stream))
+    return np.ndarray(shape, dtype, memory, before, steps)
+
+
+def on_device(values: np.ndarray, like: Given) -> Any:
+    """Return a copy of an array of the host, of the kind and on the device of another array."""
+    values = np.ascontiguousarray(values)
+    out = like.library.empty(values.shape, values.dtype, like)
+    address, stream = like.library.address(out), like.stream
+    with cuda_errors_in_words("copying to the device"), context_of(like.found.device).selected():
+        check(driver.cuMemcpyHtoDAsync(address, values.ctypes.data, values.nbytes, stream))
+        check(driver.cuStreamSynchronize(stream))
+    return out
+
+
+def _dense(shape: Sequence[int], dtype: np.dtype) -> list[int]:
+    return [dtype.itemsize * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]
