@@ -218,19 +218,16 @@ def test_that_ctrl_c_finishes_what_is_in_its_filter_and_leaves_whole_files(
     assert contents(tmp_path / "out").items() <= contents(tmp_path / "alone").items()
 
 
-def test_that_a_folder_that_workers_do_not_see_is_refused_in_words(batch, mortal, tmp_path):
+def test_that_a_folder_or_a_picture_that_workers_do_not_see_is_refused_in_words(
+    batch, mortal, photos, tmp_path
+):
     cluster, client = mortal
+    client.run(worker_faults.see_nothing_in, str(photos))
+    assert f"{photos / '00.png'} is not seen on" in batch(cluster=cluster, status=2).out
     client.run(worker_faults.see_nothing_in, str(tmp_path / "out"))
     answer = batch(cluster=cluster, status=2)
     assert f"{tmp_path / 'out'} is not seen on {platform.node()}" in answer.out
     assert "a disk that all machines share" in answer.out
-
-
-def test_that_a_picture_that_workers_do_not_see_is_refused_in_words(batch, mortal, photos):
-    cluster, client = mortal
-    client.run(worker_faults.see_nothing_in, str(photos))
-    answer = batch(cluster=cluster, status=2)
-    assert f"{photos / '00.png'} is not seen on" in answer.out
 
 
 def test_that_a_worker_with_too_little_memory_for_a_picture_says_so(batch, mortal):
@@ -262,19 +259,14 @@ def test_that_a_missing_extra_is_named(command, photos, tmp_path, monkeypatch):
     assert "haloscope[cluster]" in answer.err
 
 
-def test_that_a_result_written_by_the_same_task_before_is_left(tmp_path):
+def test_that_a_result_written_by_the_same_task_before_is_left_and_no_other_is(tmp_path):
     target = tmp_path / "a.png"
     file = PictureFile("b.png", str(target), format_to_save("a.png"))
     batch_loop.write_result(b"same", file, may_be_there=True)
     before = target.stat().st_mtime_ns
     batch_loop.write_result(b"same", file, may_be_there=True)
     assert target.stat().st_mtime_ns == before
-
-
-def test_that_a_result_with_other_bytes_is_not_replaced(tmp_path):
-    target = tmp_path / "a.png"
     target.write_bytes(b"other")
-    file = PictureFile("b.png", str(target), format_to_save("a.png"))
     with pytest.raises(BadValue, match="it exists"):
         batch_loop.write_result(b"same", file, may_be_there=True)
     assert target.read_bytes() == b"other"
@@ -303,7 +295,7 @@ def running(photos, tmp_path):
         yield program, psutil.Process(program.pid).children(recursive=True)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGKILL"])
 def test_that_local_workers_end_with_the_program_whatever_ends_it(running, tmp_path, name):
     program, children = running
     assert len(children) >= 2

@@ -10,8 +10,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from engine.device.devices import device_named
 from engine.errors import Cancelled, EngineError
@@ -27,43 +25,8 @@ from engine.mask.mask import Mask
 from engine.results.text_forms import json_text
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import choose
-from engine.work.filtering.oracle import correlate
 from engine.work.filtering.problem import Problem
 from tests.engine.flow.fake_queues import FakeQueues
-
-
-@st.composite
-def problems(draw):
-    rows, columns = draw(st.integers(1, 6)), draw(st.integers(1, 3))
-    return Problem(
-        height=draw(st.integers(1, 60)),
-        width=draw(st.integers(1, 4)),
-        mask_shape=(rows, columns),
-        anchor=(draw(st.integers(0, rows - 1)), draw(st.integers(0, columns - 1))),
-        border=draw(st.sampled_from(list(Border))),
-        cval=3.0,
-    )
-
-
-@pytest.mark.slow
-@settings(max_examples=150)
-@given(problem=problems(), wanted_rows=st.integers(1, 30))
-def test_that_bands_filtered_apart_are_the_whole(problem, wanted_rows):
-    random = np.random.default_rng(1)
-    image = random.integers(-9, 9, (problem.height, problem.width, 1)).astype(np.float32)
-    mask = Mask(random.integers(-3, 4, problem.mask_shape), problem.anchor)
-    bands, found = cut_in_bands(problem.reach, problem.height, wanted_rows), []
-    for band in bands:
-        rows = np.concatenate([image[first:last] for first, last in band.sources])
-        assert len(rows) == band.length
-        found.append(correlate(rows, mask, problem.border, problem.cval)[band.inside])
-    np.testing.assert_array_equal(np.concatenate(found), correlate(image, mask, problem.border, problem.cval))
-    assert [0, *(band.last for band in bands)] == [*(band.first for band in bands), problem.height]
-    heights = [band.last - band.first for band in bands]
-    assert max(heights) - min(heights) <= 1
-    assert max(heights) <= max(wanted_rows, 2 * problem.mask_shape[0])
-    if len(bands) > 1:
-        assert min(heights) >= problem.mask_shape[0]
 
 
 def test_that_only_wrap_reads_the_rows_of_the_other_end():

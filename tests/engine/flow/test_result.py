@@ -1,5 +1,6 @@
 """Results of large pictures in memory: no values are kept, and what is computed of them has the same bits."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from engine.work.filtering.variants import VARIANTS
 from engine.work.messages import ComparePictures, PictureJob
 from engine.work.request import PictureRequest
 from engine.work.steps import MaskStep, OperationStep
+from tests.pairwise import by_pairs
 from tests.picture_jobs import mask_job
 
 ROWS, COLUMNS = 211, 150
@@ -110,9 +112,8 @@ def levels_of(values, mode, alpha=None):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", Border)
-@pytest.mark.parametrize("variant", [one.key for one in VARIANTS.on("cpu") if one.band_invariant])
-def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, variant, border):
+@by_pairs(border=list(Border), variant=[one.key for one in VARIANTS.on("cpu") if one.band_invariant])
+def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, variant):
     mask = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, 1.0]) / 60)
     picture = opened(pixels)
     job = mask_job(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
@@ -214,10 +215,8 @@ def test_that_difference_and_error_are_those_of_the_whole_result(ask, opened, pi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["png", "tif"])
-@pytest.mark.parametrize("has_alpha", [False, True])
-@pytest.mark.parametrize("mode", ["clip", "rescale"])
-def test_that_a_saved_result_has_the_bits_of_the_whole(ask, opened, pixels, mode, has_alpha, kind, tmp_path):
+@by_pairs(kind=["png", "tif"], has_alpha=[False, True], mode=["clip", "rescale"])
+def test_that_a_saved_result_has_the_bits_of_the_whole(ask, opened, pixels, kind, has_alpha, mode, tmp_path):
     alpha = pixels[..., 0].copy() if has_alpha else None
     picture = opened(pixels, alpha)
     job = mask_job(picture=picture, mask=MASK, variant="cpu-serial", device="cpu", range_mode=mode)
@@ -274,8 +273,14 @@ def with_border(chain, border):
     return replace(chain, steps=tuple(steps))
 
 
-@pytest.mark.parametrize("border", [Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE])
-@pytest.mark.parametrize("chain", cut_chains(), ids=lambda chain: chain.key)
+NEAR = (Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE)
+
+
+@pytest.mark.parametrize(
+    ("chain", "border"),
+    list(zip(cut_chains(), itertools.cycle(NEAR), strict=False)),
+    ids=lambda value: getattr(value, "key", str(value)),
+)
 def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(ask, opened, pixels, chain, border):
     job = PictureJob(picture=opened(pixels), chain=with_border(chain, border), device="cpu")
     reply = ask(Preview(job))

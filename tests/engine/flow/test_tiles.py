@@ -17,6 +17,7 @@ from engine.work.chain_files import chain_named
 from engine.work.filtering.variants import VARIANTS
 from engine.work.measured_part import MEASURED_SIDE
 from engine.work.messages import PictureJob
+from tests.pairwise import by_pairs
 from tests.picture_jobs import mask_job, operation_job
 
 MASK = Mask(np.random.default_rng(2).random((5, 7)) - 0.4, anchor=(1, 5))
@@ -64,11 +65,12 @@ def tiles_of(job, level, places):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", Border)
-@pytest.mark.parametrize(
-    ("variant", "mask"), [*((key, SEPARABLE) for key in CPU), ("cpu-serial", MASK), ("cpu-parallel", MASK)]
+@by_pairs(
+    border=list(Border),
+    work=[*((key, SEPARABLE) for key in CPU), ("cpu-serial", MASK), ("cpu-parallel", MASK)],
 )
-def test_that_any_rectangle_has_the_bits_of_the_whole(picture, pixels, variant, mask, border):
+def test_that_any_rectangle_has_the_bits_of_the_whole(picture, pixels, border, work):
+    variant, mask = work
     job = mask_job(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
     whole = engine.correlate(
         pixels, mask, border=border, cval=0.3 * (border == "constant"), variant=variant, device="cpu"
