@@ -94,20 +94,18 @@ class Transfer:
 
 
 class Line:
-    """Sends and receives.
+    """Sends and receives, once it is started; what is sent before waits.
 
     `on_message` gets the structure of each message and what lies beside it, on a thread; `on_end`, once, why
     the line ended: in words, empty where one of the sides closed it.
     """
 
+    _receiver: io.BufferedReader
+    _sender: int
+
     def __init__(
-        self,
-        receiver: io.BufferedReader,
-        sender: int,
-        on_message: Callable[[memoryview, memoryview], None],
-        on_end: Callable[[str], None],
+        self, on_message: Callable[[memoryview, memoryview], None], on_end: Callable[[str], None]
     ) -> None:
-        self._receiver, self._sender = receiver, sender
         self._on_message, self._on_end = on_message, on_end
         self._changed = threading.Condition()
         self._queues: tuple[deque[Transfer], ...] = tuple(deque() for _ in range(4))
@@ -122,9 +120,10 @@ class Line:
         self._is_over = False
         self._over = threading.Event()
 
-    def start(self) -> None:
+    def start(self, receiver: io.BufferedReader, sender: int) -> None:
         """Send and receive from now on."""
-        widen(self._receiver.fileno(), self._sender)
+        self._receiver, self._sender = receiver, sender
+        widen(receiver.fileno(), sender)
         self._heard = time.monotonic()
         for act, name in ((self._write, "line-out"), (self._read, "line-in"), (self._watch, "line-watch")):
             threading.Thread(target=act, name=name, daemon=True).start()
@@ -133,11 +132,6 @@ class Line:
     def rate(self) -> float:
         """Bytes that the line takes in a second, as measured by what has come."""
         return max(tuple(self._rates), default=_FIRST_RATE)
-
-    @property
-    def sent_bytes(self) -> int:
-        """All bytes that were sent."""
-        return self._sent
 
     def send(self, message: bytes, priority: int = URGENT) -> Transfer:
         """Send the structure of a message."""

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
 
-from engine.errors import Cancelled, CodeNotKept, EngineError, LineLost
+from engine.errors import CodeNotKept, EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
 from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, ToHost, Working
@@ -105,13 +105,14 @@ class Relay:
     """One connection of a client to a server."""
 
     def __init__(self, server: Reached, connection: Connection, options: HostOptions) -> None:
-        self._server, self._connection, self._options = server, connection, options
+        self._server, self._connection = server, connection
         self._sending = threading.Lock()
         self._local = _LocalPipe(connection, self._sending)
         self._lock = threading.RLock()
         self._ssh: subprocess.Popen[bytes] | None = None
-        self._line: Line | None = None
-        self._early: list[ToHost] = []
+        self._line = Line(self._take, self._line_ended)
+        self._line.send(encoded(Begin(VERSION, server.title, replace(options, segment_prefix=""))))
+        self._errors: _Errors | None = None
         self._requests: dict[int, Request] = {}
         self._own: dict[int, Future[Any]] = {}
         self._own_ids = itertools.count(_OWN_IDS)
@@ -129,7 +130,6 @@ class Relay:
         """Connect, and pass on what comes from both sides, until one of them ends."""
         threading.Thread(target=self._connect, name="ssh", daemon=True).start()
         threading.Thread(target=self._read, name="pipe", daemon=True).start()
-        threading.Thread(target=self._vouch, name="vouch", daemon=True).start()
         # Loads what opens pictures, while ssh connects.
         from engine.host.server import Worker
 
@@ -156,24 +156,16 @@ class Relay:
         self._ssh = ssh
         assert ssh.stdin is not None
         assert ssh.stdout is not None
-        errors = _Errors(ssh)
-        refusal = self._server.why_not_greeted(ssh, errors.text)
+        self._errors = _Errors(ssh)
+        refusal = self._server.why_not_greeted(ssh, self._errors.text)
         if refusal is not None:
             self._lose(refusal)
             return
-        line = Line(
-            reader_of(ssh.stdout), ssh.stdin.fileno(), self._take, lambda why: self._line_ended(why, errors)
-        )
-        line.start()
-        line.send(encoded(Begin(VERSION, self._server.title, replace(self._options, segment_prefix=""))))
-        with self._lock:
-            self._line, early = line, self._early
-            self._early = []
-        for message in early:
-            self._forward(message)
+        self._line.start(reader_of(ssh.stdout), ssh.stdin.fileno())
+        threading.Thread(target=self._vouch, name="vouch", daemon=True).start()
 
-    def _line_ended(self, why: str, errors: "_Errors") -> None:
-        said = errors.text().strip().splitlines()
+    def _line_ended(self, why: str) -> None:
+        said = self._errors.text().strip().splitlines() if self._errors else []
         reason = why or (said[-1] if said else "its program there, or ssh, ended")
         self._lose(LineLost(f"The connection to {self._server.title} was lost", reason, _KEPT))
 
@@ -194,8 +186,7 @@ class Relay:
         """End ssh, and this process: no thread that waits for a dead line keeps it."""
         with self._lock:
             self._is_over = True
-        if self._line is not None:
-            self._line.close()
+        self._line.close()
         if self._ssh is not None:
             assert self._ssh.stdin is not None
             # Its end is that of the program there; a writer may be in it.
@@ -223,8 +214,7 @@ class Relay:
         elif isinstance(message, Answer):
             self._answered(message)
         elif isinstance(message, Needed):
-            if self._line is not None:
-                self._uploads.send_again(message.key, self._line)
+            self._uploads.send_again(message.key, self._line)
         elif isinstance(message, Written):
             self._write(message)
         elif isinstance(message, Ready):
@@ -316,26 +306,13 @@ class Relay:
             shared.recycle(*message.names)
         elif isinstance(message, Cancel):
             self._local.messages.put(message)
-            self._cancel(message.id)
-        elif isinstance(message, Superseded) and self._line is not None:
+            if message.id in self._requests:
+                self._line.send(encoded(message))
+        elif isinstance(message, Superseded):
             self._line.send(encoded(message))
-
-    def _cancel(self, number: int) -> None:
-        with self._lock:
-            early = next((message for message in self._early if message.id == number), None)
-            if early is not None:
-                self._early.remove(early)
-        if early is not None:
-            self._local.send(Answer(number, error=Cancelled("The request", "it was stopped")))
-        elif self._line is not None and number in self._requests:
-            self._line.send(encoded(Cancel(number)))
 
     def _forward(self, message: ToHost) -> None:
         with self._lock:
-            line = self._line
-            if line is None:
-                self._early.append(message)
-                return
             self._requests[message.id] = message.request
         try:
             structure, named = self._uploads.encoded(message)
@@ -343,8 +320,8 @@ class Relay:
             self._requests.pop(message.id, None)
             self._local.send(Answer(message.id, error=error))
             return
-        line.send(structure)
-        self._uploads.send(message.id, named, line)
+        self._line.send(structure)
+        self._uploads.send(message.id, named, self._line)
 
     def _report(self, number: int, progress: Progress) -> None:
         """Note what becomes of a request: the client hears of it with the next report."""
@@ -373,16 +350,16 @@ class Relay:
 
     def _fetched(self, screen: TiledScreen, report: Checkpoint) -> Values:
         """Return all values of a result that stays on the server."""
-        line, number, future = self._line, next(self._own_ids), Future[Any]()
+        number, future = next(self._own_ids), Future[Any]()
         rows, columns = screen.levels[0]
         request: ResultValues[Any] = ResultValues(None, screen, (0, rows), (0, columns))
         with self._lock:
-            if line is None or self._is_over:
+            if self._is_over:
                 raise LineLost(
                     f"The connection to {self._server.title} was lost", "the result is there", _KEPT
                 )
             self._requests[number], self._own[number] = request, future
-        line.send(self._uploads.encoded(ToHost(number, request))[0])
+        self._line.send(self._uploads.encoded(ToHost(number, request))[0])
         while not future.done():
             report(Progress("fetching the values", 0.0, 5.0))
             with suppress(TimeoutError):

@@ -4,6 +4,7 @@ ssh starts it; it listens nowhere, and ends with its standard input. What its ho
 becomes of that where it ends, is as on any machine. Results stay here: what is asked of them is sent.
 """
 
+import io
 import json
 import os
 import signal
@@ -16,7 +17,6 @@ from concurrent.futures import CancelledError, Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,7 @@ from engine.files.held_folders import HeldFolder, remove_dead_folders
 from engine.files.standard_streams import log, set_output_aside
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
+from engine.host.messages import Answer, Cancel, Superseded, ToHost, Working
 from engine.host.request import Preview, Request, Seen
 from engine.host.shared_array import SharedArray, segments_of
 from engine.host.tiles import ResultTiles, ResultValues
@@ -36,7 +36,7 @@ from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.kept_results import PATIENCE_S, Kept, KeptResults
-from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer
+from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer, reader_of
 from engine.remote.messages import DIGEST, TO_SERVER, Arrays, Band, Begin, Needed, Written
 from engine.remote.places import is_place
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
@@ -64,10 +64,11 @@ class _Asked:
 class Server:
     """Answers what comes over a line; `ended` is set when that is over."""
 
-    def __init__(self, receiver: Any, sender: int) -> None:
+    def __init__(self, receiver: io.BufferedReader, sender: int) -> None:
         self.ended = threading.Event()
         self.why = ""
-        self._line = Line(receiver, sender, self._take, self._end)
+        self._receiver, self._sender = receiver, sender
+        self._line = Line(self._take, self._end)
         self._begun = False
         self._client: EngineClient | None = None
         self._lock = threading.RLock()
@@ -87,7 +88,7 @@ class Server:
 
     def start(self) -> None:
         """Answer from now on; remove what killed servers of this user have left."""
-        self._line.start()
+        self._line.start(self._receiver, self._sender)
         remove_dead_folders(_FOLDERS, _remove_segments)
 
     def close(self) -> None:
@@ -130,13 +131,10 @@ class Server:
         self._begun = True
         os.environ[SERVER_VARIABLE] = " ".join(begin.title.split())[:200]
         self._client = EngineClient(
-            on_ready=self._say_ready, on_notice=self._send, described=begin.options.described
+            on_ready=self._send, on_notice=self._send, described=begin.options.described
         )
         self._held.note(self._client.segment_prefix)
         self._client.start()
-
-    def _say_ready(self, ready: Ready) -> None:
-        self._send(ready)
 
     # Pixels and files that come.
 
@@ -290,30 +288,25 @@ class Server:
         asked.ends_at = time.monotonic() + self._packer.seconds(nbytes, self._line.rate)
         is_looked_at = isinstance(asked.request, Preview | ResultTiles)
         priority = PIXELS if is_looked_at else WHOLE if arrays else ANSWERS
-        messages = chain(
-            self._bands(number, arrays, names), self._files(number, asked), self._last(number, structure)
-        )
+        messages = self._messages(number, asked, structure, arrays, names)
         asked.transfer = self._line.transfer(messages, priority)
 
-    def _bands(self, number: int, arrays: list[Array], names: tuple[str, ...]) -> Iterator[Message]:
+    def _messages(
+        self, number: int, asked: _Asked, structure: bytes, arrays: list[Array], names: tuple[str, ...]
+    ) -> Iterator[Message]:
+        """Yield the pixels of an answer, the files that its request has written, and the rest."""
+        bands = partial(sent_bands, packer=self._packer, rate=lambda: self._line.rate, request=number)
         try:
             if arrays:
-                yield from sent_bands(f"a{number}", arrays, self._packer, lambda: self._line.rate, number)
+                yield from bands(f"a{number}", arrays)
         finally:
             self._release(names)
-
-    def _files(self, number: int, asked: _Asked) -> Iterator[Message]:
-        """Yield the files that a request has written."""
-        if asked.folder is None:
-            return
-        with asked.folder as folder:
-            for place, (path, data) in enumerate(sorted(_written(Path(folder)))):
-                key = f"w{number}-{place}"
-                whole = np.frombuffer(data, np.uint8)
-                yield from sent_bands(key, [whole], self._packer, lambda: self._line.rate, number)
-                yield encoded(Written(number, path.partition("/")[2], key)), b""
-
-    def _last(self, number: int, structure: bytes) -> Iterator[Message]:
+        if asked.folder is not None:
+            with asked.folder as folder:
+                for place, (path, data) in enumerate(sorted(_written(Path(folder)))):
+                    key = f"w{number}-{place}"
+                    yield from bands(key, [np.frombuffer(data, np.uint8)])
+                    yield encoded(Written(number, path.partition("/")[2], key)), b""
         with self._lock:
             self._asked.pop(number, None)
         yield structure, b""
@@ -358,7 +351,7 @@ def _remove_segments(prefixes: Sequence[str]) -> None:
 def main() -> None:
     """Greet on standard output, and answer until standard input ends."""
     # What libraries print must not come into the line, and no child may read from it.
-    sender, receiver = set_output_aside(), os.fdopen(os.dup(0), "rb", 1 << 18)
+    sender, receiver = set_output_aside(), reader_of(os.fdopen(os.dup(0), "rb", 1 << 18))
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     greeting = {"version": VERSION, "schema": DIGEST, "python": sys.version.split()[0]}

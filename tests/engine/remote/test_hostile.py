@@ -146,9 +146,7 @@ def read_all(stream, take, patience_s=PATIENCE_S):
     receiver, sender = os.pipe()
     nothing = os.open(os.devnull, os.O_WRONLY)
     ended, why = threading.Event(), []
-    line = Line(
-        io.BufferedReader(io.FileIO(receiver)), nothing, take, lambda words: (why.append(words), ended.set())
-    )
+    line = Line(take, lambda words: (why.append(words), ended.set()))
 
     def feed():
         try:
@@ -161,7 +159,7 @@ def read_all(stream, take, patience_s=PATIENCE_S):
     feeding.start()
     # As after the handshake: a heartbeat may say that all of it has come.
     line._sent = 1 << 40
-    line.start()
+    line.start(io.BufferedReader(io.FileIO(receiver)), nothing)
     assert ended.wait(patience_s), "it hangs"
     feeding.join(patience_s)
     os.close(nothing)

@@ -20,12 +20,12 @@ class End:
 
     def __init__(self, receiver, sender):
         self.came, self.why, self.ended, self.changed = [], None, threading.Event(), threading.Condition()
-        self.reader, self.is_started = io.BufferedReader(io.FileIO(receiver)), False
-        self.line = Line(self.reader, sender, self._take, self._end)
+        self.reader, self.sender, self.is_started = io.BufferedReader(io.FileIO(receiver)), sender, False
+        self.line = Line(self._take, self._end)
 
     def start(self):
         self.is_started = True
-        self.line.start()
+        self.line.start(self.reader, self.sender)
 
     def _take(self, structure, beside):
         with self.changed:
@@ -130,7 +130,7 @@ def test_that_silence_is_the_end(ends, monkeypatch):
 def test_that_frames_that_cannot_be_are_refused_in_words(ends, data):
     one, other = ends
     one.start()
-    os.write(other.line._sender, data)
+    os.write(other.sender, data)
     assert one.ended.wait(PATIENCE_S)
     assert one.why
 
