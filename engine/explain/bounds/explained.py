@@ -30,6 +30,7 @@ LEAST_SHARE = 0.5
 RECORDED_ARCHITECTURE = DEFAULT
 """That of the GPU whose runs and limits came with the program."""
 
+_TOO_LOW = "bounds-too-low"
 _AGAIN = "`devices --measure` measures them again."
 
 
@@ -125,6 +126,10 @@ def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> Explained
     if reason is None:
         what, removed_by, remedy = gpu_cause(found) if isinstance(found, GpuTime) else cpu_cause(found)
         sentence = f"{what}. That takes at least {part}. {removed_by}."
+    elif reason.code == _TOO_LOW:
+        tallest, rest = found.bounds[0], "what takes the rest is not known"
+        known = f"Most of what is counted goes into {tallest.title}: at least {part}; {rest}."
+        sentence = f"{known} {found.not_counted or ''}".rstrip()
     if left_out := left_out_words(found.limits):
         sentence = f"{sentence.rstrip('.')}. {left_out}"
     each = found.counted.transactions_per_request if isinstance(found, GpuTime) else None
@@ -138,8 +143,7 @@ def _not_explained(share: float | None, found: LeastTime) -> Reason | None:
     if share is None:
         return found.not_counted
     if share < LEAST_SHARE:
-        short = f"Not explained: bounds reach {percent_text(share)} of the time"
-        return Reason("bounds-too-low", short, f"{short}. {found.not_counted or ''}".rstrip())
+        return Reason(_TOO_LOW, f"Bounds reach {percent_text(share)} of the time")
     return None
 
 
