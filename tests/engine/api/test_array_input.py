@@ -126,14 +126,19 @@ CALLS = {
 }
 
 
+def in_turns(forms, calls):
+    """Return each form with one of the calls; all that share it read a picture by one function."""
+    return list(zip(forms, itertools.cycle(calls), strict=False))
+
+
 # The others read a picture as a stream does, and verify each result, which takes 0.1 s.
 LAYOUTS_OF = ("correlate", "plan", "filter_stream")
 
 
-@pytest.mark.parametrize("image", TAKEN.values(), ids=TAKEN)
+@pytest.mark.parametrize(("what", "name"), in_turns(TAKEN, LAYOUTS_OF))
 @pytest.mark.filterwarnings("ignore:uint64 is filtered as float32")
-@pytest.mark.parametrize("name", LAYOUTS_OF)
-def test_that_an_array_of_any_layout_gives_what_its_plain_copy_gives(name, image):
+def test_that_an_array_of_any_layout_gives_what_its_plain_copy_gives(what, name):
+    image = TAKEN[what]
     found, wanted = CALLS[name](image), CALLS[name](plain(image))
     assert (found.shape, found.dtype, found.tobytes()) == (wanted.shape, wanted.dtype, wanted.tobytes())
 
@@ -195,11 +200,11 @@ NO_PICTURES = {
 # A list is a batch to it, and what is in it is named by its number, in other words for some.
 REFUSING = {name: call for name, call in CALLS.items() if name != "filter_stream"}
 # These take arrays of GPUs.
-REFUSED = [pair for pair in itertools.product(REFUSING, NO_PICTURES) if pair[1] != "like CuPy"]
+REFUSED = [pair for pair in in_turns(NO_PICTURES, REFUSING) if pair[0] != "like CuPy"]
 
 
-@pytest.mark.parametrize(("name", "what"), REFUSED)
-def test_that_what_is_no_picture_is_refused_in_a_sentence(name, what):
+@pytest.mark.parametrize(("what", "name"), REFUSED)
+def test_that_what_is_no_picture_is_refused_in_a_sentence(what, name):
     image, says = NO_PICTURES[what]
     with pytest.raises(BadValue, match=says) as caught:
         REFUSING[name](image)
@@ -207,25 +212,19 @@ def test_that_what_is_no_picture_is_refused_in_a_sentence(name, what):
 
 
 @pytest.mark.parametrize("what", NO_PICTURES)
-def test_that_no_picture_is_made_of_what_is_none(what):
+def test_that_no_picture_is_made_of_what_is_none_and_a_batch_says_which_it_is(what):
+    image, _ = NO_PICTURES[what]
     with pytest.raises(BadValue):
-        engine.Picture.from_array(NO_PICTURES[what][0])
-
-
-@pytest.mark.parametrize("what", NO_PICTURES)
-def test_that_a_batch_says_which_picture_is_none(what):
+        engine.Picture.from_array(image)
     with pytest.raises(BadValue, match=r"^picture 2 of the batch: "):
-        engine.filter_stream([WHOLE, NO_PICTURES[what][0]], MASK, device="cpu")
+        engine.filter_stream([WHOLE, image], MASK, device="cpu")
 
 
-def test_that_no_picture_has_hidden_pixels():
-    with pytest.raises(BadValue, match="A masked array"):
-        engine.Picture(np.ma.masked_less(WHOLE, 9))
-
-
-def test_that_no_picture_has_hidden_alpha():
-    with pytest.raises(BadValue, match="A masked array"):
-        engine.Picture(WHOLE, np.ma.masked_less(WHOLE, 9))
+def test_that_no_picture_has_hidden_pixels_or_alpha():
+    hidden = np.ma.masked_less(WHOLE, 9)
+    for planes in ((hidden,), (WHOLE, hidden)):
+        with pytest.raises(BadValue, match="A masked array"):
+            engine.Picture(*planes)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import ndimage
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
@@ -55,28 +54,11 @@ def test_that_an_impossible_problem_is_refused_in_words(arguments, words):
 RANDOM = np.random.default_rng(11)
 # Small integers: every product and sum is exact in float64, so that equality is what must hold.
 PICTURE = RANDOM.integers(-9, 10, (7, 6)).astype(np.float32)
-# Another library's name for a border, where it has one.
-SCIPY = {
-    Border.ZERO: "constant",
-    Border.CONSTANT: "constant",
-    Border.REPLICATE: "nearest",
-    Border.REFLECT: "reflect",
-    Border.MIRROR: "mirror",
-    Border.WRAP: "grid-wrap",
-}
 every_border = pytest.mark.parametrize("border", list(Border))
 
 
 def whole_mask(rows, columns, anchor=None, offset=0.0):
     return Mask(RANDOM.integers(-5, 6, (rows, columns)), anchor, offset)
-
-
-@pytest.mark.parametrize(("row", "column"), [(0, 0), (0, 3), (2, 0), (2, 3)])
-def test_that_a_single_weight_shifts_the_picture(row, column):
-    weights = np.zeros((3, 4))
-    weights[row, column] = 1
-    shifted = correlate(PICTURE, Mask(weights, (1, 1)), Border.WRAP)
-    assert np.array_equal(shifted, np.roll(PICTURE, (1 - row, 1 - column), (0, 1)))
 
 
 def naive(image, mask, border, cval):
@@ -98,15 +80,6 @@ def naive(image, mask, border, cval):
 def test_that_it_is_the_quadruple_loop(shape, anchor, border):
     mask = whole_mask(*shape, anchor, offset=-2.0)
     assert np.array_equal(correlate(PICTURE, mask, border, 3.0), naive(PICTURE, mask, border, 3.0))
-
-
-@pytest.mark.parametrize("border", SCIPY)
-@pytest.mark.parametrize("shape", [(3, 3), (2, 5), (4, 4), (5, 7)])
-def test_that_scipy_agrees(shape, border):
-    mask = whole_mask(*shape)
-    cval = 3.0 if border is Border.CONSTANT else 0.0
-    witness = ndimage.correlate(PICTURE.astype(np.float64), mask.weights, mode=SCIPY[border], cval=cval)
-    assert np.array_equal(correlate(PICTURE, mask, border, cval), witness)
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])

@@ -59,10 +59,11 @@ def all_are_equal(variant: Variant, border: Border, device: str, side: int, pixe
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", list(Border), ids=str)
 @pytest.mark.parametrize("variant", CPU, ids=lambda one: one.key)
-def test_that_the_sum_of_a_pixel_is_the_value_that_the_cpu_stored(variant: Variant, border: Border) -> None:
-    all_are_equal(variant, border, "cpu", 23, 12)
+def test_that_the_sum_of_a_pixel_is_the_value_that_the_cpu_stored(variant: Variant) -> None:
+    # Each variant reads ghost cells, repeated ones and those of the other side.
+    for border in (Border.CONSTANT, Border.MIRROR, Border.WRAP):
+        all_are_equal(variant, border, "cpu", 23, 12)
 
 
 @pytest.mark.slow
