@@ -141,7 +141,7 @@ def _ablation(settings: ExplainSettings, subject: Subject[Problem], samples: np.
     except DeviceUnavailable:
         if settings.device != AUTO:
             raise
-        return counted_ablation(chosen, problem, mask, subject.block)
+        return counted_ablation(subject)
     if not samples.flags.c_contiguous:
         # Of a size there is no picture.
         samples = random_picture(samples.shape, samples.dtype.name, 0)

@@ -85,10 +85,7 @@ class Judgement:
             "version": VERSION,
             "kernel": self.kernel,
             "verdict": str(self.verdict),
-            "findings": [
-                {"kind": one.kind, "line": one.line, "lines": list(one.lines), "message": one.message}
-                for one in self.findings
-            ],
+            "findings": list(map(asdict, self.findings)),
             "launches": list(self.launches),
             "counts": {
                 "all": self.metrics,

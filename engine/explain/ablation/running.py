@@ -8,6 +8,7 @@ a sibling without border test reads what is there, and nothing outside.
 Called on: the main thread of the engine's process, or of a script.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -27,24 +28,23 @@ from engine.explain.counts.counting import counted_passes, picture_buffers
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.messages import AblationJob
-from engine.explain.subject import Subject
+from engine.explain.subject import AnySubject, Subject
 from engine.geometry.block import Block
 from engine.host.request import Run
-from engine.mask.mask import Mask
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import VARIANTS, Variant, variant
+from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.resolved_job import resolved_job
 
 BUDGET_S = 0.3
 
 
 def ablated(
-    job: MaskJob, device: str, budget_s: float = BUDGET_S, checkpoint: Checkpoint = lambda step: None
+    job: MaskJob, device: str, budget_s: float = BUDGET_S, checkpoint: Checkpoint = go_on
 ) -> Ablation:
     """Time a job's kernel and its siblings on a device, in the process that this is called in.
 
@@ -52,66 +52,75 @@ def ablated(
     where the kernel cannot run or is not right, `Cancelled` by the checkpoint.
     """
     machine = backend(device)
-    info = machine.info
+    info, subject = machine.info, Subject(job.variant, job.problem, job.operands.constant, job.block)
     if not info.times_mean_speed:
-        return counted_ablation(job.variant, job.problem, job.operands.constant, job.block, checkpoint)
-    found = _described(job.variant, job.block, info.key, info.title)
-    refusal = _refusal(job.variant, job.problem, job.operands.constant, job.block)
-    if refusal:
-        return replace(found, reason=refusal)
+        return counted_ablation(subject, checkpoint)
+    found = _begun(subject, info.key, info.title)
+    if found.reason:
+        return found
     verified = measure(job, machine, replace(NO_SAMPLES, is_recorded=False), checkpoint=checkpoint)
     if verified.error is not None:
         raise verified.error
     if not verified.result.is_proven:
         return replace(found, reason=f"The kernel gave no time: {verified.result.status}.")
-    plan = SamplingPlan(budget_s=budget_s)
     with machine.selected():
-        return _Runs(job, machine, plan, checkpoint).all_of(found)
+        runs = _Runs(job, machine, SamplingPlan(budget_s=budget_s), checkpoint)
+        return _each(found, subject, runs.timed)
 
 
-def counted_ablation(
-    variant: Variant,
-    problem: Problem,
-    mask: Mask,
-    block: Block,
-    checkpoint: Checkpoint = lambda step: None,
-) -> Ablation:
+def counted_ablation(subject: AnySubject, checkpoint: Checkpoint = go_on) -> Ablation:
     """Count the instructions that a variant's kernels and their siblings execute, without a GPU."""
-    found = _described(variant, block, "", "PTX of sm_90, interpreted")
-    reason = str(why_not_compiled() or "") or _refusal(variant, problem, mask, block)
-    if reason:
-        return replace(found, reason=reason)
-    passes, buffers = variant.passes(problem, mask, block), picture_buffers(problem)
+    found = _begun(subject, "", "PTX of sm_90, interpreted", str(why_not_compiled() or ""))
+    if found.reason:
+        return found
+    problem, buffers = subject.problem, picture_buffers(subject.problem)
 
-    def per_tap(changed: tuple[Pass, ...]) -> float:
+    def per_tap(changed: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
+        checkpoint(Progress(f"counting {_which(cost)}", fraction, 2.0))
         # Without stores of results a branch depends on the results: of zeros, which it does not store.
         run = counted_passes(changed, problem, buffers, checkpoint, of_zeros=True)
-        return sum(executed(one, issue_slots) for one in run.passes) * WARP / problem.multiply_adds
+        slots = sum(executed(one, issue_slots) for one in run.passes)
+        return Altered(cost, instructions=slots * WARP / problem.multiply_adds)
 
-    whole, siblings = Altered(instructions=per_tap(passes)), []
-    for number, cost in enumerate(Cost):
-        checkpoint(Progress(f"counting without {cost.words}", number / len(Cost), 2.0))
-        changed = without(passes, cost)
-        one = Altered(cost, instructions=per_tap(changed)) if changed else Altered(cost, cost.absent)
-        siblings.append(one)
-    return replace(found, whole=whole, siblings=tuple(siblings), reason=NO_GPU)
+    return replace(_each(found, subject, per_tap), reason=NO_GPU)
 
 
-def _described(variant: Variant, block: Block, device: str, machine: str) -> Ablation:
-    return Ablation(variant.key, variant.title, block, device, machine)
-
-
-def _refusal(variant: Variant, problem: Problem, mask: Mask, block: Block) -> str:
-    """Return why a variant has no siblings; empty where it has some."""
+def _begun(subject: AnySubject, device: str, machine: str, reason: str = "") -> Ablation:
+    """Return an ablation in which nothing was run yet, with the reason where there are no siblings."""
+    variant = subject.variant
+    found = Ablation(variant.key, variant.title, subject.block, device, machine, reason=reason)
+    if reason:
+        return found
     if not variant.has_kernels:
-        return f"{variant.title} has no CUDA kernels of ours, so nothing can be taken out of them."
-    passes = variant.passes(problem, mask, block)
+        why = f"{variant.title} has no CUDA kernels of ours, so nothing can be taken out of them."
+        return replace(found, reason=why)
+    passes = variant.passes(subject.problem, subject.constant, subject.block)
     if without(passes, Cost.PICTURE_LOADS) is None or without(passes, Cost.STORES) is None:
-        return (
+        why = (
             f"The loads and stores of {variant.title} are emitted instruction by instruction, and do not "
             "stand in its source: nothing can be taken out of it. The teaching kernels have siblings."
         )
-    return ""
+        return replace(found, reason=why)
+    return found
+
+
+def _each(
+    found: Ablation,
+    subject: AnySubject,
+    altered: Callable[[tuple[Pass, ...], Cost | None, float], Altered],
+) -> Ablation:
+    """Return an ablation with the whole kernel and every sibling, each as `altered` runs it."""
+    passes = subject.variant.passes(subject.problem, subject.constant, subject.block)
+    whole, siblings = altered(passes, None, 0.0), []
+    for number, cost in enumerate(Cost, start=1):
+        changed = without(passes, cost)
+        fraction = number / (1 + len(Cost))
+        siblings.append(altered(changed, cost, fraction) if changed else Altered(cost, cost.absent))
+    return replace(found, whole=whole, siblings=tuple(siblings))
+
+
+def _which(cost: Cost | None) -> str:
+    return f"without {cost.words}" if cost else "the whole kernel"
 
 
 class _Runs:
@@ -123,24 +132,13 @@ class _Runs:
         self._buffers = self._allocated()
         self._expected_s = job.task.expected_launch_s(job, machine.info)
 
-    def all_of(self, found: Ablation) -> Ablation:
-        """Return an ablation with the whole kernel and every sibling."""
-        job = self._job
-        passes = job.variant.passes(job.problem, job.operands.constant, job.block)
-        whole = self._run(passes, None, 0.3)
-        siblings = []
-        for number, cost in enumerate(Cost):
-            changed = without(passes, cost)
-            fraction = 0.4 + 0.6 * number / len(Cost)
-            siblings.append(self._run(changed, cost, fraction) if changed else Altered(cost, cost.absent))
-        return replace(found, whole=whole, siblings=tuple(siblings))
-
-    def _run(self, passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
-        what = f"without {cost.words}" if cost else "whole"
+    def timed(self, passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
+        """Return the times of the kernel without a cost."""
         machine = self._machine
 
         def step(progress: Progress) -> None:
-            self._checkpoint(progress._replace(stage=f"{what}: {progress.stage}", fraction=fraction))
+            stage = f"{_which(cost)}: {progress.stage}"
+            self._checkpoint(progress._replace(stage=stage, fraction=fraction))
 
         step(Progress("compiling", fraction, 2.0 + self._expected_s))
         prepared = _PassesWithin(passes, self._rows)
@@ -197,7 +195,6 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     asked = request.job
     chosen = variant(asked.variant, takes_auto=False)
     resolved = resolved_job(asked)
-    problem, mask = resolved.problem, resolved.constant
     block = chosen.block_for(asked.block)
     try:
         # A kernel may be looked at while the CPU is chosen.
@@ -205,8 +202,9 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     except DeviceUnavailable:
         if any(one.is_usable_gpu for one in devices()):
             raise
-        Subject(chosen, problem, mask, block, ABSENT_GPUS[DEFAULT]).refuse(VARIANTS)
-        return counted_ablation(chosen, problem, mask, block, report)
+        subject = Subject(chosen, resolved.problem, resolved.constant, block, ABSENT_GPUS[DEFAULT])
+        subject.refuse(VARIANTS)
+        return counted_ablation(subject, report)
     job = resolved.job_by(chosen, block)
     job.refuse(device)
     return ablated(job, device.key, request.budget_s, report)
