@@ -15,8 +15,7 @@ from engine.explain.code.code_diff import Diff, listing_diff, measured_differenc
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form
-from engine.explain.code.slides import about_text, slides
-from engine.explain.code.teaching_story import teaching_story
+from engine.explain.code.teaching_story import about_text, slides, teaching_story
 from engine.explain.examples import Asked, example_of, variant_named
 from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.subject import AnySubject

@@ -3,7 +3,7 @@
 What is right is the oracle of filters in float64, and the bound of what rounding to float32 may change.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -173,40 +173,10 @@ def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_result
         return moved
     if share > MOST:
         return "nearly every pixel is wrong"
-    rows, columns = np.arange(height)[:, None], np.arange(width)[None, :]
-    across, down = block_results
-    everywhere = np.ones(wrong.shape, bool)
-    places: list[tuple[str, Flags]] = []
-    for depth in range(1, 5):
-        edge = "" if depth == 1 else f"{depth} "
-        places += [
-            (
-                f"the right edge, {edge}column{'s' * (depth > 1)} wide",
-                (columns >= width - depth) & everywhere,
-            ),
-            (f"the left edge, {edge}column{'s' * (depth > 1)} wide", (columns < depth) & everywhere),
-            (f"the bottom edge, {edge}row{'s' * (depth > 1)} high", (rows >= height - depth) & everywhere),
-            (f"the top edge, {edge}row{'s' * (depth > 1)} high", (rows < depth) & everywhere),
-        ]
-    for depth in range(1, 5):
-        rim = (columns < depth) | (columns >= width - depth) | (rows < depth) | (rows >= height - depth)
-        places.append((f"the rim of the picture, {depth} wide", rim & everywhere))
-    for depth in range(1, 5):
-        places += [
-            (
-                f"the first {depth} columns of each block but the first",
-                (columns % across < depth) & (columns >= across) & everywhere,
-            ),
-            (f"the last {depth} columns of each block", (columns % across >= across - depth) & everywhere),
-            (
-                f"the first {depth} rows of each block but the first",
-                (rows % down < depth) & (rows >= down) & everywhere,
-            ),
-            (f"the last {depth} rows of each block", (rows % down >= down - depth) & everywhere),
-        ]
-    last_block = (columns >= width // across * across) | (rows >= height // down * down)
-    places.append(("the last blocks, which the picture does not fill", last_block & everywhere))
-    places.append(("every block but the first", ((columns >= across) | (rows >= down)) & everywhere))
+    places = [
+        (words, np.broadcast_to(place, wrong.shape))
+        for words, place in _places(height, width, *block_results)
+    ]
     total = int(np.count_nonzero(wrong))
     for words, place in places:
         inside = int(np.count_nonzero(wrong & place))
@@ -216,6 +186,28 @@ def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_result
         if np.count_nonzero(wrong & place) == total:
             return f"some pixels of {words}"
     return f"{total:,} of {wrong.size:,} pixels"
+
+
+def _places(height: int, width: int, across: int, down: int) -> Iterator[tuple[str, Flags]]:
+    """Yield where wrong pixels often lie: edges, the rim, the sides of blocks, blocks at an end."""
+    rows, columns = np.ogrid[:height, :width]
+    for depth in range(1, 5):
+        edge, many = ("", "") if depth == 1 else (f"{depth} ", "s")
+        yield f"the right edge, {edge}column{many} wide", columns >= width - depth
+        yield f"the left edge, {edge}column{many} wide", columns < depth
+        yield f"the bottom edge, {edge}row{many} high", rows >= height - depth
+        yield f"the top edge, {edge}row{many} high", rows < depth
+    for depth in range(1, 5):
+        rim = (columns < depth) | (columns >= width - depth) | (rows < depth) | (rows >= height - depth)
+        yield f"the rim of the picture, {depth} wide", rim
+    for depth in range(1, 5):
+        for unit, at, of_block in (("columns", columns, across), ("rows", rows, down)):
+            first = (at % of_block < depth) & (at >= of_block)
+            yield f"the first {depth} {unit} of each block but the first", first
+            yield f"the last {depth} {unit} of each block", at % of_block >= of_block - depth
+    last_block = (columns >= width // across * across) | (rows >= height // down * down)
+    yield "the last blocks, which the picture does not fill", last_block
+    yield "every block but the first", (columns >= across) | (rows >= down)
 
 
 def _moved(found: np.ndarray, wanted: np.ndarray) -> str | None:

@@ -6,8 +6,7 @@ from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
 from engine.explain.bounds.cpu_bounds import CpuTime, cpu_cause, cpu_time
-from engine.explain.bounds.gpu_bounds import GpuTime, gpu_time
-from engine.explain.bounds.gpu_sentences import gpu_cause
+from engine.explain.bounds.gpu_bounds import GpuTime, gpu_cause, gpu_time
 from engine.explain.bounds.least_time import LeastTime
 from engine.explain.counts.counting import buffers_of
 from engine.explain.gpus import DEFAULT, Gpu, gpu_for

@@ -5,9 +5,8 @@ from engine.device_info import AUTO
 from engine.explain.code.code_diff import Diff, listing_diff, source_diff
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.slides import about_text, slides
 from engine.explain.code.source import tile_steps
-from engine.explain.code.teaching_story import count_of_steps, teaching_story
+from engine.explain.code.teaching_story import about_text, count_of_steps, slides, teaching_story
 from engine.explain.examples import example_of, step_example
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest, SaveSlides, ShownCode

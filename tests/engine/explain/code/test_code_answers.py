@@ -8,8 +8,7 @@ from engine.device import disassembler
 from engine.errors import BadValue, Cancelled, FileWriteError
 from engine.explain.code import answers
 from engine.explain.code.listing import Form
-from engine.explain.code.slides import about_text, slides
-from engine.explain.code.teaching_story import teaching_story
+from engine.explain.code.teaching_story import about_text, slides, teaching_story
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest, SaveSlides
 from engine.geometry.block import Block

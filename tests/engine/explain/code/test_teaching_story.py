@@ -6,8 +6,7 @@ from html.parser import HTMLParser
 import pytest
 
 from engine.explain.code import teaching_story as stories
-from engine.explain.code.slides import slides
-from engine.explain.code.teaching_story import compared_with, teaching_story
+from engine.explain.code.teaching_story import compared_with, slides, teaching_story
 from engine.explain.examples import variant_named
 from engine.explain.gpus import Architecture
 from engine.tasks.registry import TASKS
