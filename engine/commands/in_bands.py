@@ -1,17 +1,15 @@
 """A picture that is larger than memory: what `filter` and `batch` do, how far it is, how it went."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 
 from engine.commands import status_of
 from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json, report_interrupt
 from engine.commands.picture_opening import result_dtype
 from engine.commands.picture_work import PictureWork
-from engine.files.standard_streams import printable
 from engine.flow.file import Done, Work, filter_file
 from engine.image.budget import bytes_text
-from engine.verify.verification import Verification
 
 
 def work_of(how: PictureWork) -> Work:
@@ -30,7 +28,7 @@ def work_of(how: PictureWork) -> Work:
 
 def facts_of(how: PictureWork, done: Done) -> dict[str, object]:
     """Return what was done with a picture, for JSON."""
-    return {**how.facts(done.resolved), **done.document}
+    return {**how.facts(done.resolved), **how.document(done.resolved, None, done.devices), **done.facts}
 
 
 def filtered(how: PictureWork, source: str, output: str, go_on: Callable[[], object]) -> Done:
@@ -79,9 +77,11 @@ def run(how: PictureWork, source: str, output: str, *, as_json: bool, version: i
         document["verification"] = None if done.verification is None else asdict(done.verification)
         print_json(document)
     else:
+        rate = f"{bytes_text(int(done.source_bytes / max(done.elapsed_s, 1e-9)))} of pixels per second"
+        proof = "not verified" if done.verification is None else done.verification.sentence()
+        headline = how.headline(done.resolved, output, done.devices)
         print_answer(
-            f"{printable(output)}: {how.what(done.resolved)} {done.where}\n{rate_text(done)}; "
-            f"{proof_text([done.verification])}"
+            f"{headline}, in bands of {done.band_rows:,} rows\n{done.elapsed_s:.3g} s, {rate}; {proof}"
         )
     return status_of([done.verification])
 
@@ -113,14 +113,3 @@ def _duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def rate_text(done: Done) -> str:
-    """Return how fast it was, in words."""
-    rate = done.source_bytes / max(done.elapsed_s, 1e-9)
-    return f"{done.elapsed_s:.3g} s, {bytes_text(int(rate))} of pixels per second"
-
-
-def proof_text(proofs: Sequence[Verification | None]) -> str:
-    """Return the proof in words."""
-    return ", ".join("not verified" if proof is None else proof.sentence() for proof in proofs)

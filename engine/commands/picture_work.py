@@ -329,7 +329,7 @@ class PictureWork:
         reach = job.task.reach(job)
         return reach.exact and not reach.whole
 
-    def headline(self, call: Call, target: str, used: Sequence[DeviceInfo]) -> str:
+    def headline(self, call: Resolved, target: str, used: Sequence[DeviceInfo]) -> str:
         """Return what ran, in words."""
         choice, problem = call.choice, call.problem
         block = f", block {choice.block}" if choice.variant.uses_block else ""
@@ -341,7 +341,7 @@ class PictureWork:
         return f"{printable(target)}: {self.what(call)} {where}"
 
     def document(
-        self, call: Call, proof: Measurement[Any] | None, used: Sequence[DeviceInfo]
+        self, call: Resolved, proof: Measurement[Any] | None, used: Sequence[DeviceInfo]
     ) -> dict[str, object]:
         """Return what ran, for JSON: of a mask the type of its results, of a chain the time of each step."""
         choice, device = call.choice, call.device

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.device_info import DeviceInfo, titles
+from engine.device_info import DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
@@ -72,15 +72,15 @@ class Work:
 
 @dataclass(slots=True)
 class Done:
-    """What became of a large picture; `where` says what did it, in words, after what is done."""
+    """What became of a large picture, on which devices; `facts` are of its file and its bands, for JSON."""
 
     resolved: Resolved
-    where: str
     devices: Sequence[DeviceInfo]
     verification: Verification | None
     notes: tuple[str, ...]
     elapsed_s: float
-    document: dict[str, object]
+    facts: dict[str, object]
+    band_rows: int
     source_bytes: int
     clipped: Clipped
     resumed_row: int = 0
@@ -409,21 +409,11 @@ class _Run:
 
     def done(self, elapsed_s: float) -> Done:
         """Return what became of the picture."""
-        picture, state, resolved = self.picture, self.state, self.resolved
-        pixels = picture.height * picture.width
+        picture, state = self.picture, self.state
+        pixels, rows = picture.height * picture.width, self.rows_planned
         lost = state.loss.sentences(pixels * self.colours, self.dtype)
-        (variant, block, reason), result_dtype = resolved.choice, self.plan.problem.result_dtype
-        shown = f", block {block}" if variant.uses_block else ""
-        chosen = f" (auto: {reason.clauses})" if reason else ""
-        rounded = f", {result_dtype} results" if self.plan.problem.is_quantised else ""
-        rows = self.rows_planned
-        in_bands = f"in bands of {min(rows.band_rows, picture.height):,} rows"
-        where = f"by {variant.key} on {', '.join(titles(self.devices))}{shown}{rounded}{chosen}, {in_bands}"
-        document: dict[str, object] = {
-            "variant": variant.key,
-            "device": ", ".join(device.key for device in self.devices),
-            "block": {"x": block.x, "y": block.y} if variant.uses_block else None,
-            "result_dtype": result_dtype,
+        facts: dict[str, object] = {
+            "result_dtype": self.plan.problem.result_dtype,
             "rows": picture.height, "columns": picture.width, "channels": picture.channels,
             "source_format": picture.format,
             "levels": len(self.result.levels) if self.result is not None else 1,
@@ -432,13 +422,13 @@ class _Run:
             "resumed_row": self.resumed_row,
         }  # fmt: skip
         return Done(
-            resolved,
-            where,
+            self.resolved,
             self.devices,
             state.proof.whole(pixels) if self.work.verify else None,
             (*picture.notes, *self.notes, *lost),
             elapsed_s,
-            document,
+            facts,
+            min(rows.band_rows, picture.height),
             pixels * picture.channels * picture.dtype.itemsize,
             Clipped(*(rows / picture.height for rows in state.clipped)),
             self.resumed_row,
