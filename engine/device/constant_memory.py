@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.device.cuda_streams import CAPTURE_LOCK
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.launches import Kernel, Signature
 from engine.device.numba_cuda import cuda
 

@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Backend, Buffers, LaunchClock
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_copies import copy_in, copy_out, fill_bytes
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
-from engine.device.cuda_streams import CAPTURE_LOCK, context_of
+from engine.device.cuda_streams import context_of
 from engine.device.device_memory import device_array, pinned_array
 from engine.device.host_calls import HostCalls
 from engine.device.launches import Prepared

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_streams import CAPTURE_LOCK, check, context_of
+from engine.device.cuda_streams import check, context_of
 from engine.device.device_arrays import Given
 from engine.device.device_view import address_of
 from engine.device.numba_cuda import driver

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine.device.backend import Buffers
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_streams import CAPTURE_LOCK, check
+from engine.device.cuda_streams import check
 from engine.device.launches import Prepared
 from engine.device.numba_cuda import cuda, driver
 

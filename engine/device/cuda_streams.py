@@ -1,17 +1,8 @@
-"""The GPU of a thread, the order of its streams, and what one thread at a time does with a whole device.
+"""The GPU of a thread, and the order of its streams.
 
 A GPU is selected for a call and given back: CuPy and torch use the current one.
-
-While a thread captures launches into a graph, no thread may wait for the context or use the default stream,
-which waits for the others: that call fails, and the capture is lost, in every mode of capture (CUDA
-Programming Guide, "Prohibited and unhandled operations" of stream capture). The stream of a backend is
-shared, and another thread's work there would be captured too, so its runs and copies take the lock as well;
-work on a thread's own stream does not. The lock is not fair (beside a thread that took it for 1 ms at a time
-another one waited for at most four turns): a fair one would be Python code, and Ctrl+C between its lines
-could leave the device locked for ever.
 """
 
-import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -19,10 +10,6 @@ from functools import cache
 from typing import Any
 
 from engine.device.numba_cuda import cuda, driver
-
-# A capture takes 0.1 to 2 ms. Reentrant: what a capture launches may take it too.
-CAPTURE_LOCK = threading.RLock()
-"""Held to capture launches, to wait for a context, and to use the default stream or that of a backend."""
 
 
 def check(answer: tuple[Any, ...]) -> Any:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.cuda_streams import CAPTURE_LOCK, check
+from engine.device.capture_lock import CAPTURE_LOCK
+from engine.device.cuda_streams import check
 from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import cuda, driver
 from engine.device.spares import Spares

@@ -22,7 +22,7 @@ from functools import cache
 from types import ModuleType
 
 from engine.device.array_libraries import cupy_stream
-from engine.device.cuda_streams import CAPTURE_LOCK
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.launches import DeviceArray, DeviceKind
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits

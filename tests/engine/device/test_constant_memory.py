@@ -13,13 +13,13 @@ import pytest
 from engine.device import constant_memory, device_memory
 from engine.device import cuda as cuda_backend
 from engine.device.backend import Buffers
+from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.constant_memory import MOST_LOADED, with_constant
 from engine.device.cuda import CudaBackend
 from engine.device.cuda_copies import fill_bytes
 from engine.device.cuda_graph import LaunchGraph
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_presence import missing
-from engine.device.cuda_streams import CAPTURE_LOCK
 from engine.device.device_list import simulator_info
 from engine.device.device_view import DeviceView
 from engine.device.launches import Launch, Pass
