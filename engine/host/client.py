@@ -295,10 +295,8 @@ class EngineClient:
             host, self._current = self._current, None
             assert host is not None
             at_fault, its_error = None, None
-            if link.is_given_up:
-                at_fault, its_error = host.late_request()
-            elif not (self._closing or host.end_wanted or host.is_remote):
-                at_fault, its_error = host.request_at_fault(reason)
+            if link.is_given_up or not (self._closing or host.end_wanted or host.is_remote):
+                at_fault, its_error = host.request_at_fault("" if link.is_given_up else reason)
             if its_error is not None:
                 host.end_wanted = True
             left = [*host.requests.values()]

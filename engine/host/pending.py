@@ -76,16 +76,11 @@ class Host:
         return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
 
     def request_at_fault(self, reason: str) -> tuple[Pending | None, EngineError | None]:
-        """Return the request that ended it, and its error; None where none is known to be at fault."""
+        """Return the request that ended it, without a reason by taking long, and its error; None for none."""
         for pending in self.requests.values():
-            if pending.begun and (error := pending.request.error_if_ended(reason)) is not None:
+            if pending.begun and (error := pending.request.error_if_lost(reason)) is not None:
                 return pending, error
         return None, None
-
-    def late_request(self) -> tuple[Pending | None, EngineError | None]:
-        """Return the request that it works on, and the error of that where it is at fault for taking long."""
-        late = next((pending for pending in self.requests.values() if pending.begun), None)
-        return late, late.request.error_if_late() if late else None
 
     def add(self, pending: Pending) -> Pending | None:
         """Send a request; a preview waits while another is sent. Return the waiting one that it replaces."""

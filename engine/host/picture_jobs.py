@@ -1,22 +1,35 @@
-"""What the host does for pictures: open, prepare for the screen, save. Called on: its main thread."""
+"""What the host does for pictures: open, cut a part out, prepare for the screen, save.
+
+Few pictures stay in their files; what reads those (`tile_jobs`) is loaded with the first one. Called on: the
+main thread of the host.
+"""
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.errors import EngineError, ImageReadError
+from engine.errors import BadValue, ImageReadError
 from engine.files.output_checks import check_other_file
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
 from engine.host.display_levels import full_scale
-from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult
+from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.result_values import bands_of
-from engine.host.shared_array import Computed, SharedArray
-from engine.host.shared_picture import MAKE_SMALLER, SharedSegment, all_nan_words, attached, screen_arrays
+from engine.host.shared_array import Computed, SharedArray, segments_of
+from engine.host.shared_picture import (
+    MAKE_SMALLER,
+    SharedSegment,
+    all_nan_words,
+    attached,
+    in_shared_memory,
+    screen_arrays,
+)
+from engine.host.tiles import CloseTiled, TiledScreen
 from engine.image.colour import full_scale_of
 from engine.image.convert import finite_range, to_depth
 from engine.image.form import Form
@@ -39,22 +52,22 @@ _IN_PARTS_FROM_BYTES = 2 << 30
 # Where a picture, its result and their levels would take more than this (61 megapixels of 8-bit RGB), nothing
 # is computed before it is seen: 3 x 3 on all of it takes a second of the processor.
 WHOLE_RESULT_BYTES = 1 << 30
+# The memory that a part of a picture in its file may take, with its levels for the screen.
+_MOST_CROP_BYTES = 1 << 30
 
 
 def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
-    """Open a file or a sample into shared memory; one that is too large for that is asked for by tile."""
-    try:
-        return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
-    except _ResultTooLarge as error:
-        return _open_in_parts(request, error, is_too_large=True)
-    except _BetterInParts as error:
-        try:
-            return _open_in_parts(request, error, is_too_large=True)
-        except ImageReadError:
-            return _open_into_memory(request, report)
-    except (ImageReadError, shared.NotEnoughSharedMemory) as error:
-        is_too_large = error.remedy == MAKE_SMALLER or isinstance(error, shared.NotEnoughSharedMemory)
-        return _open_in_parts(request, error, is_too_large=is_too_large)
+    """Open a file or a sample, or a part of it, into shared memory; a large one is asked for by tile."""
+    if request.crop is None:
+        return _open_into_memory(request, report) if request.sample else _open_file(request, report)
+    whole = open_picture(replace(request, crop=None), report)
+    cropped = crop_picture(CropPicture(whole, request.crop), report)
+    shared.recycle(*segments_of(whole))
+    if isinstance(whole.screen, TiledScreen):
+        from engine.host import tile_jobs
+
+        tile_jobs.close(CloseTiled(whole.screen), report)
+    return cropped
 
 
 class _BetterInParts(ImageReadError):
@@ -65,15 +78,22 @@ class _ResultTooLarge(ImageReadError):
     """A picture fits into memory, and filtering all of it takes too long."""
 
 
-def _open_in_parts(request: OpenPicture, error: EngineError, *, is_too_large: bool) -> PictureHandle:
-    if request.sample:
-        raise error
-    # Few pictures are; what reads them is loaded with the first one.
-    from engine.host import tile_jobs
+def _open_file(request: OpenPicture, report: Checkpoint) -> PictureHandle:
+    path = Path(request.path)
+    try:
+        return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
+    except (ImageReadError, shared.NotEnoughSharedMemory) as error:
+        from engine.host import tile_jobs
 
-    if isinstance(error, _ResultTooLarge):
-        return tile_jobs.open_decoded(Path(request.path))
-    return tile_jobs.open_in_parts(Path(request.path), error, is_too_large=is_too_large)
+        if isinstance(error, _ResultTooLarge):
+            return tile_jobs.open_decoded(path)
+        is_too_large = error.remedy == MAKE_SMALLER or not isinstance(error, ImageReadError)
+        if not isinstance(error, _BetterInParts):
+            return tile_jobs.open_in_parts(path, error, is_too_large=is_too_large)
+        try:
+            return tile_jobs.open_in_parts(path, error, is_too_large=True)
+        except ImageReadError:
+            return _open_into_memory(request, report)
 
 
 def _open_into_memory(
@@ -146,6 +166,68 @@ def bytes_with_result(form: Form) -> int:
     """Return what a picture and its whole result would take, with the levels of both, bytes."""
     colours = form.pixel_count * form.channels
     return 2 * _opening_bytes(form) - form.decoded_bytes + FLOAT_BYTES * colours
+
+
+def crop_picture(request: CropPicture, report: Checkpoint) -> PictureHandle:
+    """Copy a part of a picture; of one that stays in its file it is read."""
+    picture, region = request.picture, inside(request.region, request.picture)
+    report(Progress("cropping", 0.0, 2.0 + 1e-7 * region.pixels))
+    pixels, alpha = _samples(picture, region)
+    return _handle(picture, region, pixels, alpha)
+
+
+def inside(region: Region, picture: PictureHandle) -> Region:
+    """Return what of a region lies in a picture; a `BadValue` where that is nothing."""
+    top, bottom = max(0, region.top), min(region.bottom, picture.height)
+    left, right = max(0, region.left), min(region.right, picture.width)
+    if top >= bottom or left >= right:
+        size = f"{picture.width:,} × {picture.height:,}"
+        what = f"a part from row {region.top}, column {region.left} on"
+        why = f"the picture of {size} pixels has no pixel there"
+        raise BadValue(what, why, "Choose a part of the picture.")
+    return Region(top, bottom, left, right)
+
+
+def _samples(picture: PictureHandle, region: Region) -> tuple[np.ndarray, np.ndarray | None]:
+    if not isinstance(picture.screen, TiledScreen):
+        pixels, alpha = shared.attach(picture.in_memory), attached(picture.alpha)
+        return pixels[region.slices], None if alpha is None else alpha[region.slices]
+    needed = region.pixels * (picture.channels * np.dtype(picture.dtype).itemsize + 6)
+    if needed > _MOST_CROP_BYTES:
+        raise BadValue(
+            f"a part of {len(region.ranges[1]):,} × {len(region.ranges[0]):,} pixels",
+            f"a part of a picture in its file may take {_MOST_CROP_BYTES >> 20:,} MB, and this takes "
+            f"{needed >> 20:,}",
+            "Choose a smaller part.",
+        )
+    from engine.host import tile_jobs
+
+    source = tile_jobs.opened(picture.screen.key).picture
+    read = source.read(0, *region.slices)
+    return read[..., : picture.channels], read[..., -1] if source.has_alpha else None
+
+
+def _handle(
+    picture: PictureHandle, region: Region, pixels: np.ndarray, alpha: np.ndarray | None
+) -> PictureHandle:
+    first, opacity, screen = in_shared_memory(pixels, alpha)
+    before = picture.crop or Region(0, 0, 0, 0)
+    crop = Region(
+        region.top + before.top,
+        region.bottom + before.top,
+        region.left + before.left,
+        region.right + before.left,
+    )
+    size = f"{pixels.shape[1]:,} × {pixels.shape[0]:,}"
+    return replace(
+        picture,
+        pixels=first,
+        alpha=opacity,
+        screen=screen,
+        description=f"{picture.title}  {size}, from row {crop.top}, column {crop.left} on",
+        notes=(),
+        crop=crop,
+    )
 
 
 def save_result(request: SaveResult, report: Checkpoint) -> Saved:

@@ -109,26 +109,17 @@ class OpenPicture(Request):
     crop: Region | None = None  # the part that becomes the picture, as far as it lies in it; None: all of it
     handler: ClassVar[str] = "engine.host.picture_jobs:open_picture"
 
-    @property
-    def answered_by(self) -> str:
-        """The function that answers it: a part of a picture is opened by what cuts it out."""
-        return self.handler if self.crop is None else "engine.host.cropping:open_cropped"
-
-    def error_if_ended(self, reason: str) -> ImageReadError:
+    def error_if_lost(self, reason: str) -> ImageReadError:
         """Return an error that names the file: decoders are libraries in C, which a file can crash."""
-        return ImageReadError(
+        what, remedy = (
             f"{self.path or self.sample} cannot be opened",
-            f"the engine's process ended while it read it: {reason}",
-            "Your work is kept. The file may be damaged: save it again from the program that made it.",
+            "save it again from the program that made it.",
         )
-
-    def error_if_late(self) -> ImageReadError:
-        """Return an error that names the file: a process that was given up for it is as good as any."""
-        return ImageReadError(
-            f"{self.path or self.sample} cannot be opened",
-            "it took more than ten times as long as its size lets expect, and was given up",
-            "Copy it to a disk of this machine, or save it again from the program that made it.",
-        )
+        if reason:
+            why = f"the engine's process ended while it read it: {reason}"
+            return ImageReadError(what, why, f"Your work is kept. The file may be damaged: {remedy}")
+        why = "it took more than ten times as long as its size lets expect, and was given up"
+        return ImageReadError(what, why, f"Copy it to a disk of this machine, or {remedy}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +128,7 @@ class CropPicture(Request):
 
     picture: PictureHandle
     region: Region
-    handler: ClassVar[str] = "engine.host.cropping:crop_picture"
+    handler: ClassVar[str] = "engine.host.picture_jobs:crop_picture"
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,12 +55,11 @@ class Request:
         """What it is a request of; where one of a kind ended two hosts, another one of it may not."""
         return (type(self),)
 
-    def error_if_ended(self, reason: str) -> EngineError | None:
-        """Return the error of this request where it is at fault for the end of its process, else None."""
-        return None
+    def error_if_lost(self, reason: str) -> EngineError | None:
+        """Return the error of this request where it is at fault for the end of its process, else None.
 
-    def error_if_late(self) -> EngineError | None:
-        """Return its error where it is given up because it takes too long; None: its process is at fault."""
+        Without a reason it was given up because it took too long.
+        """
         return None
 
     @property
