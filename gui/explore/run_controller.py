@@ -101,8 +101,15 @@ class RunController(QObject):
             self._jobs.add([self._run_of(job.changed(variant=variant)) for variant in able])
             self._show_left_out(kernels, [(entry.variant, entry.reason) for entry in asked])
 
+        before = len(self._results.results())
         ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
-        self._jobs.begin(SOURCE, [ask], self._messages)
+        self._jobs.begin(SOURCE, [ask], self._messages, lambda: self._select_fastest(before))
+
+    def _select_fastest(self, before: int) -> None:
+        """Select the fastest of the runs after the first `before`; the newest stays where none has a time."""
+        timed = [run for run in self._results.results()[before:] if run.kernel_ms is not None]
+        if timed:
+            self._results.describe(min(timed, key=lambda run: run.kernel_ms or 0.0))
 
     def _cross(self, job: PictureJob, variants: tuple[str, ...]) -> None:
         """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""

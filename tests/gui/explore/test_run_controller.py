@@ -10,6 +10,7 @@ from engine.work.steps import MaskStep
 from gui.explore.picture_job import failed_run
 from gui.explore.run_words import last_run_sentence, no_run_sentence
 from gui.page.messages import Severity
+from tests.gui import fake_engine
 from tests.gui.made_results import VARIANTS, make_picture
 from tests.made_runs import make_failure, make_result, make_simulated
 from tests.picture_jobs import mask_job
@@ -65,6 +66,13 @@ def test_that_every_available_variant_is_run_in_order_with_the_job_of_the_beginn
     slow_bench.answer(Run)
     slow_bench.answer(Run)
     assert statuses(slow_bench) == [("cpu-serial", False), ("cpu-parallel", False), ("naive", False)]
+
+
+def test_that_the_fastest_is_selected_once_all_have_run(bench, monkeypatch):
+    times = {"cpu-serial": 3.0, "cpu-parallel": 1.0, "naive": 2.0}
+    monkeypatch.setattr(fake_engine, "_run_result", lambda job: make_result(job.variant, times[job.variant]))
+    run_every_variant(bench)
+    assert [run.result.variant for run in bench.results.selected] == ["cpu-parallel"]
 
 
 def test_that_a_result_of_an_older_job_is_a_row_but_not_the_picture(slow_bench):
