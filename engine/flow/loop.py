@@ -8,7 +8,7 @@ waits for its oldest chunk when it is asked to: while there is room anywhere, it
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -23,13 +23,27 @@ from engine.flow.timeline import Queue, Span
 _ORDER = {queue: place for place, queue in enumerate(Queue)}
 
 
-class _Here(Executor):
-    """Does what is submitted at once, on the calling thread."""
+class _Done:
+    """What was done at once, as a future."""
 
-    def submit(self, act: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
-        done: Future[Any] = Future()
-        done.set_result(act(*given, **named))
-        return done
+    def __init__(self, found: Any) -> None:
+        self._found = found
+
+    def done(self) -> bool:
+        return True
+
+    def result(self) -> Any:
+        return self._found
+
+
+class _Here:
+    """The calling thread, as an executor of one thread: what is submitted is done at once."""
+
+    def submit(self, act: Callable[..., Any], *given: Any) -> _Done:
+        return _Done(act(*given))
+
+    def shutdown(self) -> None:
+        pass
 
 
 class Driver:
@@ -53,7 +67,8 @@ class Driver:
         self.error: BaseException | None = None
         self._opened, self._stack = opened, ExitStack()
         self._in_words = partial(cuda_errors_in_words, doing) if doing else nullcontext
-        self._finishing: Future[bool] | None = None
+        self._finishing: Future[bool] | _Done | None = None
+        self._thread: ThreadPoolExecutor | _Here
         self._thread = ThreadPoolExecutor(1, f"stream-{key}") if is_apart else _Here()
         self._thread.submit(self._tried, self._open)
 
@@ -76,7 +91,7 @@ class Driver:
         self.under_way.append(job)
         self._thread.submit(self._tried, lambda: self.device.send(job))
 
-    def finishing(self) -> Future[bool]:
+    def finishing(self) -> Future[bool] | _Done:
         """Have the oldest chunk finished, if nobody asked yet."""
         if self._finishing is None:
             self._finishing = self._thread.submit(self._tried, lambda: self.device.finish())
@@ -177,7 +192,9 @@ class Loop:
         self._raise_failure()
 
     def _hear(self, drivers: Sequence[Driver]) -> None:
-        wait([driver.finishing() for driver in drivers], return_when=FIRST_COMPLETED)
+        pending = [driver.finishing() for driver in drivers]
+        if not any(one.done() for one in pending):
+            wait([one for one in pending if isinstance(one, Future)], return_when=FIRST_COMPLETED)
         found = [driver.finished() for driver in drivers]
         self._done |= {job.chunk.number for job in found if job is not None}
 

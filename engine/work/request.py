@@ -4,6 +4,7 @@ Nothing is resolved yet: "auto" may stand for a variant or a device, and a block
 """
 
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import Any, Self
 
 from engine.device_info import AUTO
@@ -31,7 +32,7 @@ class PictureRequest(Where):
     chain: Chain
     shown: str = ""  # id of the step whose result is wanted; empty: the last one
 
-    @property
+    @cached_property
     def step(self) -> MaskStep | OperationStep | None:
         """The one step that is done with the picture itself; None where there are several, or two results."""
         nodes = self.chain.nodes(self.shown)
