@@ -21,8 +21,7 @@ from gui.widgets.runs_model import RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
-# Beside the name what differs: otherwise times of two masks seem to be of one problem.
-_FIRST = ("variant", "block", "layout", "picture", "mask", KERNEL, SPEED_UP, "proof", "operation", "chain")
+_FIRST = ("variant", KERNEL, SPEED_UP, "proof", "block", "layout", "picture", "mask", "operation", "chain")
 
 
 @dataclass(eq=False, slots=True)
