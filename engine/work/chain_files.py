@@ -12,9 +12,11 @@ A mask is what `--mask` takes, or an object as mask files have it.
 
 import json
 import os
+from collections.abc import Callable
+from dataclasses import fields
 from functools import cache
 from types import NoneType
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 
@@ -35,26 +37,28 @@ MOST_BYTES = 1 << 20
 READY_FILE = ASSETS / "chains" / "chains.json"
 
 _MASK, _SETTINGS = str | dict[str, Any], dict[str, bool | int | float | str]
+_KINDS: dict[str, Any] = {kind.kind: kind for kind in (MaskStep, OperationStep, CombineStep)}
+# How the fields of steps are called in JSON where that is otherwise, and what they are there.
+_NAMES = {"how": "combine"}
+_FORMS: dict[str, Any] = {"mask": _MASK, "settings": _SETTINGS, "block": str, "border": str}
+_EXAMPLES: dict[str, Any] = {
+    "id": "x", "input": "picture", "on": False, "variant": AUTO, "block": "32x8", "mask": "sobel-x",
+    "border": "mirror", "cval": 0.5, "flip": True, "normalise": True, "operation": "median",
+    "settings": {"size": 5}, "combine": "add", "second": "picture", "weight": 0.5,
+}  # fmt: skip
 # Of each key what it takes, and an example.
 _Key = tuple[Any, Any]
-_COMMON: dict[str, _Key] = {
-    "id": (str, "x"),
-    "input": (str, "picture"),
-    "on": (bool, False),
-    "variant": (str, AUTO),
-    "block": (str, "32x8"),
-}
-_KEYS: dict[str, dict[str, _Key]] = {
-    "mask": {
-        "mask": (_MASK, "sobel-x"),
-        "border": (str, "mirror"),
-        "cval": (float, 0.5),
-        "flip": (bool, True),
-        "normalise": (bool, True),
-    },
-    "operation": {"operation": (str, "median"), "settings": (_SETTINGS, {"size": 5})},
-    "combine": {"combine": (str, "add"), "second": (str, "picture"), "weight": (float, 0.5)},
-}
+
+
+@cache
+def _keys(kind: str) -> dict[str, _Key]:
+    """Return the keys of a kind of step: its fields, those of every step first."""
+    types = get_type_hints(_KINDS[kind])
+    own = [each.name for each in fields(_KINDS[kind]) if each.name != "written"]
+    named = {_NAMES.get(name, name): _FORMS.get(name, types[name]) for name in own}
+    return {name: (form, _EXAMPLES[name]) for name, form in named.items()}
+
+
 _TEXTS: dict[str, _Key] = {"title": (str, "Edges"), "about": (str, "Finds edges."), "range": (str, "clip")}
 _WORDS = {
     str: "a text",
@@ -164,14 +168,14 @@ def _step(entry: Any, number: int) -> AnyStep:
     where = f"step {number}"
     if not isinstance(entry, dict):
         raise BadValue(where, "it is not an object", _EXAMPLE)
-    kinds = [kind for kind in _KEYS if kind in entry]
+    kinds = [kind for kind in _KINDS if kind in entry]
     if len(kinds) != 1:
-        why = f"it has {' and '.join(kinds)}" if kinds else f"it has none of {', '.join(_KEYS)}"
+        why = f"it has {' and '.join(kinds)}" if kinds else f"it has none of {', '.join(_KINDS)}"
         raise BadValue(where, f"{why}, and a step is one of them", _EXAMPLE)
     kind = kinds[0]
     if isinstance(entry.get("id"), str):
         where = f"step {number} ({entry['id']})"
-    known = _COMMON | _KEYS[kind]
+    known = _keys(kind)
     for name in entry:
         if name not in known:
             near = closest(name, known)
@@ -180,30 +184,30 @@ def _step(entry: Any, number: int) -> AnyStep:
                 f"{where}, {name!r}", f"a {kind} has no such key", f"{hint}The keys are {', '.join(known)}."
             )
     read = {name: _as(entry, name, known, f"{where}, {name!r}") for name in entry}
-    common: dict[str, Any] = {
-        name: read.pop(name) for name in ("id", "input", "on", "variant") if name in read
-    }
-    common.setdefault("id", f"s{number}")
+    read.setdefault("id", f"s{number}")
     try:
-        if "block" in read:
-            common["block"] = Block.parse(read.pop("block"))
-        return _made(kind, read, common)
+        return _made(kind, read)
     except EngineError as error:
         why = f"{error.what}: {error.why}" if error.why else error.what
         raise BadValue(where, why, error.remedy) from error
 
 
-def _made(kind: str, read: dict[str, Any], common: dict[str, Any]) -> AnyStep:
-    if kind == "mask":
-        mask = read.pop("mask")
-        written = mask if isinstance(mask, str) else ""
-        border = Border.named(read.pop("border", Border.ZERO))
-        made = resolve_mask(written) if written else mask_from_json(json.dumps(mask, allow_nan=False))
-        return MaskStep(**common, mask=made, written=written, border=border, **read)
-    if kind == "operation":
-        settings = Settings(read.pop("settings", {}).items())
-        return OperationStep(**common, operation=read["operation"], settings=settings)
-    return CombineStep(**common, how=read.pop("combine"), second=read.pop("second", ""), **read)
+def _made(kind: str, read: dict[str, Any]) -> AnyStep:
+    mask = read.get("mask")
+    if isinstance(mask, str):
+        read |= {"mask": resolve_mask(mask), "written": mask}
+    elif mask is not None:
+        read["mask"] = mask_from_json(json.dumps(mask, allow_nan=False))
+    readers: dict[str, Callable[[Any], Any]] = {
+        "block": Block.parse,
+        "border": Border.named,
+        "settings": lambda own: Settings(own.items()),
+    }
+    made = {name: readers[name](value) if name in readers else value for name, value in read.items()}
+    if kind == CombineStep.kind:
+        made = {"second": "", "how": made.pop("combine")} | made
+    step: AnyStep = _KINDS[kind](**made)
+    return step
 
 
 def _as(entry: dict[str, Any], name: str, known: dict[str, _Key], where: str) -> Any:
@@ -223,21 +227,20 @@ def _kind(value: Any) -> str:
 
 
 def _entry(step: AnyStep) -> dict[str, Any]:
-    """Return a step as JSON has it, without what is as it would be anyway."""
-    common: dict[str, Any] = {"id": step.id, "input": step.input, "variant": step.variant}
-    own: dict[str, Any]
-    if isinstance(step, MaskStep):
-        written = step.written or json.loads(mask_to_json(step.mask))
-        own = {"mask": written, "border": str(step.border), "cval": step.cval}
-        own |= {"flip": step.flip, "normalise": step.normalise}
-    elif isinstance(step, OperationStep):
-        own = {"operation": step.operation, "settings": dict(step.settings)}
-    else:
-        own = {"combine": step.how, "second": step.second}
-        own |= {"weight": step.weight} if step.how == "blend" else {}
-    usual = {"input": "", "variant": AUTO, "cval": 0.0, "flip": False, "normalise": False, "settings": {}}
-    everything = common | own
-    found = {name: value for name, value in everything.items() if name not in usual or value != usual[name]}
-    if step.block is not None:
-        found["block"] = str(step.block)
-    return found if step.on else found | {"on": False}
+    """Return a step as JSON has it, without what is as it would be anyway; the border is always said."""
+    given = {each.name: getattr(step, each.name) for each in fields(step)}
+    usual = {each.name: each.default for each in fields(step) if each.name not in ("id", "border")}
+    if step.kind == MaskStep.kind:
+        given["mask"] = given.pop("written") or json.loads(mask_to_json(given["mask"]))
+    elif given.get("how") != "blend":
+        given.pop("weight", None)
+    found = {name: value for name, value in given.items() if name not in usual or value != usual[name]}
+    named = {_NAMES.get(name, name): _plain(value) for name, value in found.items()}
+    first = {name: named[name] for name in ("id", "input", step.kind) if name in named}
+    return first | named
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Settings):
+        return dict(value)
+    return str(value) if isinstance(value, Block | Border) else value
