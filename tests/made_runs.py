@@ -12,8 +12,7 @@ from engine.reason import Reason
 from engine.results.measurement import Environment, Spread, Timing
 from engine.results.work import Work
 from engine.tasks.messages import RecordedRequest, RecordedRuns
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.problem import MatrixProduct, ProductResult
 from engine.verify.verification import Verification
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult

@@ -42,7 +42,7 @@ from engine.image.budget import RAISE_LIMIT
 from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
 from engine.shortages import shortage_of
-from engine.verify.checked_samples import CheckedSamples
+from engine.verify.regions import CheckedSamples
 from engine.verify.verification import Verification
 from engine.work.filtering.agreement import regions_to_check
 from engine.work.filtering.clipping import Clipped

@@ -6,8 +6,7 @@ from engine.commands.arguments import Settings, group, option
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import several
 from engine.tasks.product.operands import refuse_too_large
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult, tile_of
+from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
 from engine.tasks.product.task import product_jobs
 from engine.tasks.product.tile import as_tile
 from engine.tasks.product.variants import MATMUL_VARIANTS, MatmulVariant, matmul_variant

@@ -14,8 +14,7 @@ from engine.results.quantities import ms_cell
 from engine.run.compute import compute
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.drawings import held_out
-from engine.tasks.network.problem import MAX_BATCH, ForwardPass, refuse_too_large
-from engine.tasks.network.results import Confusion, NetworkResult
+from engine.tasks.network.problem import MAX_BATCH, Confusion, ForwardPass, NetworkResult, refuse_too_large
 from engine.tasks.network.stages import StageRun, confusion, measured_stage, stage_job
 from engine.tasks.network.task import NetworkJob
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant

@@ -30,7 +30,7 @@ from engine.results.measurement import Measurement
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
-from engine.verify.checked_samples import CheckedSamples
+from engine.verify.regions import CheckedSamples
 from engine.verify.verification import Verification
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import why_not_gpu

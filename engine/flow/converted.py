@@ -16,7 +16,7 @@ from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
 from engine.image.convert import finite_range, to_depth
 from engine.image.result_picture import Loss
-from engine.verify.checked_samples import CheckedSamples
+from engine.verify.regions import CheckedSamples
 
 # Bytes of float32 results: they stay in the caches of a core until they are converted.
 BAND_BYTES = 2 << 20

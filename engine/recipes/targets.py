@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from engine.recipes.array_code import cupy_code, opencv_code, scipy_code
-from engine.recipes.c_array import c_array
+from engine.recipes.array_code import c_array, cupy_code, opencv_code, scipy_code
 from engine.recipes.command import command_line
 from engine.recipes.engine_code import engine_code
 from engine.recipes.recipe import Recipe

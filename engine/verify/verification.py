@@ -9,10 +9,9 @@ from typing import TypeVar
 import numpy as np
 
 from engine.errors import VerificationFailed
-from engine.verify.checked_samples import CheckedSamples
 from engine.verify.closeness import ALONE, Closeness, compare, compare_quantised
 from engine.verify.inputs import Inputs
-from engine.verify.regions import Region, chosen_text
+from engine.verify.regions import CheckedSamples, Region, chosen_text
 
 T = TypeVar("T")
 

@@ -39,7 +39,7 @@ class OperationInfo:
 class EffectsRequest:
     """Describe: what masks do to the middle of a picture, or of a sample. Reply: RGB bytes of each."""
 
-    answers: ClassVar[str] = "engine.work.effects"
+    answers: ClassVar[str] = "engine.work.comparing"
     is_quick: ClassVar[bool] = False
     masks: tuple[Mask, ...]
     picture: PictureHandle | None

@@ -6,7 +6,7 @@ from engine.course.paper import Configuration
 from engine.host.request import Describe, Run
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.messages import ProductGrid, ProductRequest
-from engine.tasks.product.results import ProductResult, tile_of
+from engine.tasks.product.problem import ProductResult, tile_of
 from gui.matrices.matmul_state import MatmulState
 from gui.page.jobs import Job
 from gui.page.runs_controller import RunsController

@@ -12,8 +12,7 @@ from engine.results.columns import KERNEL
 from engine.results.compare import Compared
 from engine.results.metrics import metric
 from engine.tasks.product.columns import variant_name
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult, tile_of
+from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
 from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE
 from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_controller import MatmulController

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QPushButton
 
 from engine.device_info import SIMULATOR_SIDE
-from engine.tasks.product.results import tile_of
+from engine.tasks.product.problem import tile_of
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel

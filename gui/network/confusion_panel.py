@@ -5,7 +5,7 @@ from PySide6.QtGui import QColor, QFontInfo, QFontMetrics, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QPushButton, QWidget
 
 from engine.results.quantities import percent_text
-from engine.tasks.network.results import Confusion
+from engine.tasks.network.problem import Confusion
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
 from gui.style.cell_colours import mixed

@@ -18,7 +18,7 @@ from engine.tasks.network.messages import (
     Recognised,
     StageRequest,
 )
-from engine.tasks.network.results import Confusion
+from engine.tasks.network.problem import Confusion
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest

@@ -12,8 +12,7 @@ from engine.reason import Reason
 from engine.results.measurement import Environment
 from engine.results.problem import TaskProblem
 from engine.tasks.network.messages import NetworkRun
-from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.results import Confusion, NetworkResult
+from engine.tasks.network.problem import Confusion, ForwardPass, NetworkResult
 from gui.network.drawing import Drawing
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
 from gui.widgets.runs_state import RunsState, Shared

@@ -7,8 +7,7 @@ import msgspec
 import numpy as np
 
 from engine.tasks.network.messages import NetworkRun
-from engine.tasks.network.problem import MAX_BATCH
-from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult
+from engine.tasks.network.problem import MAX_BATCH, ChunkSpan, Confusion, LayerTime, NetworkResult
 from gui.network.drawing import SIDE, Ink
 from gui.network.network_state import NetworkState
 from gui.page.variants_page import Change, Part, Table

@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from engine.results.quantities import digits_text, ms_text, percent_text
-from engine.tasks.network.results import ChunkSpan
+from engine.tasks.network.problem import ChunkSpan
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.series import series_at

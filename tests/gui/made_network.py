@@ -8,8 +8,7 @@ from engine.host import protocol
 from engine.host.messages import VariantInfo
 from engine.results.measurement import Environment
 from engine.tasks.network import messages
-from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult
+from engine.tasks.network.problem import ChunkSpan, Confusion, ForwardPass, LayerTime, NetworkResult
 from tests.gui.made_results import CPU_BLOCK, GPU_BLOCK, NO_CUDA
 from tests.made_runs import PROVED, made_reason, make_timing
 

@@ -6,7 +6,7 @@ from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.tasks.network.drawings import held_out
 from engine.tasks.network.messages import DigitsRequest
-from engine.tasks.network.results import Confusion
+from engine.tasks.network.problem import Confusion
 from engine.tasks.network.stages import chosen_stage, confusion, stage_job
 from engine.tasks.network.weights import weights_from
 

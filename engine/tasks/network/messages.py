@@ -5,8 +5,7 @@ from typing import ClassVar
 
 from engine.host.messages import VariantInfo
 from engine.host.shared_array import SharedArray
-from engine.tasks.network.problem import Layer
-from engine.tasks.network.results import ChunkSpan, LayerTime, NetworkResult
+from engine.tasks.network.problem import ChunkSpan, Layer, LayerTime, NetworkResult
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from typing import ClassVar
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.results.measurement import Measurement
 from engine.results.problem import TaskProblem
+from engine.results.work import Work
 
 FILTER_SIDE, POOL_SIDE = 5, 2
 FILTER_CELLS = FILTER_SIDE * FILTER_SIDE
@@ -213,3 +215,72 @@ def refuse_too_large(problem: ForwardPass) -> None:
             f"it takes {bytes_text(needed)} with all layers, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
             f"The largest batch is {DEFAULT_MAX_BYTES // each:,}.",
         )
+
+
+NetworkResult = Measurement[ForwardPass]
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTime:
+    """The time of one step of a stage, for the whole batch; `name` has the keys of the layers it computes."""
+
+    name: str
+    ms: float  # median of its samples
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkSpan:
+    """A chunk of a batch in one step, from begin to end in ms since the batch began (device events)."""
+
+    chunk: int  # from 0
+    stream: int  # 0 or 1: two streams alternate
+    step: str  # "copy in", "kernels" or "copy out": of the scores, to their place on the device
+    begin_ms: float
+    end_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Held-out digits by what they are (rows) and what the network predicts (columns)."""
+
+    counts: tuple[tuple[int, ...], ...]
+    wrong: tuple[int, ...]  # numbers of the misclassified digits
+
+    @property
+    def digits(self) -> int:
+        """How many digits there are."""
+        return sum(map(sum, self.counts))
+
+    @property
+    def accuracy(self) -> float:
+        """The share that is classified correctly."""
+        return sum(row[number] for number, row in enumerate(self.counts)) / self.digits
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWork:
+    """Elements that the threads of one kernel access, for the whole batch, before any cache."""
+
+    multiply_adds: int = 0  # with those of a pool: one for each value that is summed
+    loads: int = 0  # from global memory: maps and weights
+    stores: int = 0
+    shared_loads: int = 0
+    shared_stores: int = 0
+    constant_loads: int = 0
+
+
+def network_work(problem: ForwardPass, *layers: LayerWork, picture_loads: int = 0) -> Work:
+    """Return the work of all kernels together; `picture_loads` are those of the drawings among the loads."""
+    loads, stores = (sum(getattr(one, name) for one in layers) for name in ("loads", "stores"))
+    return Work(
+        flops=2 * sum(one.multiply_adds for one in layers),
+        global_loads=loads,
+        global_stores=stores,
+        global_load_bytes=loads * FLOAT_BYTES,
+        global_store_bytes=stores * FLOAT_BYTES,
+        minimum_bytes=problem.copied_bytes + problem.weights * FLOAT_BYTES,
+        picture_loads=picture_loads,
+        shared_loads=sum(one.shared_loads for one in layers),
+        shared_stores=sum(one.shared_stores for one in layers),
+        constant_loads=sum(one.constant_loads for one in layers),
+    )

@@ -19,8 +19,14 @@ from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts
 from engine.tasks.network.drawings import batch_of, held_out
-from engine.tasks.network.problem import ForwardPass, refuse_too_large
-from engine.tasks.network.results import ChunkSpan, Confusion, LayerTime, NetworkResult
+from engine.tasks.network.problem import (
+    ChunkSpan,
+    Confusion,
+    ForwardPass,
+    LayerTime,
+    NetworkResult,
+    refuse_too_large,
+)
 from engine.tasks.network.task import NetworkJob, network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
 from engine.tasks.network.weights import Weights, trained_weights

@@ -12,7 +12,7 @@ from engine.run.sampling import SamplingPlan
 from engine.run.sweep import counted
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.operands import random_matrices, refuse_too_large
-from engine.tasks.product.results import ProductResult
+from engine.tasks.product.problem import ProductResult
 from engine.tasks.product.task import product_job, product_jobs
 from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
 

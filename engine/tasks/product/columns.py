@@ -11,8 +11,7 @@ from engine.tasks.product.lecture import (
     PRINTED_GFLOPS_TILE_16,
     bandwidth_limited_gflops,
 )
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import tile_of
+from engine.tasks.product.problem import MatrixProduct, tile_of
 
 Run = ComparedRun[MatrixProduct]
 

@@ -8,6 +8,7 @@ from typing import ClassVar
 from engine.device_info import SIMULATOR_SIDE
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
+from engine.results.measurement import Measurement
 from engine.results.problem import TaskProblem
 from engine.results.work import Work
 
@@ -124,3 +125,11 @@ def product_work(
         shared_loads=shared_loads,
         shared_stores=shared_stores,
     )
+
+
+ProductResult = Measurement[MatrixProduct]
+
+
+def tile_of(result: ProductResult) -> int | None:
+    """Return the side of the tile, which is a run's square block; None where it has none."""
+    return result.block.x if result.block else None

@@ -24,9 +24,8 @@ from engine.device.launches import WEIGHTS, Launch, Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
+from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, LayerWork
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import LayerWork
 from engine.variants.network.layer_kernels import TILE, map_launch, refuse_batch
 from engine.variants.network.passes import CONNECTED, Step, convolution, maps_after, matrix, pool, stage
 

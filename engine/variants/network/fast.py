@@ -29,9 +29,8 @@ from engine.device.launches import Between, Launch, Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass
+from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, LayerWork
 from engine.tasks.network.weights import Floats, Weights
-from engine.tasks.network.work import LayerWork
 from engine.variants.network.passes import Step, filters_of, linear, stage
 from engine.variants.network.tile_shape import (
     ACROSS,

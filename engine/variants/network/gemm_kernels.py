@@ -11,9 +11,8 @@ from engine.device.launches import Launch
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
+from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import LayerWork
 from engine.variants.network.layer_kernels import refuse_batch
 from engine.variants.network.passes import (
     CONNECTED,

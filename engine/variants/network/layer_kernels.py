@@ -16,9 +16,8 @@ from engine.device.launches import Launch
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
 from engine.geometry.refusal import Refusal
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
+from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import LayerWork
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32

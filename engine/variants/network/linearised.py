@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between
-from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.work import LayerWork
+from engine.tasks.network.problem import ForwardPass, LayerWork
 from engine.variants.network.layer_kernels import value_launch
 from engine.variants.network.passes import OUTPUT, Step, convolution, hidden, maps_after, pool, stage
 

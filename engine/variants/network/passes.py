@@ -11,10 +11,9 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
 from engine.results.work import Work
-from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.problem import ForwardPass, LayerWork, network_work
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
-from engine.tasks.network.work import LayerWork, network_work
 from engine.variants.filter_passes import interpreted
 from engine.variants.kernel_types import argument_type, type_of
 from engine.variants.network import layer_kernels as kernels

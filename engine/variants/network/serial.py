@@ -24,10 +24,9 @@ import numpy as np
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.network.problem import ForwardPass, Layer
+from engine.tasks.network.problem import ForwardPass, Layer, LayerWork, network_work
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import LayerWork, network_work
 from engine.variants.network.host_layers import connect, convolve, pool
 from engine.variants.network.layer_kernels import roundings_by_parts
 

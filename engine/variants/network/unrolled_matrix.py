@@ -26,9 +26,8 @@ from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.image import budget
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer
+from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.weights import Weights
-from engine.tasks.network.work import LayerWork
 from engine.variants.network.gemm_kernels import BLOCK, SIDE, refuse_threads
 from engine.variants.network.gemm_kernels import convolution as gemm_convolution
 from engine.variants.network.layer_kernels import refuse_batch

@@ -12,7 +12,7 @@ from engine.flow.plan import Plan
 from engine.geometry.border import Border
 from engine.geometry.range_modes import RANGE_MODES
 from engine.image.picture import Picture
-from engine.verify.checked_samples import CheckedSamples
+from engine.verify.regions import CheckedSamples
 from engine.work.filtering.agreement import regions_to_check, verify
 from tests.engine.commands.works import filter_of
 

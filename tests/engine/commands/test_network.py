@@ -12,7 +12,7 @@ import engine
 from engine.commands.network import timeline_text
 from engine.errors import BadValue, DeviceUnavailable, UnknownName
 from engine.tasks.network.drawings import held_out
-from engine.tasks.network.results import ChunkSpan
+from engine.tasks.network.problem import ChunkSpan
 from engine.tasks.network.stages import StageRun
 from engine.tasks.network.weights import WEIGHTS_FILE
 from engine.tasks.read_results import results_from_document

@@ -31,8 +31,7 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
 from engine.tasks.product.messages import ProductGrid, ProductRequest
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import tile_of
+from engine.tasks.product.problem import MatrixProduct, tile_of
 from engine.work.filtering import oracle
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of

@@ -21,8 +21,7 @@ from engine.results.measurement import Bound, Environment, ExplainedTime, Spread
 from engine.results.metrics import metrics_of, number_of
 from engine.results.text_forms import harmless, json_text
 from engine.results.work import Work
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import ProductResult, tile_of
+from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
 from engine.tasks.read_results import result_from_json, results_from_document
 from engine.verify.verification import Verification
 from engine.work.filtering.problem import Problem

@@ -27,8 +27,7 @@ from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice, Job
 from engine.tasks.product.operands import random_matrices
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import tile_of
+from engine.tasks.product.problem import MatrixProduct, tile_of
 from engine.tasks.product.task import PRODUCT, product_job, product_jobs
 from engine.tasks.product.variants import matmul_variant
 from engine.work.filter_task import FILTERING, describe_problem, filter_job

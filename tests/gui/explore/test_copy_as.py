@@ -24,8 +24,7 @@ from engine.host.request import Preview
 from engine.image.convert import to_depth
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, preset_names
-from engine.recipes.array_code import cupy_code, opencv_code, scipy_code
-from engine.recipes.c_array import c_array
+from engine.recipes.array_code import c_array, cupy_code, opencv_code, scipy_code
 from engine.recipes.command import command_line
 from engine.recipes.engine_code import engine_code
 from engine.recipes.targets import TARGETS

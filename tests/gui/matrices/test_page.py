@@ -14,8 +14,7 @@ from engine.host.request import Preview
 from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.text_forms import json_text
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.results import tile_of
+from engine.tasks.product.problem import MatrixProduct, tile_of
 from engine.tasks.read_results import results_from_document
 from gui.shell.pages import PAGES
 from tests.gui.made_window import made, shown_page

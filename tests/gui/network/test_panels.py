@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QColor, QWheelEvent
 
-from engine.tasks.network.results import ChunkSpan, LayerTime
+from engine.tasks.network.problem import ChunkSpan, LayerTime
 from gui.network.layer_times import LayerTimesPanel
 from gui.network.layers import Facts
 from gui.network.maps_panel import MapsPanel

@@ -10,7 +10,7 @@ from engine.host.request import Describe
 from engine.image.samples import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
-from engine.work.effects import describe, effect, small_picture
+from engine.work.comparing import describe, effect, small_picture
 from engine.work.messages import EffectsRequest
 
 SIDE = 40
