@@ -77,7 +77,7 @@ class DeviceCalls:
                 prepared.bind(*(DeviceView(0, self._as_kernels_see, dtype) for dtype in dtypes))
         weakref.finalize(self, _dropped.append, (self._context, prepared)).atexit = False
 
-    def __call__(self, picture: Given, out: Any) -> Any:
+    def __call__(self, picture: Given, out: object) -> Any:
         """Enqueue a picture's filtering; return its result, which is there when the stream is."""
         library, found = picture.library, picture.found
         self._refuse("a picture", found, self._dtype)
@@ -94,7 +94,7 @@ class DeviceCalls:
         enqueue(self._context, self._prepared, view, target, picture)
         return out
 
-    def _checked(self, out: Any, picture: Given) -> DeviceView:
+    def _checked(self, out: object, picture: Given) -> DeviceView:
         """Return a result's array as kernels take it; a BadValue says why it cannot be used."""
         library = library_of(out)
         if library is None:
@@ -192,7 +192,7 @@ def _bytes_of(found: Found) -> int:
     return sum((length - 1) * step for length, step in steps) + found.dtype.itemsize
 
 
-def device_for(picture: Given, device: Any) -> str:
+def device_for(picture: Given, device: object) -> str:
     """Return the key of the device that a picture lies on; a BadValue where another one is asked for."""
     own = f"cuda:{picture.found.device}"
     if device is not None and device not in (AUTO, "cuda", own):

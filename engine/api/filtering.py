@@ -26,8 +26,8 @@ def correlate(
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
-    out: Any = None,
-    stream: Any = None,
+    out: object = None,
+    stream: object = None,
 ) -> Any:
     """Correlate a picture with a mask (the mask is not flipped).
 
@@ -102,8 +102,8 @@ def convolve(
     device: str | None = None,
     layout: str | Layout = Layout.PITCHED,
     result: str = "float32",
-    out: Any = None,
-    stream: Any = None,
+    out: object = None,
+    stream: object = None,
 ) -> Any:
     """Convolve a picture with a mask: `correlate` with the mask, and its anchor, rotated by 180 degrees.
 

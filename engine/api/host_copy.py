@@ -24,7 +24,7 @@ class HostCopy(NamedTuple):
         return values if self.was is None else device_calls().on_device(values, self.was)
 
 
-def host_copy(array: Any, device: str | None = None) -> HostCopy:
+def host_copy(array: object, device: str | None = None) -> HostCopy:
     """Return a copy on the host of an array in a GPU's memory, which chooses that device; others as they are.
 
     Raises BadValue for another device, and while a graph is captured on its stream.

@@ -169,7 +169,7 @@ class Plan:
             launch(image, out)
         return out
 
-    def filter_on_device(self, picture: "Given", out: Any) -> Any:
+    def filter_on_device(self, picture: "Given", out: object) -> Any:
         """Filter a picture in the memory of the plan's GPU, as a call does."""
         return self.device_calls_for(picture)(picture, out)
 
@@ -294,7 +294,7 @@ def plan(
     return made
 
 
-def filtered(image: Image, mask: MaskLike, options: Options, out: Any, stream: Any) -> Any:
+def filtered(image: Image, mask: MaskLike, options: Options, out: object, stream: object) -> Any:
     """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
     library = None if type(image) is np.ndarray else library_of(image)
     if library is not None:

@@ -80,7 +80,7 @@ def matmul(
     return computed(job, machine, (len(left), right.shape[1]))
 
 
-def _on_device(a: Any, b: Any, variant: str, tile: int | None, device: str | None) -> Any:
+def _on_device(a: object, b: object, variant: str, tile: int | None, device: str | None) -> Any:
     """Enqueue a product of two matrices in a GPU's memory; return the result, an array of A's library."""
     calls = device_calls()
     left = _given("A", a)
@@ -116,7 +116,7 @@ def _on_device(a: Any, b: Any, variant: str, tile: int | None, device: str | Non
     return out
 
 
-def _given(name: str, matrix: Any, stream: int | None = None) -> Any:
+def _given(name: str, matrix: object, stream: int | None = None) -> Any:
     """Return a matrix in a GPU's memory; a `BadValue` says why it is none."""
     library = library_of(matrix)
     if library is None:

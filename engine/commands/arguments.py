@@ -34,7 +34,7 @@ table: each parser calls it anew."""
 def option(text: Text, default: D) -> D: ...
 @overload
 def option(text: Text, default: D, read: Callable[[str], T]) -> T | D: ...
-def option(text: Text, default: Any, read: Callable[[str], Any] = str) -> Any:
+def option(text: Text, default: object, read: Callable[[str], Any] = str) -> Any:
     """Return the field of an argument that may be left out: an option, or one by its position.
 
     One that is False or True by default is a switch to the other; one that is () may be given several times.

@@ -32,7 +32,7 @@ def print_answer(text: str) -> None:
         raise FileWriteError("The answer cannot be printed", reason, "Send it to another place.") from error
 
 
-def print_json(document: Any) -> None:
+def print_json(document: object) -> None:
     """Print the one JSON document of a command on standard output."""
     print_answer(json_text(document).rstrip("\n"))
 

@@ -57,7 +57,7 @@ class MachineFunction:
         For Numba's compiler.
     """
 
-    def __init__(self, module: str, name: str, **options: Any) -> None:
+    def __init__(self, module: str, name: str, **options: object) -> None:
         self.module, self.name, self._options = module, name, options
         self._addresses: dict[str, int] = {}
 

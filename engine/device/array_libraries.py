@@ -151,7 +151,7 @@ def _known_as(kind: type) -> str:
     return "by protocol" if any(hasattr(kind, name) for name in protocols) else ""
 
 
-def _is_on_gpu(array: Any) -> bool:
+def _is_on_gpu(array: object) -> bool:
     if hasattr(array, "__dlpack_device__"):
         try:
             return int(array.__dlpack_device__()[0]) in _DLPACK_GPUS

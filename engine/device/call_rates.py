@@ -4,7 +4,7 @@ import json
 import time
 from bisect import bisect_right
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def median_us(call: Callable[[], object]) -> float:
 class _Nothing:
     """Stands for a variant: it fills one sample of the result, which takes the host as long as a launch."""
 
-    def launch(self, image: Any, out: Any, stream: Any = None) -> None:
+    def launch(self, image: object, out: object, stream: object = None) -> None:
         """Enqueue it."""
         # The CPU reads kept rates without the driver.
         from engine.device.cuda_copies import enqueue_fill

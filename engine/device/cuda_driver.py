@@ -6,7 +6,6 @@ So a list of devices needs neither Numba's CUDA target, whose import takes 0.65 
 import ctypes
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from engine.device.cuda_presence import driver_library
 from engine.device_info import DeviceInfo
@@ -166,7 +165,7 @@ def _attribute(code: int, device: ctypes.c_int) -> int:
     return value.value
 
 
-def _call(function: str, *arguments: Any) -> None:
+def _call(function: str, *arguments: object) -> None:
     library = driver_library()
     if library is None:
         raise DriverError("the library of the driver is not found")

@@ -22,5 +22,5 @@ def cuda_result(result_dtype: str) -> Callable[..., Any]:
     return cuda.jit(device=True, inline="always")(rule)
 
 
-def _as_it_is(value: Any) -> Any:
+def _as_it_is(value: object) -> Any:
     return value

@@ -90,7 +90,7 @@ class NewestLaunch:
         if self._event is not None and not is_captured(stream):
             check(driver.cuStreamWaitEvent(stream, self._event.handle, 0))
 
-    def hold(self, stream: Any) -> None:
+    def hold(self, stream: object) -> None:
         """Do the same in a finalizer, for a stream that is never captured, whatever the driver answers."""
         if self._event is not None and stream is not None:
             driver.cuStreamWaitEvent(stream, self._event.handle, 0)

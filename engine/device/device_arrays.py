@@ -37,15 +37,15 @@ class Library(ABC):
     """Whether an array says itself which stream writes it, and other streams have to wait for that one."""
 
     @abstractmethod
-    def read(self, array: Any, stream: int) -> Found:
+    def read(self, array: object, stream: int) -> Found:
         """Return what an array is, for work on that stream; a BadValue says why it cannot be used."""
 
     @abstractmethod
-    def address(self, array: Any) -> int:
+    def address(self, array: object) -> int:
         """Return where one of the library's own arrays begins."""
 
     @abstractmethod
-    def stream(self, array: Any) -> int:
+    def stream(self, array: object) -> int:
         """Return the handle of the stream that the library uses at the moment on the array's device."""
 
     @abstractmethod
@@ -71,7 +71,7 @@ class Given(NamedTuple):
     stream: int
 
 
-def given(library: Library, array: Any, stream: Any = None) -> Given:
+def given(library: Library, array: object, stream: object = None) -> Given:
     """Return what an array in a GPU's memory is; a BadValue says why it cannot be used."""
     current = library.stream(array)
     used = current if stream is None else stream_handle(stream)
@@ -107,7 +107,7 @@ def as_view(found: Found, shape: tuple[int, int, int]) -> DeviceView | None:
     return DeviceView(found.address, (height, row // pixel, channels), found.dtype)
 
 
-def stream_handle(stream: Any) -> int:
+def stream_handle(stream: object) -> int:
     """Return the handle of a stream: an int, or CuPy's, torch's, Numba's, or any with `__cuda_stream__`."""
     if isinstance(stream, int):
         return stream

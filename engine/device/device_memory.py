@@ -36,7 +36,7 @@ def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
     return array_in(_allocated(max(1, size)), shape, dtype)
 
 
-def array_in(memory: Any, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
+def array_in(memory: object, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
     """Return a C-contiguous array at the beginning of memory (the `gpu_data` of an array), which it holds."""
     # A slice of an array of bytes, its view and that one's shape would be three arrays: 0.1 ms.
     itemsize = np.dtype(dtype).itemsize
@@ -67,7 +67,7 @@ def freeing_stream() -> Any:
     return _pool(cuda.get_current_device().id)[1]
 
 
-def _free(address: Any, stream: Any) -> None:
+def _free(address: object, stream: object) -> None:
     """Give memory back to its pool; a capture of launches that is under way on this thread goes on."""
     relaxed = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
     _, mode = driver.cuThreadExchangeStreamCaptureMode(relaxed)

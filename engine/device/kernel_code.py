@@ -78,7 +78,7 @@ def architecture_of(capability: tuple[int, int]) -> tuple[int, int, str]:
 
 
 def code_for_linker(
-    kernel: Kernel, signature: Signature, capability: tuple[int, int], output: str, **changed: Any
+    kernel: Kernel, signature: Signature, capability: tuple[int, int], output: str, **changed: object
 ) -> Any:
     """Return a kernel as "ptx" or "ltoir" by its options, of which some are `changed`."""
     options = kernel.targetoptions | changed

@@ -31,7 +31,7 @@ def kernel_factory(factory: Factory) -> Factory:
 
     @functools.lru_cache(maxsize=MOST_KERNELS)
     @functools.wraps(factory)
-    def made(*arguments: Any, **named: Any) -> Any:
+    def made(*arguments: object, **named: object) -> Any:
         import_names(factory.__module__)
         kernel = factory(*arguments, **named)
         name = f"{factory.__module__}.{factory.__qualname__}"
@@ -55,7 +55,7 @@ def origin_of(kernel: Kernel) -> list[str] | None:
     return _origins.get(kernel)
 
 
-def _text_of(arguments: Any) -> str:
+def _text_of(arguments: object) -> str:
     """Return arguments as text, different for different ones; TypeError where another process has another."""
     text = repr(arguments)
     if " at 0x" in text:

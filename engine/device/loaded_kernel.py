@@ -87,7 +87,7 @@ class BoundLaunch:
     """
 
     def __init__(
-        self, function: Any, grid: Sides, block: Sides, signature: Signature, arguments: Sequence[Any]
+        self, function: object, grid: Sides, block: Sides, signature: Signature, arguments: Sequence[Any]
     ) -> None:
         self._function = function
         # NumPy's whole numbers are refused.

@@ -19,7 +19,7 @@ _UNORDERED = -1
 class _ByProtocol(Library):
     has_own_streams = True
 
-    def read(self, array: Any, stream: int) -> Found:
+    def read(self, array: object, stream: int) -> Found:
         try:
             if hasattr(array, "__dlpack__"):
                 # The other library has this stream wait for the array.
@@ -43,7 +43,7 @@ class _ByProtocol(Library):
     def address(self, array: Any) -> int:
         return int(array.device_ctypes_pointer.value)
 
-    def stream(self, array: Any) -> int:
+    def stream(self, array: object) -> int:
         shown = getattr(array, "__cuda_array_interface__", None) or {}
         return int(shown.get("stream") or 0)
 

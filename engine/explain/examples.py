@@ -92,8 +92,8 @@ def step_example(variant: AnyKernel, problem: Any, constant: Any, block: Block |
 
 def _with_block(
     variant: AnyKernel,
-    problem: Any,
-    constant: Any,
+    problem: object,
+    constant: object,
     asked: Block | None,
     facts: dict[str, str],
     depends_on: tuple[str, ...],

@@ -120,14 +120,14 @@ class CudaQueues:
         known = status == driver.CUresult.CUDA_SUCCESS
         return known and int(found) == int(driver.CUmemorytype.CU_MEMORYTYPE_HOST)
 
-    def copy_in(self, host: np.ndarray, on_device: Any, row: int) -> None:
+    def copy_in(self, host: np.ndarray, on_device: object, row: int) -> None:
         """Enqueue a copy to rows `row` and following."""
         copy_in(host, on_device, self._streams[Queue.COPY_IN], row)
 
-    def launch(self, prepared: Prepared, image: Any, out: Any) -> None:
+    def launch(self, prepared: Prepared, image: object, out: object) -> None:
         prepared.launch(image, out, self._streams[Queue.KERNEL])
 
-    def copy_out(self, on_device: Any, row: int, host: np.ndarray) -> None:
+    def copy_out(self, on_device: object, row: int, host: np.ndarray) -> None:
         """Enqueue a copy of rows `row` and following."""
         copy_out(on_device, host, self._streams[Queue.COPY_OUT], row)
 

@@ -50,7 +50,7 @@ _WHOLE = "Make the array one chunk: array.rechunk(-1)."
 
 
 def filter_dask(
-    array: Any,
+    array: object,
     mask: MaskLike | ChainLike,
     *,
     border: str | Border = "zero",
@@ -166,7 +166,7 @@ def _refuse_own(given: Mapping[str, Any]) -> None:
             raise BadValue(f"{name}={value!r} with a chain", why, "Write it in the steps, or leave it out.")
 
 
-def _refuse_array(array: Any) -> None:
+def _refuse_array(array: object) -> None:
     """Refuse what is no array of Dask, or one of unknown size."""
     if not isinstance(array, loaded("dask.array", "An array in chunks").Array):
         remedy = "Pass dask.array.from_array(picture, chunks=2048), or call engine.correlate."

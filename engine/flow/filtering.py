@@ -152,7 +152,7 @@ def filter_stream(
     return Streamed(values[0] if is_one and receive is None else tuple(values), timeline)
 
 
-def pinned_array(shape: int | tuple[int, ...], dtype: Any = np.float32) -> np.ndarray:
+def pinned_array(shape: int | tuple[int, ...], dtype: object = np.float32) -> np.ndarray:
     """Return an uninitialised array of page-locked memory, which a CUDA device copies fastest.
 
     It takes about a millisecond for 2 MB to make, and the system cannot swap it out: make few and use them

@@ -9,10 +9,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.anti_aliasing import trim_reused
 from engine.device_info import DeviceInfo
@@ -32,10 +30,10 @@ class Part:
     """
 
     top: int
-    image: NDArray[Any]
-    rows: NDArray[Any]
-    values: NDArray[Any]
-    all_values: NDArray[Any]  # of all rows of `image`
+    image: np.ndarray
+    rows: np.ndarray
+    values: np.ndarray
+    all_values: np.ndarray  # of all rows of `image`
     loan: Loan
 
 

@@ -11,7 +11,7 @@ _DLPACK_HOSTS = (1, 3, 11)
 _PASS_AN_ARRAY = "Pass an array of shape (H, W) or (H, W, C)."
 
 
-def as_array(image: Any) -> np.ndarray:
+def as_array(image: object) -> np.ndarray:
     """Return a picture as a NumPy array, as `host_array` does; a `BadValue` says why it is none."""
     if image is None:
         raise BadValue(
@@ -60,7 +60,7 @@ def shape_refusal(shape: tuple[int, ...]) -> tuple[str, str]:
     )
 
 
-def refuse_masked(values: Any) -> None:
+def refuse_masked(values: object) -> None:
     """Refuse a masked array, of which NumPy would take the hidden values too."""
     # Known by its method: numpy.ma takes 15 ms to import.
     if hasattr(values, "filled"):
@@ -71,25 +71,25 @@ def refuse_masked(values: Any) -> None:
         )
 
 
-def _is_read_by_dlpack(values: Any) -> bool:
+def _is_read_by_dlpack(values: object) -> bool:
     kind = type(values)
     if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
         return False
     return hasattr(kind, "__dlpack__") and _dlpack_device(values) in _DLPACK_HOSTS
 
 
-def _is_elsewhere(values: Any) -> bool:
+def _is_elsewhere(values: object) -> bool:
     """Return whether it is an array in memory that only a device reads."""
     if hasattr(values, "__cuda_array_interface__"):
         return True
     return hasattr(values, "__dlpack__") and _dlpack_device(values) not in _DLPACK_HOSTS
 
 
-def _dlpack_device(values: Any) -> int | None:
+def _dlpack_device(values: object) -> int | None:
     return int(values.__dlpack_device__()[0]) if hasattr(values, "__dlpack_device__") else None
 
 
-def _unreadable(values: Any, error: Exception | None = None) -> BadValue:
+def _unreadable(values: object, error: Exception | None = None) -> BadValue:
     what = f"An array of type {type(values).__name__}"
     if _is_elsewhere(values):
         return BadValue(

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ _NAIVE = """extern "C" __global__ void naive(const float* image, const float* ma
 
 
 def judge(
-    what: Any,
+    what: object,
     *,
     full: bool = False,
     function: str | None = None,
@@ -87,7 +86,7 @@ def _seed(seed: int | None) -> int:
     return int.from_bytes(os.urandom(4), "little") if seed is None else seed
 
 
-def _kernel(what: Any, function: str | None, checkpoint: Checkpoint) -> JudgedKernel:
+def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> JudgedKernel:
     if not isinstance(what, str | Path):
         numba_kernels = import_module(_NUMBA_KERNELS)
         kernel: JudgedKernel = numba_kernels.judged_function(what, header_of(numba_kernels.source_of(what)))

@@ -60,7 +60,7 @@ def judged_file(text: str, path: str, header: Header, function: str | None = Non
     return _compiled(name, found, header)
 
 
-def judged_function(function: Any, header: Header) -> JudgedKernel:
+def judged_function(function: object, header: Header) -> JudgedKernel:
     """Return the kernel of a function, of Numba or plain."""
     plain = getattr(function, "py_func", function)
     if not isinstance(plain, FunctionType):
@@ -110,7 +110,7 @@ def _names(tree: ast.Module, path: str) -> dict[str, Any]:
     return names
 
 
-def _assign(target: ast.expr, value: Any, names: dict[str, Any]) -> None:
+def _assign(target: ast.expr, value: object, names: dict[str, Any]) -> None:
     """Note a constant under the name, or the names in a tuple, that it is assigned to."""
     if isinstance(target, ast.Name):
         names.pop(target.id, None)
@@ -130,7 +130,7 @@ def _constant(node: ast.expr, names: dict[str, Any]) -> Any:
     return value if value is not None and _is_small(value) else None
 
 
-def _is_small(value: Any) -> bool:
+def _is_small(value: object) -> bool:
     if isinstance(value, tuple):
         return len(value) <= MOST_VALUES and sum(np.size(one) for one in value) <= MOST_VALUES
     if isinstance(value, np.ndarray):
@@ -175,7 +175,7 @@ def _called(node: ast.Call, values: list[Any], names: dict[str, Any]) -> Any:
     return kinds[name](values[0]) if name in kinds and len(values) == 1 and not node.keywords else None
 
 
-def _is_type(value: Any) -> bool:
+def _is_type(value: object) -> bool:
     """Return whether a value is a type of numbers, of NumPy or Numba."""
     return isinstance(value, types.Number) or (isinstance(value, type) and issubclass(value, np.number))
 
@@ -228,7 +228,7 @@ def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel
     return JudgedKernel(name, ptx, "", parameters, header, dtypes["image"], dtypes["out"], is_numba=True)
 
 
-def _refusal(error: Any) -> NotJudged:
+def _refusal(error: object) -> NotJudged:
     plain = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
     words = [line.strip() for line in plain.splitlines() if line.strip()]
     first = next((n for n, one in enumerate(words) if not one.startswith(("Failed in", "During:"))), 0)

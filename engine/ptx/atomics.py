@@ -4,7 +4,6 @@ Their order is not defined on a device; here it is that of the threads.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -12,7 +11,7 @@ from engine.ptx import floats
 from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.module import Instruction
-from engine.ptx.operands import Operands, Step
+from engine.ptx.operands import Operands, Registers, Step
 from engine.ptx.requests import accessed, guarded, put, spelled
 from engine.ptx.spelling import unknown
 from engine.ptx.types import Values
@@ -51,7 +50,7 @@ def atomic_step(instruction: Instruction, number: int, operands: Operands) -> St
     at = operands.register(target, instruction) if target != "_" else None
     choose, update = guarded(instruction, operands), _UPDATES[name]
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         addresses, part, chosen = choose(source, values, active, machine)
         if part is None:
             return

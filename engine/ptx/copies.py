@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.module import Instruction
-from engine.ptx.operands import Operands, Step
+from engine.ptx.operands import Operands, Registers, Step
 from engine.ptx.pending_copies import PendingCopies
 from engine.ptx.requests import check_alignment, count_request, guarded
 from engine.ptx.spelling import unknown
@@ -26,7 +26,7 @@ def copy_step(instruction: Instruction, number: int, operands: Operands) -> Step
     if "wait_group" in words or "wait_all" in words:
         left = int(instruction.operands[0], 0) if "wait_group" in words else -1
 
-        def wait(values: list[Any], active: Active, machine: Machine) -> None:
+        def wait(values: Registers, active: Active, machine: Machine) -> None:
             if machine.copies is not None and machine.checks:
                 for copy in machine.copies.waited(active, left):
                     machine.check("arrive", copy.number, copy.place, copy.size)
@@ -35,7 +35,7 @@ def copy_step(instruction: Instruction, number: int, operands: Operands) -> Step
     return _copy(instruction, number, operands)
 
 
-def _close(values: list[Any], active: Active, machine: Machine) -> None:
+def _close(values: Registers, active: Active, machine: Machine) -> None:
     if machine.copies is not None:
         machine.copies.closed[active.slots] += 1
 
@@ -50,7 +50,7 @@ def _copy(instruction: Instruction, number: int, operands: Operands) -> Step:
     taken = operands.source(rest[0], _U32) if rest else None
     choose = guarded(instruction, operands)
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         from_, part, chosen = choose(source, values, active, machine)
         if part is None:
             return

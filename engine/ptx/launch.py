@@ -20,6 +20,7 @@ from engine.ptx.errors import PtxError
 from engine.ptx.findings import Finding, Index3
 from engine.ptx.memory import Array
 from engine.ptx.module import Instruction
+from engine.ptx.operands import Registers
 from engine.ptx.program import Program, program_of
 from engine.ptx.trace import TracedMachine, Tracer, TraceStep
 from engine.ptx.types import as_type
@@ -165,7 +166,7 @@ class _Group:
     """Threads at one place, with their registers."""
 
     active: Active
-    values: list[Any]
+    values: Registers
 
 
 class _Launch:

@@ -62,7 +62,7 @@ class Operands:
         """Return where a guard's condition comes from."""
         at, negated = self._registers[guard.register], guard.negated
 
-        def holds(values: list[Any], active: Active, machine: Machine) -> Values:
+        def holds(values: Registers, active: Active, machine: Machine) -> Values:
             return ~values[at] if negated else values[at]
 
         return holds
@@ -90,7 +90,7 @@ class Operands:
         return _constant(number(text, dtype))
 
     def _of_register(self, at: int, dtype: np.dtype) -> Source:
-        def value(values: list[Any], active: Active, machine: Machine) -> Values:
+        def value(values: Registers, active: Active, machine: Machine) -> Values:
             found = values[at]
             return found if found.dtype is dtype else as_type(found, dtype)
 
@@ -106,7 +106,7 @@ class Operands:
             at, is_wide = self._registers[name], self._widths[self._registers[name]] == 8
             own, shift = (_U64, np.uint64(by % (1 << 64))) if is_wide else (_U32, np.uint32(by % (1 << 32)))
 
-            def value(values: list[Any], active: Active, machine: Machine) -> Values:
+            def value(values: Registers, active: Active, machine: Machine) -> Values:
                 base = values[at]
                 base = base if base.dtype is own else as_type(base, own)
                 moved = base + shift if by else base

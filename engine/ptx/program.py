@@ -360,7 +360,7 @@ def _nothing(instruction: Instruction, number: int, operands: Operands) -> Step:
 def _warp_barrier(instruction: Instruction, number: int, operands: Operands) -> Step:
     """Make `bar.warp.sync`; barriers of the block end a basic block."""
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         warps = active.slots[active.starts(5)] >> 5
         machine.warp_moments[warps] += 1
 

@@ -9,7 +9,7 @@ from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.memory import Place
 from engine.ptx.module import Instruction, listed
-from engine.ptx.operands import Operands, Step
+from engine.ptx.operands import Operands, Registers, Step
 from engine.ptx.spelling import unknown
 from engine.ptx.types import DTYPES, Values, as_type, extended
 
@@ -50,7 +50,7 @@ def load_step(instruction: Instruction, number: int, operands: Operands) -> Step
     size = count * dtype.itemsize
     choose = guarded(instruction, operands)
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         addresses, part, chosen = choose(source, values, active, machine)
         if part is None:
             return
@@ -72,7 +72,7 @@ def guarded(instruction: Instruction, operands: Operands) -> Callable[..., Any]:
         return lambda source, values, active, machine: (source(values, active, machine), active, None)
     holds = operands.predicate(guard)
 
-    def choose(source: Any, values: list[Any], active: Active, machine: Machine) -> Any:
+    def choose(source: Any, values: Registers, active: Active, machine: Machine) -> Any:
         condition = holds(values, active, machine)
         if condition.ndim == 0:
             return (source(values, active, machine), active if condition else None, None)
@@ -91,7 +91,7 @@ def _parameter(instruction: Instruction, targets: list[int], widths: list[int], 
     name, _, by = instruction.operands[1].strip("[] ").partition("+")
     first = int(by or 0)
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         _, data = machine.parameters[name.strip()]
         for number, (one, width) in enumerate(zip(targets, widths, strict=True)):
             at = first + number * dtype.itemsize
@@ -139,7 +139,7 @@ def _ones(dtype: np.dtype, count: int, active: Active) -> list[Values]:
     return [np.full(active.count * dtype.itemsize, 0xFF, np.uint8).view(dtype) for _ in range(count)]
 
 
-def put(values: list[Any], at: int, found: Values, width: int, active: Active, chosen: Any) -> None:
+def put(values: Registers, at: int, found: Values, width: int, active: Active, chosen: Any) -> None:
     """Write what the chosen ones of these threads have got into their register, as wide as that is."""
     wide = extended(found, width)
     if chosen is not None:
@@ -175,7 +175,7 @@ def store_step(instruction: Instruction, number: int, operands: Operands) -> Ste
     size = count * dtype.itemsize
     choose = guarded(instruction, operands)
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         addresses, part, chosen = choose(source, values, active, machine)
         if part is None:
             return

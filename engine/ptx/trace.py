@@ -17,6 +17,7 @@ from engine.ptx.findings import Index3
 from engine.ptx.flow import registers_in
 from engine.ptx.memory import Place
 from engine.ptx.module import Instruction, SourceLine
+from engine.ptx.operands import Registers
 
 # All arrays of a trace; what comes behind is not noted.
 MOST_BYTES = 1 << 26
@@ -70,8 +71,8 @@ class Tracer:
     def run(
         self,
         number: int,
-        step: Callable[[list[Any], Active, Machine], None] | None,
-        values: list[Any],
+        step: Callable[[Registers, Active, Machine], None] | None,
+        values: Registers,
         active: Active,
         machine: "TracedMachine",
     ) -> None:
@@ -117,7 +118,7 @@ class TracedMachine(Machine):
         return int(found[0]) if len(found) else -1
 
     def places(
-        self, space: str, addresses: Any, size: int, active: Active, instruction: Instruction
+        self, space: str, addresses: object, size: int, active: Active, instruction: Instruction
     ) -> list[Place]:
         """Return where accesses go, and remember it."""
         found = super().places(space, addresses, size, active, instruction)
@@ -149,7 +150,7 @@ def _accesses(
 
 
 def _values(
-    instruction: Instruction, operand: int, values: list[Any], active: Active, machine: Machine
+    instruction: Instruction, operand: int, values: Registers, active: Active, machine: Machine
 ) -> np.ndarray | None:
     """Return what the registers of an operand hold for each thread; None for a number."""
     if len(instruction.operands) <= operand:

@@ -13,7 +13,7 @@ import numpy as np
 from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
 from engine.ptx.module import Instruction, listed
-from engine.ptx.operands import Operands, Step
+from engine.ptx.operands import Operands, Registers, Step
 from engine.ptx.spelling import BOOL, S32, U32, unknown
 from engine.ptx.types import DTYPES, Values, extended
 
@@ -64,7 +64,7 @@ def _shuffle(instruction: Instruction, number: int, operands: Operands) -> Step:
     targets = [operands.register(name, instruction) for name in names]
     own, by, clamp, mask = (operands.source(text, U32) for text in instruction.operands[1:5])
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         _checked(machine, instruction, active, warps, mask(values, active, machine))
         lane = np.arange(WARP)
@@ -110,7 +110,7 @@ def _vote(instruction: Instruction, number: int, operands: Operands) -> Step:
         operands.source(instruction.operands[2], U32),
     )
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         named = _checked(machine, instruction, active, warps, mask(values, active, machine))
         yes = warps.spread(holds(values, active, machine), BOOL)
@@ -147,7 +147,7 @@ def _reduce(instruction: Instruction, number: int, operands: Operands) -> Step:
     every_bit = -1 if dtype.kind == "i" else most
     neutral = {"min": most, "max": least, "and": every_bit}.get(name, 0)
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         named = _checked(machine, instruction, active, warps, mask(values, active, machine))
         given = np.where(
@@ -165,7 +165,7 @@ def _match(instruction: Instruction, number: int, operands: Operands) -> Step:
     at = operands.register(instruction.operands[0], instruction)
     own, mask = operands.source(instruction.operands[1], dtype), operands.source(instruction.operands[2], U32)
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         named = _checked(machine, instruction, active, warps, mask(values, active, machine))
         given = warps.spread(own(values, active, machine), dtype)
@@ -178,7 +178,7 @@ def _match(instruction: Instruction, number: int, operands: Operands) -> Step:
 def _active_mask(instruction: Instruction, number: int, operands: Operands) -> Step:
     at = operands.register(instruction.operands[0], instruction)
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         values[at] = (warps.is_here << np.arange(WARP, dtype=np.int64)).sum(1).astype(U32)[warps.rows]
 
@@ -212,7 +212,7 @@ def _matrix_product(instruction: Instruction, number: int, operands: Operands) -
     lane = np.arange(WARP)
     group, place = lane // 4, lane % 4
 
-    def step(values: list[Any], active: Active, machine: Machine) -> None:
+    def step(values: Registers, active: Active, machine: Machine) -> None:
         warps = _Warps(active)
         if machine.checks and not warps.is_here.all():
             missing: Lanes = ~warps.is_here.min(1)

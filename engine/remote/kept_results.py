@@ -4,13 +4,13 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from engine.errors import ResultGone
 from engine.host import shared
 from engine.host.display_range import pixels_of
 from engine.host.protocol import Filtered, ScreenLevels
-from engine.host.request import Seen
+from engine.host.request import Asked, Seen
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.host.tiles import WHOLE as WHOLE_TILE
@@ -23,16 +23,18 @@ PATIENCE_S = 0.15
 # host from writing where it has written before, which is twice as fast (`engine.host.shared`).
 MOST_RESULTS = 3
 
+V = TypeVar("V")
 
-class Kept:
+
+class Kept(Generic[V]):
     """Arrays by key; where they take too much, the least recently used go. Called on: any thread."""
 
     def __init__(self, most_bytes: int, most: int) -> None:
         self._most_bytes, self._most = most_bytes, most
-        self._kept: dict[str, tuple[Any, int]] = {}
+        self._kept: dict[str, tuple[V, int]] = {}
         self._lock = threading.Lock()
 
-    def add(self, key: str, value: Any, nbytes: int, in_use: frozenset[str] = frozenset()) -> list[Any]:
+    def add(self, key: str, value: V, nbytes: int, in_use: frozenset[str] = frozenset()) -> list[V]:
         """Keep a value; return those that had to go."""
         with self._lock:
             self._kept[key] = value, nbytes
@@ -45,7 +47,7 @@ class Kept:
                 gone.append(value)
             return gone
 
-    def get(self, key: str) -> Any:
+    def get(self, key: str) -> V | None:
         """Return a value, which is now the one that was used last; None where there is none."""
         with self._lock:
             if key not in self._kept:
@@ -61,7 +63,7 @@ class KeptResults:
     """
 
     def __init__(self, most_bytes: int) -> None:
-        self._kept = Kept(most_bytes, MOST_RESULTS)
+        self._kept: Kept[Filtered] = Kept(most_bytes, MOST_RESULTS)
         self._numbers = count(1)
 
     def keep(
@@ -95,10 +97,10 @@ class KeptResults:
         return (kept if value is found else replace(value, shown=kept)), key, views, gone
 
     def answer(
-        self, request: ResultTiles[Any] | ResultValues[Any]
+        self, request: ResultTiles[Asked] | ResultValues[Asked]
     ) -> tuple[Tiles | Values, dict[str, Array]]:
         """Return a part of a result, and its views. Raises ResultGone: it is not kept any more."""
-        found: Filtered | None = self._kept.get(request.screen.key)
+        found = self._kept.get(request.screen.key)
         if (
             found is None
             or not isinstance(found.screen, ScreenLevels)
@@ -151,7 +153,7 @@ def _sides(levels: tuple[SharedArray, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((level.shape[0], level.shape[1]) for level in levels)
 
 
-def _filtered_in(value: Any) -> Filtered | None:
+def _filtered_in(value: object) -> Filtered | None:
     """Return the picture of an answer: itself, or what an operation shows."""
     if isinstance(value, Filtered):
         return value

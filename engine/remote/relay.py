@@ -390,7 +390,7 @@ class _Errors:
             self._said = (self._said + data)[-_MOST_ERRORS:]
 
 
-def _is_in_file(value: Any) -> bool:
+def _is_in_file(value: object) -> bool:
     """Return whether a request is about a picture that stays in its file, which is here: so is the work."""
     if isinstance(value, PictureHandle):
         return isinstance(value.pixels, FilePixels)

@@ -87,7 +87,7 @@ def encoded(value: object, crossing: Crossing = NOTHING_BESIDE) -> bytes:
     return data
 
 
-def decoded(data: bytes | memoryview, wanted: Any = object, crossing: Crossing = NOTHING_BESIDE) -> Any:
+def decoded(data: bytes | memoryview, wanted: object = object, crossing: Crossing = NOTHING_BESIDE) -> Any:
     """Return the value of a type that is encoded. Raises NotOfTheSchema for anything else."""
     if len(data) > MOST_BYTES:
         raise NotOfTheSchema("A message was refused", f"it has {len(data):,} of {MOST_BYTES:,} bytes")
@@ -129,7 +129,7 @@ def _plain(value: Any, crossing: Crossing) -> Any:
     }
 
 
-def _made(plain: Any, crossing: Crossing, depth: int) -> Any:
+def _made(plain: object, crossing: Crossing, depth: int) -> Any:
     """Return what a plain value stands for; the parts of each kind are checked by their types."""
     if depth > MOST_DEPTH:
         raise NotOfTheSchema("A message was refused", f"it is nested more than {MOST_DEPTH} times")
@@ -215,7 +215,7 @@ def _struct(kind: Any) -> type[msgspec.Struct]:
     return msgspec.defstruct(kind.__name__, checks, forbid_unknown_fields=True)
 
 
-def _checked(value: Any, wanted: Any) -> Any:
+def _checked(value: object, wanted: object) -> Any:
     return msgspec.convert(value, wanted, dec_hook=lambda kind, value: value)
 
 

@@ -78,7 +78,8 @@ class Server:
         self._held.note(shared.own_prefix())
         self._folder = self._held.path
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
-        self._pictures, self._results = Kept(most, _MOST_WAITING), KeptResults(most)
+        self._pictures: Kept[SharedArray] = Kept(most, _MOST_WAITING)
+        self._results = KeptResults(most)
         self._arriving = Arriving(self._make)
         self._packer = Packer()
         # Of the message that is being read: the pixels that it names, and those that are not here.
@@ -121,7 +122,7 @@ class Server:
         elif isinstance(message, Superseded):
             self._supersede(message.id)
 
-    def _decoded(self, structure: bytes | memoryview, kind: Any) -> Any:
+    def _decoded(self, structure: bytes | memoryview, kind: object) -> Any:
         self._named, self._missing = [], []
         return decoded(structure, kind, self._crossing)
 
@@ -165,7 +166,7 @@ class Server:
             return frozenset(key for asked in self._asked.values() for key in asked.keys)
 
     def _picture(self, key: str, number: int) -> SharedArray:
-        found: SharedArray | None = self._pictures.get(key)
+        found = self._pictures.get(key)
         (self._missing if found is None else self._named).append(key)
         return found or SharedArray(key, (1, 1, 1), "uint8")
 
@@ -176,7 +177,7 @@ class Server:
             raise NotOfTheSchema("A message was refused", "a file of no such name")
         path = Path(self._folder, key, last)
         if not path.exists():
-            found: SharedArray | None = self._pictures.get(key)
+            found = self._pictures.get(key)
             if found is None:
                 self._missing.append(key)
                 return str(path)
@@ -234,7 +235,7 @@ class Server:
         if asked is not None:
             self._line.send(encoded(Answer(number, error=error)), ANSWERS)
 
-    def _answer(self, number: int, value: Any, error: EngineError | None, seen: Seen | None) -> None:
+    def _answer(self, number: int, value: object, error: EngineError | None, seen: Seen | None) -> None:
         """Send an answer: its pixels first, as the line takes them, then the rest."""
         with self._lock:
             asked = self._asked.get(number)
@@ -246,7 +247,7 @@ class Server:
             (value, views), names = kept, ()
         self._send_answer(number, asked, Answer(number, value, error), views, names)
 
-    def _keep(self, asked: _Asked, value: Any, seen: Seen) -> tuple[Any, dict[str, Array]] | None:
+    def _keep(self, asked: _Asked, value: object, seen: Seen) -> tuple[Any, dict[str, Array]] | None:
         """Keep the pixels of an answer here; return it with those that are seen."""
         rate = self._line.rate
         kept = self._results.keep(value, seen, self._in_use(), lambda size: self._packer.seconds(size, rate))

@@ -50,7 +50,7 @@ def machine_document(
 
 
 def results_document(
-    runs: Sequence[Compared], baseline: str, machine: dict[str, Any], **settings: Any
+    runs: Sequence[Compared], baseline: str, machine: dict[str, Any], **settings: object
 ) -> dict[str, Any]:
     """Return everything about runs as plain data, with a `machine_document` and the `settings` by name."""
     metrics = {

@@ -43,7 +43,7 @@ NON_FINITE = "NaN, Infinity and -Infinity, which JSON does not have; missing val
 """What the strings among the numbers of a document are, for its reader."""
 
 
-def json_text(document: Any) -> str:
+def json_text(document: object) -> str:
     """Return a document as strict JSON that any reader takes.
 
     What does not exist (a time that was not measured) is None in the document and null here. A number that
@@ -53,7 +53,7 @@ def json_text(document: Any) -> str:
     return json.dumps(strict(document), indent=2, allow_nan=False) + "\n"
 
 
-def strict(value: Any) -> Any:
+def strict(value: object) -> Any:
     """Return plain data without numbers that JSON does not have: they are strings."""
     if isinstance(value, dict):
         return {str(key): strict(item) for key, item in value.items()}

@@ -17,7 +17,7 @@ def type_of(dtype: Any, axes: int = 0) -> Any:
     return numba.types.Array(number, axes, "C") if axes else number
 
 
-def argument_type(argument: Any) -> Any:
+def argument_type(argument: object) -> Any:
     """Return the Numba type of an array, of values between passes, or of a number."""
     if isinstance(argument, np.ndarray | Between):
         return type_of(argument.dtype, len(argument.shape))

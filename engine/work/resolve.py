@@ -209,7 +209,7 @@ class Resolved:
         operands = Operands(self.samples, self.constant, self.asked.layout)
         return Job(self.task, variant, block, self.problem, operands, reason, seed, affordable)
 
-    def job_by(self, variant: Any, block: Block, *, seed: int = 0) -> AnyJob:
+    def job_by(self, variant: object, block: Block, *, seed: int = 0) -> AnyJob:
         """Return the job by a variant and a block, whatever the request names."""
         operands = Operands(self.samples, self.constant, self.asked.layout)
         return Job(self.task, variant, block, self.problem, operands, seed=seed)

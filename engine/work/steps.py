@@ -54,7 +54,7 @@ class MaskUse:
     normalise: bool = False  # divided by its sum
 
 
-def values_of(kind: type, whole: Any) -> dict[str, Any]:
+def values_of(kind: type, whole: object) -> dict[str, Any]:
     """Return what something has of the fields of a class, by name."""
     return {each.name: getattr(whole, each.name) for each in fields(kind)}
 

@@ -221,7 +221,7 @@ _Roles = tuple[tuple[str, str], ...]
 def _roles(step: Pass) -> _Roles:
     """Return what each argument of a pass is, by its name in the kernel."""
 
-    def role(argument: Any) -> str:
+    def role(argument: object) -> str:
         if isinstance(argument, Placeholder | Between):
             return "picture"
         if isinstance(argument, np.ndarray):
@@ -252,7 +252,7 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     return Sibling(made, kernel.targetoptions)
 
 
-def _rule_of(value: Any) -> Any:
+def _rule_of(value: object) -> Any:
     """Return the plain function of a device function."""
     return getattr(value, "py_func", getattr(value, "fn", None))
 

@@ -133,7 +133,7 @@ def _reached(begin: list[tuple[Role, Any]]) -> Iterator[tuple[Role, FunctionType
             waiting += list(_within(role, value))
 
 
-def _role_of(caller: Role, value: Any) -> Role:
+def _role_of(caller: Role, value: object) -> Role:
     """Return the role of what a function of a role names."""
     if caller is Role.HOST:
         return Role.HOST
@@ -142,7 +142,7 @@ def _role_of(caller: Role, value: Any) -> Role:
     return Role.DEVICE_FUNCTION
 
 
-def _within(role: Role, value: Any) -> Iterator[tuple[Role, Any]]:
+def _within(role: Role, value: object) -> Iterator[tuple[Role, Any]]:
     """Yield the functions that an object stands for."""
     if isinstance(value, MachineFunction):
         if _is_ours(value.module):
@@ -168,7 +168,7 @@ def _within(role: Role, value: Any) -> Iterator[tuple[Role, Any]]:
         yield role, function
 
 
-def _is_code(member: Any) -> bool:
+def _is_code(member: object) -> bool:
     return isinstance(member, FunctionType | MachineFunction | staticmethod)
 
 
@@ -193,5 +193,5 @@ def _named_in(function: FunctionType) -> list[Any]:
     return [one for one in found if _may_be_code(one)]
 
 
-def _may_be_code(value: Any) -> bool:
+def _may_be_code(value: object) -> bool:
     return callable(value) or isinstance(value, MachineFunction | dict | tuple | list)

@@ -213,7 +213,7 @@ class _Launch:
             if isinstance(argument, Placeholder | Between):
                 arrays[argument] = Array(name, self._values(argument))
 
-        def facts(argument: Any) -> Hashable:
+        def facts(argument: object) -> Hashable:
             values = arrays[argument].values if isinstance(argument, Placeholder | Between) else argument
             if isinstance(values, np.ndarray):
                 return values.shape, str(values.dtype)

@@ -50,7 +50,7 @@ def why_not_compiled() -> Reason | None:
 
 def explained_launches(
     variant: AnyVariant[Any, Any],
-    problem: Any,
+    problem: object,
     block: Block,
     gpu: GpuAttributes,
     resources: Sequence[KernelResources] = (),

@@ -131,7 +131,7 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
     blocks = attributes.multiprocessors * _BLOCKS
     out = device_array((blocks * THREADS,), np.float32)
 
-    def rate(kernel: Callable[[], Kernel], signature: Signature, work: Work, *first: Any) -> float:
+    def rate(kernel: Callable[[], Kernel], signature: Signature, work: Work, *first: object) -> float:
         launch = _Launch(kernel(), signature, blocks, (*first, work.rounds, out))
         return blocks * THREADS * work.rounds * work.units / _least_s(machine, launch, out, out)
 

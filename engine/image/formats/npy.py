@@ -13,7 +13,6 @@ from tokenize import TokenError
 from typing import Any, BinaryIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.array_input import shape_refusal
 from engine.image.array_types import converted, sample_type
@@ -113,7 +112,7 @@ def _fill(file: Any, values: np.ndarray) -> None:
         room = room[count:]
 
 
-def _picture_header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtype[Any]]:
+def _picture_header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtype]:
     """Return rows, columns and channels of an array, order and type, as of `_array_header`."""
     shape, is_by_columns, stored = _array_header(file)
     if len(shape) not in (2, 3) or not 1 <= (*shape, 1)[2] <= MOST_CHANNELS:
@@ -122,7 +121,7 @@ def _picture_header(file: BinaryIO) -> tuple[tuple[int, int, int], bool, np.dtyp
     return (height, width, channels), is_by_columns, stored
 
 
-def _array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+def _array_header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype]:
     """Return shape, order and type of an array; refuse a damaged header, and Python objects.
 
     The order says whether the values lie column by column, which of one row or column means nothing.
@@ -178,7 +177,7 @@ class NpyResult(LargeResult):
         path: Path,
         storage: Storage,
         shape: tuple[int, int, int],
-        dtype: np.dtype[Any],
+        dtype: np.dtype,
         state: dict[str, Any] | None,
     ) -> None:
         height, width, self.channels = shape
@@ -192,7 +191,7 @@ class NpyResult(LargeResult):
         if state is None:
             self._file.append(b"\0" * len(self._header))
 
-    def write(self, level: int, top: int, rows: NDArray[Any]) -> None:
+    def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Write rows."""
         self._file.append(np.ascontiguousarray(rows).reshape(-1).view(np.uint8))
 

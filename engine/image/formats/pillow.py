@@ -150,7 +150,7 @@ def frame_notes(image: "Image.Image") -> tuple[str, ...]:
         return note_of_first(-1, "frame")
 
 
-def encode_with_pillow(kind: str, image: np.ndarray, **how: Any) -> bytes:
+def encode_with_pillow(kind: str, image: np.ndarray, **how: object) -> bytes:
     """Encode an array by the encoder that Pillow calls `kind`."""
     buffer = io.BytesIO()
     _with_plugin(kind).fromarray(image).save(buffer, kind, **how)

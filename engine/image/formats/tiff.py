@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -342,7 +342,7 @@ def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
     return unique([*found, *([f"tags {listed(numbers)}"] if numbers else [])])
 
 
-def _is_one(ratio: Any) -> bool:
+def _is_one(ratio: object) -> bool:
     """Return whether a resolution is 1 to 1, which without a unit says nothing."""
     return isinstance(ratio, tuple) and len(ratio) == 2 and ratio[0] == ratio[1]
 

@@ -3,10 +3,8 @@
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.form import Form
 from engine.image.halving import halved
@@ -41,13 +39,13 @@ class DecodedPicture(LargePicture):
         self.chunk = _SIDE, _SIDE
         self.storage = Storage("decoded", self.chunk)
         planes = (samples,) if picture.alpha is None else (samples, picture.alpha[..., np.newaxis])
-        self._levels: list[tuple[NDArray[Any], ...]] = [planes]
+        self._levels: list[tuple[np.ndarray, ...]] = [planes]
         while max(self._levels[-1][0].shape[:2]) > _LEAST_SIDE:
             halvings = _HALVINGS if len(self._levels) == 1 else 1
             self._levels.append(tuple(_reduced(plane, halvings) for plane in self._levels[-1]))
         self.levels = tuple(planes[0].shape[:2] for planes in self._levels)
 
-    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+    def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
         np.concatenate([plane[rows, columns] for plane in self._levels[level]], axis=2, out=out)
 
@@ -60,7 +58,7 @@ def decoded_bytes(form: Form) -> int:
     return form.decoded_bytes + form.decoded_bytes // 12
 
 
-def _reduced(plane: NDArray[Any], halvings: int) -> NDArray[Any]:
+def _reduced(plane: np.ndarray, halvings: int) -> np.ndarray:
     """Return a picture halved so many times, band by band: halves of a whole one take twice its memory."""
     step = 1 << halvings
     height, width = (-(-side // step) for side in plane.shape[:2])

@@ -1,10 +1,8 @@
 """Rows that are stored one after the other without compression: what is asked for is read, nothing else."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.array_types import converted
 from engine.image.bytes_at import BytesAt
@@ -27,8 +25,8 @@ class PlainRows(LargePicture):
         path: Path,
         title: str,
         shape: tuple[int, int, int],
-        dtype: np.dtype[Any],
-        stored: np.dtype[Any],
+        dtype: np.dtype,
+        stored: np.dtype,
         planes: tuple[int, ...],
         storage: Storage,
         notes: tuple[str, ...] = (),
@@ -43,7 +41,7 @@ class PlainRows(LargePicture):
         self.chunk = (1, width)
         self._bytes = BytesAt(path.open("rb", buffering=0))
 
-    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+    def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
         with self._errors_in_words():
             is_whole = (columns.start, columns.stop) == (0, self.width)
@@ -56,7 +54,7 @@ class PlainRows(LargePicture):
                 first = plane * self._samples
                 self._fill(begin, rows, columns, out[..., first : first + self._samples])
 
-    def _fill(self, begin: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+    def _fill(self, begin: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         pixel = self._samples * self._stored.itemsize
         is_narrow = (columns.stop - columns.start) * pixel < min(self._row_bytes, 1 << 16)
         if is_narrow:

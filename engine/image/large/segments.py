@@ -8,9 +8,8 @@ from abc import abstractmethod
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
 from engine.image.large.source import LargePicture
 from engine.image.large.threads import core_count
@@ -28,7 +27,7 @@ class SegmentedPicture(LargePicture):
     def __init__(self, threads: int | None, cache_bytes: int) -> None:
         self._pool = ThreadPoolExecutor(threads or core_count(), thread_name_prefix="decode")
         self.cache_bytes, self._cached_bytes = cache_bytes, 0
-        self._cache: OrderedDict[Key, NDArray[Any]] = OrderedDict()
+        self._cache: OrderedDict[Key, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
 
     @abstractmethod
@@ -36,10 +35,10 @@ class SegmentedPicture(LargePicture):
         """Return rows and columns of the segments of a level; the last ones may be smaller."""
 
     @abstractmethod
-    def _decode(self, level: int, row: int, column: int) -> NDArray[Any]:
+    def _decode(self, level: int, row: int, column: int) -> np.ndarray:
         """Return the pixels of a segment, cut off where the level ends. Called on: a decoding thread."""
 
-    def read_into(self, level: int, rows: slice, columns: slice, out: NDArray[Any]) -> None:
+    def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
         keys = list(self._keys(level, rows, columns))
 
@@ -72,7 +71,7 @@ class SegmentedPicture(LargePicture):
             for column in range(columns.start // width, -(-columns.stop // width)):
                 yield level, row, column
 
-    def _segment(self, key: Key) -> NDArray[Any]:
+    def _segment(self, key: Key) -> np.ndarray:
         with self._lock:
             found = self._cache.get(key)
             if found is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.bytes_at import BytesAt
 from engine.image.faults import Refused, errors_in_words
@@ -78,7 +77,7 @@ class TiffPicture(SegmentedPicture):
         """Return rows and columns of the strips or tiles of a level."""
         return self._pages[level][0].shape
 
-    def _decode(self, level: int, row: int, column: int) -> NDArray[Any]:
+    def _decode(self, level: int, row: int, column: int) -> np.ndarray:
         found, pages = [], self._pages[level]
         for segments in pages:
             pixels, alpha, _ = to_picture_arrays(segments.samples(row, column), segments.page)

@@ -65,7 +65,7 @@ def _strip(page: "TiffPage") -> tuple[int, int]:
 _MOST_PLAIN_STRIP_BYTES = 1 << 20
 
 
-def _values(value: Any) -> Any:
+def _values(value: object) -> Any:
     if isinstance(value, str):
         return value.encode("utf-8", "replace")
     return value if isinstance(value, bytes) else list(np.atleast_1d(np.asarray(value)).reshape(-1).tolist())

@@ -14,7 +14,6 @@ from typing import Any
 
 import imagecodecs
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.faults import Refused
 
@@ -85,7 +84,7 @@ class Codecs:
     """How a chunk is stored: the order of its axes, the type of its values, and what packs their bytes."""
 
     axes: tuple[int, ...]
-    dtype: np.dtype[Any]
+    dtype: np.dtype
     packed: tuple[tuple[str, Config], ...]
 
     def stored_bytes(self, shape: Sequence[int]) -> int:
@@ -96,7 +95,7 @@ class Codecs:
         """Return the bytes of a chunk's values."""
         return math.prod(shape) * self.dtype.itemsize
 
-    def decoded(self, data: Data, shape: Sequence[int]) -> NDArray[Any]:
+    def decoded(self, data: Data, shape: Sequence[int]) -> np.ndarray:
         """Return the values of a chunk; Refused, or what a library raises, where it is damaged."""
         size = self.decoded_bytes(shape)
         for number, (name, config) in reversed(list(enumerate(self.packed))):
@@ -113,7 +112,7 @@ class Codecs:
         return stored.transpose(np.argsort(self.axes))
 
 
-def codecs_of_2(document: Mapping[str, Any], dtype: np.dtype[Any], axes: int) -> Codecs:
+def codecs_of_2(document: Mapping[str, Any], dtype: np.dtype, axes: int) -> Codecs:
     """Return what the metadata of a Zarr 2 array says of its chunks."""
     packed = [
         *(document.get("filters") or []),
@@ -126,7 +125,7 @@ def codecs_of_2(document: Mapping[str, Any], dtype: np.dtype[Any], axes: int) ->
     return Codecs(forward if order == "C" else forward[::-1], dtype, _packed(packed, "id"))
 
 
-def codecs_of_3(codecs: Any, dtype: np.dtype[Any], axes: int) -> Codecs:
+def codecs_of_3(codecs: Any, dtype: np.dtype, axes: int) -> Codecs:
     """Return what the metadata of a Zarr 3 array, or of its shards, says of chunks."""
     names = [_name(codec, "name") for codec in _listed(codecs)]
     order = tuple(range(axes))
@@ -147,7 +146,7 @@ def codecs_of_3(codecs: Any, dtype: np.dtype[Any], axes: int) -> Codecs:
     return Codecs(order, stored, _packed(codecs[at + 1 :], "name"))
 
 
-def _packed(codecs: Any, key: str) -> tuple[tuple[str, Config], ...]:
+def _packed(codecs: object, key: str) -> tuple[tuple[str, Config], ...]:
     found = []
     for codec in _listed(codecs):
         name = _name(codec, key).removeprefix("numcodecs.")
@@ -157,7 +156,7 @@ def _packed(codecs: Any, key: str) -> tuple[tuple[str, Config], ...]:
     return tuple(found)
 
 
-def _listed(codecs: Any) -> list[Any]:
+def _listed(codecs: object) -> list[Any]:
     if not isinstance(codecs, list):
         raise TypeError("codecs")
     if len(codecs) > _MOST_CODECS:
@@ -173,7 +172,7 @@ def _name(codec: Any, key: str) -> str:
     return name
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     if type(value) is not int or not 1 <= value <= 1 << 20:
         raise Refused("a number of its codecs is out of range")
     return value

@@ -238,7 +238,7 @@ def _checked(array: StoredArray) -> StoredArray:
     return array
 
 
-def _sides(values: Any) -> tuple[int, ...]:
+def _sides(values: object) -> tuple[int, ...]:
     if not isinstance(values, list) or not 1 <= len(values) <= _MOST_AXES:
         raise Refused(_DAMAGED, AGAIN)
     if all(type(side) is int and side >= 0 for side in values) and 0 in values:
@@ -248,7 +248,7 @@ def _sides(values: Any) -> tuple[int, ...]:
     return tuple(values)
 
 
-def _fill_value(value: Any, dtype: np.dtype) -> Any:
+def _fill_value(value: object, dtype: np.dtype) -> Any:
     if value is None:
         return None
     if isinstance(value, str) and value.startswith("0x") and dtype.kind == "f":

@@ -48,7 +48,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
         per_second = INTERPRETED_PER_S if device.key == SIMULATOR else 1e10 if device.kind == "cuda" else 5e8
         return 1.0 + multiply_adds / per_second
 
-    def allocate(self, backend: Backend, job: "NetworkJob", host_out: Any = None) -> Buffers:
+    def allocate(self, backend: Backend, job: "NetworkJob", host_out: object = None) -> Buffers:
         """Return buffers for the drawings and the scores."""
         scores = job.problem.batch, job.problem.classes
         pinned = job.variant.pinned_drawings

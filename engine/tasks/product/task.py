@@ -30,7 +30,7 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
         multiply_adds = job.problem.multiply_adds
         return 0.5 + multiply_adds / (INTERPRETED_PER_S if device.key == SIMULATOR else 1e9)
 
-    def allocate(self, backend: Backend, job: "ProductJob", host_out: Any = None) -> Buffers:
+    def allocate(self, backend: Backend, job: "ProductJob", host_out: object = None) -> Buffers:
         """Return buffers for the three matrices."""
         return backend.allocate_arrays(job.operands, (job.problem.rows, job.problem.columns))
 

@@ -115,7 +115,7 @@ def _passes_of(
         yield _thread_per_sample(scaled_kernel(), problem, (target, problem.width, factor, out))
 
 
-def _placed(value: Any, at: int, source: Place, target: Place, problem: ChainProblem) -> Any:
+def _placed(value: object, at: int, source: Place, target: Place, problem: ChainProblem) -> Any:
     """Return an argument of a step's pass among those of all steps."""
     if value is Operand.IMAGE:
         return source
