@@ -14,7 +14,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -120,18 +120,22 @@ def connected(address: SchedulerAddress) -> Iterator[Any]:
     for name in ("tornado", "asyncio", *logging.root.manager.loggerDict):
         if name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
             logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    local = client = None
-    try:
-        local = _started(distributed, address.processes) if address.processes else None
-        client = _client(distributed, local.scheduler_address if local else address.text, address)
+    with ExitStack() as stack:
+        scheduler = address.text
+        if address.processes:
+            local = _started(distributed, address.processes)
+            stack.callback(_close, local)
+            scheduler = local.scheduler_address
+        client = _client(distributed, scheduler, address)
+        stack.callback(_close, client)
         _check(client, address)
         yield client
-    finally:
-        for one in (client, local):
-            # It may be gone already.
-            with suppress(Exception):
-                if one is not None:
-                    one.close()
+
+
+def _close(one: Any) -> None:
+    # It may be gone already.
+    with suppress(Exception):
+        one.close()
 
 
 def _client(distributed: Any, scheduler: str, address: SchedulerAddress) -> Any:
@@ -171,35 +175,28 @@ def _check(client: Any, address: SchedulerAddress) -> None:
     if not versions["workers"]:
         remedy = f"Start one on each machine: dask worker {address.text} --nthreads 1"
         raise DeviceUnavailable(f"The scheduler {address.text}", "it has no workers", remedy)
-    ours = _packages(versions["client"])
-    _refuse_other(
-        f"The scheduler {address.text}", _packages(versions["scheduler"]), ours, "Start it with the same."
-    )
-    ours["Haloscope"] = str(import_module(_PACKAGE).__version__)
+    ours = _packages(versions["client"], _version())
+    # A scheduler needs no Haloscope. A worker that cannot say it returns the error.
+    scheduler = _packages(versions["scheduler"], ours["Haloscope"])
+    parts = [(f"The scheduler {address.text}", scheduler, "Start it with the same.")]
     for worker, found in versions["workers"].items():
-        # A worker that cannot say it returns the error.
-        version = haloscope.get(worker)
-        theirs = _packages(found) | {"Haloscope": version if isinstance(version, str) else ""}
-        _refuse_other(f"The worker {worker}", theirs, ours, _SAME)
+        parts.append((f"The worker {worker}", _packages(found, haloscope.get(worker)), _SAME))
+    for who, theirs, remedy in parts:
+        if other := [name for name in theirs if theirs[name] != ours[name]]:
+            has = ", ".join(f"{name} {theirs[name] or 'not installed'}" for name in other)
+            needed = ", ".join(f"{name} {ours[name]}" for name in other)
+            raise DeviceUnavailable(who, f"it has {has}; this command has {needed}", remedy)
 
 
-def _packages(found: dict[str, Any]) -> dict[str, str]:
+def _packages(found: dict[str, Any], haloscope: object) -> dict[str, str]:
     packages = found["packages"]
+    dask = {name: str(packages[name] or "") for name in ("dask", "distributed")}
     python = ".".join(str(packages["python"]).split(".")[:2])
-    return {"Python": python} | {name: str(packages[name] or "") for name in ("dask", "distributed")}
+    return {"Python": python, **dask, "Haloscope": haloscope if isinstance(haloscope, str) else ""}
 
 
 def _version() -> str:
     return str(import_module(_PACKAGE).__version__)
-
-
-def _refuse_other(who: str, found: dict[str, str], ours: dict[str, str], remedy: str) -> None:
-    """Refuse a part of a cluster with other versions than ours."""
-    other = [name for name in found if found[name] != ours[name]]
-    if other:
-        theirs = ", ".join(f"{name} {found[name] or 'not installed'}" for name in other)
-        needed = ", ".join(f"{name} {ours[name]}" for name in other)
-        raise DeviceUnavailable(who, f"it has {theirs}; this command has {needed}", remedy)
 
 
 def _started(distributed: Any, processes: int) -> Any:

@@ -79,7 +79,10 @@ class DaskWorkers:
             self._client, self._take = client, sealed(taken_on_worker, self._plan.how, sign, cores())
             self._done = distributed.as_completed(loop=client.loop, with_results=True, raise_errors=False)
             threads = sum(client.nthreads().values())
-            tasks = _tasks(self._refuse(loop, self._plan.files), threads)
+            for file in self._plan.files:
+                if file.refusal is not None:
+                    loop.report(Finished(file, file.refusal))
+            tasks = _tasks([file for file in self._plan.files if file.refusal is None], threads)
             while True:
                 room = TASKS_AHEAD * threads - len(self._files)
                 if 2 * room >= TASKS_AHEAD * threads:
@@ -93,16 +96,6 @@ class DaskWorkers:
                 self._receive(loop, self._files.pop(future), outcome, distributed.KilledWorker)
         if self._fault is not None:
             raise self._fault
-
-    def _refuse(self, loop: Loop, files: Iterable[PictureFile]) -> list[PictureFile]:
-        """Report files that are refused already; return the others."""
-        found = []
-        for file in files:
-            if file.refusal is None:
-                found.append(file)
-            else:
-                loop.report(Finished(file, file.refusal))
-        return found
 
     def _send(self, loop: Loop, tasks: list[list[PictureFile]], workers: Iterable[str] = ()) -> None:
         if loop.is_stopped or self._fault is not None or not tasks:
@@ -137,7 +130,9 @@ class DaskWorkers:
         elif isinstance(error, killed):
             for file in files:
                 if file.names in self._killed:
-                    loop.report(Finished(file, _killed()))
+                    what, why = "Its worker ended each time that it was tried", "it was killed"
+                    remedy = "Give the workers more memory, which may be short, or leave it out."
+                    loop.report(Finished(file, EngineError(what, why, remedy)))
                 else:
                     self._killed.add(file.names)
                     self._deadly.append(file)
@@ -258,14 +253,6 @@ def _unseen(path: str) -> EngineError:
     error = EngineError(what, "its disks do not have it", remedy)
     error.__cause__ = FileNotFoundError(errno.ENOENT, path)
     return error
-
-
-def _killed() -> EngineError:
-    return EngineError(
-        "Its worker ended each time that it was tried",
-        "it was killed, as happens where memory is short",
-        "Give the workers more memory, or leave it out.",
-    )
 
 
 @cache
