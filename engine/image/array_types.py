@@ -40,3 +40,10 @@ def converted(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
         return values.astype(np.uint8) * np.uint8(255)
     with np.errstate(over="ignore"):
         return values.astype(dtype, copy=False)
+
+
+def scaled(values: np.ndarray, most: int, dtype: np.dtype) -> np.ndarray:
+    """Return whole numbers up to `most`, which becomes full scale of a type of 8 or 16 bit, rounded."""
+    full = np.uint32(np.iinfo(dtype).max)
+    # Half of what it is divided by makes it round; 65535 x 65535 and that stay within 32 bits.
+    return ((values.astype(np.uint32) * full + np.uint32(most // 2)) // np.uint32(most)).astype(dtype)

@@ -6,6 +6,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
+from engine.image.array_types import scaled
 from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.colour import full_scale_of
@@ -130,13 +131,9 @@ def _numbers(text: bytes, header: _Header, count: int) -> np.ndarray:
 
 
 def _scaled(values: np.ndarray, header: _Header, dtype: np.dtype) -> np.ndarray:
-    full = int(full_scale_of(dtype))
-    if header.most == full and not header.is_text:
+    if header.most == np.iinfo(dtype).max and not header.is_text:
         return values.astype(dtype, copy=False)
-    # Half of full scale makes it round.
-    clipped = np.minimum(values, header.most).astype(np.uint64)
-    scaled: np.ndarray = ((clipped * full + header.most // 2) // header.most).astype(dtype)
-    return scaled
+    return scaled(np.minimum(values, header.most), header.most, dtype)
 
 
 def encode_pnm(picture: Picture, quality: int) -> bytes:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.image.array_types import converted, sample_type, scaled
 from engine.image.colour import cmyk_to_rgb, lab_to_rgb, unpremultiplied, ycbcr_to_rgb
 from engine.image.faults import Refused, Unsupported
 
@@ -21,9 +22,6 @@ _COLOUR_SAMPLES = {
     _RGB: 3, _YCBCR: 3, _CIELAB: 3, _ICCLAB: 3,
     _SEPARATED: 4,
 }  # fmt: skip
-
-# Whole numbers up to this size are exact in float32.
-_EXACT_LIMIT = 2**24
 
 _RAW = "raw sensor data"
 _PHOTOMETRIC_WORDS = {"LOGL": "LogL", "LOGLUV": "LogLuv", "CFA": _RAW, "LINEAR_RAW": _RAW}
@@ -93,36 +91,13 @@ def _alpha(extra: np.ndarray, page: "TiffPage", notes: list[str]) -> tuple[np.nd
 def _our_dtype(samples: np.ndarray, page: "TiffPage", notes: list[str]) -> np.ndarray:
     """Values as uint8, uint16 or float32; packed depths are scaled to the full range of the next one."""
     bits = int(page.bitspersample)
-    kind = samples.dtype.kind
-    if kind == "b":
-        return samples.astype(np.uint8) * np.uint8(255)
-    if kind == "u" and bits <= 16:
-        full_scale = int(np.iinfo(samples.dtype).max)
-        top = 2**bits - 1
-        if top >= full_scale:
-            return samples
+    if samples.dtype.kind == "u" and bits < 8 * samples.itemsize <= 16:
         notes.append(f"Its {bits}-bit values were scaled to {8 * samples.itemsize} bit.")
-        # (v full + top / 2) / top in whole numbers: to the nearest.
-        scaled = (samples.astype(np.uint32) * np.uint32(full_scale) + np.uint32(top // 2)) // np.uint32(top)
-        return scaled.astype(samples.dtype)
-    if kind not in "uif":
-        raise Unsupported(f"its values are {samples.dtype}")
-    if samples.dtype == np.float32:
-        return samples
-    notes.append(f"Its {_words(samples.dtype)} were opened as 32-bit float.")
-    if (
-        kind != "f"
-        and samples.itemsize > 2
-        and max(abs(int(samples.min())), abs(int(samples.max()))) > _EXACT_LIMIT
-    ):
-        notes.append(f"Values beyond {_EXACT_LIMIT:,} were rounded to 24 significant bits.")
-    with np.errstate(over="ignore"):
-        return samples.astype(np.float32)
-
-
-def _words(dtype: np.dtype) -> str:
-    kinds = {"i": "signed integers", "u": "integers", "f": "float values"}
-    return f"{8 * dtype.itemsize}-bit {kinds[dtype.kind]}"
+        return scaled(samples, 2**bits - 1, samples.dtype)
+    dtype, found = sample_type(samples.dtype)
+    # A mask of ones and zeros is a picture of two greys.
+    notes += found if samples.dtype != np.bool_ else ()
+    return converted(samples, dtype)
 
 
 def _inverted(pixels: np.ndarray, notes: list[str]) -> np.ndarray:

@@ -132,7 +132,7 @@ def test_that_other_number_types_become_float_with_a_note(opened, dtype):
 def test_that_rounded_integers_and_values_that_are_no_numbers_are_noted(opened):
     picture = opened(with_tifffile(np.array([[2**24 + 1, 0]], np.int32), photometric="minisblack"))
     assert picture.pixels.tolist() == [[2.0**24, 0]]
-    assert "rounded" in picture.notes[1]
+    assert "exact up to 16,777,216" in picture.notes[0]
     notes = opened(with_tifffile(NOT_NUMBERS, photometric="minisblack")).notes
     assert notes == ("2 values are NaN.", "1 value is infinite.")
 
