@@ -83,3 +83,6 @@ class RunsPanel(QWidget):
         self.copy_button.setEnabled(has_rows)
         for button in self.export_buttons:
             button.setEnabled(bool(self.model.tried()))
+        # What nothing can be done with yet is not shown.
+        for button in self.buttons:
+            button.setVisible(has_rows)

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO, SIMULATOR_PIXELS, SIMULATOR_SIDE
 from gui.engine_link.device_box import DeviceBox
@@ -35,6 +36,7 @@ _SMALL_PICTURE_TIP = (
 NOTE_LINES = 3
 _DEVICE_NOTE_LINES = 2
 
+_OPTIONS_TIP = "The type of the results, how rows lie in memory, and what speed-ups are measured against."
 _COMBINED = "Two results are combined in one way on each device: there are no kernels to choose from."
 
 
@@ -69,6 +71,13 @@ class KernelPanel(QWidget):
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
         self.small_picture = QPushButton(USE_PART)
         self.small_picture.setToolTip(_SMALL_PICTURE_TIP)
+        self.options = QToolButton()
+        self.options.setText("O&ptions")
+        self.options.setToolTip(_OPTIONS_TIP)
+        self.options.setCheckable(True)
+        self.options.setAutoRaise(True)
+        self.options.setToolButtonStyle(Qt.ToolButtonStyle.ToolButtonTextBesideIcon)
+        self.options_note = ElidedLabel(small=True)
         self.baseline = QComboBox()
         self.baseline.setAccessibleName("Baseline of speed-ups")
         self.baseline.setToolTip(_BASELINE_TOOLTIP)
@@ -114,16 +123,33 @@ class KernelPanel(QWidget):
         fields = form()
         fields.setHorizontalSpacing(HALF_GRID)
         fields.addRow(label_for("&Block width", self.block.width_box), self.block)
-        # Side by side: in a low window each line is a kernel less in the list.
-        memory = row((self.result_type, 1), self.layout_switch, spacing=HALF_GRID)
-        fields.addRow(label_for("Outpu&t type", self.result_type), memory)
         fields.addRow(label_for("&Device", self.device), self.device)
         fields.addRow(self.device_note)
         fields.addRow(self.small_picture)
+        options = row(self.options, (self.options_note, 1), spacing=HALF_GRID)
+        options.setAlignment(self.options_note, Qt.AlignmentFlag.AlignVCenter)
+        fields.addRow(options)
+        # Side by side: in a low window each line is a kernel less in the list.
+        memory = row((self.result_type, 1), self.layout_switch, spacing=HALF_GRID)
+        fields.addRow(label_for("Outpu&t type", self.result_type), memory)
         fields.addRow(label_for("Base&line", self.baseline), self.baseline)
+        self._fields = fields
+        self.options.toggled.connect(self.show_options)
+        self.show_options(False)
         return fields
 
+    def show_options(self, is_open: bool) -> None:
+        """Show the fields that most people leave as they are, or a line of what they are set to."""
+        self.options.setChecked(is_open)
+        self.options.setArrowType(Qt.ArrowType.DownArrow if is_open else Qt.ArrowType.RightArrow)
+        last = self._fields.rowCount() - 1
+        for at in (last - 1, last):
+            self._fields.setRowVisible(at, is_open)
+        self.options_note.setVisible(not is_open)
+
     def _refresh(self) -> None:
+        settings = self._workspace.settings
+        self.options_note.setText(f"{settings.result_type}, baseline {settings.baseline or 'none'}")
         self._refresh_note()
         self._refresh_baselines()
         self.device_note.setText(self.device.note)

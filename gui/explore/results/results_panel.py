@@ -127,6 +127,7 @@ class ResultsPanel(RunsPanel):
         """Say what the line over the panels does not: runs of earlier problems, and recorded ones."""
         results, recorded = self._results.results(), self._results.recorded
         self.clear_button.setEnabled(bool(results))
+        self.clear_button.setVisible(self._results.rowCount() > 0)
         without = sum(result.kernel_ms is None for result in results)
         count = f"{len(results)} run{'s' if len(results) != 1 else ''}"
         earlier = sum(map(self._results.is_earlier, results))

@@ -238,6 +238,8 @@ def test_that_each_setting_has_a_label_with_a_letter_of_its_own_that_brings_the_
     assert all(label.buddy().accessibleName() for label in labels)
     panel.activateWindow()
     qtbot.waitUntil(panel.isActiveWindow)
+    assert not panel.result_type.isVisible()
+    panel.options.click()
     qtbot.keyClick(panel, Qt.Key.Key_T, Qt.KeyboardModifier.AltModifier)
     assert panel.result_type.hasFocus()
 
