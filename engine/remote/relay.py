@@ -5,14 +5,12 @@ hold. What is about files here it does itself: it opens pictures and saves resul
 digest. When the line is lost it says why, and ends.
 """
 
-import itertools
 import os
 import queue
 import signal
 import subprocess
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import fields, is_dataclass, replace
 from multiprocessing.connection import Connection
@@ -26,7 +24,7 @@ from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Sup
 from engine.host.picture_numbers import MeasurePicture
 from engine.host.process import HostOptions
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
-from engine.host.request import Request, answer
+from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import (
     CloseTiled,
@@ -44,10 +42,9 @@ from engine.remote.messages import FROM_SERVER, Arrays, Band, Begin, Needed, Wri
 from engine.remote.places import path_below
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.uploads import Uploads
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Progress
 
 _LOCAL = OpenPicture, CropPicture, MeasurePicture, SaveResult, PictureTiles, PictureValues, CloseTiled
-_OWN_IDS = 1 << 40
 # How often a client hears of its requests: below the shortest deadline that it gives one.
 _REPORT_S = 0.5
 _WAITING = Progress("waiting for the server", 0.0, 2.0)
@@ -87,6 +84,8 @@ class _LocalPipe:
     def __init__(self, connection: Connection, sending: threading.Lock) -> None:
         self._connection, self._sending = connection, sending
         self.messages: queue.SimpleQueue[object] = queue.SimpleQueue()
+        # By request: the segment with the values of a result, needed until it is saved.
+        self.fetched: dict[int, str] = {}
 
     def recv(self) -> object:
         if (message := self.messages.get()) is None:
@@ -97,6 +96,8 @@ class _LocalPipe:
         return not self.messages.empty()
 
     def send(self, message: object) -> None:
+        if isinstance(message, Answer) and (name := self.fetched.pop(message.id, "")):
+            shared.recycle(name)
         with self._sending:
             self._connection.send(message)
 
@@ -114,8 +115,6 @@ class Relay:
         self._line.send(encoded(Begin(VERSION, server.title, replace(options, segment_prefix=""))))
         self._errors: _Errors | None = None
         self._requests: dict[int, Request] = {}
-        self._own: dict[int, Future[Any]] = {}
-        self._own_ids = itertools.count(_OWN_IDS)
         self._uploads = Uploads(self._report)
         self._arriving = Arriving(self._make)
         self._come: dict[str, tuple[SharedArray, ...]] = {}
@@ -133,7 +132,7 @@ class Relay:
         # Loads what opens pictures, while ssh connects.
         from engine.host.server import Worker
 
-        Worker(self._local, self._answer_here).serve()
+        Worker(self._local).serve()
         self._leave()
 
     # The server's side.
@@ -175,9 +174,6 @@ class Relay:
             if self._is_over:
                 return
             self._is_over = True
-            own = [*self._own.values()]
-        for future in own:
-            future.set_exception(error)
         with suppress(OSError):
             self._local.send(Lost(error))
         self._local.messages.put(None)
@@ -249,15 +245,11 @@ class Relay:
         with self._lock:
             request = self._requests.pop(message.id, None)
             self._steps.pop(message.id, None)
-            own = self._own.pop(message.id, None)
         self._uploads.forget_request(message.id)
         if request is None:
             return
-        if own is not None:
-            if message.error is not None:
-                own.set_exception(message.error)
-            else:
-                own.set_result(message.value)
+        if isinstance(request, SaveResult) and message.error is None:
+            self._save(message.id, request, message.value)
             return
         if request.written_path and message.error is None and message.id not in self._written:
             what, why = f"{request.written_path} is not written", f"{self._server.title} has sent no file"
@@ -272,7 +264,7 @@ class Relay:
         """Write a file that a request has made, where the person wants it."""
         request = self._requests.get(message.request)
         arrays = self._come.pop(message.key, None)
-        if request is None or arrays is None or not request.written_path:
+        if isinstance(request, SaveResult | None) or arrays is None or not request.written_path:
             raise NotOfTheSchema("A file was refused", "nobody has asked for it")
         path = Path(request.written_path)
         if message.place:
@@ -297,7 +289,10 @@ class Relay:
 
     def _pass_on(self, message: object) -> None:
         if isinstance(message, ToHost):
-            if isinstance(message.request, _LOCAL) or _is_in_file(message.request):
+            request = message.request
+            if isinstance(request, SaveResult) and request.result is not None:
+                self._fetch(message.id, request, request.result)
+            elif isinstance(request, _LOCAL) or _is_in_file(request):
                 self._local.messages.put(message)
             else:
                 self._forward(message)
@@ -332,42 +327,26 @@ class Relay:
         """Say of every request that it is worked on: a process that hangs is noticed there, the line here."""
         while not self._over.wait(_REPORT_S):
             with self._lock:
-                steps = {n: self._steps.get(n, _WAITING) for n in self._requests if n < _OWN_IDS}
+                steps = {number: self._steps.get(number, _WAITING) for number in self._requests}
             for number, step in steps.items():
                 with suppress(OSError):
                     self._local.send(Working(number, step))
 
     # What is done here.
 
-    def _answer_here(self, request: Request, report: Checkpoint) -> Any:
-        if not isinstance(request, SaveResult) or request.result is None:
-            return answer(request, report)
-        values = self._fetched(request.result, report)
-        try:
-            return answer(replace(request, values=values.values, result=None), report)
-        finally:
-            shared.recycle(values.values.name)
-
-    def _fetched(self, screen: TiledScreen, report: Checkpoint) -> Values:
-        """Return all values of a result that stays on the server."""
-        number, future = next(self._own_ids), Future[Any]()
+    def _fetch(self, number: int, save: SaveResult, screen: TiledScreen) -> None:
+        """Ask for all values of a result that stays on the server; when they have come, it is saved here."""
         rows, columns = screen.levels[0]
-        request: ResultValues[Any] = ResultValues(None, screen, (0, rows), (0, columns))
+        wanted: ResultValues[Any] = ResultValues(None, screen, (0, rows), (0, columns))
         with self._lock:
-            if self._is_over:
-                raise LineLost(
-                    f"The connection to {self._server.title} was lost", "the result is there", _KEPT
-                )
-            self._requests[number], self._own[number] = request, future
-        self._line.send(self._uploads.encoded(ToHost(number, request))[0])
-        while not future.done():
-            report(Progress("fetching the values", 0.0, 5.0))
-            with suppress(TimeoutError):
-                future.exception(_REPORT_S)
-        values = future.result()
+            self._requests[number], self._steps[number] = save, Progress("fetching the values", 0.0, 5.0)
+        self._line.send(self._uploads.encoded(ToHost(number, wanted))[0])
+
+    def _save(self, number: int, save: SaveResult, values: object) -> None:
         if not isinstance(values, Values):
             raise NotOfTheSchema("An answer was refused", "it has no values")
-        return values
+        self._local.fetched[number] = values.values.name
+        self._local.messages.put(ToHost(number, replace(save, values=values.values, result=None)))
 
 
 class _Errors:
