@@ -18,8 +18,9 @@ from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
 from engine.image.large.threads import core_count
 
-# What is filtered at a time: more is no faster.
+# What is filtered at a time, and what is read ahead: more is no faster.
 _BAND_BYTES = 32 << 20
+_AHEAD_BYTES = 64 << 20
 # Chunks on a GPU: the ring of the stream has so many, twice as many are under way.
 GPU_RING, GPU_CHUNK_BYTES = 3, 16 << 20
 # What libraries take that the process has not loaded yet, and what its allocator keeps.
@@ -86,13 +87,13 @@ def plan_memory(
     )
     cache_bytes = cached_rows * width * picture.channels * problem.itemsize + core_count() * segment
 
-    def plan(band_rows: int) -> MemoryPlan:
+    def plan(band_rows: int, ahead_bytes: int) -> MemoryPlan:
         rows = min(band_rows + halo, picture.height + halo)
         # Colours without their alpha are copied.
         copied = in_row if picture.channels > problem.channels else 0
         band_bytes = rows * (in_row + copied + value_row)
         # Enough that strips or tiles are decoded while the bands before are filtered.
-        ahead = min(-(-rows_of_segment // band_rows), -(-picture.height // band_rows))
+        ahead = max(1, min(-(-rows_of_segment // band_rows), ahead_bytes // band_bytes))
         most = (3 + ahead + 2 * GPU_RING * gpus) * band_bytes
         # In the ring of each GPU, and its pinned memory.
         on_gpus = 4 * GPU_RING * gpus * max(GPU_CHUNK_BYTES, band_rows * max(in_row, value_row))
@@ -100,10 +101,10 @@ def plan_memory(
         return MemoryPlan(band_rows, ahead, band_bytes, most, cache_bytes, needed)
 
     # A band holds twice the rows of a mask.
-    found = plan(max(2 * halo, _BAND_BYTES // max(in_row, value_row)))
+    found = plan(max(2 * halo, _BAND_BYTES // max(in_row, value_row)), _AHEAD_BYTES)
     if memory is None:
         return found
-    least = plan(2 * halo)
+    least = plan(2 * halo, 0)
     if least.needed_bytes > memory:
         raise BadValue(
             f"--memory {bytes_text(memory)}",
@@ -111,9 +112,9 @@ def plan_memory(
             f"{cached_rows:,} rows of it at a time, which are stored together",
             f"Give --memory {_mebibytes(least.needed_bytes)}, or save it in smaller strips or tiles.",
         )
-    while found.needed_bytes > memory:
-        found = plan(max(2 * halo, found.band_rows * 7 // 8))
-    return found
+    while found.needed_bytes > memory and found.band_rows > 2 * halo:
+        found = plan(max(2 * halo, found.band_rows * 7 // 8), _AHEAD_BYTES)
+    return found if found.needed_bytes <= memory else least
 
 
 def _mebibytes(count: int) -> str:

@@ -148,18 +148,11 @@ def result_tiles(request: ResultTiles[PictureJob], report: Checkpoint) -> Tiles:
     def tile(place: Place, ends_at: float) -> np.ndarray | None:
         if place not in ready:
             row, column = place
+            left = wanted - ready.keys()
             first = last = column
-            while (
-                (row, first - 1) in wanted
-                and (row, first - 1) not in ready
-                and last - first + 1 < _MOST_TOGETHER
-            ):
+            while (row, first - 1) in left and last - first + 1 < _MOST_TOGETHER:
                 first -= 1
-            while (
-                (row, last + 1) in wanted
-                and (row, last + 1) not in ready
-                and last - first + 1 < _MOST_TOGETHER
-            ):
+            while (row, last + 1) in left and last - first + 1 < _MOST_TOGETHER:
                 last += 1
             try:
                 filtered((row, first), (row, last), ends_at)
