@@ -102,7 +102,7 @@ def _by_pillow(
     """Let Pillow decode a JPEG of any colours; its picture is compared with a second one."""
     channels = {"L": 1, "RGB": 3}.get(mode, 4)
     budget.check(form, frame.coefficient_bytes + form.pixel_count * channels)
-    decoded = read_with_pillow("JPEG", io.BytesIO(source), budget, allocate, frame)
+    decoded = read_with_pillow("JPEG", io.BytesIO(source), budget, allocate)
     decoded = decoded._replace(notes=tuple(dict.fromkeys((*notes, *decoded.notes))))
     if frame.is_usual:
         inks = np.empty((form.height, form.width, channels), np.uint8)

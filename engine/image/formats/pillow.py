@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from engine.image.budget import Budget, check_long_enough
+from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.exif import orientation_of_exif, orientation_of_xmp
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Form
-from engine.image.formats.jpeg_markers import Frame
 from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, metadata_of, note_of_first, unique
 from engine.image.scratch import Scratch, bands
 
@@ -46,13 +45,8 @@ _PLUGINS = {"AVIF": "Avif", "BMP": "Bmp", "GIF": "Gif", "JPEG": "Jpeg", "WEBP": 
 limit_lock = threading.Lock()
 
 
-def read_with_pillow(
-    kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None, frame: Frame | None = None
-) -> Decoded:
-    """Decode a file of the format that Pillow calls `kind`, of several frames the first.
-
-    `frame` is that of a JPEG.
-    """
+def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+    """Decode a file of the format that Pillow calls `kind`, of several frames the first."""
     file.seek(0)
     with opened_with_pillow(file, kind) as image:
         mode = _target_mode(image)
@@ -64,9 +58,7 @@ def read_with_pillow(
         # Rows in Pillow's memory are given back where it is ours; what is larger than the picture is held all
         # the same.
         beside = max(0, stored_bytes - form.decoded_bytes) if image.mode in _MAPPED_MODES else stored_bytes
-        budget.check(form, beside + (frame.coefficient_bytes if frame else 0))
-        if frame is not None:
-            check_long_enough(form, file.seek(0, 2), frame.fewest_bytes)
+        budget.check(form, beside)
         is_cmyk = image.mode == "CMYK"
         notes = ["It was converted from CMYK to RGB without its colour profile."] if is_cmyk else []
         scratch = None
