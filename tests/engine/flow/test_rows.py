@@ -124,6 +124,15 @@ def test_that_every_strip_and_tile_is_decoded_once(kind, tmp_path, monkeypatch):
     assert len(decoded) == len(set(decoded)) == (10 if kind == "strips" else 5 * 2)
 
 
+def test_that_bands_read_ahead_are_bounded_where_the_whole_picture_is_one_strip():
+    picture = Recorded(np.broadcast_to(np.zeros(1, np.uint8), (1 << 20, 4096, 1)))
+    picture.chunk = picture.levels[0]
+    like = Resolved(mask_request(mask=Mask(MASK), device="cpu"), picture.pixels[:99])
+    how = {"gpus": 0, "verify": False}
+    plan = plan_memory(picture, Plan.of(like), Storage("npy", (1, 4096)), picture.dtype, None, **how)
+    assert plan.ahead * plan.band_bytes <= 64 << 20 < plan.cache_bytes
+
+
 def test_that_results_may_begin_anywhere():
     picture = Recorded(pixels())
     assert np.array_equal(streamed(picture, first_row=77)[77:], streamed(picture)[77:])
