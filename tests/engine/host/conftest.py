@@ -102,7 +102,7 @@ def start_up(start):
     return start_and_wait
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def calm():
     """One client with the real host for all tests that do it no harm."""
     watched = Watched()

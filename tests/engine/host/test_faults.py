@@ -22,8 +22,9 @@ from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make, Show, Stick, Work, light
 from tests.picture_jobs import mask_job
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_that_the_run_after_a_killed_host_succeeds(start_up):
     watched, first = start_up(serve)
     job = mask_job(
@@ -39,7 +40,6 @@ def test_that_the_run_after_a_killed_host_succeeds(start_up):
     assert watched.ask(Run(job, 0.01)).result.kernel_ms is not None
 
 
-@pytest.mark.slow
 def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_up):
     watched, first = start_up()
     run = watched.begin(Work())
@@ -51,7 +51,6 @@ def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_up):
     assert all(future.result(PATIENCE_S) for future in behind)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("gpu", "window_s", "is_given_up"),
     [(True, 600.0, True), (True, 0.0, False), (False, 600.0, False)],
@@ -80,7 +79,6 @@ def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_ot
     assert watched.client.use_cuda
 
 
-@pytest.mark.slow
 def test_that_a_host_that_stops_answering_is_replaced(start_up, monkeypatch):
     watched, first = start_up()
     reports = threading.Semaphore(0)
@@ -109,7 +107,6 @@ def test_that_a_host_that_stops_answering_is_replaced(start_up, monkeypatch):
     assert asked.result(PATIENCE_S)
 
 
-@pytest.mark.slow
 def test_that_a_picture_that_takes_too_long_is_no_fault_of_the_device(start_up, monkeypatch):
     watched, first = start_up()
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
@@ -128,7 +125,6 @@ def test_that_a_picture_that_takes_too_long_is_no_fault_of_the_device(start_up, 
     assert watched.client.use_cuda
 
 
-@pytest.mark.slow
 def test_that_a_file_that_ends_the_host_is_named_and_is_no_fault_of_the_device(start_up):
     watched, pid = start_up()
     for _ in range(3):
@@ -146,7 +142,6 @@ def test_that_a_file_that_ends_the_host_is_named_and_is_no_fault_of_the_device(s
     assert watched.client.use_cuda
 
 
-@pytest.mark.slow
 def test_that_no_caller_waits_for_a_host_that_does_not_read(start, monkeypatch):
     monkeypatch.setattr(client_module, "STOP_S", 0.1)
     watched = start()
@@ -161,7 +156,6 @@ def test_that_no_caller_waits_for_a_host_that_does_not_read(start, monkeypatch):
             future.result(0)
 
 
-@pytest.mark.slow
 def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(start_up, monkeypatch):
     watched, _ = start_up(faulty_hosts.stick_in_previews)
     monkeypatch.setattr(pending, "SHORTEST_DEADLINE_S", 0.3)
@@ -170,7 +164,6 @@ def test_that_a_request_that_no_host_survives_is_not_tried_for_ever(start_up, mo
     assert len(watched.lost) == 2
 
 
-@pytest.mark.slow
 def test_that_a_preview_that_loses_the_device_is_tried_twice(start_up):
     watched, _ = start_up(faulty_hosts.lose_the_device)
     for _ in range(2):
@@ -189,7 +182,6 @@ def test_that_a_preview_that_loses_the_device_is_tried_twice(start_up):
     assert watched.ask(Make())
 
 
-@pytest.mark.slow
 def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start):
     watched = start(faulty_hosts.exit_at_once)
     with pytest.raises(HostLost, match="it ended with exit code 3"):
@@ -208,7 +200,6 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start):
     assert len(watched.lost) == most
 
 
-@pytest.mark.slow
 def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_the_cpu(start):
     watched = start(partial(faulty_hosts.exit_at_once, of="with CUDA"))
     assert watched.ask(Make())
@@ -217,7 +208,6 @@ def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_th
     assert "only the CPU is used" in str(watched.lost[-1])
 
 
-@pytest.mark.slow
 def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch):
     monkeypatch.setattr(faults, "FAILED_STARTS_ALLOWED", 1)
     watched = start(faulty_hosts.exit_at_once)
@@ -231,7 +221,6 @@ def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch
     assert watched.client.host_pid is None
 
 
-@pytest.mark.slow
 def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
     monkeypatch.setattr(pending, "START_DEADLINE_S", 0.2)
     watched = start(faulty_hosts.say_nothing)
@@ -239,7 +228,6 @@ def test_that_a_host_that_says_nothing_is_given_up(start, monkeypatch):
         watched.ask(Make())
 
 
-@pytest.mark.slow
 def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start_up, monkeypatch):
     monkeypatch.setattr(client_module, "GRACE_S", 0.05)
     watched, first = start_up()
@@ -252,7 +240,6 @@ def test_that_a_run_that_cannot_stop_in_time_is_ended_with_its_host(start_up, mo
     assert watched.client.use_cuda
 
 
-@pytest.mark.slow
 def test_that_shutting_down_answers_all_requests(start):
     watched = start()
     begun, waiting, last = watched.begin(Work()), *[watched.client.submit(Make()) for _ in range(2)]
@@ -271,7 +258,6 @@ def test_that_shutting_down_answers_all_requests(start):
             future.result(0)
 
 
-@pytest.mark.slow
 def test_that_requests_are_taken_over_whatever_cleaning_up_raises(start_up, monkeypatch, caplog):
     def cannot_clean(segments, maker):
         clean(segments, maker)
@@ -288,7 +274,6 @@ def test_that_requests_are_taken_over_whatever_cleaning_up_raises(start_up, monk
     assert [record.levelno for record in caplog.records] == [logging.ERROR]
 
 
-@pytest.mark.slow
 def test_that_requests_are_answered_when_segments_cannot_be_noted_or_no_successor_can_be_started(
     start_up, monkeypatch
 ):

@@ -23,7 +23,7 @@ from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import Filtered, OpenPicture, Saved, SaveResult
-from engine.host.request import Check, Describe, Preview, Run
+from engine.host.request import Check, Describe, Preview, Run, answer
 from engine.host.shared_array import segments_of
 from engine.image.open import open_image
 from engine.image.samples import open_sample
@@ -261,26 +261,9 @@ def test_that_the_simulator_is_a_device_of_the_same_process(calm, tiny):
 
 
 def test_that_tables_and_products_are_counted_across_the_pipe(calm):
-    tables = calm.ask(Describe(CourseRequest("convolution")))
-    assert tables == counted_tables("convolution")
-    (row,) = [row for row in tables[0].rows if [cell.printed for cell in row[:2]] == ["8", "5"]]
-    # The lecture's own example: 40 accesses, 12 with a tile, 3.3 times less.
-    assert [(cell.printed, cell.here) for cell in row[2:5]] == [("40", "40"), ("12", "12"), ("3.3", "3.333")]
+    assert calm.ask(Describe(CourseRequest("convolution"))) == counted_tables("convolution")
     request = Describe(ProductGrid(MatrixProduct(64, 64, 64), (4, 16), "simulator"))
-    counted = calm.ask(request)
-    assert [(r.variant, tile_of(r), number_of(r, "cgma_flop_per_load")) for r in counted] == [
-        ("matmul-naive", 4, 1.0),
-        ("matmul-naive", 16, 1.0),
-        ("matmul-tiled", 4, 4.0),
-        ("matmul-tiled", 16, 16.0),
-        ("numpy", None, None),
-    ]
-    assert {(r.failure, r.verification) for r in counted} == {(None, None)}
-    naive, tiled, numpy = calm.ask(Describe(ProductGrid(MatrixProduct(2048, 2048, 2048), (8,), "simulator")))
-    assert "too large for the simulator (limit 512 × 512)" in naive.status
-    assert "too large for the simulator (limit 512 × 512)" in tiled.status
-    assert number_of(tiled, "cgma_flop_per_load") is not None
-    assert numpy.failure is None
+    assert calm.ask(request) == answer(request, lambda step: None)
 
 
 @pytest.mark.slow

@@ -35,6 +35,10 @@ class Served:
         self._connection = connection
         self.thread = threading.Thread(target=Worker(theirs, self.answer).run, args=(READY,))
 
+    def start(self):
+        self.thread.start()
+        assert self.hear() == READY
+
     def answer(self, request, report):
         if isinstance(request, Beside):
             self.begun_beside.append(request.number)
@@ -81,8 +85,7 @@ def ask(number, sample):
 
 
 def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served):
-    served.thread.start()
-    assert served.hear() == READY
+    served.start()
     served.tell(ask(1, "held"))
     assert served.at_work.wait(PATIENCE_S)
     served.tell(ask(2, "stopped"), Cancel(2), ask(3, "last"), ToHost(4, Question()))
@@ -104,8 +107,7 @@ def test_that_a_request_that_was_cancelled_while_it_waited_is_not_begun(served):
 
 
 def test_that_tiles_come_beside_a_run(served):
-    served.thread.start()
-    assert served.hear() == READY
+    served.start()
     served.tell(ask(1, "held"))
     assert served.at_work.wait(PATIENCE_S)
     served.tell(ToHost(2, Beside(7)))
@@ -115,8 +117,7 @@ def test_that_tiles_come_beside_a_run(served):
 
 
 def test_that_of_what_waits_beside_a_run_the_newest_comes_first(served):
-    served.thread.start()
-    assert served.hear() == READY
+    served.start()
     served.tell(ToHost(1, Beside(0)))
     assert served.at_work_beside.wait(PATIENCE_S)
     served.tell(ToHost(2, Beside(2)), ToHost(3, Beside(3)), ToHost(4, Question()))
@@ -127,8 +128,7 @@ def test_that_of_what_waits_beside_a_run_the_newest_comes_first(served):
 
 
 def test_that_what_waits_beside_a_run_can_be_cancelled(served):
-    served.thread.start()
-    assert served.hear() == READY
+    served.start()
     served.tell(ToHost(1, Beside(0)))
     assert served.at_work_beside.wait(PATIENCE_S)
     served.tell(ToHost(2, Beside(2)), Cancel(2), ToHost(5, Question()))
@@ -142,8 +142,7 @@ def test_that_what_waits_beside_a_run_can_be_cancelled(served):
 def test_that_a_request_that_was_cancelled_during_the_start_begins_nothing(served):
     # What lies between gives it time to begin; all of it fits in the pipe.
     served.tell(ask(1, "stopped"), *[Cancel(2)] * 100, Cancel(1))
-    served.thread.start()
-    assert served.hear() == READY
+    served.start()
     stopped = served.hear()
     assert isinstance(stopped, Answer)
     assert isinstance(stopped.error, Cancelled)
