@@ -87,7 +87,7 @@ def loaded(module: str, what: str) -> Any:
         raise EngineError(f"{what} needs Dask", "pip install 'haloscope[cluster]'") from None
 
 
-def sealed(function: Callable[..., Any], *given: object) -> Callable[..., Any]:
+def sealed(function: Callable[..., object], *given: object) -> Callable[..., Any]:
     """Return a function that calls this one with what is given, and with what it is called with after it.
 
     Only the worker that calls it opens it: the scheduler, which unpickles the tasks that it passes on, finds

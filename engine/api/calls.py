@@ -53,7 +53,7 @@ def check_choices(variant: str, device: str) -> None:
         device_named(device)
 
 
-def check_block(block: Block, variant: AnyVariant[Any, Any], device: DeviceInfo) -> None:
+def check_block(block: Block, variant: AnyVariant, device: DeviceInfo) -> None:
     """Refuse an illegal block, also with a variant that ignores it."""
     if not variant.uses_block:
         refusal = refuse_block(block, device.limits)

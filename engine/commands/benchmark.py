@@ -349,7 +349,7 @@ def _chain_cells(settings: BenchSettings, text: str) -> Cells:
     chain = chain_named(text)
     asked = of_chain(chain, device=settings.measuring.device)
     # One step alone is measured as such.
-    known: tuple[AnyVariant[Any, Any], ...] = tuple(CHAIN_VARIANTS)
+    known: tuple[AnyVariant, ...] = tuple(CHAIN_VARIANTS)
     if asked.step is not None:
         known = STEP_TASKS[asked.step.kind].known(asked.step)
     why_not = "that is no variant of chains: each step names its own"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, option
@@ -97,7 +97,7 @@ def _ranges(made: Generator) -> tuple[str]:
     )
 
 
-def _entry(known: "AnyVariant[Any, Any]") -> dict[str, object]:
+def _entry(known: "AnyVariant") -> dict[str, object]:
     """Return an entry of `variants --json`; all have the same keys, and `facts` beside."""
     names = "key", "task", "title", "device", "idea", "remark"
     block = asdict(known.default_block) if known.uses_block else None

@@ -74,7 +74,7 @@ class Cells:
     """
 
     command: str
-    variants: Sequence[AnyVariant[Any, Any]]
+    variants: Sequence[AnyVariant]
     count: int
     jobs: Iterable[AnyJob]
     name: Callable[[Any], str]  # what the progress calls a run

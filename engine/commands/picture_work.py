@@ -121,11 +121,11 @@ class PictureWork:
         """The key of the device that is asked for, or of the first of several."""
         return self.gpus[0].key if self.gpus else self.asked.device
 
-    def named_variant(self) -> AnyVariant[Any, Any]:
+    def named_variant(self) -> AnyVariant:
         """Return the variant that the one step names."""
         step = self.asked.step
         assert step is not None
-        known: AnyVariant[Any, Any] = task_of(step.kind).named(step)
+        known: AnyVariant = task_of(step.kind).named(step)
         return known
 
     def picture_notes(self, picture: Picture) -> tuple[str, ...]:

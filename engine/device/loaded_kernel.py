@@ -58,7 +58,7 @@ class LoadedKernel:
         memory = stated.shared_size_bytes, stated.local_size_bytes, stated.const_size_bytes
         return KernelResources(stated.num_regs, *memory, barriers)
 
-    def bound(self, grid: Sides, block: Sides, arguments: Sequence[Any]) -> "BoundLaunch":
+    def bound(self, grid: Sides, block: Sides, arguments: Sequence[object]) -> "BoundLaunch":
         """Return a launch with these arguments."""
         return BoundLaunch(
             driver.CUfunction(int(self._kernel.handle)), grid, block, self._signature, arguments

@@ -36,7 +36,7 @@ from engine.work.picture_problem import ChainProblem
 from engine.work.planned import Plan, PlannedStep, combined
 from engine.work.steps import MaskStep, OperationStep
 
-AnyKernel = AnyVariant[Any, Any]
+AnyKernel = AnyVariant
 
 HEIGHT, WIDTH = 1080, 1920
 # A part of the picture, which a patch is cut from.

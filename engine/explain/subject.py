@@ -14,14 +14,14 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.results.measurement import Environment, Measurement
 from engine.results.problem import P
 from engine.results.work import Work
-from engine.run.variant import AnyVariant
+from engine.run.variant import VariantOf
 
 
 @dataclass(frozen=True, eq=False)
 class Subject(Generic[P]):
     """A variant with a problem of its task, the constant that it is compiled with, a block, and a GPU."""
 
-    variant: AnyVariant[P, Any]
+    variant: VariantOf[P, Any]
     problem: P
     constant: Any
     block: Block
@@ -69,7 +69,7 @@ class Subject(Generic[P]):
             raise UnsupportedVariant(f"variant '{self.variant.key}'", refusal)
         return self.variant.passes(self.problem, self.constant, block)
 
-    def refuse(self, known: Iterable[AnyVariant[P, Any]] = ()) -> None:
+    def refuse(self, known: Iterable[VariantOf[P, Any]] = ()) -> None:
         """Raise UnsupportedVariant for what the variant cannot do on the GPU.
 
         Of the `known` variants the reason may name others.

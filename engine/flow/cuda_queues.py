@@ -89,7 +89,7 @@ class CudaQueues:
             enqueue_fill(memory, 0, memory.size, self._streams[Queue.COPY_IN])
         return array_in(memory.gpu_data, (height, pitch, channels), dtype)
 
-    def _memory_of(self, name: tuple[int, str], size: int, make: Callable[..., Any]) -> tuple[Any, bool]:
+    def _memory_of(self, name: tuple[int, str], size: int, make: Callable[..., object]) -> tuple[Any, bool]:
         """Return a slot's array of so many bytes or more, and whether it was made just now."""
         memory = self._memory.get(name)
         if memory is not None and memory.size >= size:

@@ -157,7 +157,7 @@ def _is_chain(mask: MaskLike | ChainLike) -> TypeGuard[ChainLike]:
     )
 
 
-def _refuse_own(given: Mapping[str, Any]) -> None:
+def _refuse_own(given: Mapping[str, object]) -> None:
     """Refuse options of a mask that are given with a chain."""
     usual: Mapping[str, Any] = filter_dask.__kwdefaults__ or {}
     for name, value in given.items():

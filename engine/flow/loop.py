@@ -26,7 +26,7 @@ _ORDER = {queue: place for place, queue in enumerate(Queue)}
 class _Done:
     """What was done at once, as a future."""
 
-    def __init__(self, found: Any) -> None:
+    def __init__(self, found: object) -> None:
         self._found = found
 
     def done(self) -> bool:
@@ -39,7 +39,7 @@ class _Done:
 class _Here:
     """The calling thread, as an executor of one thread: what is submitted is done at once."""
 
-    def submit(self, act: Callable[..., Any], *given: Any) -> _Done:
+    def submit(self, act: Callable[..., object], *given: object) -> _Done:
         return _Done(act(*given))
 
     def shutdown(self) -> None:

@@ -4,7 +4,7 @@ No Numba and no Qt in here.
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
@@ -31,7 +31,7 @@ class VariantInfo:
     group: str = ""
 
     @classmethod
-    def of(cls, v: "AnyVariant[Any, Any]") -> Self:
+    def of(cls, v: "AnyVariant") -> Self:
         """Return a variant as it is shown."""
         return cls(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark, v.group)
 

@@ -1,7 +1,6 @@
 """Which device a variant of any task runs on, and what is refused before anything is made ready."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
@@ -10,10 +9,10 @@ from engine.errors import DeviceUnavailable, TooLargeForSimulator
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.results.problem import P
-from engine.run.variant import AnyVariant, C
+from engine.run.variant import AnyVariant, C, VariantOf
 
 
-def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
+def device_for(variant: AnyVariant, wanted: str) -> DeviceInfo:
     """Return the device that a variant runs on when `wanted` is chosen: a CPU variant always runs on the CPU.
 
     Raises DeviceUnavailable for a CUDA variant without a CUDA device that works; the reason says why.
@@ -30,12 +29,12 @@ def device_for(variant: AnyVariant[Any, Any], wanted: str) -> DeviceInfo:
 
 
 def refuse_unsuitable(
-    variant: AnyVariant[P, C],
+    variant: VariantOf[P, C],
     problem: P,
     constant: C,
     block: Block,
     device: DeviceInfo,
-    known: Iterable[AnyVariant[P, C]] = (),
+    known: Iterable[VariantOf[P, C]] = (),
 ) -> None:
     """Refuse what a variant of any task cannot do on a device; `constant` is what it is compiled with.
 

@@ -13,7 +13,7 @@ from engine.device.launches import DeviceKind
 from engine.errors import UnknownName, closest
 from engine.run.variant import AnyVariant
 
-V = TypeVar("V", bound=AnyVariant[Any, Any])
+V = TypeVar("V", bound=AnyVariant)
 
 
 class Registered(Sequence[V], Generic[V]):
@@ -66,7 +66,7 @@ def named(
     raise UnknownName(f"variant '{key}'", why_not, f"{hint}Choose one of {', '.join(keys)}.")
 
 
-def refuse_gone(key: str, known: Sequence[Any]) -> None:
+def refuse_gone(key: str, known: Sequence[object]) -> None:
     """Raise an `UnknownName` that says what to use in place of a variant of an earlier release."""
     instead = known.gone.get(str(key)) if isinstance(known, Registered) else None
     if instead is not None:

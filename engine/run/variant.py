@@ -18,7 +18,7 @@ C = TypeVar("C")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AnyVariant(Generic[P, C]):
+class VariantOf(Generic[P, C]):
     """One way to compute a problem P, compiled with a constant C: the mask of a filter, None for a product.
 
     Code that depends on what a variant is like reads its traits, never its key.
@@ -88,3 +88,7 @@ class AnyVariant(Generic[P, C]):
     ) -> Refusal | None:
         """Return why the variant cannot do that, or None; of the `known` ones the reason may name others."""
         return self.unsupported(problem, constant, block, limits)
+
+
+AnyVariant = VariantOf[Any, Any]
+"""A variant of some task."""

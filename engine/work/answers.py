@@ -192,7 +192,7 @@ def check(
 
 
 def _check_blocks(
-    request: Check[PictureJob], resolved: Resolved, known: tuple[AnyVariant[Any, Any], ...]
+    request: Check[PictureJob], resolved: Resolved, known: tuple[AnyVariant, ...]
 ) -> tuple[BlockAvailability, ...]:
     """Return for each variant with each block whether it can do the job, and why not."""
     asked, plain = request.job, request.job.changed(block=None)
@@ -211,13 +211,13 @@ def _check_blocks(
     return tuple(found)
 
 
-def _named(key: str, asked: PictureJob, resolved: Resolved) -> AnyVariant[Any, Any]:
+def _named(key: str, asked: PictureJob, resolved: Resolved) -> AnyVariant:
     other = Resolved(asked.changed(variant=key), resolved.samples)
-    variant: AnyVariant[Any, Any] = other.choice.variant if key == AUTO else other.step_task.named(other.step)
+    variant: AnyVariant = other.choice.variant if key == AUTO else other.step_task.named(other.step)
     return variant
 
 
-def _availability(variant: AnyVariant[Any, Any], asked: PictureJob, resolved: Resolved) -> Availability:
+def _availability(variant: AnyVariant, asked: PictureJob, resolved: Resolved) -> Availability:
     # Looking for NaN takes 17 ms for 4096 x 4096 float32, for the few variants that need it.
     operands = Operands(resolved.samples, resolved.constant)
     made = Job(resolved.task, variant, variant.block_for(asked.block), resolved.problem, operands)

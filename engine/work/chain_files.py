@@ -164,7 +164,7 @@ def save_chain(chain: Chain, path: str | os.PathLike[str]) -> None:
     atomic_write(path, chain_to_json(chain).encode())
 
 
-def _step(entry: Any, number: int) -> AnyStep:
+def _step(entry: object, number: int) -> AnyStep:
     where = f"step {number}"
     if not isinstance(entry, dict):
         raise BadValue(where, "it is not an object", _EXAMPLE)
@@ -240,7 +240,7 @@ def _entry(step: AnyStep) -> dict[str, Any]:
     return first | named
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> Any:
     if isinstance(value, Settings):
         return dict(value)
     return str(value) if isinstance(value, Block | Border) else value

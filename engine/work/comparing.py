@@ -5,7 +5,6 @@ Called on: the thread for what comes beside a run, or the main thread.
 
 import time
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,12 +138,12 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
 def _shares(
     problem: Problem,
     mask: Mask,
-    samples: NDArray[Any],
-    values: NDArray[Any],
+    samples: np.ndarray,
+    values: np.ndarray,
     band: Region,
     added: float,
     is_exact: bool,
-) -> NDArray[Any]:
+) -> np.ndarray:
     """Return the errors of a band in units of their bounds; of 8 and 16 bit in steps of one."""
     wanted = oracle.correlate(samples, mask, problem.border, problem.cval, band)
     shown = values.astype(np.float64)
@@ -157,7 +156,7 @@ def _shares(
             return np.where(errors > 0, errors, 0.0)
         magnitudes = oracle.magnitudes(samples, mask, problem.border, problem.cval, band)
         bound = rounding_bound(magnitudes, mask.taps) + added
-        shares: NDArray[Any] = np.nan_to_num(np.where(errors > 0, errors / bound, 0.0))
+        shares: np.ndarray = np.nan_to_num(np.where(errors > 0, errors / bound, 0.0))
         return shares
 
 

@@ -16,7 +16,7 @@ from engine.geometry.cut import Reach, common_border, is_near
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.run.registered import Registered
-from engine.run.variant import AnyVariant
+from engine.run.variant import AnyVariant, VariantOf
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant as filter_variant
 from engine.work.operations.problem import OperationProblem
@@ -53,7 +53,7 @@ class PlannedStep:
     border: Border = Border.REPLICATE  # the rule for the cells outside: operations repeat the nearest one
 
     @property
-    def variant(self) -> AnyVariant[Any, Any] | None:
+    def variant(self) -> AnyVariant | None:
         """The variant; None where two results are combined."""
         return None if self.problem is None else _NAMED[self.step.kind](self.variant_key, self.step)
 
@@ -106,7 +106,7 @@ class PlannedStep:
 
 
 _OPERATIONS = "engine.work.operations.variants"
-_NAMED: dict[str, Callable[[str, Any], AnyVariant[Any, Any]]] = {
+_NAMED: dict[str, Callable[[str, Any], AnyVariant]] = {
     MaskStep.kind: lambda key, step: filter_variant(key),
     # A mask does without the operations, which take a while to import.
     OperationStep.kind: lambda key, step: import_module(_OPERATIONS).operation_variant(key, step.operation),
@@ -190,7 +190,7 @@ _NO_BLOCK = Block(1, 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChainVariant(AnyVariant[ChainProblem, Plan]):
+class ChainVariant(VariantOf[ChainProblem, Plan]):
     """Chains on one kind of device; its constant are the planned steps."""
 
     task: ClassVar[str] = ChainProblem.task

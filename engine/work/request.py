@@ -95,6 +95,6 @@ def of_chain(chain: Chain, **where: Any) -> PictureRequest:
     return PictureRequest(chain=chain, **({"result_type": own} | where))
 
 
-def one_step(step: AnyStep, **where: Any) -> PictureRequest:
+def one_step(step: AnyStep, **where: object) -> PictureRequest:
     """Return the request of one step alone; `where` are the other fields."""
     return of_chain(Chain((step,)), **where)

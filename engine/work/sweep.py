@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ class Sweep:
     """What a benchmark measures: each combination of all lists, on random pictures."""
 
     asked: Sequence[PictureRequest]  # the lists say variant, block and layout
-    variants: Sequence[AnyVariant[Any, Any]]
+    variants: Sequence[AnyVariant]
     sizes: Sequence[tuple[int, int]]  # pictures, width x height, pixels
     blocks: Sequence[Block] = ()
     layouts: Sequence[Layout] = ONE_LAYOUT
@@ -70,7 +69,7 @@ class Sweep:
                     yield resolved.job_by(variant, block, seed=self.seed)
 
 
-def _on(asked: PictureRequest, variant: AnyVariant[Any, Any], samples: np.ndarray) -> Resolved:
+def _on(asked: PictureRequest, variant: AnyVariant, samples: np.ndarray) -> Resolved:
     """Return several steps with the plan for the device that a variant of chains is written for."""
     try:
         key = device_for(variant, asked.device).key

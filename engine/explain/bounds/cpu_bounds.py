@@ -17,7 +17,7 @@ from engine.reason import Reason
 from engine.results.measurement import Bound
 from engine.results.quantities import digits_text
 from engine.results.work import HasLoops, LoopWork
-from engine.run.variant import AnyVariant
+from engine.run.variant import VariantOf
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem
@@ -152,7 +152,7 @@ def _removes(best: Variant, found: CpuTime) -> str:
     return f"`{best.key}` is expected to take less"
 
 
-def _made(one: AnyVariant[Problem, Any], subject: Subject[Problem]) -> float:
+def _made(one: VariantOf[Problem, Any], subject: Subject[Problem]) -> float:
     """Return the multiply-adds of a variant, by its model of work."""
     work = one.work(subject.problem, one.block_for(None))
     return work.flops / 2 if work else 0.0

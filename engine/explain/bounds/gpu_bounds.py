@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.device.backend import Buffers
 from engine.device.launches import Launch
@@ -349,11 +349,11 @@ def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
     return "No variant does much less of it", ""
 
 
-def _others(time: GpuTime) -> Iterator[AnyVariant[Any, Any]]:
+def _others(time: GpuTime) -> Iterator[AnyVariant]:
     """Yield the variants that can do it on that GPU, the nearest in teaching order first."""
     subject = time.subject
     assert subject.gpu is not None
-    every: list[AnyVariant[Any, Any]] = list(TASKS[subject.variant.task].variants)
+    every: list[AnyVariant] = list(TASKS[subject.variant.task].variants)
     at = every.index(subject.variant) if subject.variant in every else -1
     # Those after it come before those as far from it before it.
     for variant in sorted(every, key=lambda other: abs(every.index(other) - at - 0.25)):
@@ -364,7 +364,7 @@ def _others(time: GpuTime) -> Iterator[AnyVariant[Any, Any]]:
                 yield variant
 
 
-def _is_faster(time: GpuTime, variant: AnyVariant[Any, Any]) -> bool:
+def _is_faster(time: GpuTime, variant: AnyVariant) -> bool:
     """Return whether the bounds of another variant are well below these; it is counted for that."""
     subject = replace(time.subject, variant=variant, block=variant.default_block)
     its = gpu_time(subject, time.limits, time.checkpoint, time.buffers)

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from engine.run.variant import AnyVariant
 
@@ -80,7 +79,7 @@ class Story:
         return next((section.text for section in self.sections if section.heading == heading), "")
 
 
-def module_of(variant: AnyVariant[Any, Any]) -> str:
+def module_of(variant: AnyVariant) -> str:
     """Return the name of the module that declares a variant."""
     for name, module in list(sys.modules.items()):
         # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
@@ -89,7 +88,7 @@ def module_of(variant: AnyVariant[Any, Any]) -> str:
     return variant.passes.__module__
 
 
-def story_of(variant: AnyVariant[Any, Any]) -> Story:
+def story_of(variant: AnyVariant) -> Story:
     """Return the story of a variant's module."""
     return story_in(sys.modules[module_of(variant)].__doc__ or variant.idea)
 

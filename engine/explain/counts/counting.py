@@ -39,7 +39,7 @@ from engine.ptx.program import program_of
 from engine.reason import Reason
 from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.task import AnyJob
-from engine.run.variant import AnyVariant, C, P
+from engine.run.variant import AnyVariant, C, P, VariantOf
 from engine.work.picture_problem import PictureProblem
 
 if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
@@ -150,7 +150,7 @@ def picture_buffers(problem: PictureProblem, layout: Layout = Layout.PITCHED) ->
 
 
 def counted_launches(
-    variant: AnyVariant[P, C],
+    variant: VariantOf[P, C],
     problem: P,
     constant: C,
     block: Block,
@@ -190,7 +190,7 @@ def counted_passes(
         return CountedRun(not_counted=Reason("not-counted", "It is not interpreted", str(error)))
 
 
-def _without_kernels(variant: AnyVariant[Any, Any]) -> CountedRun:
+def _without_kernels(variant: AnyVariant) -> CountedRun:
     library = f"{variant.library}'s kernels are not counted" if variant.library else "It runs on the CPU"
     return CountedRun(not_counted=Reason("no-kernels", library))
 

@@ -7,7 +7,7 @@ NVIDIA's calculator.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.device.cuda_presence import missing
 from engine.device.launches import Launch
@@ -49,7 +49,7 @@ def why_not_compiled() -> Reason | None:
 
 
 def explained_launches(
-    variant: AnyVariant[Any, Any],
+    variant: AnyVariant,
     problem: object,
     block: Block,
     gpu: GpuAttributes,

@@ -120,7 +120,7 @@ class DeviceLimits:
         return replace(other, **{**theirs, **rates}).with_copies(copies)
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> "DeviceLimits":
+    def from_json(cls, document: Mapping[str, object]) -> "DeviceLimits":
         """Return the limits that `as_json` wrote, in this version or an earlier one, which measured more."""
         known = {field.name for field in fields(cls)}
         values: dict[str, Any] = {

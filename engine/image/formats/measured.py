@@ -6,7 +6,6 @@ are asked with an empty one first, and decode nothing then. (Not OpenJPEG, which
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -16,7 +15,7 @@ _SHAPE = re.compile(r", shape=\(([\d, ]+)\)")
 _TYPE = re.compile(r", dtype=.*?((?:u?int|float)\d+|[uif][1248])\b")
 
 
-def measured(decode: Callable[..., Any], data: bytes) -> tuple[tuple[int, ...], np.dtype]:
+def measured(decode: Callable[..., object], data: bytes) -> tuple[tuple[int, ...], np.dtype]:
     """Return the shape (H, W, C) of a picture, frames first where there are several, and its type."""
     dtype, tried = np.dtype(np.uint8), set[np.dtype]()
     while dtype not in tried:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from engine.geometry.block import Block
 from engine.run.registered import Registered, named
-from engine.run.variant import AnyVariant
+from engine.run.variant import VariantOf
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
 
@@ -14,7 +14,7 @@ DEFAULT_BLOCK = Block(16, 16)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NetworkVariant(AnyVariant[ForwardPass, Weights]):
+class NetworkVariant(VariantOf[ForwardPass, Weights]):
     """One way to compute the scores of a batch; `Prepared.launch` takes (drawings,), (batch, 1, 28, 28).
 
     What it prepares also has `part_ms(image, out, clock)`: the time of each of its steps, ms, by the keys of

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from engine.geometry.block import Block
 from engine.run.registered import Registered, named
-from engine.run.variant import AnyVariant
+from engine.run.variant import VariantOf
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import DEFAULT_TILE
 
@@ -14,7 +14,7 @@ DEFAULT_BLOCK = Block(DEFAULT_TILE, DEFAULT_TILE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MatmulVariant(AnyVariant[MatrixProduct, None]):
+class MatmulVariant(VariantOf[MatrixProduct, None]):
     """One way to compute P = M N; the tile is the square block, `Prepared.launch` takes the pair (M, N)."""
 
     task: ClassVar[str] = MatrixProduct.task

@@ -19,7 +19,7 @@ from engine.geometry.tile_plan import UNUSED, TilePlan
 from engine.mask.mask import MAX_LINE, Mask
 from engine.results.work import BlockShares, Work
 from engine.run.registered import Registered, named
-from engine.run.variant import AnyVariant
+from engine.run.variant import VariantOf
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.pictures import DTYPES
@@ -98,7 +98,7 @@ class Growth(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Variant(AnyVariant[Problem, Mask]):
+class Variant(VariantOf[Problem, Mask]):
     """One way to compute a filtering."""
 
     task: ClassVar[str] = Problem.task

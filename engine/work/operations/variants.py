@@ -8,7 +8,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.results.work import Work
 from engine.run.registered import Registered, named
-from engine.run.variant import AnyVariant
+from engine.run.variant import VariantOf
 from engine.work.operations.contract import Patch
 from engine.work.operations.problem import OperationProblem
 
@@ -16,7 +16,7 @@ DEFAULT_BLOCK = Block(32, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationVariant(AnyVariant[OperationProblem, Patch | None]):
+class OperationVariant(VariantOf[OperationProblem, Patch | None]):
     """One way to compute one operation; its constant is the patch to find, where there is one."""
 
     task: ClassVar[str] = OperationProblem.task

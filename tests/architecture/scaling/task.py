@@ -12,7 +12,7 @@ from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
 from engine.results.work import Work
 from engine.run.task import Job, Task
-from engine.run.variant import AnyVariant
+from engine.run.variant import VariantOf
 from engine.verify.verification import Verification
 from tests.architecture.scaling.problem import Scaling
 
@@ -29,7 +29,7 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToyVariant(AnyVariant[Scaling, None]):
+class ToyVariant(VariantOf[Scaling, None]):
     task: ClassVar[str] = Scaling.task
 
 
