@@ -23,6 +23,7 @@ class _Asked:
     call: Call
     out: np.ndarray
     plan: Plan
+    number: int = 0  # in the stream
     done: Future[np.ndarray] = field(default_factory=Future)
 
 
@@ -88,6 +89,7 @@ class SharedStream:
     def _plans(self) -> Iterator[Asked | None]:
         """Yield what is asked for; of nothing more, once nothing is under way, the stream ends."""
         yield self._under_way[0].plan, self._under_way[0].out
+        number = 0
         while True:
             try:
                 asked = self._asked.get(block=not self._under_way)
@@ -97,6 +99,7 @@ class SharedStream:
             if asked is None:
                 self._asked.put(None)
                 return
+            asked.number = number = number + 1
             self._under_way.append(asked)
             yield asked.plan, asked.out
 
@@ -110,4 +113,7 @@ class SharedStream:
             asked.done.set_exception(error)
 
     def _received(self, number: int, values: np.ndarray) -> None:
-        self._under_way.popleft().done.set_result(values)
+        # Where a GPU has failed, what others have done is received, and what it had is not.
+        asked = next(one for one in self._under_way if one.number == number)
+        self._under_way.remove(asked)
+        asked.done.set_result(values)
