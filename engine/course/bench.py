@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.course.copy_variant import COPY
+from engine.course.cuda_overhead import fresh_memory, on_streams
 from engine.course.runs import (
     AllocationRun,
     AttributesRun,
@@ -27,7 +28,6 @@ from engine.course.runs import (
 )
 from engine.device.backend import Backend
 from engine.device.cuda_driver import memory_bytes_per_second
-from engine.device.cuda_overhead import fresh_memory, on_streams
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind, Prepared
 from engine.device_info import DeviceInfo

@@ -10,7 +10,7 @@ from numpy.typing import DTypeLike
 
 from engine.device.backend import NAN_BYTE, Backend, Buffers, LaunchClock
 from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_copies import copy_in, copy_out, fill_bytes
+from engine.device.cuda_copies import copy_in, copy_out, fill_bytes, picture_array
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_streams import context_of
@@ -66,23 +66,10 @@ class CudaBackend(Backend):
         result_dtype: DTypeLike = np.float32,
     ) -> Buffers:
         """Return device arrays for a picture of this shape and type and for its result, or its results."""
-        out_dtype = np.dtype(result_dtype) if host_out is None else host_out.dtype
-        wanted = image.shape if host_out is None else host_out.shape
-        image_shape, out_shape = (
-            (rows, layout.row_pixels(width, channels, itemsize), channels)
-            for (rows, width, channels), itemsize in (
-                (image.shape, image.itemsize),
-                (wanted, out_dtype.itemsize),
-            )
-        )
-        needed = math.prod(image_shape) * image.itemsize + math.prod(out_shape) * out_dtype.itemsize
-        with cuda_errors_in_words(f"allocating {needed / 1e6:,.1f} MB"):
-            on_device, out = device_array(image_shape, image.dtype), device_array(out_shape, out_dtype)
-            if image_shape != image.shape:
-                # 16 bytes at once may be read past a row's end: never used, but defined.
-                fill_bytes(on_device, 0)
-            host_out = np.empty(image.shape, out_dtype) if host_out is None else host_out
-            return Buffers(on_device, out, host_out)
+        host_out = np.empty(image.shape, result_dtype) if host_out is None else host_out
+        with cuda_errors_in_words(f"allocating {(image.nbytes + host_out.nbytes) / 1e6:,.1f} MB"):
+            on_device = picture_array(image.shape, image.dtype, layout, is_read=True)
+            return Buffers(on_device, picture_array(host_out.shape, host_out.dtype, layout), host_out)
 
     def upload(self, image: np.ndarray | Sequence[np.ndarray], buffers: Buffers) -> None:
         """Copy the picture, or each of several operands, to the device."""

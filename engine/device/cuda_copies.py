@@ -5,13 +5,30 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import check, context_of
 from engine.device.device_arrays import Given
+from engine.device.device_memory import device_array
 from engine.device.device_view import address_of
+from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import driver
+from engine.geometry.layout import Layout
+
+
+def picture_array(
+    shape: tuple[int, ...], dtype: DTypeLike, layout: Layout, *, is_read: bool = False
+) -> DeviceArray:
+    """Return an array for a picture (H, W, C), or a result, with its rows as a layout has them."""
+    height, width, channels = shape
+    pixels = layout.row_pixels(width, channels, np.dtype(dtype).itemsize)
+    array = device_array((height, pixels, channels), dtype)
+    if is_read and pixels != width:
+        # 16 bytes at once may be read past a row's end: never used, but defined.
+        fill_bytes(array, 0)
+    return array
 
 
 def copy_in(host: np.ndarray, device: Any, stream: Any, first_row: int = 0) -> None:

@@ -150,9 +150,8 @@ class _BoundPasses:
             values, changing = list(arguments), []
             for number, argument in enumerate(arguments):
                 if isinstance(argument, Placeholder) and argument is not Operand.SCRATCH:
-                    which = _number_of(argument)
-                    values[number] = given[which]
-                    changing.append((number, which))
+                    values[number] = given[argument.number]
+                    changing.append((number, argument.number))
                 elif isinstance(argument, Placeholder | Between):
                     values[number] = memory[argument]
             self._launches.append((kernel.bound(launch.grid, launch.block, values), changing))
@@ -171,13 +170,6 @@ class _BoundPasses:
 def _given(image: Any, out: Any) -> tuple[Any, ...]:
     """Return the arrays of a launch; a `DeviceView` is a tuple too."""
     return (*image, out) if type(image) is tuple else (image, out)
-
-
-def _number_of(argument: Placeholder) -> int:
-    """Return which of the given arrays a placeholder stands for: operands have one each, in their order."""
-    if argument is Operand.OUT:
-        return -1
-    return 0 if argument is Operand.IMAGE else list(type(argument)).index(argument)
 
 
 def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.device.cuda_copies import copy_in, copy_out, fill_bytes
+from engine.device.cuda_copies import copy_in, copy_out, picture_array
 from engine.device.cuda_faults import translated
 from engine.device.cuda_streams import Context, Event, check
-from engine.device.device_memory import device_array, pinned_array
+from engine.device.device_memory import pinned_array
 from engine.device.device_view import DeviceView, view_of
 from engine.device.launches import Handle, Prepared
 from engine.device.numba_cuda import cuda, driver
@@ -130,17 +130,11 @@ class HostCalls:
                 slot.event.record(stream.handle)
 
     def _new_arrays(self) -> _Arrays:
-        shape, dtypes = self._like.shape, (self._like.dtype, self._result_dtype)
-        height, width, channels = shape
-        image, out = (
-            device_array((height, self._layout.row_pixels(width, channels, dtype.itemsize), channels), dtype)
-            for dtype in dtypes
-        )
-        if image.shape != shape:
-            # 16 bytes at once may be read past a row's end: never used, but defined.
-            fill_bytes(image, 0)
+        shape = self._like.shape
+        image = picture_array(shape, self._like.dtype, self._layout, is_read=True)
+        out = picture_array(shape, self._result_dtype, self._layout)
         stream = cuda.stream()
-        count = 1 if self._chunk_rows == height else RING
+        count = 1 if self._chunk_rows == len(self._like) else RING
         ring = [_Slot(pinned_array((self._slot_bytes,), np.uint8), Event()) for _ in range(count)]
         return _Arrays(Handle(int(stream.handle)), (stream, image, out), view_of(image), view_of(out), ring)
 

@@ -133,9 +133,7 @@ class InterpretedPasses:
             return Array("scratch memory", np.zeros(out.shape, np.float32), is_output=True)
         if not isinstance(image, tuple | list):
             return Array("the picture", image)
-        # A task with several operands has a placeholder for each, in their order.
-        number = 0 if isinstance(argument, Operand) else list(type(argument)).index(argument)
-        return Array(str(argument.value), image[number])
+        return Array(str(argument.value), image[argument.number])
 
     def _compute(self, step: HostStep, arrays: Arrays) -> None:
         takes = arrays[step.takes].values if step.takes in arrays else self._between[step.takes.name]

@@ -83,6 +83,11 @@ class Prepared(Protocol):
 class Placeholder(Enum):
     """What stands among a pass's arguments for an array that it is given when it is launched."""
 
+    @property
+    def number(self) -> int:
+        """Which array of a launch it is: operands have a placeholder each, in their order."""
+        return list(type(self)).index(self)
+
 
 class Operand(Placeholder):
     """The arrays that most variants are launched with."""
@@ -90,6 +95,11 @@ class Operand(Placeholder):
     IMAGE = "the picture"
     SCRATCH = "float32 values between two passes, of the result's shape"
     OUT = "the result"
+
+    @property
+    def number(self) -> int:
+        """Which array of a launch it is; the result is the last one."""
+        return -1 if self is Operand.OUT else super().number
 
 
 class Between(NamedTuple):
