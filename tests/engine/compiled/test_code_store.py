@@ -6,7 +6,6 @@ import resource
 import stat
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -177,17 +176,6 @@ def test_that_a_link_of_another_person_on_the_way_to_the_folder_is_not_followed(
     monkeypatch.setattr(os, "lstat", of_another)
     with pytest.warns(CodeNotKept, match="a link of another user leads to it"):
         assert CodeStore(link / inside).load("cpu", "key") is None
-
-
-def test_that_writers_of_one_entry_leave_it_whole(tmp_path):
-    def write(number):
-        store = CodeStore(tmp_path)
-        store.save("cuda", "key", CODE)
-        return store.load("cuda", "key") == CODE
-
-    with ThreadPoolExecutor(8) as threads:
-        assert all(threads.map(write, range(24)))
-    assert only_file(tmp_path).suffix == ".cuda"
 
 
 @pytest.mark.parametrize("is_chosen", [True, False])

@@ -33,18 +33,11 @@ def test_that_times_between_known_ones_lie_on_straight_lines(copied_bytes, time_
     assert RATES.copies_us(copied_bytes) == time_us
 
 
-def test_that_nothing_is_known_before_it_is_measured():
+def test_that_measured_rates_are_kept_for_their_driver():
     assert kept_rates(GPU) is None
-
-
-def test_that_measured_rates_are_kept():
     rates = measured_rates(Machine(), 1.25)
     assert rates.copied_bytes == (512.0, 2048.0)
     assert kept_rates(GPU) == rates
-
-
-def test_that_rates_of_another_driver_do_not_count():
-    measured_rates(Machine(), 1.25)
     assert kept_rates(DeviceInfo("cuda:0", "cuda", "a GPU", facts={"driver API": "13.1"})) is None
 
 

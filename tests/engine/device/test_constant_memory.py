@@ -102,16 +102,6 @@ def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads):
     assert loads.written == [array.tobytes() for array in wanted]
 
 
-def test_that_what_was_asked_for_longest_ago_goes_first(loads):
-    kernel = Kernel()
-    # 0 is used again, so 1 is the oldest.
-    for number in (*range(MOST_LOADED), 0, MOST_LOADED, 0):
-        asked(kernel, number)
-    assert len(loads.written) == MOST_LOADED + 1
-    asked(Kernel(), 1)
-    assert loads.written[-1] == values(1).tobytes()
-
-
 @pytest.mark.slow
 def test_that_a_copy_in_use_is_never_written_anew(loads):
     kernel = Kernel()
@@ -160,10 +150,9 @@ def test_that_a_prepared_variant_holds_its_copy(loads):
     assert len(loads.copies) == count
 
 
-@pytest.mark.parametrize("used_before", [1, 2 * MOST_LOADED])
-def test_that_a_kernels_copies_are_its_own_on_each_device(loads, used_before):
+def test_that_a_kernels_copies_are_its_own_on_each_device(loads):
     one = Kernel()
-    for number in range(used_before):
+    for number in range(2 * MOST_LOADED):
         asked(one, number)
     count = len(loads.copies)
     asked(Kernel(), 0)

@@ -1,4 +1,4 @@
-"""The GPU of a thread and the order of its streams, with a made-up driver."""
+"""The GPU of a thread, with a made-up driver."""
 
 from contextlib import nullcontext
 from types import SimpleNamespace
@@ -84,41 +84,3 @@ def test_that_selecting_again_within_leaves_no_trace(stack, monkeypatch):
         with used.selected():
             pass
     assert stack == [100]
-
-
-@pytest.fixture
-def events(monkeypatch):
-    """Return what a made-up driver was asked of events, and what it says of captures."""
-    from engine.device import cuda_streams
-
-    made = SimpleNamespace(asked=[], capturing=(DONE, 0))
-    driver = SimpleNamespace(
-        CUresult=SimpleNamespace(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT=906),
-        CUevent_flags=SimpleNamespace(CU_EVENT_DISABLE_TIMING=2),
-        cuStreamIsCapturing=lambda stream: made.capturing,
-        cuEventCreate=lambda flags: (DONE, 5),
-        cuEventDestroy=lambda event: (DONE,),
-        cuEventRecord=lambda event, stream: made.asked.append(("record", stream)) or (DONE,),
-        cuStreamWaitEvent=lambda stream, event, flags: made.asked.append(("wait", stream)) or (DONE,),
-    )
-    monkeypatch.setattr(cuda_streams, "driver", driver)
-    return made
-
-
-@pytest.mark.parametrize(("answer", "is_captured"), [((DONE, 0), False), ((DONE, 1), True), ((906, 0), True)])
-def test_that_a_default_stream_beside_a_capture_counts_as_captured(events, answer, is_captured):
-    from engine.device import cuda_streams
-
-    events.capturing = answer
-    assert cuda_streams.is_captured(0) is is_captured
-
-
-def test_that_a_launch_waits_for_the_one_before_on_any_stream(events):
-    """Also on one of the same handle, which may be another stream by now."""
-    from engine.device.cuda_streams import NewestLaunch
-
-    newest = NewestLaunch()
-    for stream in (7, 7, 8):
-        newest.wait(stream)
-        newest.record(stream)
-    assert events.asked == [("record", 7), ("wait", 7), ("record", 7), ("wait", 8), ("record", 8)]

@@ -14,6 +14,7 @@ from engine.device.launches import Between, Handle, Launch, Operand, Pass
 
 FREEING = 99
 CAPTURED = 50
+BESIDE_A_CAPTURE = 51
 
 
 @pytest.fixture
@@ -26,7 +27,7 @@ def asked(monkeypatch):
         cuEventDestroy=lambda event: None,
         cuEventRecord=lambda event, stream: asked.append(("record", stream)),
         cuStreamWaitEvent=lambda stream, event, flags: asked.append(("wait", stream)),
-        cuStreamIsCapturing=lambda stream: (0, stream == CAPTURED),
+        cuStreamIsCapturing=lambda stream: (906 if stream == BESIDE_A_CAPTURE else 0, stream == CAPTURED),
         CUresult=SimpleNamespace(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT=906),
     )
     monkeypatch.setattr(cuda_streams, "driver", driver)
@@ -89,13 +90,14 @@ def test_that_nothing_is_waited_for_where_nothing_was_launched(asked):
     assert asked == []
 
 
-def test_that_a_captured_launch_neither_waits_nor_is_waited_for(asked):
-    """A replay is ordered by whoever replays it."""
+@pytest.mark.parametrize("captured", [CAPTURED, BESIDE_A_CAPTURE])
+def test_that_a_captured_launch_neither_waits_nor_is_waited_for(asked, captured):
+    """A replay is ordered by whoever replays it; the default stream would spoil a capture beside it."""
     passes = prepared(Operand.SCRATCH)
-    for stream in (1, CAPTURED, 2):
+    for stream in (1, captured, 2):
         launched(passes, 8, stream)
-    first, captured, *rest = asked[:2], asked[2], *asked[3:]
-    assert (first, captured) == ([("launch", 1), ("record", 1)], ("launch", CAPTURED))
+    first, within, *rest = asked[:2], asked[2], *asked[3:]
+    assert (first, within) == ([("launch", 1), ("record", 1)], ("launch", captured))
     assert rest == [("wait", 2), ("launch", 2), ("record", 2)]
 
 

@@ -84,9 +84,7 @@ class Lender:
 )  # fmt: skip
 def test_that_streams_of_every_library_have_a_handle(stream):
     assert stream_handle(stream) == 7
-
-
-def test_that_numbas_default_stream_is_0():
+    # Numba's default stream.
     assert stream_handle(SimpleNamespace(handle=c_void_p(0))) == 0
 
 

@@ -11,7 +11,7 @@ from numba.cuda.cudadrv.error import CudaSupportError
 from engine.device import cuda_faults, device_memory
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import missing
-from engine.device.device_memory import MOST_UPLOADS, device_array, uploaded
+from engine.device.device_memory import device_array, uploaded
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
 
@@ -121,16 +121,6 @@ def test_that_the_same_weights_are_uploaded_once_to_a_device(uploads, device):
     device.id = 1
     assert uploaded(values) is not first
     assert len(uploads) == 5
-
-
-def test_that_the_weights_that_were_needed_longest_ago_are_not_kept(uploads):
-    for number in (*range(MOST_UPLOADS), 0, -1):
-        uploaded(np.full(3, float(number)))
-    count = len(uploads)
-    uploaded(np.zeros(3))
-    assert len(uploads) == count
-    uploaded(np.ones(3))
-    assert len(uploads) == count + 1
 
 
 def test_that_pinned_memory_serves_the_next_array_once_it_is_dropped(monkeypatch):

@@ -10,9 +10,8 @@ import pytest
 
 import engine.variants
 from engine.device import cuda_kernels, kernel_factory
-from engine.device.cubin import resources_of
 from engine.device.cuda_presence import missing
-from engine.device.numba_cuda import cuda, float32, int64, jit_within, types
+from engine.device.numba_cuda import cuda, float32, int64, types
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -71,15 +70,12 @@ def test_that_the_next_process_loads_what_this_one_compiled(compilations):
 
 
 @pytest.mark.slow
-def test_that_other_arguments_types_and_devices_are_compiled_for(compilations, select):
+def test_that_other_arguments_and_types_are_compiled_for(compilations):
     code(fresh(3))
     code(fresh(4))
     code(fresh(3, Border.WRAP))
     code(fresh(3), (float32[:, ::1], types.int32))
     assert len(compilations) == 4
-    select(OLD)
-    code(fresh(3))
-    assert len(compilations) == 5
 
 
 @pytest.mark.slow
@@ -104,22 +100,6 @@ def test_that_code_that_the_driver_refuses_is_compiled_again(compilations, monke
     code(fresh())
     assert len(compilations) == 2
     assert len(list(tmp_path.iterdir())) == 1
-
-
-@pytest.mark.slow
-def test_that_the_linker_bounds_the_registers_of_a_kernel():
-    def summed(values, count):
-        parts = cuda.local.array(48, float32)
-        for k in range(48):
-            parts[k] = values[k, count]
-        for k in range(48):
-            values[k, count] = parts[47 - k] + parts[0]
-
-    free, bounded = (
-        resources_of(kernel_code.compiled(jit_within(most)(summed), SIGNATURE, OLD)).registers
-        for most in (None, 32)
-    )
-    assert free > 32 >= bounded
 
 
 def test_that_arguments_of_equal_text_are_told_apart():
