@@ -75,14 +75,14 @@ class Drawing(QObject):
             self._push("Clear", np.zeros((SIDE, SIDE), np.uint8), None)
 
     @property
-    def can_be_fitted(self) -> bool:
-        """Whether it was drawn, and does not fill the field."""
-        return self.digit is None and not np.array_equal(fitted(self.ink), self.ink)
+    def seen(self) -> Ink:
+        """What the network sees: what was drawn is enlarged and centred, as its training's digits are."""
+        return self.ink if self.digit is not None else fitted(self.ink)
 
-    def fit(self) -> None:
-        """Enlarge what was drawn to the field; nothing happens where it fills it, or is a held-out digit."""
-        if self.can_be_fitted:
-            self._push("Fit to the field", fitted(self.ink), None)
+    @property
+    def is_enlarged(self) -> bool:
+        """Whether the network sees it larger than it was drawn."""
+        return self.digit is None and not np.array_equal(self.seen, self.ink)
 
     def start_with(self, number: int, pixels: Ink) -> None:
         """Show a held-out digit where nothing was drawn yet; that is not a step."""

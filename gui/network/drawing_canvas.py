@@ -11,7 +11,6 @@ from gui.style.theme import current_theme
 
 _KEYS = (
     "Arrow keys move, with Shift they draw; Space draws a dot, Backspace erases one, Delete clears it all, "
-    "F fits it to the field. "
     "With the mouse the left button draws and the right one erases."
 )
 _LARGEST_CELL = GRID + 4
@@ -104,8 +103,6 @@ class DrawingCanvas(QWidget):
             self._drawing.dot(self._centre(), erases=True)
         elif key == Qt.Key.Key_Delete:
             self._drawing.clear()
-        elif key == Qt.Key.Key_F:
-            self._drawing.fit()
         else:
             super().keyPressEvent(event)
             return

@@ -10,7 +10,7 @@ from gui.network.drawing_canvas import DrawingCanvas
 from gui.network.ink import picture_of, shades
 from gui.network.layers import DRAWING, windows
 from gui.network.network_state import NetworkState
-from gui.network.words import chance_text
+from gui.network.words import chance_text, verdict_text
 from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import Bar, BarChart, Row
@@ -130,12 +130,6 @@ class DrawingPanel(QWidget):
         drawing = network.drawing
         self.canvas = DrawingCanvas(drawing)
         self.clear = icon_button("clear", "Clear the drawing", "Take all ink away (Delete in the field).")
-        self.fit = icon_button(
-            "zoom-fit",
-            "Fit the drawing to the field",
-            "Enlarge and centre what you drew, as the digits of the training are: the network then "
-            "recognises it more often (F in the field).",
-        )
         self.undo = icon_button("undo", "Undo the stroke", "Take the last stroke back (Ctrl+Z).")
         self.redo = icon_button("redo", "Redo the stroke", "Draw the stroke again (Ctrl+Shift+Z).")
         self.brush = QSlider(Qt.Orientation.Horizontal)
@@ -147,7 +141,6 @@ class DrawingPanel(QWidget):
         )
         self._build()
         self.clear.clicked.connect(drawing.clear)
-        self.fit.clicked.connect(drawing.fit)
         self.undo.clicked.connect(drawing.undo_stack.undo)
         self.redo.clicked.connect(drawing.undo_stack.redo)
         self.brush.valueChanged.connect(self._set_radius)
@@ -175,7 +168,7 @@ class DrawingPanel(QWidget):
         self.bars.setToolTip("Softmax of the ten scores: the probabilities sum to 100 %.")
         self.detail.setAccessibleName("About the drawing")
         tools = row(
-            label_for("&Brush", self.brush), (self.brush, 1), self.fit, self.undo, self.redo,
+            label_for("&Brush", self.brush), (self.brush, 1), self.undo, self.redo,
             self.clear, spacing=HALF_GRID,
         )  # fmt: skip
         content = QWidget()
@@ -189,9 +182,7 @@ class DrawingPanel(QWidget):
         self._network.drawing.radius = quarters / 4
 
     def _enable_tools(self) -> None:
-        drawing = self._network.drawing
-        self.clear.setEnabled(not drawing.is_empty)
-        self.fit.setEnabled(drawing.can_be_fitted)
+        self.clear.setEnabled(not self._network.drawing.is_empty)
 
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
@@ -200,14 +191,14 @@ class DrawingPanel(QWidget):
             self.verdict.setText("Nothing recognised" if why else "Recognising")
             self.detail.setText(why or "The drawing is on its way through the network.")
             return
-        self.verdict.setText(f"A {answer.digit}, {chance_text(answer.probabilities[answer.digit])}")
+        self.verdict.setText(verdict_text(answer.probabilities))
         source = "Your drawing" if number is None or facts is None else f"Held-out digit {number}"
         label = None if number is None or facts is None else facts.labels[number]
         is_a = "" if label is None else f", a {label}"
         wrong = " The network is wrong." if label is not None and label != answer.digit else ""
         hint = "" if number is None else " The first stroke begins a new drawing."
-        if self._network.drawing.can_be_fitted:
-            hint = " Smaller than the training's digits: Fit enlarges it."
+        if self._network.drawing.is_enlarged:
+            hint = " It is enlarged and centred for the network, as the digits of its training are."
         self.detail.setText(
             f"{source}{is_a}: one drawing on the CPU in {ms_text(answer.elapsed_ms)}.{wrong}{hint}"
         )
@@ -230,7 +221,8 @@ class DrawingPanel(QWidget):
         """Mark the part of the drawing that the chosen value sees."""
         cell, facts = self._network.cell, self._network.facts
         seen = None
-        if cell is not None and facts is not None and self._network.answer is not None:
+        is_as_drawn = self._network.answer is not None and not self._network.drawing.is_enlarged
+        if cell is not None and facts is not None and is_as_drawn:
             found = {before: (rows, columns) for before, rows, columns in windows(facts.layers, cell)}
             seen = found[DRAWING]
         self.canvas.mark(seen)

@@ -174,7 +174,7 @@ class NetworkController(RunsController[NetworkState]):
         if network.answer is None:
             # No longer why there was none; the first time its code is compiled, for some seconds.
             network.set_answer(None)
-        ink = network.drawing.ink
+        ink = network.drawing.seen
         request = Preview(DrawingRequest(ink.tobytes(), network.weights))
 
         def replied(found: Recognised) -> None:

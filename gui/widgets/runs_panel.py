@@ -43,6 +43,9 @@ class RunsPanel(QWidget):
             for form, tip in (("CSV", CSV_TIP), ("JSON", JSON_TIP))
         ]
         self.buttons = self.copy_button, *self.export_buttons
+        for button in self.buttons:
+            # Before they are laid out: shown without a parent they would be windows.
+            button.setParent(self)
         self._empty = empty
         self.stack = Placeholder(self.table)
         for changed in (model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged):

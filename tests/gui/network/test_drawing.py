@@ -94,20 +94,16 @@ def stroke(drawing, digit, height, left, top):
     drawing.end()
 
 
-def test_that_a_small_drawing_in_a_corner_is_told_right_when_it_is_fitted(drawing):
-    drawn, fitted = [], []
+def test_that_a_small_drawing_in_a_corner_is_told_right_as_the_network_sees_it(drawing):
+    drawn, seen = [], []
     cases = [(digit, height, at) for digit in DIGITS for height in (12, 16) for at in (3.0, 8.0)]
     for digit, height, at in cases:
         drawing.clear()
         stroke(drawing, digit, height, at, at + 1.0)
         drawn.append(drawing.ink)
-        drawing.fit()
-        fitted.append(drawing.ink)
-        assert drawing.undo_stack.undoText() == "Fit to the field"
-        before = drawing.undo_stack.count()
-        drawing.fit()
-        assert drawing.undo_stack.count() == before, "what fills the field stays"
-    told, small = (engine.network(np.stack(ink), device="cpu").digits for ink in (fitted, drawn))
+        seen.append(drawing.seen)
+        assert drawing.is_enlarged
+    told, small = (engine.network(np.stack(ink), device="cpu").digits for ink in (seen, drawn))
     right = np.array([digit for digit, _, _ in cases])
     assert (small == right).sum() <= 16
     assert (told == right).sum() >= 22
@@ -115,15 +111,10 @@ def test_that_a_small_drawing_in_a_corner_is_told_right_when_it_is_fitted(drawin
     assert (told[right == 7] == 7).all()
 
 
-def test_that_f_fits_a_drawing_only(canvas, drawing, qtbot):
-    drawing.dot((5.0, 5.0))
-    qtbot.keyClick(canvas, Qt.Key.Key_F)
-    assert drawing.ink[:, 14].min() > 0
-    drawing.undo_stack.undo()
-    assert drawing.ink[20, 14] == 0
+def test_that_a_held_out_digit_is_seen_as_it_is(drawing):
     drawing.show_digit(4, np.pad(np.full((8, 8), 200, np.uint8), 10))
-    qtbot.keyClick(canvas, Qt.Key.Key_F)
-    assert drawing.digit == 4
+    assert not drawing.is_enlarged
+    assert drawing.seen is drawing.ink
 
 
 def point_of(canvas, row, column):

@@ -65,7 +65,7 @@ def test_that_all_is_asked_when_the_page_is_first_shown(slow):
 
 def test_that_the_memory_of_what_the_engine_sent_is_given_back(bench):
     draw(bench)
-    ink = bench.network.drawing.ink.tobytes()
+    ink = bench.network.drawing.seen.tobytes()
     for found, expected in zip(bench.network.answer.values, made_values(ink), strict=True):
         assert np.array_equal(found, expected)
     assert bench.fake.leaked == set()
@@ -84,7 +84,7 @@ def test_that_only_the_newest_drawing_follows_the_one_on_its_way(slow):
     assert len(slow.fake.waiting((Preview, DrawingRequest))) == 1
     slow.answer((Preview, DrawingRequest))
     (newest,) = slow.fake.waiting((Preview, DrawingRequest))
-    assert newest.request.job.ink == slow.network.drawing.ink.tobytes()
+    assert newest.request.job.ink == slow.network.drawing.seen.tobytes()
     slow.answer((Preview, DrawingRequest))
     assert slow.fake.waiting((Preview, DrawingRequest)) == []
     assert slow.network.answer is not None
@@ -92,14 +92,14 @@ def test_that_only_the_newest_drawing_follows_the_one_on_its_way(slow):
 
 def test_that_a_value_comes_from_the_drawing_that_was_recognised_while_another_is_on_its_way(slow):
     draw(slow)
-    ink = slow.network.drawing.ink
+    ink = slow.network.drawing.seen
     slow.network.shown.emit()
     slow.settle()
     for kind in ((Describe, NetworkRequest), (Preview, DrawingRequest)):
         slow.answer(kind)
     slow.network.point(Cell(0, 0, 8, 8))
     draw(slow, (9.5, 9.5))
-    assert not np.array_equal(slow.network.drawing.ink, ink)
+    assert not np.array_equal(slow.network.drawing.seen, ink)
     window = ink[8:13, 8:13] / np.float32(255.0)
     assert np.array_equal(slow.network.shown_origin.values, window)
 
