@@ -24,15 +24,10 @@ def _is_name(part: str) -> bool:
     return is_plain and len(part.encode()) <= _MOST_NAME_BYTES
 
 
-def refuse_place(text: str) -> None:
-    """Refuse what is no place. Raises NotOfTheSchema."""
-    if not is_place(text):
-        raise NotOfTheSchema("A file was refused", f"its place is {text[:60]!r}")
-
-
 def path_below(folder: str, place: str) -> Path:
     """Return the path of a place. Raises NotOfTheSchema: it is none, or a link in the folder leads out."""
-    refuse_place(place)
+    if not is_place(place):
+        raise NotOfTheSchema("A file was refused", f"its place is {place[:60]!r}")
     path = Path(folder, *place.split("/"))
     if not path.resolve().is_relative_to(Path(folder).resolve()):
         raise NotOfTheSchema("A file was refused", f"a link leads from {folder} to {path.resolve()}")

@@ -10,6 +10,7 @@ nothing is called but the constructors of these kinds.
 import inspect
 import re
 import types
+from abc import ABCMeta
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from enum import Enum
@@ -131,12 +132,12 @@ def _plain(value: Any, crossing: Crossing) -> Any:
 
 def _made(plain: object, crossing: Crossing, depth: int) -> Any:
     """Return what a plain value stands for; the parts of each kind are checked by their types."""
+    if type(plain) not in (dict, list):
+        return plain
     if depth > MOST_DEPTH:
         raise NotOfTheSchema("A message was refused", f"it is nested more than {MOST_DEPTH} times")
     if type(plain) is list:
         return tuple([_made(part, crossing, depth + 1) for part in plain])
-    if type(plain) is not dict:
-        return plain
     if len(plain) != 1:
         raise NotOfTheSchema("A message was refused", "a map in it does not say what it is")
     ((tag, body),) = plain.items()
@@ -197,6 +198,7 @@ def _may_cross(kind: type) -> bool:
     return issubclass(kind, EngineError | tuple)
 
 
+@cache
 def _has_fields(kind: type) -> bool:
     return is_dataclass(kind) or hasattr(kind, "_fields")
 
@@ -219,13 +221,12 @@ def _checked(value: object, wanted: object) -> Any:
     return msgspec.convert(value, wanted, dec_hook=lambda kind, value: value)
 
 
-class _OneOf(type):
-    """What stands for classes whose instances were made before: msgspec asks whether a value is one."""
-
-    classes: tuple[type, ...]
-
-    def __instancecheck__(cls, value: object) -> bool:
-        return isinstance(value, cls.classes)
+def _one_of(kinds: tuple[type, ...]) -> ABCMeta:
+    """Return what stands for classes whose instances were made before: a value is of it or is not."""
+    made = ABCMeta("Made", (), {})
+    for kind in kinds:
+        made.register(kind)
+    return made
 
 
 @cache
@@ -246,8 +247,8 @@ def _check(hint: Any) -> Any:
     kinds = (origin,)
     if origin in (Union, types.UnionType):
         checks = tuple(map(_check, parts))
-        if not any(isinstance(check, _OneOf) for check in checks):
+        if not any(isinstance(check, ABCMeta) for check in checks):
             return reduce(or_, checks)
         kinds = tuple(get_origin(part) or part for part in parts)
     is_open = any(not isinstance(kind, type) or getattr(kind, "_is_protocol", False) for kind in kinds)
-    return Any if is_open else _OneOf("kinds", (), {"classes": kinds})
+    return Any if is_open else _one_of(kinds)
