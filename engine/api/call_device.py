@@ -1,16 +1,26 @@
-"""Which device a call with arrays of the host takes: whole calls are compared, copies included."""
+"""Which device a call with arrays of the host takes: whole calls are compared, copies included.
 
+What a GPU's call costs beside its kernel is measured once per machine, and kept.
+"""
+
+import json
+import time
+from bisect import bisect_right
+from collections.abc import Callable
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from engine.device.call_rates import CallRates, kept_rates, measured_rates, median_us
+from engine.compiled.code_store import code_store
+from engine.device.backend import Backend
 from engine.device.cuda_presence import has_driver
 from engine.device.device_list import cpu_info, listed_devices
 from engine.device.devices import backend, device_named
 from engine.device.per_process import OncePerProcess
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceUnavailable, EngineError
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.work.filter_task import FILTERING
@@ -18,6 +28,11 @@ from engine.work.filtering.auto.calls import CPU_CALL_US, LEAST_GPU_CALL_US, cal
 from engine.work.request import one_step
 from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep
+
+# Sides of the square float32 pictures that are copied there and back: 32 KB to 128 MB in all.
+SIDES = (64, 256, 512, 1024, 2048, 4096)
+ROUNDS = 9
+_KIND = "rates"
 
 
 def faster_device(resolved: Resolved) -> tuple[DeviceInfo, Reason | None]:
@@ -51,21 +66,73 @@ def _first_gpu() -> DeviceInfo | None:
     return next((device for device in listed_devices() if device.is_usable_gpu), None)
 
 
+class CallRates(NamedTuple):
+    """Times of a GPU's calls whose kernel does next to nothing, by the bytes copied both ways together."""
+
+    copied_bytes: tuple[float, ...]
+    times_us: tuple[float, ...]
+    cpu_slowness: float
+    """How long the CPU's cores take, as a multiple of those that estimates were fitted to."""
+
+    def copies_us(self, copied_bytes: float) -> float:
+        """Return the time of a call beside its kernel, us: between two known ones a straight line."""
+        sizes, times = self.copied_bytes, self.times_us
+        after = min(max(bisect_right(sizes, copied_bytes), 1), len(sizes) - 1)
+        low, high = sizes[after - 1], sizes[after]
+        share = (copied_bytes - low) / (high - low)
+        return max(times[0], times[after - 1] + share * (times[after] - times[after - 1]))
+
+
 @OncePerProcess
 def _rates(key: str) -> CallRates | None:
-    """Return the rates of a GPU; where they are measured first, that starts it, which takes a second.
+    """Return the rates of a GPU, kept since they were measured in this machine.
 
-    None where they cannot be: every call takes the CPU.
+    To measure them starts the GPU, which takes a second, and takes 0.3 s. None where they cannot be: every
+    call takes the CPU.
     """
     gpu = next(device for device in listed_devices() if device.key == key)
-    kept = kept_rates(gpu)
-    if kept is not None:
-        return kept
+    facts = gpu.title, gpu.facts.get("driver API", ""), *cpu_info().facts.values()
+    name = json.dumps(facts, allow_nan=False)
+    if kept := code_store().load(_KIND, name):
+        sizes, times, slowness = json.loads(kept)
+        return CallRates(tuple(sizes), tuple(times), slowness)
     try:
-        return measured_rates(backend(key), _cpu_slowness())
+        machine = backend(key)
+        times = [_call_us(machine, side) for side in SIDES]
+        rates = CallRates(tuple(8.0 * side * side for side in SIDES), tuple(times), _cpu_slowness())
     except EngineError:
         # It cannot be started, or has no memory left.
         return None
+    code_store().save(_KIND, name, json.dumps(rates, allow_nan=False).encode())
+    return rates
+
+
+def _call_us(machine: Backend, side: int) -> float:
+    picture = np.ones((side, side, 1), np.float32)
+    out = np.empty_like(picture)
+    call = machine.caller(_Nothing(), picture, np.float32, Layout.PITCHED)
+    return median_us(lambda: call(picture, out))
+
+
+def median_us(call: Callable[[], object]) -> float:
+    """Return the median time of some calls, us."""
+    found = []
+    for _ in range(2 + ROUNDS):
+        begin = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - begin)
+    return sorted(found[2:])[ROUNDS // 2] * 1e6
+
+
+class _Nothing:
+    """Stands for a variant: it fills one sample of the result, which takes the host as long as a launch."""
+
+    def launch(self, image: object, out: object, stream: object = None) -> None:
+        """Enqueue it."""
+        # The CPU reads kept rates without the driver.
+        from engine.device.cuda_copies import enqueue_fill
+
+        enqueue_fill(out, 0, 4, stream)
 
 
 def _cpu_slowness() -> float:

@@ -1,7 +1,7 @@
 """The one import of Numba's CUDA target, and what every kernel is written with: types and decorators.
 
 numba-cuda is in maintenance mode; its replacement concerns this file, the other `cuda*.py` of this folder and
-the kernels, nothing else. Where the package is missing (macOS) `missing` says so.
+the kernels, nothing else.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,6 @@ from typing import Any
 
 from numba import cuda, float32, float64, int32, int64, types, uint8
 
-from engine.device.cuda_presence import missing
 from engine.device.launches import registers_for
 
 __all__ = [
@@ -22,7 +21,6 @@ __all__ = [
     "intrinsic",
     "jit_for",
     "jit_within",
-    "missing",
     "types",
     "uint8",
 ]

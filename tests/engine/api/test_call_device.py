@@ -1,16 +1,15 @@
 """Which device a call takes by itself, with made-up devices and rates."""
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 from engine.api import call_device
-from engine.api.call_device import faster_device
+from engine.api.call_device import CallRates, faster_device
 from engine.compiled.code_store import CodeStore
-from engine.device import call_rates
-from engine.device.call_rates import CallRates
 from engine.device.per_process import OncePerProcess
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
@@ -124,7 +123,7 @@ class Machine:
         self.measured = 0
 
     def caller(self, prepared, like, result_dtype, layout):
-        self.measured += like.shape[0] == call_rates.SIDES[0]
+        self.measured += like.shape[0] == call_device.SIDES[0]
         return lambda image, out: None
 
 
@@ -133,8 +132,8 @@ def measured(with_gpu, monkeypatch, tmp_path):
     """Return the machine whose rates are measured, and kept in a folder of the test."""
     machine = Machine()
     store = CodeStore(tmp_path / "kept")
-    monkeypatch.setattr(call_rates, "code_store", lambda: store)
-    monkeypatch.setattr(call_rates, "SIDES", (8, 16, 32))
+    monkeypatch.setattr(call_device, "code_store", lambda: store)
+    monkeypatch.setattr(call_device, "SIDES", (8, 16, 32))
     monkeypatch.setattr(call_device, "backend", lambda key: machine)
     monkeypatch.setattr(call_device, "_cpu_slowness", lambda: 1.5)
     return machine
@@ -171,3 +170,34 @@ def test_that_the_slowness_of_this_cpu_is_a_share_of_the_estimate(monkeypatch):
     once = call_device._cpu_slowness()
     monkeypatch.setattr(call_device, "median_us", lambda call: 3000.0)
     assert call_device._cpu_slowness() == pytest.approx(3 * once)
+
+
+RATES = CallRates((1000.0, 2000.0, 4000.0), (50.0, 60.0, 100.0), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("copied_bytes", "time_us"),
+    [(0, 50), (1000, 50), (1500, 55), (2000, 60), (3000, 80), (4000, 100), (8000, 180)],
+)
+def test_that_times_between_known_ones_lie_on_straight_lines(copied_bytes, time_us):
+    assert RATES.copies_us(copied_bytes) == time_us
+
+
+def test_that_rates_of_another_driver_do_not_count(measured, monkeypatch):
+    assert call_device._rates("cuda:0").copied_bytes == tuple(8.0 * side**2 for side in (8, 16, 32))
+    newer = replace(GPU, facts=GPU.facts | {"driver API": "99.0"})
+    monkeypatch.setattr(call_device, "listed_devices", lambda: (CPU, newer))
+    monkeypatch.setattr(call_device, "_rates", OncePerProcess(call_device._rates.__wrapped__))
+    call_device._rates("cuda:0")
+    assert measured.measured == 2
+
+
+def test_that_a_median_leaves_the_first_calls_out(monkeypatch):
+    times = iter([9.0, 9.0, *[1.0, 2.0, 3.0] * 3])
+    now = [0.0]
+    monkeypatch.setattr(call_device.time, "perf_counter", lambda: now[0])
+
+    def call():
+        now[0] += next(times)
+
+    assert call_device.median_us(call) == 2e6
