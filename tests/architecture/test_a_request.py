@@ -139,7 +139,7 @@ def test_that_a_new_request_waits_as_it_declares(client):
 
 
 @pytest.mark.slow
-def test_that_a_new_request_of_a_task_is_answered_by_the_verbs_that_it_has(client):
+def test_that_a_new_request_of_a_task_is_answered_by_the_functions_that_it_has(client):
     numbers = Sum((1, 2, 3))
     assert client.submit(Describe(numbers)).result(PATIENCE_S) == 3
     assert client.submit(Run(numbers, 2.0)).result(PATIENCE_S) == (6, 2.0)
@@ -147,14 +147,14 @@ def test_that_a_new_request_of_a_task_is_answered_by_the_verbs_that_it_has(clien
         client.submit(Check(numbers)).result(PATIENCE_S)
 
 
-def test_that_a_verb_is_queued_as_its_request_says():
+def test_that_what_a_task_is_asked_waits_as_it_says():
     here = Sum(())
-    waits = {type(verb): verb.queue for verb in (Describe(here), Check(here), Preview(here), Run(here))}
+    waits = {type(asked): asked.queue for asked in (Describe(here), Check(here), Preview(here), Run(here))}
     at_once, newest = QueuePolicy.AT_ONCE, QueuePolicy.NEWEST
     assert waits == {Describe: at_once, Check: at_once, Preview: newest, Run: QueuePolicy.IN_ORDER}
 
 
-def test_that_the_verbs_have_a_kind_for_each_request_of_a_task():
+def test_that_what_a_task_is_asked_has_a_kind_for_each_request_of_it():
     assert Run(Sum(())).kind == Run(Sum((1,))).kind == (Run, Sum)
     assert Run(Sum(())).kind not in (Preview(Sum(())).kind, Run(Newest(1)).kind)
 
@@ -180,9 +180,9 @@ def test_that_what_a_request_names_takes_requests_of_its_kind(kind):
         return
     functions = vars(importlib.import_module(kind.answers))
     hints = (
-        get_type_hints(functions[verb.__name__.lower()])["request"]
-        for verb in (Describe, Check, Preview, Run)
-        if verb.__name__.lower() in functions
+        get_type_hints(functions[asked.__name__.lower()])["request"]
+        for asked in (Describe, Check, Preview, Run)
+        if asked.__name__.lower() in functions
     )
     # One function may answer several kinds.
     jobs = [job for hint in hints for job in get_args(hint)]

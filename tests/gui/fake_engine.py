@@ -287,7 +287,7 @@ class FakeEngineClient:
 
     @cached_property
     def _replies(self):
-        """What answers in place of the engine, by the verb and the request of the task."""
+        """What answers in place of the engine, by its class and the request of the task."""
         return {
             (protocol.OpenPicture,): self._picture,
             (protocol.SaveResult,): self._saved,
