@@ -130,14 +130,13 @@ def _plain(value: Any, crossing: Crossing) -> Any:
     }
 
 
-def _made(plain: object, crossing: Crossing, depth: int) -> Any:
+def _made(plain: Any, crossing: Crossing, depth: int) -> Any:
     """Return what a plain value stands for; the parts of each kind are checked by their types."""
-    kind: Any = type(plain)
-    if kind is not dict and kind is not list:
+    if type(plain) not in (dict, list):
         return plain
     if depth > MOST_DEPTH:
         raise NotOfTheSchema("A message was refused", f"it is nested more than {MOST_DEPTH} times")
-    if kind is list:
+    if type(plain) is list:
         return tuple([_made(part, crossing, depth + 1) for part in plain])
     if len(plain) != 1:
         raise NotOfTheSchema("A message was refused", "a map in it does not say what it is")
