@@ -9,7 +9,7 @@ from engine.commands.output import log, print_answer, print_entries, table
 from engine.device import device_list
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.explain.messages import KeptLimits, MeasureLimits
+from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from engine.explain.code.source import KernelSource, TileSteps
 from engine.explain.gpus import DEFAULT, Architecture
 from engine.explain.launch.launches import Curves, ExplainedLaunch
 from engine.geometry.block import Block
-from engine.host.request import QueuePolicy, Request
+from engine.host.request import Request
 from engine.results.measurement import AnyResult
 from engine.work.messages import PictureJob
 
@@ -26,34 +26,6 @@ class TimeRequest:
     is_quick: ClassVar[bool] = False
     job: PictureJob  # with a variant by its name, not "auto"
     measured_ms: float | None = None  # the median kernel time of its run
-
-
-@dataclass(frozen=True, slots=True)
-class KeptLimits(Request):
-    """Limits that were measured before, also during a run. Reply: `device_limits.DeviceLimits`, or None.
-
-    Those of the device "recorded" came with the program.
-    """
-
-    device: str
-    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-    handler: ClassVar[str] = "engine.explain.limits.kept_limits:answer"
-
-
-@dataclass(frozen=True, slots=True)
-class MeasureLimits(Request):
-    """Measure the limits of a device, which takes 2 s, and keep them. Reply: as of KeptLimits.
-
-    A cancelled request ends between two limits, and keeps none.
-    """
-
-    device: str
-    handler: ClassVar[str] = "engine.explain.limits.measured_cpu:answer"
-
-    @property
-    def answered_by(self) -> str:
-        """The function that measures this kind of device: only that loads its code."""
-        return self.handler if self.device == "cpu" else "engine.explain.limits.measured_gpu:answer"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,13 @@ defaults. `engine.mask.generators` has the function of each. No NumPy in here: l
 
 from typing import NamedTuple
 
-from engine.mask.typed import number_text
-
 LARGEST_SIDE = 63
+
+
+def number_text(value: float) -> str:
+    """Return the shortest digits that read back to the same float64, whole numbers without `.0`."""
+    # Beyond 2^53 whole numbers are written with an exponent, as repr does.
+    return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else repr(value)
 
 
 class Parameter(NamedTuple):

@@ -12,9 +12,10 @@ from typing import Any
 
 from engine.errors import MaskError
 from engine.files.reading import json_object
+from engine.mask.generator_table import number_text
 from engine.mask.generators import parse_generator
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
-from engine.mask.typed import WHAT, TypedWeights, check_rectangle, number_text, quoted, read_fraction, refuse
+from engine.mask.typed import WHAT, TypedWeights, check_rectangle, quoted, read_fraction, refuse
 
 FORMAT = "haloscope-mask"
 VERSION = 1

@@ -19,7 +19,8 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import MaskError
-from engine.mask.typed import TypedWeights, number_text, read_fraction
+from engine.mask.generator_table import number_text
+from engine.mask.typed import TypedWeights, read_fraction
 
 MAX_SIDE = 63
 # Longest mask of one row or one column; equal, so that such a mask can always be transposed and turned.

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from engine.errors import UnknownName
+from engine.mask.generator_table import number_text
 from engine.mask.generators import parse_generator
 from engine.mask.json_form import looks_like_json, mask_from_json, mask_to_json
 from engine.mask.mask import Mask
@@ -29,7 +30,6 @@ from engine.mask.typed import (
     TypedWeights,
     check_rectangle,
     divisor_text,
-    number_text,
     quoted,
     read_rows,
     refuse,

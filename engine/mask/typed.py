@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import MaskError
+from engine.mask.generator_table import number_text
 
 WHAT = "The mask cannot be read"
 
@@ -77,12 +78,6 @@ def scale_around(before: str | None, over: str | None, times: str | None) -> Sca
             refuse("the divisor after the mask is 0", "Divide by another number than 0.")
         scale *= Scale(over=divisor)
     return scale * read_fraction(times, "the factor after the mask") if times else scale
-
-
-def number_text(value: float) -> str:
-    """Return the shortest digits that read back to the same float64, whole numbers without `.0`."""
-    # Beyond 2^53 whole numbers are written with an exponent, as repr does.
-    return str(int(value)) if value.is_integer() and abs(value) < 2.0**53 else repr(value)
 
 
 def read_rows(lines: Iterable[str]) -> list[list[str]]:

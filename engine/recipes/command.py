@@ -8,8 +8,8 @@ from subprocess import list2cmdline
 
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
+from engine.mask.generator_table import number_text
 from engine.mask.text import format_mask
-from engine.mask.typed import number_text
 from engine.recipes.recipe import Recipe
 from engine.work.steps import Chain, OperationStep
 

@@ -3,7 +3,7 @@
 Those of CUDA take as long as all else that a first filter on the CPU needs (40 ms).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from types import MappingProxyType
@@ -11,9 +11,12 @@ from typing import Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName, closest
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
 from engine.run.variant import AnyVariant
 
 V = TypeVar("V", bound=AnyVariant)
+ONE_LAYOUT = (Layout.PITCHED,)
 
 
 class Registered(Sequence[V], Generic[V]):
@@ -71,3 +74,16 @@ def refuse_gone(key: str, known: Sequence[object]) -> None:
     instead = known.gone.get(str(key)) if isinstance(known, Registered) else None
     if instead is not None:
         raise UnknownName(f"variant '{key}'", "this version no longer has it", f"Use {instead}.")
+
+
+def ways(
+    variants: Iterable[V], blocks: Sequence[Block], layouts: Sequence[Layout] = ONE_LAYOUT
+) -> Iterator[tuple[V, Block, Layout]]:
+    """Yield each variant with each block and layout; one without a block, or on the CPU, only once.
+
+    No blocks: each variant's default. The layouts are of the rows on a CUDA device.
+    """
+    for variant in variants:
+        for block in blocks if blocks and variant.uses_block else (variant.default_block,):
+            for layout in layouts if variant.device is DeviceKind.CUDA else layouts[:1]:
+                yield variant, block, layout

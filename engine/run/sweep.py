@@ -1,38 +1,21 @@
 """Jobs of many cells: made, measured one after another where their devices are, or only counted."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Any
 
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceFault, EngineError
-from engine.geometry.block import Block
-from engine.geometry.layout import Layout
 from engine.results.measurement import AnyResult, Measurement
 from engine.results.problem import P
 from engine.run.device_choice import device_for
 from engine.run.measure import measure_on, unrun
-from engine.run.registered import V
 from engine.run.sampling import SamplingPlan
 from engine.run.task import AnyJob, ProblemJob
 
 Measure = Callable[[Any, DeviceInfo, SamplingPlan], AnyResult]
 """Measures a job on a device and returns its result."""
-ONE_LAYOUT = (Layout.PITCHED,)
-
-
-def ways(
-    variants: Iterable[V], blocks: Sequence[Block], layouts: Sequence[Layout] = ONE_LAYOUT
-) -> Iterator[tuple[V, Block, Layout]]:
-    """Yield each variant with each block and layout; one without a block, or on the CPU, only once.
-
-    No blocks: each variant's default. The layouts are of the rows on a CUDA device.
-    """
-    for variant in variants:
-        for block in blocks if blocks and variant.uses_block else (variant.default_block,):
-            for layout in layouts if variant.device is DeviceKind.CUDA else layouts[:1]:
-                yield variant, block, layout
 
 
 def measured_result(job: AnyJob, device: DeviceInfo, plan: SamplingPlan) -> AnyResult:

@@ -11,8 +11,9 @@ from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.results.measurement import AnyResult
 from engine.run.device_choice import device_for
+from engine.run.registered import ONE_LAYOUT, ways
 from engine.run.sampling import SamplingPlan
-from engine.run.sweep import ONE_LAYOUT, measured_result, ways
+from engine.run.sweep import measured_result
 from engine.run.variant import AnyVariant
 from engine.work.operations.find_patch import patch_from
 from engine.work.pictures import random_picture

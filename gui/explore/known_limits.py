@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import RECORDED
 from engine.explain.limits.device_limits import DeviceLimits
-from engine.explain.messages import KeptLimits, MeasureLimits
+from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.results.columns import server_of
 from engine.results.measurement import Measurement
 from gui.engine_link.engine_link import Ask, EngineLink

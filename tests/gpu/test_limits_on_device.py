@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.explain.limits import kept_limits, measured_gpu
-from engine.explain.messages import KeptLimits, MeasureLimits
+from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 from engine.mask.mask import Mask
 from engine.work.filter_task import FILTERING

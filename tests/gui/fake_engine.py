@@ -26,13 +26,12 @@ from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost
 from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.explain.messages import (
     AblationJob,
     CodeRequest,
     CompiledLaunchRequest,
-    KeptLimits,
     LaunchRequest,
-    MeasureLimits,
     SaveSlides,
     TimeRequest,
 )

@@ -13,7 +13,8 @@ from engine.explain.gpus import DEFAULT, Gpu, gpu_for
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.limits.device_limits import DeviceLimits, left_out_words, reached_by_run, without_refuted
 from engine.explain.limits.kept_limits import keep, kept_limits, recorded_limits
-from engine.explain.messages import MeasureLimits, TimeRequest
+from engine.explain.limits.messages import MeasureLimits
+from engine.explain.messages import TimeRequest
 from engine.explain.subject import AnySubject, Subject
 from engine.host.request import Describe, answer
 from engine.reason import Reason

@@ -8,7 +8,7 @@ from engine.device.device_list import cpu_info, listed_devices
 from engine.device_info import RECORDED, DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.explain.limits.device_limits import DeviceLimits
-from engine.explain.messages import KeptLimits
+from engine.explain.limits.messages import KeptLimits
 from engine.files.assets import faults_of_asset
 from engine.results.progress import Checkpoint
 from engine.results.recorded import RUNS, recorded_document, recorded_path

@@ -14,7 +14,7 @@ from engine.device.threads.parallel_copy import copy_bytes
 from engine.device.threads.thread_pool import TASK, SharedCall
 from engine.explain.limits.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.limits.kept_limits import keep
-from engine.explain.messages import MeasureLimits
+from engine.explain.limits.messages import MeasureLimits
 from engine.results.progress import Checkpoint, Progress
 from engine.results.work import SHORT_SUM
 from engine.variants.cpu.edges import aligned_rows

@@ -36,7 +36,7 @@ from engine.explain.limits.gpu_rates_code import (
     shared_kernel,
 )
 from engine.explain.limits.kept_limits import keep
-from engine.explain.messages import MeasureLimits
+from engine.explain.limits.messages import MeasureLimits
 from engine.gpu_attributes import GpuAttributes
 from engine.results.progress import Checkpoint, Progress
 

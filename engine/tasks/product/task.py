@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from engine.device.backend import Backend, Buffers
 from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.geometry.block import Block
-from engine.run.sweep import ways
+from engine.run.registered import ways
 from engine.run.task import Job, Task
 from engine.tasks.product.operands import Matrices, Matrix, product_of, random_matrices
 from engine.tasks.product.problem import MatrixProduct

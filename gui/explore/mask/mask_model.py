@@ -9,9 +9,9 @@ from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersisten
 from PySide6.QtGui import QColor
 
 from engine.errors import MaskError
+from engine.mask.generator_table import number_text
 from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.text import format_mask
-from engine.mask.typed import number_text
 from gui.explore.mask.mask_paste import pasted
 from gui.explore.mask.weight_text import read_cell, texts_of
 from gui.explore.workspace import Workspace

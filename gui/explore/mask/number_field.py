@@ -5,7 +5,7 @@ from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QLineEdit
 
 from engine.errors import MaskError
-from engine.mask.typed import number_text
+from engine.mask.generator_table import number_text
 from gui.explore.mask.weight_text import read_number, read_typed
 from gui.style.metrics import GRID, number_font
 from gui.widgets.number_box import belongs_to_window

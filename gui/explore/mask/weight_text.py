@@ -4,9 +4,10 @@ import re
 from functools import lru_cache
 
 from engine.errors import MaskError
+from engine.mask.generator_table import number_text
 from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
-from engine.mask.typed import TypedWeights, number_text, with_point
+from engine.mask.typed import TypedWeights, with_point
 
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST_EXACT = 6

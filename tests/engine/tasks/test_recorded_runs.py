@@ -10,7 +10,7 @@ from engine.device_info import RECORDED
 from engine.errors import EngineError
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.kept_limits import answer
-from engine.explain.messages import KeptLimits
+from engine.explain.limits.messages import KeptLimits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results import recorded

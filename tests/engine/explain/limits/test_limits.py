@@ -19,7 +19,7 @@ from engine.errors import Cancelled, DeviceUnavailable
 from engine.explain.gpus import theoretical_limits
 from engine.explain.limits import kept_limits, measured_cpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
-from engine.explain.messages import KeptLimits, MeasureLimits
+from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
 from engine.host.client import EngineClient

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.errors import MaskError
+from engine.mask.generator_table import number_text
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask, parse_mask
-from engine.mask.typed import number_text
 from gui.explore.mask.mask_paste import pasted
 from gui.explore.mask.weight_text import read_cell, read_number, short_texts, texts_of
 

@@ -10,7 +10,7 @@ from PySide6.QtCore import QEvent, QPointF, Qt
 from PySide6.QtGui import QImage, QMouseEvent
 
 from engine.device_info import RECORDED
-from engine.explain.messages import MeasureLimits
+from engine.explain.limits.messages import MeasureLimits
 from engine.mask.presets import preset
 from engine.results.compare import Compared
 from engine.tasks.messages import RecordedRuns

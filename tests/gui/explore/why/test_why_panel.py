@@ -5,7 +5,8 @@ from PySide6.QtGui import QTextDocumentFragment
 
 from engine.device_info import RECORDED
 from engine.errors import BadValue
-from engine.explain.messages import MeasureLimits, TimeRequest
+from engine.explain.limits.messages import MeasureLimits
+from engine.explain.messages import TimeRequest
 from engine.host.messages import Ready
 from engine.host.request import Describe, Preview, Run
 from engine.mask.presets import preset
