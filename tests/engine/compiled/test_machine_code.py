@@ -17,6 +17,7 @@ from engine.compiled import machine_code
 from engine.compiled.code_store import CodeStore
 from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
+from engine.variants.ir.cpu_memory import count_one
 from tests.fresh_python import fresh_python
 
 ENGINE = Path(machine_code.__file__).parents[1]
@@ -42,6 +43,17 @@ def divided(out):
     """Divide by zero, which compiled code answers with an error."""
     entry_point()
     out[0] = 1 // out[1]
+
+
+def wait_for(signal, spins):
+    """Return when another thread has made the signal large, or after so many looks."""
+    entry_point()
+    while spins > 0 and count_one(signal, 0) < SIGNAL:
+        spins -= 1
+    signal[1] = spins
+
+
+SIGNAL = 1 << 60
 
 
 @pytest.fixture
@@ -125,6 +137,18 @@ def test_that_threads_that_call_a_function_first_together_load_it_once(linked, m
     with ThreadPoolExecutor(2) as threads:
         first, second = threads.map(lambda _: function.address(*arguments), range(2))
     assert (first == second, len(linked)) == (True, 1)
+
+
+def test_that_other_threads_run_while_compiled_code_does(linked):
+    """Else it would look for the signal of this thread in vain."""
+    signal = np.zeros(2, np.int64)
+    thread = threading.Thread(target=MachineFunction(__name__, "wait_for"), args=(signal, 1 << 32))
+    thread.start()
+    while signal[0] == 0:
+        pass
+    signal[0] = SIGNAL
+    thread.join()
+    assert signal[1] > 0
 
 
 def test_that_an_error_in_compiled_code_is_raised(linked):

@@ -23,13 +23,8 @@ from engine.device.threads.descriptors import (
 )
 from engine.device.threads.descriptors import BEGUN as BEGUN_STAGE
 from engine.device.threads.shared_call import finish, row_of, share
-from engine.geometry.block import Block
-from engine.geometry.border import Border
-from engine.mask.mask import Mask
-from engine.variants.cpu import serial
 from engine.variants.fft import cpu_fft
 from engine.variants.ir.cpu_memory import count_one
-from engine.work.filter_task import describe_problem
 from tests.fresh_python import fresh_python
 
 BEGUN, ENDED = 0, 8
@@ -185,35 +180,6 @@ def test_that_a_lock_is_waited_for_through_interruptions():
 
     cpu_fft.await_lock(Lock())
     assert next(interruptions, None) is None
-
-
-@pytest.mark.slow
-def test_that_the_plain_loops_let_other_threads_run():
-    image = np.ones((1500, 1500, 1), np.float32)
-    mask = Mask(np.ones((15, 15)))
-    prepared = serial.prepare(describe_problem(image, mask, Border.WRAP, 0.0), mask, Block(1, 1))
-
-    def turns_beside_a_launch():
-        running, over = threading.Event(), threading.Event()
-
-        def filter_picture():
-            running.set()
-            prepared.launch(image, np.empty_like(image))
-            over.set()
-
-        thread = threading.Thread(target=filter_picture)
-        thread.start()
-        running.wait()
-        turns = 0
-        while not over.is_set():
-            over.wait(0.002)
-            turns += 1
-        thread.join()
-        return turns
-
-    # With the GIL held, this thread would get at most one turn before the loops are over; where others work
-    # too, it may come late now and then.
-    assert any(turns_beside_a_launch() > 20 for _ in range(100))
 
 
 @pytest.mark.slow
