@@ -11,6 +11,7 @@ from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import order_after
 from engine.device.device_view import DeviceView
 from engine.device.launches import Between, Handle, Launch, Operand, Pass
+from engine.variants.matmul.operands import Matrix
 
 FREEING = 99
 CAPTURED = 50
@@ -104,3 +105,52 @@ def test_that_a_captured_launch_neither_waits_nor_is_waited_for(asked, captured)
 def test_that_a_stream_waits_for_what_is_on_another_now(asked):
     order_after(1, 2)
     assert asked == [("record", 2), ("wait", 1)]
+
+
+@pytest.fixture
+def sent(asked, monkeypatch):
+    """Return the name of each kernel that was enqueued, with the addresses of its arguments by number."""
+    sent = []
+
+    def loaded(step):
+        def enqueue(stream, addresses):
+            sent.append((step.name, dict(addresses)))
+
+        return SimpleNamespace(bound=lambda *launch: SimpleNamespace(enqueue=enqueue))
+
+    monkeypatch.setattr(cuda_kernels, "_loaded", loaded)
+    return sent
+
+
+def view(address):
+    return DeviceView(address, (8, 8, 1), np.dtype(np.float32))
+
+
+def test_that_each_array_of_a_launch_goes_where_its_placeholder_stands(sent):
+    launch = Launch((1, 1, 1), (1, 1, 1))
+    PreparedPasses([Pass("filter", None, (), launch, (Operand.OUT, 3, Operand.IMAGE))]).launch(
+        view(1), view(2)
+    )
+    product = PreparedPasses([Pass("product", None, (), launch, (Matrix.LEFT, Matrix.RIGHT, 3, Operand.OUT))])
+    for a, b, out in ((1, 2, 3), (4, 5, 6)):
+        product.launch((view(a), view(b)), view(out))
+    layers = PreparedPasses([Pass("layer", None, (), launch, (Operand.IMAGE, Operand.OUT))])
+    layers.launch((view(7),), view(8))
+    products = [("product", {0: a, 1: a + 1, 3: a + 2}) for a in (1, 4)]
+    assert sent == [("filter", {0: 2, 2: 1}), *products, ("layer", {0: 7, 1: 8})]
+
+
+def test_that_a_part_is_its_own_passes_alone(sent):
+    launch = Launch((1, 1, 1), (1, 1, 1))
+    names = (("a", ""), ("b", "both"), ("c", "both"), ("a", ""))
+    passes = PreparedPasses([Pass(name, None, (), launch, (Operand.OUT,), part=part) for name, part in names])
+    launched = []
+
+    def clock(part):
+        part.launch(view(1), view(2))
+        launched.append([name for name, _ in sent])
+        sent.clear()
+        return 1.0
+
+    assert passes.part_ms(view(1), view(2), clock) == {"a": 2.0, "both": 1.0}
+    assert launched == [["a"], ["b", "c"], ["a"]]

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from engine.device.array_libraries import library_of
-from engine.device.cuda_copies import on_device, on_host
+from engine.device.cuda_copies import copy_in, copy_out, on_device, on_host
 from engine.device.device_arrays import Found, as_view, given, stream_handle, strides_unless_dense
+from engine.device.device_view import DeviceView
 from engine.device.launches import Handle
 from engine.errors import BadValue
 from tests.engine.made_up_gpu import Array, aligned, gpu
@@ -181,3 +182,14 @@ def test_that_new_memory_belongs_to_the_stream_that_is_given(gpu):
     library.empty((2, 3), FLOAT, given(library, like, 5))
     library.empty((2, 3), FLOAT, given(library, like))
     assert gpu.streams.entered == [5]
+
+
+def test_that_rows_are_copied_from_the_one_on_that_is_said(gpu):
+    memory, rows = np.zeros((4, 3), np.float32), np.arange(6, dtype=np.float32).reshape(2, 3)
+    matrix = DeviceView(memory.ctypes.data, memory.shape, FLOAT)
+    copy_in(rows, matrix, Handle(5), 1)
+    assert memory.tolist() == [[0] * 3, *rows.tolist(), [0] * 3]
+    back = np.empty((3, 3), np.float32)
+    copy_out(matrix, back, None)
+    assert np.array_equal(back, memory[:3])
+    assert gpu.calls == [("copy", 5), ("copy", 0)]
