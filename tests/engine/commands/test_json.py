@@ -29,7 +29,7 @@ ARGUMENTS = {
     "chains": ("unsharp --out chain.json",),
     "matmul": ("--size 16",),
     "network": ("--batch 1 --stage network-cpu",),
-    "course": ("report --sizes 16 --device cpu --out tables"),
+    "course": ("report --sizes 16 --device cpu --out tables",),
     "code": ("tiled --ptx", "cpu-parallel"),
     "judge": ("kernel.cu",),
     "install-desktop": ("", "--remove"),
