@@ -12,7 +12,6 @@ from engine.device_info import DeviceInfo
 from engine.judging.judgement import JudgeFinding
 from engine.judging.source import JudgedKernel
 from engine.judging.trials import Outcome
-from engine.ptx.types import DTYPES
 
 # Launches that are timed, after one that warms up; the median is told.
 TIMED = 9
@@ -71,17 +70,16 @@ def _values(machine: Any, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], 
     """Return arrays on the device, and a kernel's parameters with their addresses."""
     arrays: dict[str, Any] = {}
     by_base: dict[int, Any] = {}
-    for segment in machine.memory.segments:
+    for segment in machine.layout.segments:
         if segment.name in ("image", "mask", "out") and segment.space == "global":
             values = segment.data.view(outcome.out.values.dtype) if segment.name == "out" else segment.data
             arrays[segment.name] = cuda.to_device(np.ascontiguousarray(values))
             by_base[segment.base] = arrays[segment.name]
     values = []
-    function = machine.kernel.function
-    for variable, kind in zip(function.parameters, function.parameter_types, strict=True):
-        _, data = machine.parameters[variable.name]
-        own = data.view(DTYPES[kind])[0]
-        if int(own) in by_base and DTYPES[kind].itemsize == 8:
+    for variable in machine.kernel.function.parameters:
+        data = machine.parameters[variable.name]
+        own = data.view(variable.dtype)[0]
+        if int(own) in by_base and variable.dtype.itemsize == 8:
             values.append(ctypes.c_uint64(by_base[int(own)].device_ctypes_pointer.value))
         else:
             values.append((ctypes.c_ubyte * len(data)).from_buffer_copy(data.tobytes()))

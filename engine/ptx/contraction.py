@@ -6,35 +6,23 @@ in its last bit from an H200's. Source: PTX ISA 9.0, section 9.7.3, `mul`.
 """
 
 from collections import Counter
-from dataclasses import dataclass
 
-from engine.ptx.flow import Block, registers_in
+from engine.ptx.floats import F32, fma32, fma64
+from engine.ptx.kernel import Kernel
 from engine.ptx.module import Instruction
+from engine.ptx.spelling import Rule
+from engine.ptx.types import Values
 
 _REAL = ("f32",), ("f64",)
+Fused = tuple[Rule, list[str]]
+"""What a sum with a product in it computes, and its operands: the two factors and the addend."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fused:
-    """A sum with the product in it: `factors` times each other, negated or not, plus or minus `addend`."""
-
-    factors: tuple[str, str]
-    addend: str
-    negates_product: bool
-    negates_addend: bool
-
-
-def fused_sums(blocks: list[Block], registers: dict[str, int]) -> dict[int, Fused]:
+def fused_sums(kernel: Kernel) -> dict[int, Fused]:
     """Return what sums compute that take a product with them, by the identity of the instruction."""
-    uses = Counter(
-        number
-        for block in blocks
-        for one in (*block.instructions, *((block.end,) if block.end is not None else ()))
-        for text in (*one.operands[1:], *((one.guard.register,) if one.guard is not None else ()))
-        for number in registers_in(text, registers)
-    )
+    uses = Counter(number for one in kernel.instructions for number in kernel.read_by(one))
     found: dict[int, Fused] = {}
-    for block in blocks:
+    for block in kernel.blocks:
         products: dict[str, Instruction] = {}
         for one in block.instructions:
             is_real = one.modifiers in _REAL and one.guard is None
@@ -45,18 +33,22 @@ def fused_sums(blocks: list[Block], registers: dict[str, int]) -> dict[int, Fuse
             products = {
                 name: made for name, made in products.items() if written not in (name, *made.operands[1:])
             }
-            if is_real and one.name == "mul" and written in registers and uses[registers[written]] == 1:
+            if is_real and one.name == "mul" and uses[kernel.registers.get(written, -1)] == 1:
                 products[written] = one
     return found
 
 
 def _fused(one: Instruction, products: dict[str, Instruction]) -> Fused | None:
     _, left, right = one.operands
-    is_difference = one.name == "sub"
-    if left in products and products[left].modifiers == one.modifiers:
-        a, b = products[left].operands[1:]
-        return Fused((a, b), right, False, is_difference)
-    if right in products and products[right].modifiers == one.modifiers:
-        a, b = products[right].operands[1:]
-        return Fused((a, b), left, is_difference, False)
+    dtype = one.dtype
+    plain = fma32 if dtype == F32 else fma64
+
+    def compute(a: Values, b: Values, c: Values) -> Values:
+        return plain(-a if negates_product else a, b, -c if negates_addend else c)
+
+    for name, addend in ((left, right), (right, left)):
+        if name in products and products[name].modifiers == one.modifiers:
+            negates_product = one.name == "sub" and name == right
+            negates_addend = one.name == "sub" and name == left
+            return Rule(dtype, (dtype,) * 3, compute), [*products[name].operands[1:], addend]
     return None

@@ -2,8 +2,7 @@
 
 from functools import lru_cache
 
-from engine.ptx.flow import Block, registers_in
-from engine.ptx.kernel import KernelFacts
+from engine.ptx.kernel import Block, Kernel
 from engine.ptx.module import Instruction
 
 _ACCESSES = ("ld", "ldu", "st", "atom", "red", "cp")
@@ -12,60 +11,54 @@ _JUMPS = ("bra", "brx", "ret", "exit")
 
 
 @lru_cache(maxsize=64)
-def depends_on_contents(kernel: KernelFacts) -> bool:
+def depends_on_contents(kernel: Kernel) -> bool:
     """Return whether the accesses of a kernel may depend on what it loads from its arrays.
 
     Every register that a loaded value reaches counts, in whatever order the instructions run, and what is
     computed where a loaded value decides that it is. Where this is false, the kernel makes the same requests
     whatever its arrays hold.
     """
-    registers, blocks = kernel.flow.registers, kernel.flow.blocks
+    blocks = kernel.blocks
     decided_by = _decided_by(blocks)
     loaded: set[int] = set()
     spaces: set[str] = set()  # shared and local memory that loaded values were stored in
+
+    def is_decided(block: Block) -> bool:
+        """Return whether a loaded value decides where threads go after a block."""
+        end = block.end
+        return end is not None and end.name in _JUMPS and not loaded.isdisjoint(kernel.read_by(end))
+
     size = -1
     while size != (size := len(loaded) + len(spaces)):
         for block in blocks:
             for one in block.instructions:
-                reads = _reads(one, one.operands[1:], registers)
-                space = next((word for word in one.modifiers if word in ("param", "shared", "local")), "")
+                reads_loaded = not loaded.isdisjoint(kernel.read_by(one))
+                space = one.first_of("param", "shared", "local")
                 if one.name in _STORES:
-                    if space and (one.name == "cp" or reads & loaded):
+                    if space and (one.name == "cp" or reads_loaded):
                         spaces.add(space)
-                elif _gives_loaded(one, space, spaces) or reads & loaded:
-                    loaded.update(registers_in(one.operands[0], registers) if one.operands else ())
-            if _jumps_by(block, loaded, registers):
-                for number in decided_by[block.number]:
-                    loaded |= blocks[number].writes
+                elif _gives_loaded(one, space, spaces) or reads_loaded:
+                    loaded |= kernel.written_by(one)
+            if is_decided(block):
+                loaded.update(*(blocks[number].writes for number in decided_by[block.number]))
     for block in blocks:
-        if _jumps_by(block, loaded, registers):
+        if is_decided(block):
             arms = [blocks[number] for number in decided_by[block.number]]
             if block in arms or any(one.name in _ACCESSES for arm in arms for one in arm.instructions):
                 return True
         for one in block.instructions:
             addresses = [text for text in one.operands if text.startswith("[")]
-            if one.name in _ACCESSES and _reads(one, addresses, registers) & loaded:
+            guard = () if one.guard is None else (one.guard.register,)
+            read = {number for text in (*addresses, *guard) for number in kernel.registers_in(text)}
+            if one.name in _ACCESSES and read & loaded:
                 return True
     return False
-
-
-def _reads(one: Instruction, operands: tuple[str, ...] | list[str], registers: dict[str, int]) -> set[int]:
-    guard = set() if one.guard is None else {registers[one.guard.register]}
-    return guard | {number for text in operands for number in registers_in(text, registers)}
 
 
 def _gives_loaded(one: Instruction, space: str, spaces: set[str]) -> bool:
     if one.name == "atom":
         return True
     return one.name in ("ld", "ldu") and space != "param" and (not space or space in spaces)
-
-
-def _jumps_by(block: Block, loaded: set[int], registers: dict[str, int]) -> bool:
-    """Return whether a loaded value decides where threads go after a block."""
-    end = block.end
-    if end is None or end.name not in _JUMPS:
-        return False
-    return bool(_reads(end, end.operands[:1] if end.name == "brx" else (), registers) & loaded)
 
 
 def _decided_by(blocks: list[Block]) -> dict[int, set[int]]:
@@ -75,8 +68,7 @@ def _decided_by(blocks: list[Block]) -> dict[int, set[int]]:
     those that every way comes to (its post-dominators).
     """
     end = len(blocks)
-    everything = set(range(end + 1))
-    on_every_way = dict.fromkeys(range(end), everything) | {end: {end}}
+    on_every_way = {number: {*range(end + 1)} for number in range(end)} | {end: {end}}
     changed = True
     while changed:
         changed = False
@@ -87,8 +79,8 @@ def _decided_by(blocks: list[Block]) -> dict[int, set[int]]:
                 on_every_way[block.number], changed = found, True
     decided: dict[int, set[int]] = {}
     for block in blocks:
-        meets = on_every_way[block.number] - {block.number}
         if len(block.next) > 1:
+            meets = on_every_way[block.number] - {block.number}
             ahead, reached = [*block.next], set[int]()
             while ahead:
                 number = ahead.pop()

@@ -1,6 +1,6 @@
 """What is wrong with a kernel, each fault once: its kind, its lines, who did it, and a sentence."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from engine.ptx.module import SourceLine
 
@@ -38,6 +38,11 @@ class Finding:
     times: int = 1
 
     @property
+    def key(self) -> tuple[object, ...]:
+        """What it has in common with other times of one fault."""
+        return self.kind, frozenset(self.lines), self.array
+
+    @property
     def line(self) -> int:
         """The number of the line at fault within the kernel's own file, 0 where no line is known."""
         return self.lines[-1].own.line if self.lines else 0
@@ -48,23 +53,3 @@ class Finding:
         if numbers:
             where = f"line{'s' * (len(numbers) > 1)} {' and '.join(map(str, numbers))}: "
         return f"{where}{self.message}"
-
-
-class Findings:
-    """The faults of a launch: of one kind, array and pair of lines the first, with how often it came."""
-
-    def __init__(self) -> None:
-        self._found: dict[tuple[object, ...], Finding] = {}
-
-    def add(self, finding: Finding) -> None:
-        """Add a fault, or count it to one that is there."""
-        key = finding.kind, frozenset(finding.lines), finding.array
-        known = self._found.get(key)
-        self._found[key] = finding if known is None else replace(known, times=known.times + finding.times)
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def all(self) -> tuple[Finding, ...]:
-        """Return them in the order in which they came."""
-        return tuple(self._found.values())

@@ -95,6 +95,14 @@ def fma16(a: Values, b: Values, c: Values) -> Values:
     return to_odd(*two_sum(a.astype(F64) * b.astype(F64), c.astype(F64))).astype(F16)[()]
 
 
+def fma(a: Values, b: Values, c: Values) -> Values:
+    """Return a * b + c, rounded once."""
+    return _FMA.get(a.dtype, fma16)(a, b, c)
+
+
+_FMA: dict[np.dtype, Callable[..., Values]] = {F32: fma32, F64: fma64}
+
+
 def narrowed(exact: Values, dtype: np.dtype, direction: str) -> Values:
     """Return float64 values, exact or rounded to odd, rounded to a type: rn, rz, rm (down) or rp (up)."""
     nearest = exact.astype(dtype)
@@ -259,6 +267,4 @@ APPROXIMATE: dict[str, Callable[[Values], Values]] = {
     "lg2": np.log2,
     "tanh": np.tanh,
     "rsqrt": lambda x: 1 / np.sqrt(x),
-    "rcp": lambda x: 1 / x,
-    "sqrt": np.sqrt,
 }

@@ -17,7 +17,7 @@ Who = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 # A block has at most 1024 threads; a moment is (barriers passed, thread).
 _THREAD_BITS = 11
-_ORDINARY, _ATOMIC = 0, 1
+_THREADS = (1 << _THREAD_BITS) - 1
 
 
 class Access(NamedTuple):
@@ -32,6 +32,17 @@ class Access(NamedTuple):
     owners: Who  # the block, for memory that blocks share
     moment: int
     warp_moments: Who | None
+
+    @property
+    def stamps(self) -> Who:
+        """When and by which thread of a block."""
+        return (self.moment << _THREAD_BITS) + self.threads
+
+    def some(self, chosen: Flags) -> "Access":
+        """Return some of these accesses."""
+        warps = None if self.warp_moments is None else self.warp_moments[chosen]
+        places, threads, owners = (one[chosen] for one in (self.places, self.threads, self.owners))
+        return self._replace(places=places, threads=threads, owners=owners, warp_moments=warps)
 
 
 # What a race, or another fault, is told with: its kind, the accesses at fault (as a choice among those of the
@@ -52,66 +63,64 @@ class Hazards:
         Whether barriers of warps are counted.
     among_blocks : bool
         Whether several blocks share it.
+    tracks_reads : bool
+        Whether reads are noted beside writes.
     """
 
-    def __init__(self, places: int, *, is_written: bool, knows_warps: bool, among_blocks: bool) -> None:
-        self.count = places
+    def __init__(
+        self, places: int, is_written: bool, knows_warps: bool, *, among_blocks: bool, tracks_reads: bool
+    ) -> None:
         self.written = None if is_written else np.zeros(places, bool)
-        self._all_written = is_written
-        self._among_blocks, self._knows_warps = among_blocks, knows_warps
-        self._writer = _History(places, knows_warps, among_blocks)
-        self._reader = _History(places, knows_warps, among_blocks)
-        self._other_reader = _History(places, knows_warps, among_blocks)
+        self.tracks_reads = tracks_reads
+        self._places, self._all_written = places, is_written
+        self._writer, self._reader, self._other_reader = (
+            _History(places, knows_warps, among_blocks) for _ in range(3)
+        )
+        # Places that an atomic access wrote last, and those that a copy is under way to.
         self._was_atomic: Flags | None = None
         self._pending: Flags | None = None
-        self.tracks_reads = True
 
     def begin_interval(self) -> None:
         """Note that threads have passed a barrier."""
         if self.written is not None and not self._all_written:
             self._all_written = bool(self.written.all())
 
-    def read(self, access: Access, report: Report) -> None:
-        """Note a read."""
-        places = access.places
+    def _check_written(self, places: Places, report: Report) -> None:
         if not self._all_written and self.written is not None:
             missing = ~self.written[places]
             if missing.any():
                 report("unwritten", missing, -1, 0, 0)
+
+    def read(self, access: Access, report: Report) -> None:
+        """Note a read."""
+        places = access.places
+        self._check_written(places, report)
         if self._pending is not None:
-            early = self._pending[places]
-            if early.any():
-                self._tell("async", early, self._writer, access, report)
-        self._check(self._writer, access, report)
+            self._writer.tell("async", self._pending[places], access, report)
+        self._writer.check(access, report)
         if not self.tracks_reads:
             return
         others = self._reader.others(access)
         if others is not None and others.any():
-            chosen = np.flatnonzero(others)
-            self._other_reader.copy(self._reader, places[chosen])
+            self._other_reader.copy(self._reader, places[others])
         self._reader.put(access)
         losers = self._reader.lost(access)
         if losers.any():
-            self._other_reader.put(_chosen(access, np.flatnonzero(losers)))
+            self._other_reader.put(access.some(losers))
 
     def write(self, access: Access, report: Report, *, atomic: bool = False, reads: bool = False) -> None:
         """Note a write, an atomic one, or one that also `reads`."""
         places = access.places
-        if reads and not self._all_written and self.written is not None:
-            missing = ~self.written[places]
-            if missing.any():
-                report("unwritten", missing, -1, 0, 0)
-        except_atomic = self._was_atomic if atomic else None
-        self._check(self._writer, access, report, except_atomic)
-        self._check(self._reader, access, report)
-        self._check(self._other_reader, access, report)
+        if reads:
+            self._check_written(places, report)
+        self._writer.check(access, report, self._was_atomic if atomic else None)
+        self._reader.check(access, report)
+        self._other_reader.check(access, report)
         self._writer.put(access)
         if not atomic:
-            losers = self._writer.lost(access)
-            if losers.any():
-                self._tell("race", losers, self._writer, access, report)
-        if atomic and self._was_atomic is None:
-            self._was_atomic = np.zeros(self.count, bool)
+            self._writer.tell("race", self._writer.lost(access), access, report)
+        elif self._was_atomic is None:
+            self._was_atomic = np.zeros(self._places, bool)
         if self._was_atomic is not None:
             self._was_atomic[places] = atomic
         if self.written is not None:
@@ -121,7 +130,7 @@ class Hazards:
         """Note copies that are under way: a write whose values nobody may read yet."""
         self.write(access, report)
         if self._pending is None:
-            self._pending = np.zeros(self.count, bool)
+            self._pending = np.zeros(self._places, bool)
         self._pending[access.places] = True
 
     def end_copies(self, access: Access) -> None:
@@ -133,122 +142,85 @@ class Hazards:
 
     def writer_at(self, place: int) -> tuple[int, int, int] | None:
         """Return the thread, the block and the instruction that last wrote a place."""
-        if not self._writer.is_there or not self._writer.stamp[place]:
-            return None
         writer = self._writer
-        return writer.thread_at(place), writer.block_at(place), int(writer.number[place])
-
-    def _check(
-        self,
-        history: "_History",
-        access: Access,
-        report: Report,
-        except_atomic: Flags | None = None,
-    ) -> None:
-        bad = history.unordered(access)
-        if bad is None or not bad.any():
-            return
-        if except_atomic is not None:
-            bad &= ~except_atomic[access.places]
-            if not bad.any():
-                return
-        self._tell("race", bad, history, access, report)
-
-    @staticmethod
-    def _tell(kind: str, bad: Flags, history: "_History", access: Access, report: Report) -> None:
-        # One report for each instruction that the others came from.
-        numbers = history.number[access.places]
-        for number in np.unique(numbers[bad]):
-            chosen = bad & (numbers == number)
-            place = access.places[np.flatnonzero(chosen)[0]]
-            report(kind, chosen, int(number), history.thread_at(place), history.block_at(place))
+        return (*writer.who(place), int(writer.number[place])) if writer.stamp[place] else None
 
 
 class _History:
     """The last access of each place: when, by which thread, by which instruction."""
 
     def __init__(self, places: int, knows_warps: bool, among_blocks: bool) -> None:
-        self._places, self._knows_warps, self._among_blocks = places, knows_warps, among_blocks
         self._newest = -1
-        self.is_there = False
-
-    def _allocate(self) -> None:
-        if not self.is_there:
-            self.is_there = True
-            self.stamp = np.zeros(self._places, np.int64)
-            self.number = np.zeros(self._places, np.int32)
-            if self._knows_warps:
-                self.warp_moment = np.zeros(self._places, np.int32)
-            if self._among_blocks:
-                self.owner = np.zeros(self._places, np.int32)
+        # Zeros take memory only where they are touched.
+        self.stamp = np.zeros(places, np.int64)
+        self.number = np.zeros(places, np.int32)
+        self._warp_moment = np.zeros(places, np.int32) if knows_warps else None
+        self._owner = np.zeros(places, np.int32) if among_blocks else None
 
     def put(self, access: Access) -> None:
         """Note an access."""
-        self._allocate()
         places = access.places
         self._newest = max(self._newest, access.moment)
-        self.stamp[places] = (access.moment << _THREAD_BITS) + access.threads
+        self.stamp[places] = access.stamps
         self.number[places] = access.number
-        if access.warp_moments is not None:
-            self.warp_moment[places] = access.warp_moments
-        if self._among_blocks:
-            self.owner[places] = access.owners
+        if self._warp_moment is not None and access.warp_moments is not None:
+            self._warp_moment[places] = access.warp_moments
+        if self._owner is not None:
+            self._owner[places] = access.owners
 
     def copy(self, other: "_History", places: Places) -> None:
         """Note the last access that another history has."""
-        self._allocate()
         self._newest = max(self._newest, other._newest)
-        self.stamp[places] = other.stamp[places]
-        self.number[places] = other.number[places]
-        if self._knows_warps:
-            self.warp_moment[places] = other.warp_moment[places]
-        if self._among_blocks:
-            self.owner[places] = other.owner[places]
+        for own, others in (
+            (self.stamp, other.stamp),
+            (self.number, other.number),
+            (self._warp_moment, other._warp_moment),
+            (self._owner, other._owner),
+        ):
+            if own is not None and others is not None:
+                own[places] = others[places]
 
     def lost(self, access: Access) -> Flags:
         """Return which of the accesses that were just noted another one of the same instruction replaced."""
-        found: Flags = self.stamp[access.places] != (access.moment << _THREAD_BITS) + access.threads
-        if self._among_blocks:
-            found |= self.owner[access.places] != access.owners
+        found: Flags = self.stamp[access.places] != access.stamps
+        if self._owner is not None:
+            found |= self._owner[access.places] != access.owners
         return found
 
     def others(self, access: Access) -> Flags | None:
-        """Return which places another thread accessed last, in the same interval."""
-        if not self.is_there or (self._newest < access.moment and not self._among_blocks):
+        """Return which places another thread accessed last, in the same interval; None: none."""
+        if self._newest < (0 if self._owner is not None else access.moment):
             return None
         stamps = self.stamp[access.places]
-        mine = (access.moment << _THREAD_BITS) + access.threads
-        if self._among_blocks:
-            same = self.owner[access.places] == access.owners
-            recent = (stamps >> _THREAD_BITS) >= access.moment
-            among: Flags = (stamps > 0) & np.where(same, recent & (stamps != mine), True)
-            return among
-        found: Flags = (stamps > (access.moment << _THREAD_BITS)) & (stamps != mine)
+        found: Flags = (stamps >= (access.moment << _THREAD_BITS)) & (stamps != access.stamps)
+        if self._owner is not None:
+            found = (stamps > 0) & (found | (self._owner[access.places] != access.owners))
         return found
 
-    def unordered(self, access: Access) -> Flags | None:
-        """Return which places another thread accessed with no barrier between."""
-        found = self.others(access)
-        if found is None or access.warp_moments is None or not found.any():
-            return found
-        threads = (self.stamp[access.places] & ((1 << _THREAD_BITS) - 1)) - 1
-        same_warp = threads >> 5 == (access.threads - 1) >> 5
-        if self._among_blocks:
-            same_warp &= self.owner[access.places] == access.owners
-        ordered: Flags = same_warp & (self.warp_moment[access.places] < access.warp_moments)
-        return found & ~ordered
+    def check(self, access: Access, report: Report, except_atomic: Flags | None = None) -> None:
+        """Report places that another thread accessed with no barrier between."""
+        bad = self.others(access)
+        if bad is None or not bad.any():
+            return
+        places = access.places
+        if self._warp_moment is not None and access.warp_moments is not None:
+            threads = (self.stamp[places] & _THREADS) - 1
+            same_warp = threads >> 5 == (access.threads - 1) >> 5
+            if self._owner is not None:
+                same_warp &= self._owner[places] == access.owners
+            bad &= ~(same_warp & (self._warp_moment[places] < access.warp_moments))
+        if except_atomic is not None:
+            bad &= ~except_atomic[places]
+        self.tell("race", bad, access, report)
 
-    def thread_at(self, place: int) -> int:
-        """Return the thread of the last access within its block."""
-        return int(self.stamp[place] & ((1 << _THREAD_BITS) - 1)) - 1
+    def tell(self, kind: str, bad: Flags, access: Access, report: Report) -> None:
+        """Report accesses at fault: once for each instruction that the others came from."""
+        if bad.any():
+            numbers = self.number[access.places]
+            for number in np.unique(numbers[bad]):
+                chosen = bad & (numbers == number)
+                report(kind, chosen, int(number), *self.who(access.places[chosen.argmax()]))
 
-    def block_at(self, place: int) -> int:
-        """Return the block of the last access; -1 where blocks do not share the memory."""
-        return int(self.owner[place]) if self._among_blocks else -1
-
-
-def _chosen(access: Access, at: NDArray[np.intp]) -> Access:
-    warps = None if access.warp_moments is None else access.warp_moments[at]
-    return access._replace(
-        places=access.places[at], threads=access.threads[at], owners=access.owners[at], warp_moments=warps
-    )
+    def who(self, place: int) -> tuple[int, int]:
+        """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""
+        return int(self.stamp[place] & _THREADS) - 1, -1 if self._owner is None else int(self._owner[place])

@@ -8,8 +8,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 
-from engine.ptx.errors import PtxError
-from engine.ptx.module import Function, Guard, Instruction, Module, Variable, listed
+from engine.ptx.module import Function, Guard, Instruction, Module, PtxError, listed
 
 _NAME = re.compile(r"[%$\w][%$\w~@]*")
 _ADDRESS = re.compile(r"\[\s*([%$\w~@]+)\s*(?:\+\s*(\d+))?\s*\]")
@@ -127,8 +126,3 @@ class _Inliner:
             move = replace(instruction, name="mov", modifiers=(kind if size > 1 else "b16",), operands=pair)
             moves.append(move)
         return moves
-
-
-def local_memory(function: Function) -> dict[str, Variable]:
-    """Return the variables that a function has in local memory."""
-    return {name: one for name, one in function.variables.items() if one.space == "local"}

@@ -4,8 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.ptx.module import Instruction
-from engine.ptx.spelling import S32, U32, U64, Compute, Rule, Spelling, alike, same, unknown
+from engine.ptx.spelling import BOOL, S32, U32, U64, Compute, Rule, Spelling, alike, same
 from engine.ptx.types import Values, as_type, unsigned, wider
 
 
@@ -197,7 +196,7 @@ def _permute(said: Spelling) -> Rule:
     mode = said.one_of("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
     said.dtype()
     if mode:
-        raise unknown(said.instruction)
+        raise said.instruction.unknown()
 
     def compute(a: Values, b: Values, selection: Values) -> Values:
         both = (b.astype(U64) << np.uint64(32)) | a.astype(U64)
@@ -235,24 +234,19 @@ def _dot(said: Spelling) -> Rule:
     return Rule(result, (U32, U32, result), compute)
 
 
-def takes_carry(instruction: Instruction) -> bool:
-    """Return whether an instruction reads or writes the carry flag."""
-    return instruction.name in ("addc", "subc", "madc") or "cc" in instruction.modifiers
+def with_carry(said: Spelling) -> Rule:
+    """Make what adds or subtracts with carry: it takes the carry flag last, and gives the new one last.
 
-
-def with_carry(instruction: Instruction) -> tuple[np.dtype, int, Compute]:
-    """Return the type, the number of operands, and the computation of what adds or subtracts with carry.
-
-    It takes the operands and the carry flag, and returns the result and the new flag (PTX ISA, 9.7.2).
+    Source: PTX ISA, 9.7.2.
     """
-    said = Spelling(instruction)
-    operation = instruction.name[:3]
+    name = said.instruction.name
+    takes, operation = name.endswith("c"), name[:3]
     said.has("cc")
     product = multiply(said) if operation == "mad" else None
     dtype = said.dtype() if product is None else product.result
-    if said.rest or dtype.kind not in "iu" or (operation == "mad") is (product is None):
-        raise unknown(instruction)
-    takes, own = instruction.name.endswith("c"), unsigned(dtype)
+    if dtype.kind not in "iu" or (operation == "mad") is (product is None):
+        raise said.instruction.unknown()
+    own = unsigned(dtype)
 
     def compute(*operands: Values) -> tuple[Values, Values]:
         *given, flag = operands
@@ -265,7 +259,7 @@ def with_carry(instruction: Instruction) -> tuple[np.dtype, int, Compute]:
         total = a + b + carry.astype(own)
         return total, (total < a) | (carry & (total == a))
 
-    return dtype, 3 if product is not None else 2, compute
+    return Rule(dtype, (dtype,) * (2 if product is None else 3) + (BOOL,), compute, has_many=True)
 
 
 RULES: dict[str, Callable[[Spelling], Rule]] = {

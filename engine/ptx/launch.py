@@ -5,6 +5,7 @@ again where the compiler put the join; each group of threads has values of its o
 live. A barrier lets threads on when no other can go on.
 """
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,16 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from engine.ptx.access import Machine
-from engine.ptx.active import WARP, Active
+from engine.ptx.active import Active
 from engine.ptx.barriers import release
 from engine.ptx.counts import Counts
-from engine.ptx.errors import PtxError
 from engine.ptx.findings import Finding, Index3
+from engine.ptx.kernel import Block
+from engine.ptx.layout import Layout
+from engine.ptx.machine import Machine
 from engine.ptx.memory import Array
-from engine.ptx.module import Instruction
-from engine.ptx.operands import Registers
-from engine.ptx.program import Program, program_of
+from engine.ptx.module import Instruction, PtxError
+from engine.ptx.program import kernel_of
 from engine.ptx.trace import TracedMachine, Tracer, TraceStep
 from engine.ptx.types import as_type
 
@@ -51,11 +52,11 @@ class Run:
     @property
     def executed(self) -> list[tuple[Instruction, int, int]]:
         """Each instruction, and how many warps and threads executed it."""
-        blocks = self.machine.kernel.flow.blocks
+        blocks = self.machine.kernel.blocks
         return [
             (instruction, warps, threads)
             for number, (warps, threads) in self.counts.block_runs.items()
-            for instruction in (*blocks[number].instructions, *filter(None, (blocks[number].end,)))
+            for instruction in blocks[number].whole
         ]
 
     def written(self, array: Array) -> np.ndarray:
@@ -111,49 +112,30 @@ def run(
     PtxError
         For what cannot be read or is not interpreted.
     """
-    program = program_of(ptx, entry)
-    shape = _Shape(_three(grid), _three(block))
+    kernel = kernel_of(ptx, entry)
+    over, sides = _three(grid), _three(block)
+    if min(over) < 1 or min(sides) < 1 or math.prod(sides) > MOST_THREADS_PER_BLOCK:
+        why = f"a block has 1 to {MOST_THREADS_PER_BLOCK} threads, a grid at least one block"
+        raise PtxError(f"a launch of {over} blocks of {sides} threads", why)
+    blocks = chosen_blocks
+    if blocks is None:
+        blocks = [(x, y, z) for z in range(over[2]) for y in range(over[1]) for x in range(over[0])]
     tracked: set[str] = set()
     while True:
+        layout = Layout(kernel, arguments, constants or {}, dynamic_shared, checks, tracked)
         tracer = None if trace is None else Tracer(_three(trace))
-        machine = (Machine if trace is None else TracedMachine)(
-            program.facts,
-            shape.grid,
-            shape.block,
-            arguments,
-            constants or {},
-            dynamic_shared,
-            checks,
-            counted,
-            weights,
-            tracked,
-        )
+        make = Machine if trace is None else TracedMachine
+        counts = Counts(kernel.instructions, weights)
+        machine = make(kernel, over, sides, layout, counts, checks=checks, counted=counted)
         with np.errstate(all="ignore"):
-            _Launch(program, machine, shape, checkpoint, tracer).run(chosen_blocks)
-        if not machine.needs_reads_of <= tracked:
-            # Written after reads that were not noted: once more, with them.
-            tracked |= machine.needs_reads_of
-            machine.layout.restore()
-            continue
-        steps, is_whole = ((), True) if tracer is None else (tuple(tracer.steps), tracer.is_whole)
-        return Run(machine.findings.all(), machine.counts, machine, steps, is_whole)
-
-
-@dataclass(frozen=True)
-class _Shape:
-    grid: Index3
-    block: Index3
-
-    def __post_init__(self) -> None:
-        threads = self.block[0] * self.block[1] * self.block[2]
-        if min(self.grid) < 1 or min(self.block) < 1 or threads > MOST_THREADS_PER_BLOCK:
-            why = f"a block has 1 to {MOST_THREADS_PER_BLOCK} threads, a grid at least one block"
-            raise PtxError(f"a launch of {self.grid} blocks of {self.block} threads", why)
-
-    @property
-    def blocks(self) -> list[Index3]:
-        across, down, deep = self.grid
-        return [(x, y, z) for z in range(deep) for y in range(down) for x in range(across)]
+            _Launch(machine, checkpoint, tracer).run(blocks)
+        if machine.needs_reads_of <= tracked:
+            break
+        # Written after reads that were not noted: once more, with them.
+        tracked |= machine.needs_reads_of
+        layout.restore()
+    steps, is_whole = ((), True) if tracer is None else (tuple(tracer.steps), tracer.is_whole)
+    return Run(tuple(machine.findings.values()), counts, machine, steps, is_whole)
 
 
 def _three(sides: Sequence[int]) -> Index3:
@@ -166,45 +148,32 @@ class _Group:
     """Threads at one place, with their registers."""
 
     active: Active
-    values: Registers
+    values: list[Any]
 
 
 class _Launch:
-    def __init__(
-        self,
-        program: Program,
-        machine: Machine,
-        shape: _Shape,
-        checkpoint: Checkpoint,
-        tracer: Tracer | None,
-    ) -> None:
-        self._program, self._machine, self._shape = program, machine, shape
-        self._checkpoint = checkpoint
-        self._checked = time.perf_counter()
-        self._done = 0.0
+    def __init__(self, machine: Machine, checkpoint: Checkpoint, tracer: Tracer | None) -> None:
+        self._machine, self._kernel = machine, machine.kernel
+        self._checkpoint, self._checked, self._done = checkpoint, time.perf_counter(), 0.0
         self._tracer = tracer
-        self._run_block = self._run_plain if tracer is None else self._run_traced
 
-    def run(self, chosen: Sequence[Index3] | None) -> None:
-        blocks = self._shape.blocks if chosen is None else list(chosen)
-        sides = self._shape.block
-        threads = sides[0] * sides[1] * sides[2]
-        row = -(-threads // WARP) * WARP
-        each = self._machine.shared_bytes + row * self._machine.local_bytes
-        most = max(1, min(CHUNK_THREADS // row, CHUNK_BYTES // max(1, each)))
+    def run(self, blocks: Sequence[Index3]) -> None:
+        machine = self._machine
+        each = machine.shared_bytes + machine.row * machine.local_bytes
+        most = max(1, min(CHUNK_THREADS // machine.row, CHUNK_BYTES // max(1, each)))
         for first in range(0, len(blocks), most):
             part = blocks[first : first + most]
             self._done = first / len(blocks)
-            self._machine.begin_chunk(part, row)
-            slots = (np.arange(len(part))[:, None] * row + np.arange(threads)).reshape(-1)
-            self._chunk(Active(slots, row))
-            self._machine.end_chunk()
+            machine.begin_chunk(part)
+            slots = (np.arange(len(part))[:, None] * machine.row + np.arange(machine.threads)).reshape(-1)
+            self._chunk(Active(slots, machine.row))
+            machine.counts.end_chunk()
 
     def _chunk(self, everyone: Active) -> None:
-        machine, blocks = self._machine, self._program.blocks
+        machine, blocks = self._machine, self._kernel.blocks
         known = {everyone.count: everyone}
         end = len(blocks)
-        ready = {0: [_Group(everyone, list(self._program.zeros))]} if blocks else {}
+        ready = {0: [_Group(everyone, list(self._kernel.zeros))]} if blocks else {}
         waiting: dict[int, list[_Group]] = {}
         steps_left = MOST_STEPS
         while ready or waiting:
@@ -224,7 +193,7 @@ class _Launch:
                 steps_left -= 1
                 if steps_left < 0:
                     raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
-                self._run_block(number, group)
+                self._run_block(blocks[number], group)
                 target = blocks[number].leave(group.values, group.active, machine)
                 if isinstance(target, int) and target >= 0:
                     number = target
@@ -241,23 +210,21 @@ class _Launch:
                 if number < end:
                     ready.setdefault(number, []).append(group)
 
-    def _run_plain(self, number: int, group: _Group) -> None:
-        machine, block = self._machine, self._program.blocks[number]
+    def _run_block(self, block: Block, group: _Group) -> None:
+        machine, tracer = self._machine, self._tracer
         values, active = group.values, group.active
-        machine.counts.ran(number, active)
-        for first in range(0, len(block.steps), STEPS_BETWEEN_CHECKS):
-            for step in block.steps[first : first + STEPS_BETWEEN_CHECKS]:
-                step(values, active, machine)
-            self._check()
-
-    def _run_traced(self, number: int, group: _Group) -> None:
-        machine, block, tracer = self._machine, self._program.blocks[number], self._tracer
-        assert tracer is not None
-        assert isinstance(machine, TracedMachine)
-        machine.counts.ran(number, group.active)
-        steps = [*block.steps, *((None,) if block.end is not None else ())]
-        for instruction, step in enumerate(steps, block.first):
-            tracer.run(instruction, step, group.values, group.active, machine)
+        machine.counts.ran(block.number, active)
+        if tracer is not None:
+            assert isinstance(machine, TracedMachine)
+            # What ends the block is noted before threads leave.
+            steps = [*block.steps, *((None,) if block.end is not None else ())]
+            for number, step in enumerate(steps, block.first):
+                tracer.run(number, step, values, active, machine)
+        else:
+            for first in range(0, len(block.steps), STEPS_BETWEEN_CHECKS):
+                for step in block.steps[first : first + STEPS_BETWEEN_CHECKS]:
+                    step(values, active, machine)
+                self._check()
         self._check()
 
     def _check(self) -> None:
@@ -267,7 +234,7 @@ class _Launch:
 
     def _reduce(self, number: int, groups: list[_Group]) -> None:
         """Give threads that waited at a `bar.red` what their block has together."""
-        block = self._program.blocks[number - 1]
+        block = self._kernel.blocks[number - 1]
         if block.reduction is None:
             return
         register, operation = block.reduction
@@ -280,9 +247,9 @@ class _Launch:
 
     def _some(self, group: _Group, places: np.ndarray, target: int) -> _Group:
         """Return the threads of a group at some places, with the registers that are live where they go."""
-        values = list(self._program.zeros)
-        if target < len(self._program.blocks):
-            for number in self._program.blocks[target].live_in:
+        values = list(self._kernel.zeros)
+        if target < len(self._kernel.blocks):
+            for number in self._kernel.blocks[target].live_in:
                 value = group.values[number]
                 values[number] = value if value.ndim == 0 else value[places]
         return _Group(group.active.some(places), values)
@@ -297,8 +264,8 @@ class _Launch:
         active = known.get(len(slots))
         if active is None or not np.array_equal(active.slots, slots):
             active = known[len(slots)] = Active(slots, groups[0].active.row)
-        values = list(self._program.zeros)
-        for register in self._program.blocks[number].live_in:
+        values = list(self._kernel.zeros)
+        for register in self._kernel.blocks[number].live_in:
             values[register] = _joined([one.values[register] for one in groups], groups, order)
         return _Group(active, values)
 

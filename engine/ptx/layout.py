@@ -6,13 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.errors import PtxError
 from engine.ptx.hazards import Hazards
-from engine.ptx.inline import local_memory
-from engine.ptx.kernel import KernelFacts
-from engine.ptx.memory import Array, GlobalMemory, Segment
-from engine.ptx.module import Variable
-from engine.ptx.types import DTYPES
+from engine.ptx.kernel import Kernel
+from engine.ptx.memory import ARRAY_SHIFT, Array, Segment
+from engine.ptx.module import PtxError, Variable
 
 # What a block may have on any device, declared and with dynamic memory (CUDA C++ Programming Guide, "Compute
 # Capabilities").
@@ -34,7 +31,7 @@ class Layout:
 
     def __init__(
         self,
-        kernel: KernelFacts,
+        kernel: Kernel,
         arguments: Sequence[Any],
         constants: Mapping[str, np.ndarray],
         dynamic_shared: int,
@@ -43,87 +40,95 @@ class Layout:
     ) -> None:
         self._kernel, self._checks, self._tracked = kernel, checks, tracked
         self._saved: dict[str, NDArray[np.uint8]] = {}
-        self.memory = GlobalMemory()
+        self.segments: list[Segment] = []
         self.dynamic_shared = dynamic_shared
         self._arrays: dict[int, Segment] = {}
         self._itemsizes: dict[str, int] = {}
-        self.parameters = self._parameters(arguments)
-        self.shared_bytes = self.local_bytes = 0
-        self._addresses = self._lay_out(constants)
-
-    def _parameters(self, arguments: Sequence[Any]) -> dict[str, tuple[int, Any]]:
-        function = self._kernel.function
+        function = kernel.function
         if len(arguments) != len(function.parameters):
             why = f"it takes {len(function.parameters)} arguments, not {len(arguments)}"
             raise PtxError(f"a launch of {function.name}", why)
-        found = {}
-        pairs = zip(function.parameters, function.parameter_types, arguments, strict=True)
-        for number, (variable, kind, argument) in enumerate(pairs):
-            dtype = DTYPES[kind]
-            if isinstance(argument, Array):
-                if id(argument.values) not in self._arrays:
-                    memory = argument.values if argument.around is None else argument.around
-                    segment = self.memory.add(argument.name, memory)
-                    self._arrays[id(argument.values)] = segment
-                    self._itemsizes[argument.name] = argument.values.itemsize
-                    self._watch(segment, argument.values.itemsize, argument.is_output)
-                begin = 0
-                if argument.around is not None:
-                    begin = argument.values.ctypes.data - argument.around.ctypes.data
-                argument = self._arrays[id(argument.values)].base + begin
-            if isinstance(argument, bytes):
-                data = np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
-            else:
-                data = np.atleast_1d(np.array(argument).astype(dtype)).view(np.uint8)
-            found[variable.name] = (number, data)
-        return found
+        self.parameters = {
+            variable.name: self._parameter(variable, argument)
+            for variable, argument in zip(function.parameters, arguments, strict=True)
+        }
+        self._addresses: dict[str, int] = {}
+        self.shared_bytes = self._lay_out_shared()
+        static = [one for one in kernel.variables.values() if one.space in ("const", "global")]
+        size = sum(one.size for one in static)
+        _refuse_more(size, MOST_STATIC, "of variables in global and constant memory")
+        for one in static:
+            self._lay_out(one, constants.get(one.name))
+        own = [one for one in function.variables.values() if one.space == "local"]
+        self.local_bytes = self._one_after_another(own)
+        _refuse_more(self.local_bytes, MOST_LOCAL, "of local memory for each thread")
+
+    def _parameter(self, variable: Variable, argument: Any) -> NDArray[np.uint8]:
+        """Return the bytes of a parameter; an array is taken in."""
+        if isinstance(argument, Array):
+            values = argument.values
+            memory = values if argument.around is None else argument.around
+            if id(values) not in self._arrays:
+                segment = self._arrays[id(values)] = self._add(argument.name, memory)
+                self._itemsizes[argument.name] = values.itemsize
+                self._watch(segment, values.itemsize, argument.is_output)
+            argument = self._arrays[id(values)].base + values.ctypes.data - memory.ctypes.data
+        if isinstance(argument, bytes):
+            return np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
+        return np.atleast_1d(np.array(argument).astype(variable.dtype)).view(np.uint8)
+
+    def _add(self, name: str, values: np.ndarray, space: str = "global") -> Segment:
+        data = values.reshape(-1).view(np.uint8)
+        segment = Segment(name, space, data, (len(self.segments) + 1) << ARRAY_SHIFT, len(data))
+        self.segments.append(segment)
+        return segment
+
+    def at(self, address: int) -> Segment | None:
+        """Return the array that an address belongs to, as far as it lies within 2^39 of its beginning."""
+        number = (address + (1 << (ARRAY_SHIFT - 1))) >> ARRAY_SHIFT
+        return self.segments[number - 1] if 1 <= number <= len(self.segments) else None
 
     def _watch(self, segment: Segment, itemsize: int, is_output: bool) -> None:
         if self._checks:
             segment.granule = min(itemsize, self._kernel.global_granule, 4).bit_length() - 1
             segment.hazards = Hazards(
                 len(segment.data) >> segment.granule,
-                is_written=not is_output,
-                knows_warps=self._kernel.knows_warps,
+                not is_output,
+                self._kernel.knows_warps,
                 among_blocks=True,
+                tracks_reads=segment.name in self._tracked,
             )
-            segment.hazards.tracks_reads = segment.name in self._tracked
 
-    def _lay_out(self, constants: Mapping[str, np.ndarray]) -> dict[str, int]:
-        """Return the address of each variable; shared and local ones count from the window's beginning."""
-        addresses: dict[str, int] = {}
-        shared = static = 0
-        variables = self._kernel.variables
-        dynamic = []
-        for name, one in variables.items():
-            if one.space == "shared" and one.extern and not one.size:
-                dynamic.append(one)
-            elif one.space == "shared":
-                shared = -(-shared // one.alignment) * one.alignment
-                addresses[name] = shared
-                shared += one.size
-            elif one.space in ("const", "global"):
-                static += one.size
-                _refuse_more(static, MOST_STATIC, "of variables in global and constant memory")
-                segment = self.memory.add(name, _contents(one, constants.get(name)), one.space)
-                addresses[name] = segment.base
-                if one.space == "global":
-                    # As aligned as its granule, so that every place lies whole within it.
-                    self._watch(segment, len(segment.data) & -len(segment.data), False)
-        _refuse_more(shared, MOST_DECLARED_SHARED, "of declared shared memory")
+    def _lay_out_shared(self) -> int:
+        """Lay out shared memory; dynamic memory begins behind what is declared."""
+        shared = [one for one in self._kernel.variables.values() if one.space == "shared"]
+        dynamic = [one for one in shared if one.extern and not one.size]
+        declared = self._one_after_another([one for one in shared if one not in dynamic])
+        _refuse_more(declared, MOST_DECLARED_SHARED, "of declared shared memory")
         for one in dynamic:
-            shared = -(-shared // max(16, one.alignment)) * max(16, one.alignment)
-        addresses |= {one.name: shared for one in dynamic}
-        self.shared_bytes = shared + self.dynamic_shared
-        _refuse_more(self.shared_bytes, MOST_SHARED, "of shared memory")
-        local = 0
-        for name, one in local_memory(self._kernel.function).items():
-            local = -(-local // one.alignment) * one.alignment
-            addresses[name] = local
-            local += one.size
-        self.local_bytes = local
-        _refuse_more(local, MOST_LOCAL, "of local memory for each thread")
-        return addresses
+            declared = _aligned(declared, max(16, one.alignment))
+        self._addresses |= {one.name: declared for one in dynamic}
+        _refuse_more(declared + self.dynamic_shared, MOST_SHARED, "of shared memory")
+        return declared + self.dynamic_shared
+
+    def _one_after_another(self, variables: Sequence[Variable]) -> int:
+        """Give variables addresses that count from the beginning of their window; return their bytes."""
+        size = 0
+        for one in variables:
+            self._addresses[one.name] = _aligned(size, one.alignment)
+            size = self._addresses[one.name] + one.size
+        return size
+
+    def _lay_out(self, variable: Variable, given: np.ndarray | None) -> None:
+        """Lay out a variable in global or constant memory with what it holds at first."""
+        if given is None:
+            given = np.zeros(max(variable.size, 1), np.uint8)
+            given[: len(variable.contents)] = np.frombuffer(variable.contents, np.uint8)
+        segment = self._add(variable.name, np.ascontiguousarray(given), variable.space)
+        self._addresses[variable.name] = segment.base
+        if variable.space == "global":
+            # As aligned as its granule, so that every place lies whole within it.
+            self._watch(segment, len(segment.data) & -len(segment.data), False)
 
     def address_of(self, name: str) -> int:
         """Return the address of a variable."""
@@ -139,7 +144,7 @@ class Layout:
 
     def restore(self) -> None:
         """Give arrays back what they held before the launch."""
-        for segment in self.memory.segments:
+        for segment in self.segments:
             if segment.name in self._saved:
                 segment.data[:] = self._saved[segment.name]
 
@@ -162,15 +167,10 @@ class Layout:
         return self._itemsizes[name]
 
 
+def _aligned(address: int, alignment: int) -> int:
+    return -(-address // alignment) * alignment
+
+
 def _refuse_more(size: int, most: int, what: str) -> None:
     if size > most:
         raise PtxError("the launch", f"it has {size:,} bytes {what}; {most:,} are possible")
-
-
-def _contents(variable: Variable, given: np.ndarray | None) -> np.ndarray:
-    """Return what a variable in global or constant memory holds at first."""
-    if given is not None:
-        return np.ascontiguousarray(given)
-    found = np.zeros(max(variable.size, 1), np.uint8)
-    found[: len(variable.contents)] = np.frombuffer(variable.contents, np.uint8)
-    return found

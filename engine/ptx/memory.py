@@ -5,7 +5,6 @@ index never meets another array; windows above stand for shared and local memory
 points there. No address is used before it is checked.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -91,26 +90,7 @@ class Place(NamedTuple):
     active: "Active"
     chosen: NDArray[np.intp] | None  # the places of these threads among those that asked; None: all
 
-
-class GlobalMemory:
-    """All arrays of a launch in global and constant memory, found by address."""
-
-    def __init__(self) -> None:
-        self.segments: list[Segment] = []
-
-    def add(self, name: str, values: np.ndarray, space: str = "global") -> Segment:
-        """Take an array in; its address is the `base` of what is returned."""
-        data = values.reshape(-1).view(np.uint8)
-        base = (len(self.segments) + 1) << ARRAY_SHIFT
-        segment = Segment(name, space, data, base, len(data))
-        self.segments.append(segment)
-        return segment
-
-    def at(self, address: int) -> Segment | None:
-        """Return the array that an address belongs to, as far as it lies within 2^40 of its beginning."""
-        number = (address + (1 << (ARRAY_SHIFT - 1))) >> ARRAY_SHIFT
-        return self.segments[number - 1] if 1 <= number <= len(self.segments) else None
-
-    def nearest(self, addresses: Sequence[int]) -> Segment | None:
-        """Return the array that the first of these addresses missed."""
-        return self.at(int(addresses[0])) if len(addresses) else None
+    def some(self, chosen: NDArray[np.intp]) -> "Place":
+        """Return those of the threads at these places among them."""
+        offsets, flat = (one if one.ndim == 0 else one[chosen] for one in (self.offsets, self.flat))
+        return Place(self.segment, offsets, flat, self.active.some(chosen), None)

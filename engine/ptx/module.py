@@ -1,7 +1,13 @@
 """A PTX module as data: its entries, their instructions, its variables, and the lines of the source."""
 
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+import numpy as np
+
+from engine.errors import EngineError
+from engine.ptx.types import DTYPES, Values, as_type, unsigned
 
 
 class SourceLine(NamedTuple):
@@ -23,9 +29,47 @@ class SourceLine(NamedTuple):
 NOWHERE = SourceLine("", 0)
 
 
+class PtxError(EngineError):
+    """PTX that cannot be read or run: what is not known is named, never guessed."""
+
+    code = "ptx"
+    is_refusal = True
+
+    def __init__(self, what: str, why: str = "", remedy: str = "", line: SourceLine = NOWHERE) -> None:
+        super().__init__(what, why, remedy)
+        self.line = line.own.line
+
+    def at(self, line: SourceLine) -> "PtxError":
+        """Return it with the line of the source, where it has none yet."""
+        if self.line or not line.line:
+            return self
+        place = f"line {line.own.line} of {line.own.file.rpartition('/')[2] or 'the source'}"
+        return PtxError(f"{self.what} ({place})", self.why, self.remedy, line)
+
+
 def listed(text: str) -> list[str]:
     """Return the names in braces or parentheses; of one name alone that."""
     return [one for one in map(str.strip, text.strip("(){} ").split(",")) if one]
+
+
+def number(text: str, dtype: np.dtype) -> Values:
+    """Return a number, as an operand or among a variable's first contents, as a type."""
+    if text[:2] in ("0f", "0F"):
+        return as_type(np.uint32(int(text[2:], 16)).view(np.float32), dtype)
+    if text[:2] in ("0d", "0D"):
+        double = np.uint64(int(text[2:], 16)).view(np.float64)
+        return double.astype(dtype) if dtype.kind == "f" else as_type(double, dtype)
+    digits = text.rstrip("U")
+    try:
+        value = int(digits, 8 if re.fullmatch(r"-?0[0-7]+", digits) else 0)
+    except ValueError:
+        if dtype.kind == "f" and re.fullmatch(r"-?\d+\.\d*(e[+-]?\d+)?", text):
+            return dtype.type(float(text))
+        raise PtxError(f"the operand {text}", "the interpreter does not know it") from None
+    if dtype.kind in "bf":
+        return dtype.type(value)
+    own = unsigned(dtype)
+    return own.type(value % (1 << 8 * own.itemsize)).view(dtype)
 
 
 class Guard(NamedTuple):
@@ -51,6 +95,21 @@ class Instruction:
         return ".".join((self.name, *self.modifiers))
 
     @property
+    def dtype(self) -> np.dtype:
+        """The type that stands last."""
+        if not self.modifiers or self.modifiers[-1] not in DTYPES:
+            raise self.unknown()
+        return DTYPES[self.modifiers[-1]]
+
+    def first_of(self, *words: str) -> str:
+        """Return the first of some modifiers that it has; empty where it has none."""
+        return next((word for word in words if word in self.modifiers), "")
+
+    def unknown(self, why: str = "the interpreter does not know it") -> PtxError:
+        """Return the refusal of this instruction."""
+        return PtxError(f"the instruction {self.spelling}", why).at(self.line)
+
+    @property
     def text(self) -> str:
         """The instruction as it stands in PTX."""
         guard = "" if self.guard is None else f"@{'!' * self.guard.negated}{self.guard.register} "
@@ -63,6 +122,7 @@ class Variable:
 
     name: str
     space: str  # "shared", "const", "global", "local" or "param"
+    dtype: np.dtype
     size: int
     alignment: int
     contents: bytes = b""
@@ -76,7 +136,6 @@ class Function:
     name: str
     is_entry: bool
     parameters: list[Variable] = field(default_factory=list)
-    parameter_types: list[str] = field(default_factory=list)
     results: list[Variable] = field(default_factory=list)
     registers: dict[str, str] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)

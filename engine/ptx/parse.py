@@ -4,10 +4,19 @@ Source: PTX ISA 9.0, chapters 4 (syntax) and 11 (directives).
 """
 
 import re
-import struct
+from dataclasses import replace
 
-from engine.ptx.errors import PtxError
-from engine.ptx.module import NOWHERE, Function, Guard, Instruction, Module, SourceLine, Variable
+from engine.ptx.module import (
+    NOWHERE,
+    Function,
+    Guard,
+    Instruction,
+    Module,
+    PtxError,
+    SourceLine,
+    Variable,
+    number,
+)
 from engine.ptx.types import DTYPES
 
 _LOC = re.compile(
@@ -142,11 +151,10 @@ class _Parser:
         if (found := _FUNCTION.match(head)) is None:
             raise PtxError("the text of PTX", f"this is no function: {head[:80]}")
         function = Function(found[3], found[1] == "entry")
-        for text in filter(None, map(str.strip, (found[4] or "").split(","))):
-            variable, kind = _variable(text)
-            function.parameters.append(variable)
-            function.parameter_types.append(kind)
-        function.results = [_variable(text)[0] for text in filter(str.strip, (found[2] or "").split(","))]
+        function.parameters, function.results = (
+            [_variable(one) for one in filter(str.strip, (text or "").split(","))]
+            for text in (found[4], found[2])
+        )
         self._function, self._line, self._scopes = function, NOWHERE, []
         self._module.functions[function.name] = function
 
@@ -157,7 +165,7 @@ class _Parser:
             return
         if function is None:
             if not text.startswith(_IGNORED) and not _is_function(text):
-                variable, _ = _variable(text)
+                variable = _variable(text)
                 self._module.variables.setdefault(variable.name, variable)
             return
         while found := _LABEL.match(text):
@@ -200,11 +208,9 @@ class _Parser:
                 else:
                     function.registers[self._own(name)] = found[1]
         elif not text.startswith(_IGNORED):
-            variable, _ = _variable(text)
+            variable = _variable(text)
             name = self._own(variable.name)
-            function.variables[name] = Variable(
-                name, variable.space, variable.size, variable.alignment, variable.contents
-            )
+            function.variables[name] = replace(variable, name=name, extern=False)
 
     def _label(self, name: str) -> None:
         function = self._function
@@ -231,35 +237,18 @@ def _is_function(text: str) -> bool:
     return re.match(r"(\.(visible|extern|weak|common)\s+)*\.(entry|func)\b", text) is not None
 
 
-def _variable(text: str) -> tuple[Variable, str]:
-    """Return a declared variable and its type."""
+def _variable(text: str) -> Variable:
+    """Return a declared variable."""
     found = _VARIABLE.fullmatch(text.strip())
     if found is None or found[5] not in DTYPES:
         raise PtxError("the text of PTX", f"this declares no variable that is known: {text[:80]}")
-    space, kind, name = found[1], found[5], found[6]
-    itemsize = DTYPES[kind].itemsize * int(found[4] or 1)
-    alignment = int(found[2] or found[3] or itemsize)
-    sides = re.findall(r"\[(\d*)\]", found[7])
-    contents = _contents(found[8], kind) if found[8] else b""
+    dtype = DTYPES[found[5]]
+    words = re.split(r"[\s{},]+", found[8] or "")
+    contents = b"".join(number(word, dtype).tobytes() for word in words if word)
+    itemsize = dtype.itemsize * int(found[4] or 1)
     size = itemsize
-    for side in sides:
-        size *= int(side) if side else (len(contents) // itemsize)
+    for side in re.findall(r"\[(\d*)\]", found[7]):
+        size *= int(side) if side else len(contents) // itemsize
     is_extern = ".extern" in text[: found.start(1)]
-    return Variable(name, space, size, alignment, contents[:size], is_extern), kind
-
-
-def _contents(text: str, kind: str) -> bytes:
-    """Return the bytes of an initialiser: `{1, 2}`, or one number."""
-    words = [word.strip() for word in text.strip().strip("{}").replace("{", " ").replace("}", " ").split(",")]
-    found = []
-    for word in filter(None, words):
-        if word[:2] in ("0f", "0F"):
-            found.append(struct.pack("<I", int(word[2:], 16)))
-        elif word[:2] in ("0d", "0D"):
-            found.append(struct.pack("<Q", int(word[2:], 16)))
-        elif re.fullmatch(r"[+-]?(0[xX][0-9a-fA-F]+|\d+)U?", word):
-            size = DTYPES[kind].itemsize
-            found.append((int(word.rstrip("U"), 0) % (1 << 8 * size)).to_bytes(size, "little"))
-        else:
-            raise PtxError("the text of PTX", f"a variable begins with {word}, which is no number")
-    return b"".join(found)
+    alignment = int(found[2] or found[3] or itemsize)
+    return Variable(found[6], found[1], dtype, size, alignment, contents[:size], is_extern)

@@ -10,9 +10,9 @@ from functools import lru_cache
 import numpy as np
 
 from engine.ptx import floats, integers
-from engine.ptx.errors import PtxError
 from engine.ptx.floats import F16, F32, F64
-from engine.ptx.module import NOWHERE, Instruction
+from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
+from engine.ptx.module import NOWHERE, Instruction, PtxError, listed
 from engine.ptx.spelling import (
     BOOL,
     DIRECTIONS,
@@ -22,44 +22,106 @@ from engine.ptx.spelling import (
     Spelling,
     alike,
     same,
-    unknown,
     with_flags,
 )
 from engine.ptx.types import Values, as_type, unsigned
 
+TAKES_CARRY = "addc", "subc", "madc"
+
 
 def rule_of(instruction: Instruction) -> Rule | None:
     """Return what an instruction computes; None where that is more than values."""
+    if instruction.name == "mov" and (parts := [one for one in instruction.operands if one[0] == "{"]):
+        return _parts(instruction, len(listed(parts[0])))
     try:
-        return _rule_of(instruction.name, instruction.modifiers)
+        rule = _rule_of(instruction.name, instruction.modifiers)
     except PtxError as error:
         raise error.at(instruction.line) from error
+    if rule is not None and "|" in instruction.operands[0]:
+        compare = rule.compute
+
+        def both(*operands: Values) -> tuple[Values, Values]:
+            found = compare(*operands)
+            return found, ~found
+
+        return rule._replace(compute=both, has_many=True)
+    return rule
 
 
 @lru_cache(maxsize=1024)
 def _rule_of(name: str, modifiers: tuple[str, ...]) -> Rule | None:
-    make = RULES.get(name)
+    takes_carry = name in TAKES_CARRY or (name in ("add", "sub", "mad") and "cc" in modifiers)
+    make = integers.with_carry if takes_carry else RULES.get(name)
     if make is None:
         return None
     said = Spelling(Instruction(name, modifiers, (), None, NOWHERE))
     return said.done(make(said))
 
 
-def _arithmetic(plain: Compute, operation: str, count: int = 2) -> Callable[[Spelling], Rule]:
+def _parts(instruction: Instruction, count: int) -> Rule:
+    """Return the rule of a `mov` between a register and the parts of one."""
+    whole = unsigned(instruction.dtype)
+    part = np.dtype(f"u{whole.itemsize // count}")
+    shifts = [whole.type(8 * part.itemsize * number) for number in range(count)]
+
+    def pack(*parts: Values) -> Values:
+        found = whole.type(0)
+        for one, shift in zip(parts, shifts, strict=True):
+            found = found | (one.astype(whole) << shift)
+        return found
+
+    def unpack(value: Values) -> list[Values]:
+        return [(value >> shift).astype(part) for shift in shifts]
+
+    if instruction.operands[1].startswith("{"):
+        return Rule(whole, (part,) * count, pack)
+    return Rule(part, (whole,), unpack, has_many=True)
+
+
+def _address(said: Spelling) -> Rule:
+    """Make a `cvta`: between addresses of one memory and generic ones."""
+    dtype, is_back = said.dtype(), said.has("to")
+    window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(
+        said.one_of("shared", "local", "global", "const", "param").partition("::")[0], 0
+    )
+    shift = dtype.type(window if dtype.itemsize == 8 else 0)
+    return same(1, dtype, lambda a: a - shift if is_back else a + shift)
+
+
+def _reciprocal_product(a: Values, b: Values) -> Values:
+    """Return `div.approx`: it multiplies by the reciprocal, which vanishes for the largest divisors."""
+    vanished = a * np.copysign(b.dtype.type(0), b)
+    return np.where(np.abs(b) > 2.0**126, vanished, a / b)[()]
+
+
+# Of real numbers, rounded to nearest: `.approx` and `.full` are within 2 units in the last place.
+_REAL: dict[str, Compute] = {
+    "add": np.add,
+    "sub": np.subtract,
+    "mul": np.multiply,
+    "fma": floats.fma,
+    "div": np.divide,
+    "sqrt": np.sqrt,
+    "rcp": lambda a: a.dtype.type(1) / a,
+    **{name: floats.approximate(function) for name, function in floats.APPROXIMATE.items()},
+}
+_MAY_BE_APPROXIMATE = "div", "sqrt", "rcp", *floats.APPROXIMATE
+
+
+def _arithmetic(operation: str, count: int = 2) -> Callable[[Spelling], Rule]:
     def make(said: Spelling) -> Rule:
         is_pair = said.rest[-1:] == ["f16x2"]
-        dtype = said.dtype()
-        compute = plain
-        if operation == "fma":
-            compute = {F32: floats.fma32, F64: floats.fma64, F16: floats.fma16}.get(dtype, plain)
-            if is_pair:
-                compute = floats.fma16
-        direction = said.one_of(*DIRECTIONS)
-        if direction not in ("", "rn"):
+        dtype, compute = said.dtype(), _REAL[operation]
+        direction = said.one_of(*DIRECTIONS, *(("approx", "full") * (operation in _MAY_BE_APPROXIMATE)))
+        if direction in ("rz", "rm", "rp"):
             if dtype != F32:
-                raise unknown(said.instruction)
+                raise said.instruction.unknown()
             compute = floats.directed(operation, direction, dtype)
-        if dtype.kind in "iu" and said.has("sat"):
+        elif operation == "div" and direction == "approx":
+            compute = _reciprocal_product
+        elif operation == "div" and dtype.kind in "iu":
+            compute = integers.quotient
+        elif dtype.kind in "iu" and said.has("sat"):
             compute = _saturating(operation, dtype)
         if is_pair:
             return same(count, U32, _by_halves(compute))
@@ -87,106 +149,73 @@ def _saturating(operation: str, dtype: np.dtype) -> Compute:
     return lambda a, b: np.clip(choose[operation](a.astype(np.int64), b), info.min, info.max).astype(dtype)
 
 
-def _divide(said: Spelling) -> Rule:
-    dtype = said.dtype()
-    if dtype.kind in "iu":
-        return same(2, dtype, integers.quotient)
-    # `.approx` and `.full` are within 2 units in the last place: rounded once is.
-    direction = said.one_of(*DIRECTIONS, "approx", "full")
-    compute: Compute = np.divide
-    if direction in ("rz", "rm", "rp"):
-        compute = floats.directed("div", direction, dtype)
-    elif direction == "approx":
-        # It multiplies by the reciprocal, which vanishes there.
-        compute = lambda a, b: np.where(np.abs(b) > 2.0**126, a * np.copysign(b.dtype.type(0), b), a / b)[()]  # noqa: E731
-    return same(2, dtype, with_flags(said, dtype, compute))
-
-
 def _product(said: Spelling) -> Rule:
     multiply = integers.multiply(said)
-    return multiply if multiply is not None else _arithmetic(np.multiply, "mul")(said)
+    return multiply if multiply is not None else _arithmetic("mul")(said)
 
 
 def _multiply_add(said: Spelling) -> Rule:
     multiply = integers.multiply(said)
     if multiply is None:
         # Of float32 `mad` is `fma`.
-        return _arithmetic(np.multiply, "fma", 3)(said)
-    result, sources, product = multiply
-    return Rule(result, (*sources, result), lambda a, b, c: product(a, b) + c)
-
-
-def _approximate(said: Spelling) -> Rule:
-    name, dtype = said.instruction.name, said.dtype()
-    direction = said.one_of(*DIRECTIONS, "approx")
-    if name in ("sqrt", "rcp") and direction in ("rz", "rm", "rp"):
-        return same(1, dtype, with_flags(said, dtype, floats.directed(name, direction, dtype)))
-    exact: dict[str, Compute] = {"sqrt": np.sqrt, "rcp": lambda a: dtype.type(1) / a}
-    compute = exact.get(name) or floats.approximate(floats.APPROXIMATE[name])
-    return same(1, dtype, with_flags(said, dtype, compute))
+        return _arithmetic("fma", 3)(said)
+    result, product = multiply.result, multiply.compute
+    return Rule(result, (*multiply.sources, result), lambda a, b, c: product(a, b) + c)
 
 
 _COMPARE: dict[str, Compute] = {
     "eq": np.equal,
     "ne": np.not_equal,
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "lo": np.less,
-    "ls": np.less_equal,
-    "hi": np.greater,
-    "hs": np.greater_equal,
+    **dict.fromkeys(("lt", "lo"), np.less),
+    **dict.fromkeys(("le", "ls"), np.less_equal),
+    **dict.fromkeys(("gt", "hi"), np.greater),
+    **dict.fromkeys(("ge", "hs"), np.greater_equal),
 }
-
-_UNORDERED = {f"{name}u": function for name, function in list(_COMPARE.items())[:6]}
-
 _JOIN: dict[str, Compute] = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
-def _comparison(said: Spelling) -> tuple[np.dtype, Compute, str]:
-    """Return what is compared as which type, and how a further predicate joins."""
+def _unordered(a: Values, b: Values) -> Values:
+    return np.isnan(a) | np.isnan(b)
+
+
+_COMPARE_REAL: dict[str, Compute] = {
+    **_COMPARE,
+    "ne": lambda a, b: (a < b) | (a > b),
+    "num": lambda a, b: ~_unordered(a, b),
+    "nan": _unordered,
+    **{
+        f"{name}u": lambda a, b, ordered=_COMPARE[name]: ordered(a, b) | _unordered(a, b)
+        for name in ("eq", "ne", "lt", "le", "gt", "ge")
+    },
+}
+
+
+def _comparison(said: Spelling) -> tuple[tuple[np.dtype, ...], Compute]:
+    """Return the types of what is compared, with that of a predicate that joins, and what finds out."""
     dtype = said.dtype()
     is_flushed = said.has("ftz")
     word = said.rest.pop(0) if said.rest else ""
     joint = said.one_of(*_JOIN)
-    if word == "num":
-        compute: Compute = lambda a, b: ~(np.isnan(a) | np.isnan(b))  # noqa: E731
-    elif word == "nan":
-        compute = lambda a, b: np.isnan(a) | np.isnan(b)  # noqa: E731
-    elif word in _UNORDERED and dtype.kind == "f":
-        ordered = _UNORDERED[word]
-        compute = lambda a, b: ordered(a, b) | np.isnan(a) | np.isnan(b)  # noqa: E731
-    elif word == "ne" and dtype.kind == "f":
-        compute = lambda a, b: (a < b) | (a > b)  # noqa: E731
-    elif word in _COMPARE:
-        compute = _COMPARE[word]
-    else:
-        raise unknown(said.instruction)
+    compare = (_COMPARE_REAL if dtype.kind == "f" else _COMPARE).get(word)
+    if compare is None:
+        raise said.instruction.unknown()
+    ordinary = compare
     if is_flushed:
-        inner = compute
-        compute = lambda a, b: inner(floats.flushed(a), floats.flushed(b))  # noqa: E731
-    return dtype, compute, joint
+        ordinary = lambda a, b: compare(floats.flushed(a), floats.flushed(b))  # noqa: E731
+    if not joint:
+        return (dtype, dtype), ordinary
+    return (dtype, dtype, BOOL), lambda a, b, c: _JOIN[joint](ordinary(a, b), c)
 
 
 def _set_predicate(said: Spelling) -> Rule:
-    dtype, compare, joint = _comparison(said)
-    if not joint:
-        return Rule(BOOL, (dtype, dtype), compare)
-    join = _JOIN[joint]
-    return Rule(BOOL, (dtype, dtype, BOOL), lambda a, b, c: join(compare(a, b), c))
+    return Rule(BOOL, *_comparison(said))
 
 
 def _set(said: Spelling) -> Rule:
-    dtype, compare, joint = _comparison(said)
+    sources, compare = _comparison(said)
     result = said.dtype()
     yes = result.type(1) if result.kind == "f" else ~result.type(0)
-
-    def compute(a: Values, b: Values, c: Values = True) -> Values:
-        found = _JOIN[joint](compare(a, b), c) if joint else compare(a, b)
-        return np.where(found, yes, result.type(0))[()]
-
-    return Rule(result, (dtype, dtype, BOOL) if joint else (dtype, dtype), compute)
+    return Rule(result, sources, lambda *given: np.where(compare(*given), yes, result.type(0))[()])
 
 
 def choose(a: Values, b: Values, condition: Values) -> Values:
@@ -221,7 +250,7 @@ def _test_property(said: Spelling) -> Rule:
     }
     word = said.one_of(*tests)
     if not word:
-        raise unknown(said.instruction)
+        raise said.instruction.unknown()
     return Rule(BOOL, (dtype,), tests[word])
 
 
@@ -273,7 +302,7 @@ def _convert_and_pack(said: Spelling) -> Rule:
         said.rest.pop()
     source, result = said.dtype(), said.dtype()
     if not said.has("sat"):
-        raise unknown(said.instruction)
+        raise said.instruction.unknown()
     info, bits = np.iinfo(result), np.uint32(8 * result.itemsize)
     own = unsigned(result)
 
@@ -317,23 +346,14 @@ def half_bits(values: Values) -> Values:
 
 RULES: dict[str, Callable[[Spelling], Rule]] = {
     **integers.RULES,
-    "add": _arithmetic(np.add, "add"),
-    "sub": _arithmetic(np.subtract, "sub"),
+    **{name: _arithmetic(name) for name in ("add", "sub", "div")},
+    **{name: _arithmetic(name, 1) for name in ("sqrt", "rcp", *floats.APPROXIMATE)},
     "mul": _product,
     "mad": _multiply_add,
-    "fma": _arithmetic(np.multiply, "fma", 3),
-    "div": _divide,
+    "fma": _arithmetic("fma", 3),
     "neg": alike(1, np.negative),
     "abs": alike(1, np.abs),
     "copysign": alike(2, lambda a, b: np.copysign(b, a)),
-    "sqrt": _approximate,
-    "rcp": _approximate,
-    "rsqrt": _approximate,
-    "sin": _approximate,
-    "cos": _approximate,
-    "ex2": _approximate,
-    "lg2": _approximate,
-    "tanh": _approximate,
     "mov": alike(1, lambda a: a),
     "min": _extreme(np.minimum, floats.least),
     "max": _extreme(np.maximum, floats.greatest),
@@ -343,4 +363,5 @@ RULES: dict[str, Callable[[Spelling], Rule]] = {
     "slct": _select_by_sign,
     "testp": _test_property,
     "cvt": _convert,
+    "cvta": _address,
 }

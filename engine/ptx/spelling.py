@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.ptx import floats
-from engine.ptx.errors import PtxError
 from engine.ptx.floats import F32
 from engine.ptx.module import Instruction
 from engine.ptx.types import DTYPES, Values
@@ -21,11 +20,15 @@ DIRECTIONS = "rn", "rz", "rm", "rp"
 
 
 class Rule(NamedTuple):
-    """The types that an instruction reads its operands as, the one that it writes, and what it computes."""
+    """The types that an instruction reads its operands as, the one that it writes, and what it computes.
+
+    With `has_many` it computes a sequence: a value for each register that is written.
+    """
 
     result: np.dtype
     sources: tuple[np.dtype, ...]
     compute: Compute
+    has_many: bool = False
 
 
 class Spelling:
@@ -49,19 +52,14 @@ class Spelling:
     def dtype(self) -> np.dtype:
         """Return the type that stands last, and take it."""
         if not self.rest or self.rest[-1] not in DTYPES:
-            raise unknown(self.instruction)
+            raise self.instruction.unknown()
         return DTYPES[self.rest.pop()]
 
     def done(self, rule: Rule) -> Rule:
         """Return a rule where every modifier was taken."""
         if self.rest:
-            raise unknown(self.instruction)
+            raise self.instruction.unknown()
         return rule
-
-
-def unknown(instruction: Instruction, why: str = "the interpreter does not know it") -> PtxError:
-    """Return the refusal of an instruction."""
-    return PtxError(f"the instruction {instruction.spelling}", why).at(instruction.line)
 
 
 def same(count: int, dtype: np.dtype, compute: Compute) -> Rule:

@@ -4,20 +4,18 @@ A step is one instruction of the threads of the block that are together. Nothing
 run without a trace.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.access import Machine
 from engine.ptx.active import Active
 from engine.ptx.findings import Index3
-from engine.ptx.flow import registers_in
+from engine.ptx.kernel import Registers, Step
+from engine.ptx.machine import Machine
 from engine.ptx.memory import Place
 from engine.ptx.module import Instruction, SourceLine
-from engine.ptx.operands import Registers
 
 # All arrays of a trace; what comes behind is not noted.
 MOST_BYTES = 1 << 26
@@ -71,7 +69,7 @@ class Tracer:
     def run(
         self,
         number: int,
-        step: Callable[[Registers, Active, Machine], None] | None,
+        step: Step | None,
         values: Registers,
         active: Active,
         machine: "TracedMachine",
@@ -80,7 +78,7 @@ class Tracer:
         instruction = machine.kernel.instructions[number]
         chosen = active.blocks == machine.number_of(self._block)
         if instruction.guard is not None:
-            guard = values[machine.kernel.flow.registers[instruction.guard.register]]
+            guard = values[machine.kernel.registers[instruction.guard.register]]
             chosen = chosen & (guard != instruction.guard.negated)
         stored = None if instruction.name not in _STORES else _values(instruction, 1, values, active, machine)
         machine.seen.clear()
@@ -108,8 +106,8 @@ class Tracer:
 class TracedMachine(Machine):
     """A machine that remembers where the accesses of the last step went."""
 
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
         self.seen: list[Place] = []
 
     def number_of(self, block: Index3) -> int:
@@ -118,7 +116,7 @@ class TracedMachine(Machine):
         return int(found[0]) if len(found) else -1
 
     def places(
-        self, space: str, addresses: object, size: int, active: Active, instruction: Instruction
+        self, space: str, addresses: Any, size: int, active: Active, instruction: Instruction
     ) -> list[Place]:
         """Return where accesses go, and remember it."""
         found = super().places(space, addresses, size, active, instruction)
@@ -155,7 +153,7 @@ def _values(
     """Return what the registers of an operand hold for each thread; None for a number."""
     if len(instruction.operands) <= operand:
         return None
-    registers = registers_in(instruction.operands[operand], machine.kernel.flow.registers)
+    registers = machine.kernel.registers_in(instruction.operands[operand])
     if not registers:
         return None
     parts = [np.broadcast_to(values[one], (active.count,)) for one in registers]

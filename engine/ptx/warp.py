@@ -1,129 +1,133 @@
 """Instructions that a warp executes together: shuffles, votes, reductions, matches and tensor-core products.
 
-Lanes of a warp exchange values in an array of shape (warps, 32). A lane that the mask names and that does not
-take part is reported. Source: PTX ISA 9.0, sections 9.7.9.6 (`shfl.sync`), 9.7.13 (votes, `redux.sync`) and
-9.7.15.5 (`mma`: which lane holds which element).
+Lanes of a warp exchange values in arrays of shape (warps, 32), zero for lanes that take no part. A lane that
+the mask names and that does not take part is reported. Source: PTX ISA 9.0, sections 9.7.9.6 (`shfl.sync`),
+9.7.13 (votes, `redux.sync`) and 9.7.15.5 (`mma`: which lane holds which element).
 """
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.ptx.access import Machine
 from engine.ptx.active import WARP, Active
+from engine.ptx.kernel import Registers, Step
+from engine.ptx.machine import Machine
 from engine.ptx.module import Instruction, listed
-from engine.ptx.operands import Operands, Registers, Step
-from engine.ptx.spelling import BOOL, S32, U32, unknown
-from engine.ptx.types import DTYPES, Values, extended
+from engine.ptx.operands import Operands
+from engine.ptx.spelling import BOOL, S32, U32
+from engine.ptx.types import Values
 
 Lanes = np.ndarray
+_LANE = np.arange(WARP)
 
 
-class _Warps:
-    """The lanes of the warps of some threads."""
+class _Warps(NamedTuple):
+    """The warps of threads at one place: which lanes are here, and which the mask names of these."""
 
-    def __init__(self, active: Active) -> None:
-        self.rows, self.lanes = active.rows(5), active.slots & (WARP - 1)
-        self.count = active.warps
-        self.is_here = np.zeros((self.count, WARP), bool)
-        self.is_here[self.rows, self.lanes] = True
-
-    def spread(self, values: Values, dtype: np.dtype) -> Lanes:
-        """Return values of threads as an array of shape (warps, 32), zero for lanes that take no part."""
-        found: Lanes = np.zeros((self.count, WARP), dtype)
-        found[self.rows, self.lanes] = values
-        return found
-
-    def gathered(self, lanes: Lanes) -> Values:
-        """Return the values of the threads."""
-        found: Lanes = lanes[self.rows, self.lanes]
-        return found
+    here: Lanes
+    counted: Lanes
+    report: Callable[[Lanes, str], None]
 
 
-def _checked(
-    machine: Machine, instruction: Instruction, active: Active, warps: _Warps, mask: Values
-) -> Lanes:
-    """Return which lanes each lane's mask names, and report those that are named and not here."""
-    masks = warps.spread(mask, U32)
-    first = np.max(np.where(warps.is_here, masks, 0), axis=1)
-    named: Lanes = (first[:, None] >> np.arange(WARP, dtype=np.uint32)) & np.uint32(1) == 1
-    if machine.checks:
-        missing: Lanes = (named & ~warps.is_here).max(1)
-        if missing.any():
-            message = f"a lane that the mask names does not take part in {instruction.name}.sync"
-            machine.report("barrier", instruction, active, missing[warps.rows], message)
-    return named
+# What lanes get, for each register that is written, of what they bring.
+Exchange = Callable[..., Sequence[Lanes]]
+
+
+def _together(
+    instruction: Instruction,
+    operands: Operands,
+    exchange: Exchange,
+    *dtypes: np.dtype,
+    has_mask: bool = True,
+) -> Step:
+    """Make a step of lanes that bring a value of each type; the last operand is the mask where one is."""
+    if instruction.guard is not None:
+        raise instruction.unknown()
+    names = listed(instruction.operands[0].replace("|", ","))
+    targets = [operands.register(name, instruction) for name in names]
+    texts = [name for text in instruction.operands[1:] for name in listed(text)]
+    sources = [operands.source(*pair) for pair in zip(texts, dtypes, strict=False)]
+    if len(sources) != len(dtypes):
+        raise instruction.unknown()
+
+    def step(values: Registers, active: Active, machine: Machine) -> None:
+        rows, lanes = active.rows(5), active.slots & (WARP - 1)
+
+        def spread(found: Values, dtype: np.dtype) -> Lanes:
+            whole: Lanes = np.zeros((active.warps, WARP), dtype)
+            whole[rows, lanes] = found
+            return whole
+
+        def report(bad: Lanes, message: str) -> None:
+            if machine.checks and bad.any():
+                of_threads = np.broadcast_to(bad, here.shape)[rows, lanes]
+                machine.report("barrier", instruction, active, of_threads, message)
+
+        here = counted = spread(np.True_, BOOL)
+        given = [
+            spread(source(values, active, machine), dtype)
+            for source, dtype in zip(sources, dtypes, strict=True)
+        ]
+        if has_mask:
+            masks = given.pop().max(axis=1)
+            named = (masks[:, None] >> _LANE.astype(U32)) & np.uint32(1) == 1
+            missing = (named & ~here).any(1, keepdims=True)
+            report(missing, f"a lane that the mask names does not take part in {instruction.name}.sync")
+            counted = named & here
+        results = exchange(_Warps(here, counted, report), *given)
+        for at, one in zip(targets, results, strict=False):
+            values[at] = np.broadcast_to(one, here.shape)[rows, lanes]
+
+    return step
+
+
+def _bits(lanes: Lanes) -> Lanes:
+    """Return the bits of 32 lanes, along the last axis, as one number."""
+    found: Lanes = (lanes << _LANE).sum(-1).astype(U32)
+    return found
+
+
+def _word(instruction: Instruction, *words: str) -> str:
+    found = instruction.first_of(*words)
+    if not found or "sync" not in instruction.modifiers:
+        raise instruction.unknown()
+    return found
 
 
 def _shuffle(instruction: Instruction, number: int, operands: Operands) -> Step:
-    mode = next((one for one in ("up", "down", "bfly", "idx") if one in instruction.modifiers), "")
-    if not mode or "sync" not in instruction.modifiers or instruction.guard is not None:
-        raise unknown(instruction)
-    names = [one.strip() for one in instruction.operands[0].split("|")]
-    targets = [operands.register(name, instruction) for name in names]
-    own, by, clamp, mask = (operands.source(text, U32) for text in instruction.operands[1:5])
+    mode = _word(instruction, "up", "down", "bfly", "idx")
 
-    def step(values: Registers, active: Active, machine: Machine) -> None:
-        warps = _Warps(active)
-        _checked(machine, instruction, active, warps, mask(values, active, machine))
-        lane = np.arange(WARP)
-        given = warps.spread(own(values, active, machine), U32)
-        b = (warps.spread(by(values, active, machine), U32) & np.uint32(31)).astype(np.int64)
-        c = warps.spread(clamp(values, active, machine), U32).astype(np.int64)
+    def exchange(warps: _Warps, given: Lanes, by: Lanes, clamp: Lanes) -> Sequence[Lanes]:
+        b, c = (by & np.uint32(31)).astype(np.int64), clamp.astype(np.int64)
         segment, limit = c >> 8 & 31, c & 31
-        highest = (lane & segment) | (limit & ~segment)
-        if mode == "up":
-            goal = lane - b
-            inside = goal >= highest
-        elif mode == "down":
-            goal = lane + b
-            inside = goal <= highest
-        elif mode == "bfly":
-            goal = lane ^ b
-            inside = goal <= highest
-        else:
-            goal = (lane & segment) | (b & ~segment)
-            inside = goal <= highest
-        goal = np.where(inside, goal, lane)
-        row = np.arange(warps.count)[:, None]
-        found = given[row, goal & 31]
-        if machine.checks:
-            absent = inside & ~warps.is_here[row, goal & 31] & warps.is_here
-            if absent.any():
-                message = "a lane reads the register of a lane that takes no part in the shuffle"
-                machine.report("barrier", instruction, active, warps.gathered(absent), message)
-        values[targets[0]] = warps.gathered(found)
-        if len(targets) > 1:
-            values[targets[1]] = warps.gathered(np.broadcast_to(inside, found.shape))
+        highest = (_LANE & segment) | (limit & ~segment)
+        goal = {
+            "up": _LANE - b,
+            "down": _LANE + b,
+            "bfly": _LANE ^ b,
+            "idx": (_LANE & segment) | (b & ~segment),
+        }[mode]
+        inside = goal >= highest if mode == "up" else goal <= highest
+        goal = np.where(inside, goal, _LANE) & 31
+        row = np.arange(len(given))[:, None]
+        absent = inside & ~warps.here[row, goal] & warps.here
+        warps.report(absent, "a lane reads the register of a lane that takes no part in the shuffle")
+        return given[row, goal], inside
 
-    return step
+    return _together(instruction, operands, exchange, U32, U32, U32, U32)
 
 
 def _vote(instruction: Instruction, number: int, operands: Operands) -> Step:
-    mode = next((one for one in ("all", "any", "uni", "ballot") if one in instruction.modifiers), "")
-    if not mode or "sync" not in instruction.modifiers or instruction.guard is not None:
-        raise unknown(instruction)
-    at = operands.register(instruction.operands[0], instruction)
-    holds, mask = (
-        operands.source(instruction.operands[1], BOOL),
-        operands.source(instruction.operands[2], U32),
-    )
+    mode = _word(instruction, "all", "any", "uni", "ballot")
 
-    def step(values: Registers, active: Active, machine: Machine) -> None:
-        warps = _Warps(active)
-        named = _checked(machine, instruction, active, warps, mask(values, active, machine))
-        yes = warps.spread(holds(values, active, machine), BOOL)
-        counted = named & warps.is_here
-        every, some = (yes | ~counted).min(1), (yes & counted).max(1)
-        if mode == "ballot":
-            bits = ((yes & counted) << np.arange(WARP, dtype=np.int64)).sum(1).astype(U32)
-            values[at] = bits[warps.rows]
-        else:
-            of_warp: Lanes = {"all": every, "any": some, "uni": every | ~some}[mode]
-            values[at] = of_warp[warps.rows]
+    def exchange(warps: _Warps, holds: Lanes) -> Sequence[Lanes]:
+        yes = holds & warps.counted
+        every, some = (yes == warps.counted).all(1), yes.any(1)
+        found = {"all": every, "any": some, "uni": every | ~some, "ballot": _bits(yes)}[mode]
+        return (found[:, None],)
 
-    return step
+    return _together(instruction, operands, exchange, BOOL, U32)
 
 
 _REDUCTIONS: dict[str, Any] = {
@@ -137,57 +141,31 @@ _REDUCTIONS: dict[str, Any] = {
 
 
 def _reduce(instruction: Instruction, number: int, operands: Operands) -> Step:
-    name = next((one for one in _REDUCTIONS if one in instruction.modifiers), "")
-    dtype = DTYPES.get(instruction.modifiers[-1])
-    if not name or dtype is None or dtype.kind not in "iu" or instruction.guard is not None:
-        raise unknown(instruction)
-    at = operands.register(instruction.operands[0], instruction)
-    own, mask = operands.source(instruction.operands[1], dtype), operands.source(instruction.operands[2], U32)
-    least, most = (int(getattr(np.iinfo(dtype.name), end)) for end in ("min", "max"))
-    every_bit = -1 if dtype.kind == "i" else most
-    neutral = {"min": most, "max": least, "and": every_bit}.get(name, 0)
+    name, dtype = instruction.first_of(*_REDUCTIONS), instruction.dtype
+    if not name or dtype.kind not in "iu":
+        raise instruction.unknown()
+    info = np.iinfo(dtype)
+    neutral = {"min": info.max, "max": info.min, "and": ~dtype.type(0)}.get(name, 0)
 
-    def step(values: Registers, active: Active, machine: Machine) -> None:
-        warps = _Warps(active)
-        named = _checked(machine, instruction, active, warps, mask(values, active, machine))
-        given = np.where(
-            named & warps.is_here, warps.spread(own(values, active, machine), dtype), dtype.type(neutral)
-        )
-        values[at] = _REDUCTIONS[name].reduce(given, axis=1, dtype=dtype)[warps.rows]
+    def exchange(warps: _Warps, given: Lanes) -> Sequence[Lanes]:
+        counted = np.where(warps.counted, given, dtype.type(neutral))
+        return (_REDUCTIONS[name].reduce(counted, axis=1, dtype=dtype, keepdims=True),)
 
-    return step
+    return _together(instruction, operands, exchange, dtype, U32)
 
 
 def _match(instruction: Instruction, number: int, operands: Operands) -> Step:
-    if "any" not in instruction.modifiers or instruction.guard is not None:
-        raise unknown(instruction)
-    dtype = DTYPES[instruction.modifiers[-1]]
-    at = operands.register(instruction.operands[0], instruction)
-    own, mask = operands.source(instruction.operands[1], dtype), operands.source(instruction.operands[2], U32)
+    _word(instruction, "any")
 
-    def step(values: Registers, active: Active, machine: Machine) -> None:
-        warps = _Warps(active)
-        named = _checked(machine, instruction, active, warps, mask(values, active, machine))
-        given = warps.spread(own(values, active, machine), dtype)
-        same = (given[:, :, None] == given[:, None, :]) & (named & warps.is_here)[:, None, :]
-        values[at] = warps.gathered((same << np.arange(WARP, dtype=np.int64)).sum(2).astype(U32))
+    def exchange(warps: _Warps, given: Lanes) -> Sequence[Lanes]:
+        same = given[:, :, None] == given[:, None, :]
+        return (_bits(same & warps.counted[:, None, :]),)
 
-    return step
+    return _together(instruction, operands, exchange, instruction.dtype, U32)
 
 
 def _active_mask(instruction: Instruction, number: int, operands: Operands) -> Step:
-    at = operands.register(instruction.operands[0], instruction)
-
-    def step(values: Registers, active: Active, machine: Machine) -> None:
-        warps = _Warps(active)
-        values[at] = (warps.is_here << np.arange(WARP, dtype=np.int64)).sum(1).astype(U32)[warps.rows]
-
-    return step
-
-
-def _bytes(words: Lanes, dtype: np.dtype) -> Lanes:
-    """Return the 4 bytes of 32-bit registers as integers along a new last axis."""
-    return np.ascontiguousarray(words).view(dtype).reshape(*words.shape, 4).astype(np.int32)
+    return _together(instruction, operands, lambda warps: (_bits(warps.here)[:, None],), has_mask=False)
 
 
 def _matrix_product(instruction: Instruction, number: int, operands: Operands) -> Step:
@@ -197,43 +175,40 @@ def _matrix_product(instruction: Instruction, number: int, operands: Operands) -
     from 4 t, the last two from 16 + 4 t; B's column g and rows from 4 t and 16 + 4 t; C and D rows g, g,
     g + 8, g + 8 and columns 2 t, 2 t + 1, twice.
     """
-    words = instruction.modifiers
+    words, kinds = instruction.modifiers, {"s8": np.dtype(np.int8), "u8": np.dtype(np.uint8)}
     shape = "sync", "aligned", "m16n8k32", "row", "col", "s32"
-    if words[:6] != shape or words[8:] != ("s32",) or instruction.guard is not None:
-        raise unknown(instruction)
-    kinds = {"s8": np.dtype(np.int8), "u8": np.dtype(np.uint8)}
-    if words[6] not in kinds or words[7] not in kinds:
-        raise unknown(instruction)
-    a_kind, b_kind = kinds[words[6]], kinds[words[7]]
-    lists = [listed(text) for text in instruction.operands]
-    targets = [operands.register(name, instruction) for name in lists[0]]
-    a, b = ([operands.source(name, U32) for name in names] for names in lists[1:3])
-    c = [operands.source(name, S32) for name in lists[3]]
-    lane = np.arange(WARP)
-    group, place = lane // 4, lane % 4
+    if words[:6] != shape or words[8:] != ("s32",) or not {*words[6:8]} <= {*kinds}:
+        raise instruction.unknown()
+    group, place, cells = _LANE // 4, _LANE % 4, np.arange(4)
+
+    def parts_of(lanes: Lanes, word: str) -> Lanes:
+        """Return the 4 bytes of registers as integers along a new last axis."""
+        return lanes.view(kinds[word]).reshape(*lanes.shape, 4).astype(np.int32)
+
+    def exchange(warps: _Warps, *given: Lanes) -> Sequence[Lanes]:
+        message = "lanes of the warp do not take part in a product of matrices"
+        warps.report(np.asarray(~warps.here.all(1, keepdims=True)), message)
+        # Sums of 32 products of bytes are exact in float64, whose products a library computes.
+        left, right = np.zeros((len(warps.here), 16, 32)), np.zeros((len(warps.here), 32, 8))
+        for one, lanes in enumerate(given[:4]):
+            columns = (16 * (one // 2) + 4 * place)[:, None] + cells
+            left[:, (group + 8 * (one % 2))[:, None], columns] = parts_of(lanes, words[6])
+        for one, lanes in enumerate(given[4:6]):
+            right[:, (16 * one + 4 * place)[:, None] + cells, group[:, None]] = parts_of(lanes, words[7])
+        product = (left @ right).astype(np.int64)
+        return [
+            (product[:, group + 8 * (one // 2), 2 * place + one % 2] + lanes).astype(S32)
+            for one, lanes in enumerate(given[6:])
+        ]
+
+    return _together(instruction, operands, exchange, *(U32,) * 6, *(S32,) * 4, has_mask=False)
+
+
+def _warp_barrier(instruction: Instruction, number: int, operands: Operands) -> Step:
+    """Make `bar.warp.sync`; barriers of the block end a basic block."""
 
     def step(values: Registers, active: Active, machine: Machine) -> None:
-        warps = _Warps(active)
-        if machine.checks and not warps.is_here.all():
-            missing: Lanes = ~warps.is_here.min(1)
-            message = "lanes of the warp do not take part in a product of matrices"
-            machine.report("barrier", instruction, active, missing[warps.rows], message)
-        left = np.zeros((warps.count, 16, 32), np.int32)
-        right = np.zeros((warps.count, 32, 8), np.int32)
-        cells = np.arange(4)
-        for one, source in enumerate(a):
-            own = _bytes(warps.spread(source(values, active, machine), U32), a_kind)
-            columns = (16 * (one // 2) + 4 * place)[:, None] + cells
-            left[:, (group + 8 * (one % 2))[:, None], columns] = own
-        for one, source in enumerate(b):
-            own = _bytes(warps.spread(source(values, active, machine), U32), b_kind)
-            right[:, (16 * one + 4 * place)[:, None] + cells, group[:, None]] = own
-        # Sums of 32 products of bytes are exact in float64, whose products a library computes.
-        product = (left.astype(np.float64) @ right.astype(np.float64)).astype(np.int64)
-        for one, source in enumerate(c):
-            row, column = group + 8 * (one // 2), 2 * place + one % 2
-            total = product[:, row, column] + warps.spread(source(values, active, machine), S32)
-            values[targets[one]] = extended(warps.gathered(total.astype(np.int32)), 4)
+        machine.warp_moments[active.warp_numbers] += 1
 
     return step
 
@@ -245,4 +220,5 @@ WARP_STEPS: dict[str, Callable[[Instruction, int, Operands], Step]] = {
     "match": _match,
     "activemask": _active_mask,
     "mma": _matrix_product,
+    "bar": _warp_barrier,
 }

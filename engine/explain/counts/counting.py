@@ -35,7 +35,7 @@ from engine.ptx import Array, PtxError, Run
 from engine.ptx.counts import Requests
 from engine.ptx.dependence import depends_on_contents
 from engine.ptx.findings import Index3
-from engine.ptx.program import program_of
+from engine.ptx.program import kernel_of
 from engine.reason import Reason
 from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.task import AnyJob
@@ -181,7 +181,7 @@ def counted_passes(
     radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
     try:
         if not of_zeros and any(
-            depends_on_contents(program_of(interpreted.ptx_of(step)).facts) for step in passes
+            depends_on_contents(kernel_of(interpreted.ptx_of(step))) for step in passes
         ):
             return CountedRun(not_counted=DEPENDS)
         launches = [_Launch(step, buffers, picture, radius, checkpoint) for step in passes]

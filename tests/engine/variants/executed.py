@@ -61,7 +61,7 @@ def executed(launches: Iterable[Launched]) -> Work:
                     done[key.space] += count
                     bytes_of[name] += asked.bytes * (key.space == "global")
                     done["picture"] += count * (key.array == picture)
-        for block in run.machine.kernel.flow.blocks:
+        for block in run.machine.kernel.blocks:
             of_numbers = [one for one in block.instructions if one.modifiers[-1:] in (("f32",), ("f64",))]
             found = sum(one.name in ("mul", "fma") for one in of_numbers)
             products += found * run.counts.block_runs[block.number][1]
