@@ -199,6 +199,8 @@ def _accessed(
         if machine.counted:
             offsets = np.broadcast_to(offsets.view(np.int64), (place.active.count,))
             machine.counts.access(number, kind, place.segment, place.active, offsets, size)
+        if machine.seen is not None:
+            machine.seen.append(place)
         yield place
 
 

@@ -28,6 +28,9 @@ class Active:
     def __init__(self, slots: Numbers, row: int, members: Numbers | None = None) -> None:
         self.slots, self.row, self.members = slots, row, members
         self.count = len(slots)
+        # By the logarithm of how many slots go together.
+        self._starts: dict[int, Numbers] = {}
+        self._rows: dict[int, Numbers] = {}
 
     def some(self, chosen: Numbers) -> "Active":
         """Return those at these places among them."""
@@ -54,10 +57,6 @@ class Active:
         """How many of them each warp has."""
         return np.diff(np.append(self.starts(_WARP_SHIFT), self.count))
 
-    @cached_property
-    def _starts(self) -> dict[int, Numbers]:
-        return {}
-
     def starts(self, shift: int) -> Numbers:
         """Return the places where the threads of another 2^shift slots begin."""
         found = self._starts.get(shift)
@@ -67,17 +66,13 @@ class Active:
             self._starts[shift] = found
         return found
 
-    @cached_property
-    def _row_numbers(self) -> dict[int, Numbers]:
-        return {}
-
     def rows(self, shift: int) -> Numbers:
         """Return for each thread the number of its 2^shift slots, from 0 on without gaps."""
-        found = self._row_numbers.get(shift)
+        found = self._rows.get(shift)
         if found is None:
             starts = self.starts(shift)
             found = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, self.count)))
-            self._row_numbers[shift] = found
+            self._rows[shift] = found
         return found
 
     def sectors(self, addresses: Numbers) -> tuple[Numbers, Numbers, Numbers]:

@@ -18,7 +18,7 @@ from engine.ptx.types import Values
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 # The bits of a float64 that a float32 does not have, and those of a value halfway between two float32.
 _BELOW_F32, _HALFWAY = np.int64((1 << 29) - 1), np.int64(1 << 28)
-_LEAST_NORMAL = {F16: 2.0**-14, F32: 2.0**-126, F64: 2.0**-1022}
+_LEAST_NORMAL = 2.0**-126
 _SPLIT = np.float64(2.0**27 + 1)
 CANONICAL_NAN = np.uint32(0x7FFFFFFF).view(np.float32)
 
@@ -159,8 +159,10 @@ def _quotient(operation: str, a: Values, rest: list[Values]) -> Values:
 
 
 def flushed(values: Values) -> Values:
-    """Return values with zeros of the same sign instead of subnormal numbers (`.ftz`)."""
-    small = np.abs(values) < _LEAST_NORMAL[values.dtype]
+    """Return values with zeros of the same sign instead of subnormal numbers of float32 (`.ftz`)."""
+    if values.dtype != F32:
+        return values
+    small = np.abs(values) < _LEAST_NORMAL
     return np.where(small, np.copysign(values.dtype.type(0), values), values)[()] if small.any() else values
 
 
@@ -202,17 +204,12 @@ def propagating(choose: Callable[[Values, Values], Values]) -> Callable[[Values,
     return compute
 
 
-_WHOLE: dict[str, Callable[[Values], Values]] = {
+WHOLE: dict[str, Callable[[Values], Values]] = {
     "rni": np.rint,
     "rzi": np.trunc,
     "rmi": np.floor,
     "rpi": np.ceil,
 }
-
-
-def to_whole(values: Values, direction: str) -> Values:
-    """Return values rounded to whole numbers of their own type."""
-    return _WHOLE[direction](values)
 
 
 def to_integer(values: Values, direction: str, dtype: np.dtype) -> Values:
@@ -221,7 +218,7 @@ def to_integer(values: Values, direction: str, dtype: np.dtype) -> Values:
     NaN becomes 0, in 64 bit and from float64 the value with the top bit alone (PTX ISA, `cvt`).
     """
     info = np.iinfo(dtype)
-    whole = _WHOLE[direction](values.astype(F64) if values.dtype != F64 else values)
+    whole = WHOLE[direction](values.astype(F64) if values.dtype != F64 else values)
     is_nan = np.isnan(whole)
     # The largest integers of 64 bit are no float64: compared as the power of two above them.
     top = np.float64(2.0 ** (info.bits - (info.kind == "i")))

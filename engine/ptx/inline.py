@@ -5,7 +5,7 @@ Threads of a called function then take part in the order of positions like all o
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import replace
 
 from engine.ptx.module import Function, Guard, Instruction, Module, PtxError, listed
@@ -33,7 +33,7 @@ def with_calls_inlined(module: Module, entry: str) -> Function:
         labels={},
         targets=dict(kernel.targets),
     )
-    _Inliner(module, whole).put(kernel, lambda name: name, "", (entry,))
+    _Inliner(module, whole).put(kernel, {}, "", (entry,))
     return whole
 
 
@@ -43,67 +43,66 @@ class _Inliner:
         self._calls = 0
 
     def put(
-        self, function: Function, named: Callable[[str], str], behind: str, callers: tuple[str, ...]
+        self, function: Function, names: Mapping[str, str], behind: str, callers: tuple[str, ...]
     ) -> None:
         """Append a function's instructions under other names; what returns goes to the label `behind`."""
         whole = self._whole
         labels: dict[int, list[str]] = {}
         for label, number in function.labels.items():
-            labels.setdefault(number, []).append(label)
-        for number, instruction in enumerate((*function.instructions, None)):
-            for label in labels.get(number, ()):
-                whole.labels[named(label)] = len(whole.instructions)
-            if instruction is None:
-                break
-            if instruction.name == "call":
-                self._call(instruction, function, named, callers)
-                continue
-            operands = tuple(_NAME.sub(lambda one: named(one[0]), one) for one in instruction.operands)
-            guard = instruction.guard and Guard(named(instruction.guard.register), instruction.guard.negated)
-            if behind and instruction.name == "ret":
-                own = Instruction("bra", ("uni",) * (guard is None), (behind,), guard, instruction.line)
-                whole.instructions.append(own)
-                continue
+            labels.setdefault(number, []).append(names.get(label, label))
+        for number, instruction in enumerate(function.instructions):
+            whole.labels |= dict.fromkeys(labels.get(number, ()), len(whole.instructions))
+            operands = tuple(
+                _NAME.sub(lambda one: names.get(one[0], one[0]), one) for one in instruction.operands
+            )
+            guard = instruction.guard
+            if guard is not None:
+                guard = Guard(names.get(guard.register, guard.register), guard.negated)
             changed = replace(instruction, operands=operands, guard=guard)
-            whole.instructions += self._passing(changed) or [changed]
+            if instruction.name == "call":
+                self._call(changed, callers)
+            elif behind and instruction.name == "ret":
+                modifiers = ("uni",) * (guard is None)
+                whole.instructions.append(
+                    replace(changed, name="bra", modifiers=modifiers, operands=(behind,))
+                )
+            else:
+                whole.instructions += self._passing(changed) or [changed]
+        whole.labels |= dict.fromkeys(labels.get(len(function.instructions), ()), len(whole.instructions))
 
-    def _call(
-        self, call: Instruction, caller: Function, named: Callable[[str], str], callers: tuple[str, ...]
-    ) -> None:
-        operands = list(call.operands)
+    def _call(self, call: Instruction, callers: tuple[str, ...]) -> None:
+        operands, whole = list(call.operands), self._whole
         results = listed(operands.pop(0)) if operands[0].startswith("(") else []
         name = operands.pop(0)
         given = listed(operands.pop(0)) if operands else []
-        function = self._module.functions.get(name)
-        if function is None or not (function.instructions or function.is_entry):
-            if name in ("vprintf", "printf"):
-                why = "an interpreted kernel cannot print"
-                raise PtxError("the call of printf", why, "Remove it.").at(call.line)
+        function = self._module.functions.get(name, Function(name, False))
+        why = ""
+        if name in ("vprintf", "printf"):
+            name, why = "printf", "an interpreted kernel cannot print"
+        elif not function.instructions and not function.is_entry:
             why = "the module has no such function, or only a pointer names it"
-            raise PtxError(f"the call of {name}", why).at(call.line)
-        if name in callers:
+        elif name in callers:
             why = "a function that calls itself is not interpreted"
-            raise PtxError(f"the call of {name}", why).at(call.line)
-        if len(self._whole.instructions) > MOST_INSTRUCTIONS:
+        elif len(whole.instructions) > MOST_INSTRUCTIONS:
             why = f"with all that it calls the kernel has more than {MOST_INSTRUCTIONS:,} instructions"
-            raise PtxError(f"the call of {name}", why).at(call.line)
+        if why:
+            remedy = "Remove it." if name == "printf" else ""
+            raise PtxError(f"the call of {name}", why, remedy).at(call.line)
         self._calls += 1
-        suffix = f"@{self._calls}"
-        own = {
-            *function.registers, *function.labels, *function.variables, *function.targets,
-        }  # fmt: skip
-        renamed = {one: f"{one}{suffix}" for one in own}
-        renamed |= dict(zip((one.name for one in function.parameters), map(named, given), strict=True))
-        renamed |= dict(zip((one.name for one in function.results), map(named, results), strict=True))
-        whole = self._whole
-        whole.registers |= {renamed[one]: kind for one, kind in function.registers.items()}
-        for one, variable in function.variables.items():
-            # What it passes on by `.param` is no memory.
-            whole.variables[renamed[one]] = replace(variable, name=renamed[one])
-        for one in (*function.targets,):
-            whole.targets[renamed[one]] = tuple(f"{label}{suffix}" for label in function.targets[one])
-        behind = f"behind{suffix}"
-        self.put(function, lambda one: renamed.get(one, one), behind, (*callers, name))
+        own = function.registers | function.labels | function.variables | function.targets
+        names = {one: f"{one}@{self._calls}" for one in own}
+        names |= zip((one.name for one in function.parameters), given, strict=True)
+        names |= zip((one.name for one in function.results), results, strict=True)
+        whole.registers |= {names[one]: kind for one, kind in function.registers.items()}
+        # What it passes on by `.param` is no memory.
+        whole.variables |= {
+            names[one]: replace(variable, name=names[one]) for one, variable in function.variables.items()
+        }
+        whole.targets |= {
+            names[one]: tuple(names[label] for label in labels) for one, labels in function.targets.items()
+        }
+        behind = f"behind@{self._calls}"
+        self.put(function, names, behind, (*callers, name))
         whole.labels[behind] = len(whole.instructions)
 
     def _passing(self, instruction: Instruction) -> list[Instruction] | None:

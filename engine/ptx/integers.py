@@ -128,14 +128,10 @@ def _find_leading(said: Spelling) -> Rule:
 
 def _reverse(said: Spelling) -> Rule:
     dtype = said.dtype()
-    kind, bits = dtype.type, 8 * dtype.itemsize
 
     def compute(a: Values) -> Values:
-        found = a
-        for shift in (1, 2, 4, 8, 16, 32)[: bits.bit_length() - 1]:
-            mask = kind(sum(((1 << shift) - 1) << at for at in range(0, bits, 2 * shift)))
-            found = ((found >> kind(shift)) & mask) | ((found & mask) << kind(shift))
-        return found
+        bits = np.unpackbits(np.reshape(a, (-1, 1)).view(np.uint8), axis=1)
+        return np.packbits(bits[:, ::-1], axis=1).view(dtype).reshape(a.shape)[()]
 
     return same(1, dtype, compute)
 

@@ -17,13 +17,13 @@ from engine.ptx.active import Active
 from engine.ptx.barriers import release
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.kernel import Block
+from engine.ptx.kernel import Block, Registers
 from engine.ptx.layout import Layout
 from engine.ptx.machine import Machine
 from engine.ptx.memory import Array
 from engine.ptx.module import Instruction, PtxError
 from engine.ptx.program import kernel_of
-from engine.ptx.trace import TracedMachine, Tracer, TraceStep
+from engine.ptx.trace import Tracer, TraceStep
 from engine.ptx.types import as_type
 
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
@@ -124,9 +124,8 @@ def run(
     while True:
         layout = Layout(kernel, arguments, constants or {}, dynamic_shared, checks, tracked)
         tracer = None if trace is None else Tracer(_three(trace))
-        make = Machine if trace is None else TracedMachine
         counts = Counts(kernel.instructions, weights)
-        machine = make(kernel, over, sides, layout, counts, checks=checks, counted=counted)
+        machine = Machine(kernel, over, sides, layout, counts, checks=checks, counted=counted)
         with np.errstate(all="ignore"):
             _Launch(machine, checkpoint, tracer).run(blocks)
         if machine.needs_reads_of <= tracked:
@@ -148,7 +147,7 @@ class _Group:
     """Threads at one place, with their registers."""
 
     active: Active
-    values: list[Any]
+    values: Registers
 
 
 class _Launch:
@@ -215,7 +214,6 @@ class _Launch:
         values, active = group.values, group.active
         machine.counts.ran(block.number, active)
         if tracer is not None:
-            assert isinstance(machine, TracedMachine)
             # What ends the block is noted before threads leave.
             steps = [*block.steps, *((None,) if block.end is not None else ())]
             for number, step in enumerate(steps, block.first):

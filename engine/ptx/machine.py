@@ -49,6 +49,8 @@ class Machine:
         self.shared_bytes, self.local_bytes = layout.shared_bytes, layout.local_bytes
         self.threads = block[0] * block[1] * block[2]
         self.row = -(-self.threads // WARP) * WARP  # how many slots of threads a block has
+        # Where the accesses of a step went, where that is traced.
+        self.seen: list[Place] | None = None
         # Of `accesses.PendingCopies`, from the first copy on.
         self.copies: Any = None
 
@@ -216,9 +218,24 @@ class Machine:
             self.warp_moments[slots >> 5] if self.kernel.knows_warps and segment.space != "local" else None,
         )
 
+        here, name = self.kernel.instructions[number], segment.name
+
         def report(fault: str, bad: NDArray[np.bool_], earlier: int, thread: int, block: int) -> None:
-            chosen = bad.reshape(-1, each).max(1) if each > 1 else bad
-            self._tell(fault, chosen, earlier, thread, block, number, kind, place)
+            before = None if fault == "unwritten" else self.kernel.instructions[earlier]
+            if before is None:
+                message = f"a thread reads {name} where nobody has written"
+            elif fault == "async":
+                message = f"a thread reads {name} before the copy into it was waited for"
+            else:
+                verb, other = (
+                    "reads" if kind == "read" else "writes",
+                    "read" if before.name == "ld" else "wrote",
+                )
+                whose = f"thread {place_in(self.block, thread)}"
+                whose += f" of block {place_in(self.grid, block)}" if block >= 0 else ""
+                message = f"a thread {verb} the place in {name} that {whose} {other}, with no barrier between"
+            chosen: NDArray[np.bool_] = bad.reshape(-1, each).max(1)
+            self.report(fault, here, active, chosen, message, array=name, before=before)
 
         if kind == "read":
             hazards.read(access, report)
@@ -228,33 +245,6 @@ class Machine:
             hazards.begin_copies(access, report)
         else:
             hazards.end_copies(access)
-
-    def _tell(
-        self,
-        fault: str,
-        bad: NDArray[np.bool_],
-        earlier: int,
-        thread: int,
-        block: int,
-        number: int,
-        kind: str,
-        place: Place,
-    ) -> None:
-        name, before = place.segment.name, None
-        if fault == "unwritten":
-            message = f"a thread reads {name} where nobody has written"
-        else:
-            before = self.kernel.instructions[earlier]
-            message = f"a thread reads {name} before the copy into it was waited for"
-        if fault == "race":
-            assert before is not None
-            other = "read" if before.name == "ld" else "wrote"
-            whose = f"thread {place_in(self.block, thread)}"
-            whose += f" of block {place_in(self.grid, block)}" if block >= 0 else ""
-            verb = "reads" if kind == "read" else "writes"
-            message = f"a thread {verb} the place in {name} that {whose} {other}, with no barrier between"
-        here = self.kernel.instructions[number]
-        self.report(fault, here, place.active, bad, message, array=name, before=before)
 
     def report(
         self,

@@ -21,6 +21,7 @@ from engine.ptx.spelling import (
     Rule,
     Spelling,
     alike,
+    flushing,
     same,
     with_flags,
 )
@@ -193,18 +194,14 @@ _COMPARE_REAL: dict[str, Compute] = {
 def _comparison(said: Spelling) -> tuple[tuple[np.dtype, ...], Compute]:
     """Return the types of what is compared, with that of a predicate that joins, and what finds out."""
     dtype = said.dtype()
-    is_flushed = said.has("ftz")
-    word = said.rest.pop(0) if said.rest else ""
-    joint = said.one_of(*_JOIN)
-    compare = (_COMPARE_REAL if dtype.kind == "f" else _COMPARE).get(word)
-    if compare is None:
+    known = _COMPARE_REAL if dtype.kind == "f" else _COMPARE
+    word, joint = said.one_of(*known), said.one_of(*_JOIN)
+    if not word:
         raise said.instruction.unknown()
-    ordinary = compare
-    if is_flushed:
-        ordinary = lambda a, b: compare(floats.flushed(a), floats.flushed(b))  # noqa: E731
+    compare = flushing(said, known[word])
     if not joint:
-        return (dtype, dtype), ordinary
-    return (dtype, dtype, BOOL), lambda a, b, c: _JOIN[joint](ordinary(a, b), c)
+        return (dtype, dtype), compare
+    return (dtype, dtype, BOOL), lambda a, b, c: _JOIN[joint](compare(a, b), c)
 
 
 def _set_predicate(said: Spelling) -> Rule:
@@ -270,8 +267,7 @@ def _convert(said: Spelling) -> Rule:
         return _convert_and_pack(said)
     source, result_name = said.dtype(), said.rest[-1] if said.rest else ""
     result = said.dtype()
-    direction = said.one_of("rni", "rzi", "rmi", "rpi", *DIRECTIONS, "rna")
-    is_flushed, is_saturated = said.has("ftz"), said.has("sat")
+    direction = said.one_of(*floats.WHOLE, *DIRECTIONS, "rna")
     if result_name == "f16x2":
         return Rule(U32, (source, source), _two_halves(direction))
     if source.kind == "f" and result.kind == "f":
@@ -280,19 +276,13 @@ def _convert(said: Spelling) -> Rule:
         compute = lambda a: floats.to_integer(a, direction or "rzi", result)  # noqa: E731
     elif result.kind == "f":
         compute = lambda a: floats.from_integer(a, result, direction)  # noqa: E731
-    elif is_saturated:
+    elif "sat" in said.rest:
         least, most = np.iinfo(result).min, np.iinfo(result).max
         least, most = max(least, np.iinfo(source).min), min(most, np.iinfo(source).max)
         compute = lambda a: np.clip(a, source.type(least), source.type(most)).astype(result)  # noqa: E731
     else:
         compute = lambda a: a.astype(result)  # noqa: E731
-    inner = compute
-    if is_flushed:
-        compute = lambda a: _flushed_if_real(inner(_flushed_if_real(a)))  # noqa: E731
-    if is_saturated and result.kind == "f":
-        unclipped = compute
-        compute = lambda a: floats.saturated(unclipped(a))  # noqa: E731
-    return Rule(result, (source,), compute)
+    return Rule(result, (source,), with_flags(said, result, compute))
 
 
 def _convert_and_pack(said: Spelling) -> Rule:
@@ -317,13 +307,9 @@ def _convert_and_pack(said: Spelling) -> Rule:
     return Rule(U32, (source, source, U32) if is_chained else (source, source), compute)
 
 
-def _flushed_if_real(values: Values) -> Values:
-    return floats.flushed(values) if values.dtype == F32 else values
-
-
 def _between_floats(source: np.dtype, result: np.dtype, direction: str) -> Compute:
-    if direction in ("rni", "rzi", "rmi", "rpi"):
-        return lambda a: floats.to_whole(a, direction).astype(result)
+    if direction in floats.WHOLE:
+        return lambda a: floats.WHOLE[direction](a).astype(result)
     if direction in ("", "rn") or result.itemsize >= source.itemsize:
         return lambda a: a.astype(result)
     return lambda a: floats.narrowed(a.astype(F64), result, direction)

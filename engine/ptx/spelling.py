@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.ptx import floats
-from engine.ptx.floats import F32
 from engine.ptx.module import Instruction
 from engine.ptx.types import DTYPES, Values
 
@@ -67,18 +66,19 @@ def same(count: int, dtype: np.dtype, compute: Compute) -> Rule:
     return Rule(dtype, (dtype,) * count, compute)
 
 
+def flushing(said: Spelling, compute: Compute) -> Compute:
+    """Return the computation with what `.ftz` adds."""
+    if not said.has("ftz"):
+        return compute
+    return lambda *operands: floats.flushed(compute(*map(floats.flushed, operands)))
+
+
 def with_flags(said: Spelling, dtype: np.dtype, compute: Compute) -> Compute:
     """Return the computation with what `.ftz` and `.sat` add."""
-    if said.has("ftz") and dtype == F32:
-        inner = compute
-
-        def compute(*operands: Values) -> Values:
-            return floats.flushed(inner(*map(floats.flushed, operands)))
-
+    whole = flushing(said, compute)
     if said.has("sat") and dtype.kind == "f":
-        whole = compute
         return lambda *operands: floats.saturated(whole(*operands))
-    return compute
+    return whole
 
 
 def alike(count: int, compute: Compute) -> Callable[[Spelling], Rule]:
