@@ -21,12 +21,10 @@ class Active:
     slots : ndarray of int64
     row : int
         Slots of a block.
-    members : ndarray of int64, optional
-        Their places among all threads that run; None: all of them.
     """
 
-    def __init__(self, slots: Numbers, row: int, members: Numbers | None = None) -> None:
-        self.slots, self.row, self.members = slots, row, members
+    def __init__(self, slots: Numbers, row: int) -> None:
+        self.slots, self.row = slots, row
         self.count = len(slots)
         # By the logarithm of how many slots go together.
         self._starts: dict[int, Numbers] = {}
@@ -34,8 +32,7 @@ class Active:
 
     def some(self, chosen: Numbers) -> "Active":
         """Return those at these places among them."""
-        members = chosen if self.members is None else self.members[chosen]
-        return Active(self.slots[chosen], self.row, members)
+        return Active(self.slots[chosen], self.row)
 
     @cached_property
     def blocks(self) -> Numbers:

@@ -173,25 +173,21 @@ def saturated(values: Values) -> Values:
     return np.where(values > zero, np.minimum(values, one), zero)[()]
 
 
-def least(a: Values, b: Values) -> Values:
-    """Return the smaller one; the other one of a NaN; -0 is smaller than +0."""
-    return _extreme(np.fmin, np.logical_or, a, b)
+def _extreme(choose: Any, sign: Any) -> Callable[[Values, Values], Values]:
+    def compute(a: Values, b: Values) -> Values:
+        found = choose(a, b)
+        zeros = found == 0
+        if not np.any(zeros):
+            return found
+        negative = sign(np.signbit(a), np.signbit(b))
+        signed = np.where(negative, found.dtype.type(-0.0), found.dtype.type(0))
+        return np.where(zeros & (a == b), signed, found)[()]
+
+    return compute
 
 
-def greatest(a: Values, b: Values) -> Values:
-    """Return the greater one; the other one of a NaN; +0 is greater than -0."""
-    return _extreme(np.fmax, np.logical_and, a, b)
-
-
-def _extreme(choose: Any, sign: Any, a: Values, b: Values) -> Values:
-    found = choose(a, b)
-    zeros = found == 0
-    if not np.any(zeros):
-        return found
-    zeros = zeros & (a == b)
-    negative = sign(np.signbit(a), np.signbit(b))
-    signed = np.where(negative, found.dtype.type(-0.0), found.dtype.type(0))
-    return np.where(zeros, signed, found)[()]
+# The other one of a NaN; -0 is smaller than +0.
+least, greatest = _extreme(np.fmin, np.logical_or), _extreme(np.fmax, np.logical_and)
 
 
 def propagating(choose: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:

@@ -11,16 +11,12 @@ from engine.ptx.types import Values, as_type, unsigned, wider
 def quotient(a: Values, b: Values) -> Values:
     """Return a quotient of integers rounded towards zero; -1, all bits set, for a division by zero."""
     found = (a - np.fmod(a, b)) // b if a.dtype.kind == "i" else a // b
-    zero = b == 0
-    return np.where(zero, ~a.dtype.type(0), found)[()] if np.any(zero) else found
+    chosen: Values = np.where(b == 0, ~a.dtype.type(0), found)
+    return chosen[()]
 
 
 def _remainder(a: Values, b: Values) -> Values:
-    found = np.fmod(a, b)
-    zero = b == 0
-    if not np.any(zero):
-        return found
-    chosen: Values = np.where(zero, a, found)
+    chosen: Values = np.where(b == 0, a, np.fmod(a, b))
     return chosen[()]
 
 

@@ -8,28 +8,25 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from engine.ptx.active import Active
 from engine.ptx.module import Function, Instruction, Module
 from engine.ptx.types import DTYPES
-
-if TYPE_CHECKING:
-    from engine.ptx.active import Active
-    from engine.ptx.machine import Machine
 
 ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
 # What these write is not their first operand.
 _WRITE_NOTHING = ("st", "red", "membar", "fence", "cp", "prefetch", "prefetchu", "nanosleep", *ENDS)
 _SPACES = {"shared", "global", "local", "const", "param"}
 
-# A step is a function of the registers of a group of threads, of those threads, and of the machine. A
+# A step is a function of the registers of a group of threads, of those threads, and of the `Machine`. A
 # register holds an array with a value for each thread, or one NumPy scalar where all threads have the same:
 # what a kernel computes of its parameters alone is computed once.
 Registers = list[Any]
-Step = Callable[[Registers, "Active", "Machine"], None]
+Step = Callable[[Registers, Active, Any], None]
 # The number of the block where all threads go on; below zero ~number: they wait at a barrier before it. Or
 # pairs of such a number and the places of the threads that go there.
-Leave = Callable[[Registers, "Active", "Machine"], Any]
+Leave = Callable[[Registers, Active, Any], Any]
 
 
 @dataclass(slots=True, eq=False)

@@ -123,10 +123,8 @@ class _Parser:
         return ""
 
     def _locate(self, line: str) -> None:
-        if (found := _LOC.match(line)) is None:
-            return
         # Line 0: the compiler knows none.
-        if found[2] == "0":
+        if (found := _LOC.match(line)) is None or found[2] == "0":
             return
         own, outer = found[1], None
         if found[3] is not None and found[4] != "0":

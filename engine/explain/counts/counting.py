@@ -180,9 +180,7 @@ def counted_passes(
     # How many cells a result reaches to before and behind it, along the axis where it is most.
     radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
     try:
-        if not of_zeros and any(
-            depends_on_contents(kernel_of(interpreted.ptx_of(step))) for step in passes
-        ):
+        if not of_zeros and any(depends_on_contents(kernel_of(interpreted.ptx_of(step))) for step in passes):
             return CountedRun(not_counted=DEPENDS)
         launches = [_Launch(step, buffers, picture, radius, checkpoint) for step in passes]
         return CountedRun(tuple(map(_kept, launches)))
