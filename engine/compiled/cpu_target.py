@@ -30,12 +30,6 @@ class CpuTarget(NamedTuple):
 
 
 @cache
-def architecture() -> str:
-    """Return what LLVM calls the family of processors: "x86_64", "aarch64"."""
-    return str(llvm.get_process_triple().partition("-")[0])
-
-
-@cache
 def cpu_target() -> CpuTarget:
     """Return the processor that this process compiles for."""
     name = os.environ.get("NUMBA_CPU_NAME")
