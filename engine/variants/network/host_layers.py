@@ -69,7 +69,7 @@ def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
         if interprets():
             return interpreted(made_steps(steps, problem, weights))
         # The variants are listed without Numba.
-        from engine.variants.network.prepared_layers import PreparedWithHost
+        from engine.variants.network.prepared_with_host import PreparedWithHost
 
         return PreparedWithHost(made_steps(steps, problem, weights))
 

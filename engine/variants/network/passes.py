@@ -5,8 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass, Prepared
-from engine.device.per_thread import interprets
+from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.refusal import Refusal
@@ -14,7 +13,7 @@ from engine.results.work import Work
 from engine.tasks.network.problem import ForwardPass, LayerWork, network_work
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
-from engine.variants.filter_passes import interpreted
+from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import argument_type, type_of
 from engine.variants.network import layer_kernels as kernels
 
@@ -168,17 +167,9 @@ def stage(
     """Return the stage that consists of these steps, all of them on the device."""
     passes = passes_of(steps)
 
-    def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
-        if interprets():
-            return interpreted(passes(problem, weights, block))
-        # The variants are listed without Numba.
-        from engine.variants.network.prepared_layers import PreparedLayers
-
-        return PreparedLayers(passes(problem, weights, block))
-
     return NetworkVariant(
         device=DeviceKind.CUDA,
-        prepare=prepare,
+        prepare=prepare_passes(passes),
         plan=plan_of(steps),
         work=work_of(steps, picture_loads),
         unsupported=unsupported,

@@ -6,11 +6,11 @@ import numpy as np
 
 from engine.device.cuda_copies import copy_in
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import check
 from engine.device.device_memory import device_array
 from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
-from engine.variants.network.prepared_layers import PreparedLayers
 
 STREAMS = 2
 Span = tuple[int, int, str, float, float]
@@ -23,7 +23,7 @@ class _Slot:
     """A stream with the memory of a chunk and the layers that compute it."""
 
     def __init__(
-        self, layers: PreparedLayers, drawings: tuple[int, ...], classes: int, stream: Stream
+        self, layers: PreparedPasses, drawings: tuple[int, ...], classes: int, stream: Stream
     ) -> None:
         self.stream = stream
         self.image = device_array(drawings, np.float32)
@@ -40,7 +40,7 @@ class PreparedChunks:
 
     Parameters
     ----------
-    layers_of : callable of int -> PreparedLayers
+    layers_of : callable of int -> PreparedPasses
         The layers of a chunk of so many drawings.
     batch, chunk : int
         Drawings in all, and in a chunk; the last chunk may have fewer.
@@ -48,7 +48,7 @@ class PreparedChunks:
 
     waits_for_device = True
 
-    def __init__(self, layers_of: Callable[[int], PreparedLayers], batch: int, chunk: int) -> None:
+    def __init__(self, layers_of: Callable[[int], PreparedPasses], batch: int, chunk: int) -> None:
         self._layers_of = layers_of
         self._chunks = [(first, min(batch, first + chunk)) for first in range(0, batch, chunk)]
         self._slots: dict[tuple[int, int], _Slot] = {}

@@ -51,12 +51,13 @@ def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     if interprets():
         return interpreted(passes(problem, weights, block))
     # The variants are listed without Numba.
-    from engine.variants.network import prepared_chunks, prepared_layers
+    from engine.device.cuda_kernels import PreparedPasses
+    from engine.variants.network.prepared_chunks import PreparedChunks
 
-    def layers_of(count: int) -> prepared_layers.PreparedLayers:
-        return prepared_layers.PreparedLayers(passes(of_chunk(problem, count), weights, block))
+    def layers_of(count: int) -> PreparedPasses:
+        return PreparedPasses(passes(of_chunk(problem, count), weights, block))
 
-    return prepared_chunks.PreparedChunks(layers_of, problem.batch, CHUNK)
+    return PreparedChunks(layers_of, problem.batch, CHUNK)
 
 
 VARIANT = NetworkVariant(

@@ -1,4 +1,4 @@
-"""The passes of a network's stage, with values between any two of them."""
+"""The passes of a network's stage of which the host computes some layers."""
 
 import math
 import time
@@ -17,19 +17,7 @@ Inputs = Sequence[DeviceArray]
 """The drawings, alone in a tuple."""
 
 
-class PreparedLayers(PreparedPasses):
-    """Passes whose input is the tuple (drawings,); each is named after the layers that it computes."""
-
-    def values(self, name: str) -> np.ndarray:
-        """Return the values between two passes after a launch, on the host."""
-        assert self._between is not None
-        array = next(array for value, array in self._between.items() if value.name == name)
-        cuda.synchronize()
-        found: np.ndarray = array.copy_to_host()
-        return found
-
-
-class PreparedWithHost(PreparedLayers):
+class PreparedWithHost(PreparedPasses):
     """Passes with steps of the host between them; values go to and fro as the steps need them.
 
     The host waits for the device, so launches cannot be captured in a graph.
