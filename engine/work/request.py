@@ -11,7 +11,7 @@ from engine.device_info import AUTO
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.work.steps import AnyStep, Chain, MaskStep, OperationStep
+from engine.work.steps import AnyStep, Chain, MaskStep, Node, OperationStep
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,14 @@ class PictureRequest(Where):
     shown: str = ""  # id of the step whose result is wanted; empty: the last one
 
     @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """The steps that the wanted result needs, in order; found once for all pictures of a stream."""
+        return self.chain.nodes(self.shown)
+
+    @cached_property
     def step(self) -> MaskStep | OperationStep | None:
         """The one step that is done with the picture itself; None where there are several, or two results."""
-        nodes = self.chain.nodes(self.shown)
+        nodes = self.nodes
         if len(nodes) != 1 or nodes[0].step.result_type not in ("float32", self.result_type):
             return None
         return nodes[0].step if nodes[0].inputs == (-1,) else None  # type: ignore[return-value]

@@ -59,7 +59,7 @@ class Resolved:
         patch: np.ndarray | None = None,
     ) -> None:
         self.asked, self.samples = asked, samples
-        self.nodes, self.step = asked.chain.nodes(asked.shown), asked.step
+        self.nodes, self.step = asked.nodes, asked.step
         if not self.nodes:
             why = "every step that its result needs is switched off"
             raise BadValue("the chain", why, "Switch one on.")
