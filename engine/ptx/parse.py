@@ -242,7 +242,10 @@ def _variable(text: str) -> Variable:
         raise PtxError("the text of PTX", f"this declares no variable that is known: {text[:80]}")
     dtype = DTYPES[found[5]]
     words = re.split(r"[\s{},]+", found[8] or "")
-    contents = b"".join(number(word, dtype).tobytes() for word in words if word)
+    try:
+        contents = b"".join(number(word, dtype).tobytes() for word in words if word)
+    except PtxError as error:
+        raise PtxError("the text of PTX", f"{found[6]} begins with what is no number: {found[8]}") from error
     itemsize = dtype.itemsize * int(found[4] or 1)
     size = itemsize
     for side in re.findall(r"\[(\d*)\]", found[7]):

@@ -100,14 +100,23 @@ class _Builder:
         if rule.result != BOOL and rule.result.itemsize < widths[0]:
             narrow, width = compute, widths[0]
             compute = lambda *given: extended(narrow(*given), width)  # noqa: E731
+        # Most have two or three: quicker without a list.
         if len(sources) == 2:
-            # Most have two.
             a, b = sources
 
             def of_two(values: Registers, active: Active, machine: Machine) -> None:
                 values[first] = compute(a(values, active, machine), b(values, active, machine))
 
             return of_two
+        if len(sources) == 3:
+            a, b, c = sources
+
+            def of_three(values: Registers, active: Active, machine: Machine) -> None:
+                values[first] = compute(
+                    a(values, active, machine), b(values, active, machine), c(values, active, machine)
+                )
+
+            return of_three
 
         def step(values: Registers, active: Active, machine: Machine) -> None:
             values[first] = compute(*[source(values, active, machine) for source in sources])
