@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -33,12 +33,6 @@ def start_gpu(gpu: DeviceInfo) -> None:
         cuda.current_context()
 
 
-@contextmanager
-def _selected(context: Any) -> Iterator[None]:
-    with interprets.within(False), context.selected():
-        yield
-
-
 class CudaBackend(Backend):
     """Runs CUDA variants on one device that is available in this process."""
 
@@ -54,9 +48,11 @@ class CudaBackend(Backend):
         interprets.choose(False)
         self._context.select()
 
-    def selected(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def selected(self) -> Iterator[None]:
         """Select the device for the while."""
-        return _selected(self._context)
+        with interprets.within(False), self._context.selected():
+            yield
 
     def allocate(
         self,
