@@ -26,7 +26,6 @@ from engine.compiled.code_store import code_store
 from engine.compiled.cpu_target import cpu_target
 from engine.interrupts import lock_through_forks
 
-_KIND = "cpu"
 ENTRY = ".entry"
 """What the name of the function that Python calls ends with."""
 
@@ -84,7 +83,7 @@ class MachineFunction:
         return self._addresses[types]
 
     def _loaded(self, types: str) -> int:
-        return code_store().built(_KIND, self._key(types), lambda: self._compiled(types), _linked)
+        return code_store().built("cpu", self._key(types), lambda: self._compiled(types), _linked)
 
     def _key(self, types: str) -> str:
         target = cpu_target()

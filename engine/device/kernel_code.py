@@ -25,7 +25,6 @@ from engine.device.versions import versions
 
 Loaded = TypeVar("Loaded")
 
-_KIND = "cuda"
 SWITCH = "HALOSCOPE_KEEP_KERNELS"
 # Settings that change the code that Numba generates.
 _COMPILING = ("NUMBA_CUDA", "NUMBA_OPT", "NUMBA_DEBUG", "NUMBA_FULL", "CUDA_HOME", "CUDA_PATH")
@@ -42,7 +41,7 @@ def with_code(
 
     Kept code that `load` cannot use is compiled anew.
     """
-    return kept(_KIND, kernel, signature, capability, lambda: compiled(kernel, signature, capability), load)
+    return kept("cuda", kernel, signature, capability, lambda: compiled(kernel, signature, capability), load)
 
 
 def kept(
