@@ -13,7 +13,7 @@ from engine.explain.limits.device_limits import (
     without_refuted,
 )
 from engine.results.measurement import Bound
-from tests.engine.explain.bounds.test_gpu_sentences import LIMITS as GPU
+from tests.engine.explain.bounds.test_gpu_bounds import LIMITS as GPU
 
 CPU = DeviceLimits(
     "CPU, 2 cores", Limit(1e10), Limit(1e11), Limit(1.6e11), core_multiply_adds_per_s=Limit(8e10),
