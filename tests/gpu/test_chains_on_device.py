@@ -63,9 +63,9 @@ def test_that_parts_of_a_chain_of_a_large_picture_have_the_bits_of_the_whole(key
     opened = answer(OpenPicture(sample="astronaut"), lambda step: None)
     job = PictureJob(picture=opened, chain=chain_named(key), device=device)
     reply = answer(Preview(job), lambda step: None)
-    whole = engine.chain(open_sample("astronaut").pixels, reply.shown.values.job.chain, device=device).values
+    whole = engine.chain(open_sample("astronaut").pixels, reply.values.job.chain, device=device).values
     try:
         for region in (Region(0, 512, 0, 512), Region(130, 131, 7, 300)):
-            assert np.array_equal(part_of(reply.shown.values, region), whole[region.slices])
+            assert np.array_equal(part_of(reply.values, region), whole[region.slices])
     finally:
         shared.unlink(*segments_of(reply), *segments_of(opened))

@@ -48,7 +48,7 @@ def test_that_the_device_spills_nothing_and_shares_what_was_planned_of_an_operat
             Block(32, 32) if variant.operation != "find-patch" else Block(16, 8),
         ):
             resolved = Case(variant.operation, settings, 65, 70, 3, "float32").resolved(variant, device)
-            problem = resolved.problem, resolved.operands.constant, block
+            problem = resolved.problem, resolved.constant, block
             variant.prepare(*problem)
             passes = variant.passes(*problem)
             assert_compiled_as_planned(passes, uses_local_memory=variant.uses_local_memory)
