@@ -99,7 +99,7 @@ def test_that_kept_limits_are_answered_during_a_run_and_measured_ones_after_it()
 
 def test_that_asking_for_kept_limits_loads_neither_numba_nor_a_driver():
     code = (
-        "import sys; from engine.explain.messages import KeptLimits; "
+        "import sys; from engine.explain.limits.messages import KeptLimits; "
         "from engine.host.request import answer; answer(KeptLimits('cpu'), print); "
         "sys.exit(bool({'numba', 'cuda.bindings', 'cuda.core'} & set(sys.modules)))"
     )
