@@ -34,8 +34,10 @@ class Selection(QObject):
     def __init__(self, workspace: Workspace, state: EngineState, results: ResultsModel) -> None:
         super().__init__()
         self._workspace, self._state, self._results = workspace, state, results
-        self._chosen_by_auto = ""
-        self._kernel, self._block = "", None  # type: tuple[str, Block | None]
+        # What Automatic chose last, by the operation.
+        self._choices: dict[str, str] = {}
+        self._kernel = ""
+        self._block: Block | None = None
         self._run: Measurement[Any] | None = None
         self._settings = workspace.settings.variant, workspace.settings.block
         workspace.job_changed.connect(self.changed)
@@ -54,7 +56,7 @@ class Selection(QObject):
     @property
     def known(self) -> VariantInfo | None:
         """The kernel as the engine describes it; that which Automatic chose in its place."""
-        return self._state.variant(self._chosen_by_auto if self.kernel == AUTO else self.kernel)
+        return self._state.variant(self._chosen_by_auto or AUTO if self.kernel == AUTO else self.kernel)
 
     @property
     def block(self) -> Block | None:
@@ -116,6 +118,13 @@ class Selection(QObject):
             job = job.changed(variant=self._chosen_by_auto or AUTO)
         return job
 
+    @property
+    def _chosen_by_auto(self) -> str:
+        return self._choices.get(self._workspace.operation, "")
+
+    def _can_do_it(self, variant: str) -> bool:
+        return any(known.key == variant for known in self.alternatives)
+
     def _follow_settings(self) -> None:
         settings = self._workspace.settings.variant, self._workspace.settings.block
         before, self._settings = self._settings, settings
@@ -133,11 +142,12 @@ class Selection(QObject):
         before, self._run = self._run, run.result if run else None
         if self._run is None or self._run is before:
             return
-        if any(known.key == self._run.variant for known in self.alternatives):
+        if self._can_do_it(self._run.variant):
             is_chosen = self._run.variant == self._chosen_by_auto and self._workspace.settings.variant == AUTO
             self._select(*("", None) if is_chosen else (self._run.variant, self._run.block))
 
     def _note_choice(self, filtered: Filtered) -> None:
-        if filtered.chosen_because and filtered.variant != self._chosen_by_auto:
-            self._chosen_by_auto = filtered.variant
+        is_new = filtered.variant != self._chosen_by_auto and self._can_do_it(filtered.variant)
+        if filtered.chosen_because and is_new:
+            self._choices[self._workspace.operation] = filtered.variant
             self.changed.emit()

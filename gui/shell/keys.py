@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
 from gui.page.actions import Actions
 from gui.widgets.panel_parts import column, quiet_label, row
 
+_Index = QModelIndex | QPersistentModelIndex
+_NATIVE = QKeySequence.SequenceFormat.NativeText
 _KEYS = 2  # the column
 # What text fields and tables do by themselves.
 _FIELDS = {
@@ -118,10 +120,6 @@ class KeysTable(QWidget):
                 item.setFont(font)
                 self.table.setItem(at, column_at, item)
         self.reset_all.setEnabled(bool(self._actions.own_keys))
-
-
-_Index = QModelIndex | QPersistentModelIndex
-_NATIVE = QKeySequence.SequenceFormat.NativeText
 
 
 class _KeysDelegate(QStyledItemDelegate):

@@ -1,5 +1,7 @@
 """The panel Launch: live while the block is edited, for absent GPUs, in words where there is none."""
 
+from dataclasses import replace
+
 import pytest
 
 from engine.errors import BadValue
@@ -9,6 +11,7 @@ from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.host.request import Describe
 from engine.mask.mask import Mask
+from engine.reason import Reason
 from gui.explore import question
 from gui.explore.launch.launch_panel import LaunchPanel
 from gui.explore.launch.launch_state import LaunchState
@@ -280,3 +283,17 @@ def test_that_a_selected_run_is_explained(haloscope, qtbot):
     page.kernel_panel.kernels.chosen.emit("auto")
     page.workspace.change(variant="naive")
     assert page.selection.kernel == "naive"
+
+
+def test_that_what_automatic_chose_for_another_operation_is_no_kernel_of_a_mask(bench):
+    selection = Selection(bench.workspace, bench.state, bench.results)
+    bench.open()
+    chosen = selection.job.variant
+    bench.workspace.choose("median")
+    bench.settle()
+    found = replace(
+        bench.state.last_result, variant="cpu-median", chosen_because=Reason("one", "The only one")
+    )
+    bench.state.filtered.emit(found)
+    bench.workspace.choose("")
+    assert selection.job.variant == chosen != "cpu-median"
