@@ -105,9 +105,9 @@ class ExploreActions(QObject):
 
     def _refresh(self) -> None:
         has_result, has_picture = self._state.last_result is not None, self._workspace.picture is not None
-        for name in ("save", "save_bare", "copy_picture"):
-            self._enable(name, has_result, "There is no result yet.")
-        for name in ("copy_original", "zoom_fit", "zoom_actual", "zoom_in", "zoom_out"):
+        self._enable("copy_picture", has_result, "There is no result yet.")
+        # Before there is a result, saving says that it is being computed.
+        for name in ("save", "save_bare", "copy_original", "zoom_fit", "zoom_actual", "zoom_in", "zoom_out"):
             self._enable(name, has_picture, "There is no picture yet.")
         for action in self.range_modes.actions():
             action.setChecked(action.data() == self._workspace.range_mode)

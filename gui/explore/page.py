@@ -71,6 +71,7 @@ from gui.page.runs_page import RunsPage
 from gui.page.slot import Slot
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID
+from gui.widgets.panel_parts import choices_of
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
@@ -227,7 +228,8 @@ class ExplorePage(RunsPage):
 
     @property
     def palette_actions(self) -> Sequence[QAction]:
-        return self.mask_panel.presets.choices
+        boxes = self.operation_dock.box, self.mask_panel.apply_controls.border_box
+        return [*self.mask_panel.presets.choices, *(one for box in boxes for one in choices_of(box))]
 
     @property
     def is_settled(self) -> bool:

@@ -93,12 +93,13 @@ class Selection(QObject):
         """Return the reason that there is nothing to explain, most of them one of these; empty for none."""
         if not self._state.is_ready:
             return no_engine
-        if not self._workspace.is_filtering:
+        if no_filter and not self._workspace.is_filtering:
             return no_filter
-        job = self.job
+        job = self.any_job
         if job is None:
             return _READS_A_RESULT if self._workspace.is_chain and self._workspace.picture else no_picture
-        return _NO_CHOICE if job.variant == AUTO else ""
+        # Of another operation, whatever is chosen has code.
+        return _NO_CHOICE if job.variant == AUTO and self._workspace.is_filtering else ""
 
     def select(self, key: str) -> None:
         """Select a kernel: Run runs it if it can run here."""

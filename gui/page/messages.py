@@ -111,6 +111,10 @@ class Messages(QObject):
         if any(removed):
             self.changed.emit()
 
+    def forget_errors(self) -> None:
+        """Remove the errors of this page: what failed is over once something else was done."""
+        self.clear(*(one.source for one in self._here() if one.severity is Severity.ERROR))
+
     def _here(self) -> list[Message]:
         return [
             message

@@ -1,5 +1,6 @@
 """Every command of the window as one list: actions, what the page offers besides, its panels. No widgets."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -44,10 +45,7 @@ def found_by(typed: str, commands: Sequence[Command], recent: Sequence[str]) -> 
     Of all, where nothing is typed: the recent ones, then what can be chosen, then the rest.
     """
     ranks = {key: rank for rank, key in enumerate(recent)}
-    fits = [
-        (-fit(typed, f"{one.title} {one.where}" if typed.strip() else one.title), number, one)
-        for number, one in enumerate(commands)
-    ]
+    fits = [(-_fit_of(typed, one), number, one) for number, one in enumerate(commands)]
     if not typed.strip():
         fits = [(0.0, number, one) for _, number, one in fits]
         fits.sort(key=lambda one: (ranks.get(one[2].key, len(ranks)), bool(one[2].why_not), one[1]))
@@ -56,6 +54,15 @@ def found_by(typed: str, commands: Sequence[Command], recent: Sequence[str]) -> 
     chosen = [one for one in fits if one[0]]
     chosen.sort(key=lambda one: (round(one[0]), ranks.get(one[2].key, len(ranks)), one[0], one[1]))
     return [one for _, _, one in chosen]
+
+
+def _fit_of(typed: str, command: Command) -> float:
+    """Return how well a text fits title and menu, or else words of its tooltip: "blur" finds a Gaussian."""
+    if found := fit(typed, f"{command.title} {command.where}"):
+        return found
+    words = re.findall(r"\w+", command.tip.casefold())
+    is_said = all(any(word.startswith(part) for word in words) for part in typed.casefold().split())
+    return 0.5 if is_said else 0.0
 
 
 def _of_action(actions: Actions, name: str) -> Command:

@@ -282,3 +282,21 @@ def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object, *, drop
         box.setCurrentIndex(list(entries).index(chosen) if chosen in entries else -1)
     if drops_wide:
         box.view().setMinimumWidth(box.view().sizeHintForColumn(0) + 3 * GRID)
+
+
+def choices_of(box: QComboBox) -> list[QAction]:
+    """Return an action for each entry of a box, for the command palette."""
+    return [_choice(box, at) for at in range(box.count())]
+
+
+def _choice(box: QComboBox, at: int) -> QAction:
+    action = QAction(box.itemText(at), box)
+    action.setData(box.accessibleName())
+    action.setToolTip(box.itemData(at, Qt.ItemDataRole.ToolTipRole) or "")
+
+    def choose() -> None:
+        box.setCurrentIndex(at)
+        box.activated.emit(at)
+
+    action.triggered.connect(choose)
+    return action

@@ -57,10 +57,18 @@ class Clipped:
         """The same in a few words; empty where so little is clipped that it needs none."""
         if self.share <= HINT_FROM:
             return ""
+        return ", ".join(f"{100 * part:.0f} % clipped to {end}" for part, end in self._ends)
+
+    @property
+    def in_shortest(self) -> str:
+        """The same without where to, for one line beside other things."""
+        share = sum(part for part, _ in self._ends)
+        return f"{100 * share:.0f} % clipped" if self.in_short else ""
+
+    @property
+    def _ends(self) -> list[tuple[float, str]]:
         parts = ((self.below, "black"), (self.above, "white"))
-        return ", ".join(
-            f"{100 * part:.0f} % clipped to {end}" for part, end in parts if part >= HINT_FROM / 2
-        )
+        return [(part, end) for part, end in parts if part >= HINT_FROM / 2]
 
 
 def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:

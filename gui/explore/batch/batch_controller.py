@@ -24,7 +24,12 @@ def batch_dialog(
         writing.append(folder)
         services.link.begin_writing(folder)
 
+    def progressed(done: int, total: int) -> None:
+        if writing and total:
+            services.state.set_task(_SOURCE, f"batch: {done:,} of {total:,}", done / total)
+
     def ended(end: BatchEnd) -> None:
+        services.state.end_task(_SOURCE)
         services.link.end_writing(writing.pop(), is_done=not end.is_stopped)
         if not dialog.isVisible() and end.document:
             is_whole = not end.failures
@@ -32,6 +37,7 @@ def batch_dialog(
             messages.show(Message(_SOURCE, Severity.INFO if is_whole else Severity.WARNING, message))
 
     dialog.began.connect(began)
+    dialog.run.progressed.connect(progressed)
     dialog.ended.connect(ended)
     application = QCoreApplication.instance()
     if application is not None:

@@ -168,7 +168,8 @@ class BatchDialog(QDialog):
         margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         end = column(self.bar, self.sentence, (self.listed, 1))
         doing = self.dry_run, self.start_button, self.stop_button, self.close_button
-        buttons = row(self.open_folder, 1, *doing)
+        self.missing = quiet_label()
+        buttons = row(self.open_folder, 1, self.missing, *doing)
         self.setLayout(column(about, fields, (end, 1), buttons, spacing=2 * GRID, margins=margins))
         self.resize(_WIDTH, self.sizeHint().height())
 
@@ -178,6 +179,7 @@ class BatchDialog(QDialog):
         self.out_button.clicked.connect(lambda: self._ask(self._take_out, is_folder=True))
         for field in (self.pictures, self.out):
             field.textChanged.connect(self._show_state)
+        self.pictures.editingFinished.connect(self._propose_out)
         for changed in (self._workspace.job_changed, self._workspace.operation_changed):
             changed.connect(self._show_state)
         self.start_button.clicked.connect(lambda: self.start())
@@ -210,8 +212,14 @@ class BatchDialog(QDialog):
         first = Path(paths[0])
         self._folder = str(first if first.is_dir() else first.parent)
         self.pictures.setText(_SEPARATOR.join(paths))
-        if not self.out.text().strip():
-            self.out.setText(str(Path(self._folder) / "filtered"))
+        self._propose_out()
+
+    def _propose_out(self) -> None:
+        """Fill in where the results go: a folder beside the pictures, as long as none is named."""
+        first = next(iter(_parts(self.pictures.text())), "")
+        if first and not self.out.text().strip():
+            folder = Path(first) if Path(first).is_dir() else Path(first).parent
+            self.out.setText(str(folder / "filtered"))
 
     def _take_out(self, paths: Sequence[str]) -> None:
         self.out.setText(paths[0])
@@ -222,7 +230,14 @@ class BatchDialog(QDialog):
 
     def _show_state(self) -> None:
         is_running = self.run.is_running
-        is_ready = bool(_parts(self.pictures.text())) and bool(self.out.text().strip())
+        missing = [
+            words
+            for words, text in (
+                ("which pictures", self.pictures.text().strip(_SEPARATOR)),
+                ("where the results go", self.out.text().strip()),
+            )
+            if not text
+        ]
         for widget in (
             *(self.pictures, self.out, self.folder_button, self.files_button, self.out_button),
             *(self.recursive, self.format, self.no_metadata, self.existing),
@@ -230,11 +245,12 @@ class BatchDialog(QDialog):
             widget.setEnabled(not is_running)
         for button in (self.start_button, self.dry_run):
             button.setVisible(not is_running)
-            button.setEnabled(is_ready)
+            button.setEnabled(not missing)
         self.stop_button.setVisible(is_running)
         self.open_folder.setEnabled(Path(self.out.text().strip() or "-").is_dir())
         if not is_running:
             self.job.setText(job_sentence(self._workspace))
+            self.missing.setText(f"First say {' and '.join(missing)}." if missing else "")
 
     def _show_progress(self, done: int, total: int) -> None:
         self.bar.setRange(0, total)
@@ -248,8 +264,9 @@ class BatchDialog(QDialog):
     def _show_end(self, end: BatchEnd | None) -> None:
         """Show how it ended; None: it begins."""
         self.failures.clear()
-        self.bar.setRange(0, 0 if end is None else 1)
-        self.bar.setValue(int(end is not None))
+        if end is None or not end.is_stopped:
+            self.bar.setRange(0, 0 if end is None else 1)
+            self.bar.setValue(int(end is not None))
         self.sentence.setText("Starting…" if end is None else end.sentence)
         failures = end.failures if end else []
         is_whole = end is not None and bool(end.document) and not end.is_stopped

@@ -43,7 +43,7 @@ class BatchEnd:
         """What became of it."""
         found = self.document
         if not found:
-            return "Stopped." if self.is_stopped else self.why
+            return self.why
         left = f", {found['skipped']:,} left out" if found.get("skipped") else ""
         if found.get("dry_run"):
             counts = f"{found['to_do']:,} of {_pictures(found)} would be filtered{left}"
@@ -153,6 +153,8 @@ class BatchRun(QObject):
         except ValueError:
             document = {}
         why = self._last or f"The batch ended without an answer (status {status})."
+        if self._is_stopped:
+            why = f"Stopped after {self.done:,} of {self.total:,}." if self.total else "Stopped."
         self._end(BatchEnd(document, why, self._is_stopped))
 
     def _end(self, end: BatchEnd) -> None:

@@ -147,13 +147,12 @@ class CodeState(CompiledQuestion):
     def _ask(self) -> None:
         self._want(None)
         job = self.selection.any_job
-        # Of another operation, whatever is chosen has code.
         why_not = self.selection.why_not(_NO_ENGINE, "", _NO_PICTURE)
         if job is None or why_not:
             self._sources.forget()
             self._compiled.forget()
             self._listed = None
-            self._show(None, why_not or _NO_PICTURE)
+            self._show(None, why_not)
             return
         known = [one.key for one in self.selection.alternatives if one.key != job.variant]
         other = self.other if self.other in known else ""

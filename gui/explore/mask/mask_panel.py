@@ -71,7 +71,7 @@ class MaskPanel(QWidget):
         button = icon_button("dots-horizontal", "More", "The mask as text, in the clipboard and in files.")
         menu = QMenu(button)
         menu.addAction("Generate…").triggered.connect(lambda: self.presets.generate())
-        menu.addAction("Edit as text…").triggered.connect(self.edit_as_text)
+        menu.addAction("Mask as text…").triggered.connect(self.edit_as_text)
         copy = menu.addMenu("Copy as")
         for key, title in STYLE_TITLES.items():
             copy.addAction(title).triggered.connect(partial(self._copy_as, key))
@@ -80,7 +80,7 @@ class MaskPanel(QWidget):
         self.programs = menu.addMenu("As another program would")
         self.programs.setToolTipsVisible(True)
         menu.addSeparator()
-        self.load, self.save = menu.addAction("Load mask…"), menu.addAction("Save mask…")
+        self.load, self.save = menu.addAction("Open mask…"), menu.addAction("Save mask…")
         button.setMenu(menu)
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         # The little arrow of a menu would lie on the dots.

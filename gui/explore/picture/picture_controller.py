@@ -195,6 +195,7 @@ class PictureController(QObject):
     def _replied(self, picture: PictureHandle, then: Then | None) -> None:
         self._state.end_task(OPEN_SOURCE)
         self._messages.clear(OPEN_SOURCE)
+        self._messages.forget_errors()
         if picture.notes:
             self._messages.show(Message(OPEN_SOURCE, Severity.INFO, picture.title, " ".join(picture.notes)))
         self._display.show_picture(picture)

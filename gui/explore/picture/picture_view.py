@@ -282,8 +282,9 @@ class PictureView(QWidget):
         if name == "result" and number:
             name = f"result of step {number}"
         name = f"{name} on {self._server}" if self._server else name
-        clipped = Clipped(*state.last_result.clipped).in_short if state.last_result is not None else ""
-        self.canvas.name_result(f"{name}, {clipped}" if clipped else name)
+        clipped = Clipped(*state.last_result.clipped) if state.last_result is not None else Clipped(0.0, 0.0)
+        self.toolbar.show_clipped(clipped.in_shortest)
+        self.canvas.name_result(", ".join(filter(None, (name, clipped.in_short))))
         self._hover(self._hovered)
         self._describe()
 

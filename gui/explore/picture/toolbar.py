@@ -1,7 +1,7 @@
 """The row over the picture: how original and result share the pane, the zoom, and how results are shown."""
 
 from PySide6.QtCore import QSize, Qt, Signal
-from PySide6.QtGui import QAction, QActionGroup, QResizeEvent
+from PySide6.QtGui import QAction, QActionGroup, QPalette, QResizeEvent
 from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QMenu, QToolButton, QWidget
 
 from engine.geometry.range_modes import RANGE_MODES
@@ -20,6 +20,7 @@ _CLIPPED = (
     "The kernel writes results of the picture's own type, so they are clipped already.\n"
     "For the other ways, choose float32 as output type in the panel Kernel."
 )
+_RANGE = "Display range"
 _SAME_TYPE = "An operation gives a picture of the same type: nothing lies out of range."
 _RANGES = "How results below 0 or above full scale are shown (the numbers stay as they are):\n" + "\n".join(
     f"{key.capitalize()}: {sentence}" for key, sentence in RANGE_MODES.items()
@@ -70,7 +71,7 @@ class PictureToolbar(QWidget):
             actual,
         )
         self.range_box = QComboBox()
-        self._range_label = QLabel("Display range")
+        self._range_label = QLabel(_RANGE)
         self._set_up_range()
         self._line = row(
             *self.mode_buttons.buttons(), self.more, self.region,
@@ -153,6 +154,16 @@ class PictureToolbar(QWidget):
             if isinstance(button, QToolButton):
                 button.setToolButtonStyle(style)
         self._line.activate()
+
+    def show_clipped(self, words: str) -> None:
+        """Say beside the display range what of the result it clips; nothing where that is little."""
+        if (words or _RANGE) == self._range_label.text():
+            return
+        self._range_label.setText(words or _RANGE)
+        self._range_label.setForegroundRole(
+            QPalette.ColorRole.BrightText if words else QPalette.ColorRole.WindowText
+        )
+        self._fit_letters()
 
     def _show_steps(self, shown: bool) -> None:
         for button in self._step_buttons:

@@ -1,6 +1,7 @@
 import pytest
 from PySide6.QtCore import Qt
 
+from engine.geometry.border import Border
 from engine.image.samples import SAMPLES
 from engine.mask.presets import preset, presets
 from gui.shell.command_palette import CommandPalette
@@ -49,6 +50,15 @@ def test_that_the_palette_lists_actions_samples_presets_pages_and_panels(halosco
 )  # fmt: skip
 def test_that_the_better_fit_comes_first(better, worse, typed):
     assert fit(typed, better) > fit(typed, worse)
+
+
+def test_that_a_border_an_operation_and_what_tooltips_say_are_found(haloscope, palette, qtbot):
+    for typed, key in (("blur", "Smooth:Gaussian 5 × 5"), ("median", "Operation:Noise reduction (median)")):
+        palette.field.setText(typed)
+        assert key in [command.key for command in palette.shown]
+    choose(qtbot, palette, "border mirror")
+    qtbot.waitUntil(lambda: haloscope.workspace.settings.border is Border.MIRROR)
+    haloscope.workspace.undo_stack.undo()
 
 
 def test_that_letters_of_no_command_find_none():

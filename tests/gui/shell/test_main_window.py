@@ -343,7 +343,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     assert len(shown(window, QtWidgets.QDockWidget)) == 16
 
 
-NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Load mask…", "Save mask…")
+NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Open mask…", "Save mask…")
 
 
 def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):

@@ -51,6 +51,13 @@ def test_that_a_newer_message_takes_the_place_of_an_older_one(bar, messages, qtb
     assert bar.isHidden()
 
 
+def test_that_what_failed_before_is_forgotten_once_something_else_was_done(messages):
+    messages.show(Message("mask", Severity.ERROR, "no mask"))
+    messages.show(Message("open", Severity.INFO, "photo.png"))
+    messages.forget_errors()
+    assert (messages.newest.source, messages.count) == ("open", 1)
+
+
 def test_that_a_message_is_shown_where_it_belongs(bar, messages):
     explore, course, matrices = "a page", "another page", "a third page"
     messages.show_page(course)

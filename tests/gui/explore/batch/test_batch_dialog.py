@@ -96,6 +96,7 @@ def test_that_it_stops_at_once_and_leaves_whole_files(dialog, qtbot, photos):
     with qtbot.waitSignal(dialog.run.ended, timeout=WAIT_MS) as ended:
         dialog.stop_button.click()
     assert ended.args[0].is_stopped
+    assert 0 < dialog.bar.value() < dialog.bar.maximum()
     assert len(contents(dialog.out.text())) < 60
     for name, data in contents(dialog.out.text()).items():
         assert data.endswith(b"IEND\xaeB`\x82"), name
@@ -114,10 +115,14 @@ def test_that_the_window_asks_before_it_closes_on_a_batch(dialog, haloscope, mon
 def test_that_start_waits_for_pictures_and_a_folder(haloscope):
     haloscope.actions["batch"].trigger()
     dialog = haloscope.window.page_of("explore").batch
-    for field in (dialog.pictures, dialog.out):
-        assert not dialog.start_button.isEnabled()
-        field.setText("a folder")
+    assert not dialog.start_button.isEnabled()
+    assert dialog.missing.text()
+    dialog.pictures.setText("photos/a.png")
+    assert not dialog.start_button.isEnabled()
+    dialog.pictures.editingFinished.emit()
+    assert Path(dialog.out.text()) == Path("photos/filtered")
     assert dialog.start_button.isEnabled()
+    assert not dialog.missing.text()
 
 
 def test_that_the_job_is_that_of_the_page(tmp_path):

@@ -327,7 +327,7 @@ def test_that_the_menu_copies_the_mask_in_a_style(qtbot, panel):
     actions = actions_of(panel.more_button.menu())
     actions_of(actions["Copy as"].menu())["C"].trigger()
     assert QGuiApplication.clipboard().text().startswith("const float")
-    assert {"Load mask…": panel.load, "Save mask…": panel.save}.items() <= actions.items()
+    assert {"Open mask…": panel.load, "Save mask…": panel.save}.items() <= actions.items()
 
 
 def test_that_tab_reaches_every_control(panel):
