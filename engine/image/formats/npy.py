@@ -8,6 +8,7 @@ import math
 import os
 import struct
 import zipfile
+from functools import partial
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any, BinaryIO
@@ -17,6 +18,7 @@ import numpy as np
 from engine.image.array_input import shape_refusal
 from engine.image.array_types import converted, sample_type
 from engine.image.budget import Budget, check_long_enough
+from engine.image.bytes_at import BytesAt
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.form import Form
@@ -165,8 +167,11 @@ def open_npy(path: Path) -> PlainRows:
     size = path.stat().st_size
     if end > size:
         raise Refused(f"its data reaches to byte {end:,}, the file ends after {size:,}: it was cut short")
-    storage = Storage("npy", (1, shape[1]), is_tiled=False)
-    return PlainRows(path, "NumPy array", shape, dtype, stored, (begin,), storage, notes)
+    data = BytesAt(path.open("rb", buffering=0))
+    interpret = None if stored == dtype else partial(converted, dtype=dtype)
+    picture = PlainRows(path, data, "NumPy array", shape, dtype, stored, shape[2], (begin,), interpret)
+    picture.storage, picture.notes = Storage("npy", (1, shape[1]), is_tiled=False), notes
+    return picture
 
 
 class NpyResult(LargeResult):

@@ -117,3 +117,18 @@ def _looked_up(indices: np.ndarray, page: "TiffPage") -> NDArray[np.uint8]:
     # The palette has 16 bits per value; writers fill them from 8 as v x 256 or v x 257, and some forget to.
     palette = colormap if colormap.max() < 256 else colormap >> 8
     return palette.astype(np.uint8).T[indices.astype(np.intp)]
+
+
+def picture_samples(samples: np.ndarray, page: "TiffPage") -> np.ndarray:
+    """Return the pixels of samples, (H, W, colours and then alpha)."""
+    pixels, alpha, _ = to_picture_arrays(samples, page)
+    pixels = pixels.reshape(*pixels.shape[:2], -1)
+    return pixels if alpha is None else np.dstack([pixels, alpha])
+
+
+def is_as_stored(page: "TiffPage") -> bool:
+    """Return whether the samples of a page are its pixels."""
+    probe = np.arange(1, 1 + page.samplesperpixel, dtype=page.dtype).reshape(1, 1, -1)
+    found = picture_samples(probe, page)
+    is_premultiplied = _PREMULTIPLIED in [int(kind) for kind in page.extrasamples]
+    return found.dtype == probe.dtype and np.array_equal(found, probe) and not is_premultiplied

@@ -1,22 +1,19 @@
-"""The strips and tiles of a TIFF page, decoded: for rectangles one by one, for a whole picture from its top.
+"""The strips and tiles of a TIFF page, decoded one by one.
 
 tifffile lets imagecodecs decode them, and much damage stays silent there. So libpng's and libtiff's words are
 heard: libtiff decodes faxes here, and names each row that is too short or too long. LZW, whose decoder ends
 with the last value that is asked for, is asked for one more. JPEGs are decoded in `tiff_jpeg`.
 
 A picture in one strip would be there twice and compressed besides (2.8 times the picture). So large strips
-are decoded straight into memory that is given back while the picture is made of it.
+are decoded straight into their place where their values are the pixels.
 """
 
 import sys
-import zlib
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import imagecodecs
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.image.bytes_at import BytesAt
 from engine.image.faults import Refused
@@ -24,17 +21,20 @@ from engine.image.formats.inner_header import check_inner_picture, is_inner_pict
 from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
 from engine.image.formats.png import SURPLUS, notes_of_libpng
 from engine.image.formats.tiff_jpeg import decoder_of_jpegs, is_of_jpegs
-from engine.image.large.threads import core_count
+from engine.image.formats.tiff_pixels import is_as_stored
 from engine.image.large.tiff_writer import LONG, Page, Tag, lists_of_tags
 from engine.image.library_warnings import said_by_imagecodecs
-from engine.image.scratch import Scratch, bands, bands_of
+from engine.image.scratch import bands_of
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
 
-_DEFLATE = (8, 32946)
-# Compression -> its decoder in imagecodecs, which holds what is compressed.
-_DECODERS = {5: "lzw_decode", 32773: "packbits_decode", 34926: "zstd_decode", 50000: "zstd_decode"}
+# What decodes a large strip into its place. Not LZW, which does not say that it has more than its rows.
+_DECODERS: dict[int, Callable[..., Any]] = {
+    **dict.fromkeys((8, 32946), imagecodecs.zlib_decode),
+    **dict.fromkeys((34926, 50000), imagecodecs.zstd_decode),
+    32773: imagecodecs.packbits_decode,
+}
 _FAX, _LZW, _JPEG_2000, _PNG = (2, 3, 4), 5, (33003, 33004, 33005, 34712), 34933
 _NO_PREDICTOR, _DIFFERENCES, _FLOAT_DIFFERENCES = 1, 2, 3
 _FAX_OPTIONS_TAG = 292
@@ -43,9 +43,7 @@ _NOT_COMPRESSED, _FIRST_BIT_HIGH, _FIRST_BIT_LOW = 1, 1, 2
 _STOPS_EARLY = "Premature EOF"
 _END_OF_CODESTREAM = b"\xff\xd9"
 
-# Strips and tiles that are decoded at a time; what is larger is a large strip.
-_READ_BYTES = 16 * 2**20
-_PIECE_BYTES = 2**18
+_LARGE_BYTES = 16 * 2**20
 
 Note = Callable[[str], object]
 Decode = Callable[[bytes, int], np.ndarray]
@@ -61,6 +59,7 @@ class PageSegments:
         self.page, self._data, self._note = page, data, note
         self._decode = _decoder(page, note)
         self.shape = segment_shape(page)
+        self._has_large_strips = has_large_strips(page)
         _, _, height, width, _ = page.shaped
         self._down, self._across = -(-height // self.shape[0]), -(-width // self.shape[1])
 
@@ -81,7 +80,7 @@ class PageSegments:
             raise Refused("it lists fewer strips or tiles than its size needs")
         size = page.databytecounts[number]
         if not size:
-            # A hole: `check_segments` has said so, or refused it.
+            # A hole: `checked_page` has said so, or refused it.
             return np.zeros((rows, columns, page.shaped[4]), page.dtype)
         data = self._data.read(page.dataoffsets[number], size)
         if is_inner_picture(page.compression):
@@ -91,119 +90,47 @@ class PageSegments:
             raise Refused("a strip or tile of it is smaller than its tags say")
         return samples
 
-    def bands(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield all rows of the page, from the top, and their samples."""
-        if is_stored_plainly(self.page):
-            yield from self._stored_rows()
-        elif has_large_strips(self.page):
-            yield from self._rows_of_large_strips()
-        else:
-            yield from self._rows_of_segments()
+    def fill_strip(self, row: int, out: np.ndarray) -> bool:
+        """Decode a large strip of pixels as they are stored into its place; return whether that was done.
 
-    def _rows_of_segments(self) -> Iterator[tuple[slice, np.ndarray]]:
-        at_once = max(1, _READ_BYTES // (self.page.shaped[0] * self._across * segment_bytes(self.page)))
-
-        def decode(row: int) -> np.ndarray:
-            parts = [self.samples(row, column) for column in range(self._across)]
-            return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-
-        with ThreadPoolExecutor(core_count()) as threads:
-            for first in range(0, self._down, at_once):
-                numbers = range(first, min(first + at_once, self._down))
-                for number, samples in zip(numbers, threads.map(decode, numbers), strict=True):
-                    top = number * self.shape[0]
-                    for rows in bands_of(samples):
-                        yield slice(top + rows.start, top + rows.stop), samples[rows]
-
-    def _stored_rows(self) -> Iterator[tuple[slice, np.ndarray]]:
-        planes, _, height, width, count = self.page.shaped
-        stored = np.dtype(self.page.dtype).newbyteorder(self.page.parent.byteorder)
-        row_bytes = width * count * stored.itemsize
-        for rows in bands(height, planes * row_bytes):
-            part = np.empty((planes, rows.stop - rows.start, width, count), stored)
-            for plane in range(planes):
-                offset = self.page.dataoffsets[0] + (plane * height + rows.start) * row_bytes
-                self._data.fill(offset, part[plane].reshape(-1).view(np.uint8).data)
-            yield rows, _pixels(part).astype(self.page.dtype, copy=False)
-
-    def _rows_of_large_strips(self) -> Iterator[tuple[slice, np.ndarray]]:
-        scratch = Scratch(self.page.shaped, np.dtype(self.page.dtype))
-        memory, begin = np.frombuffer(scratch.memory, np.uint8), 0
-        strips = iter(zip(self.page.dataoffsets, self.page.databytecounts, strict=True))
-        for plane in scratch.array[:, 0]:
-            for row in range(0, len(plane), self.page.rowsperstrip):
-                strip = plane[row : row + self.page.rowsperstrip]
-                # One byte more: a decoder that fills that too has more than these rows.
-                self._decompress(*next(strips), memory[begin : begin + strip.nbytes + 1], strip.nbytes)
-                begin += strip.nbytes
-                for rows in bands_of(strip):
-                    _undo_predictor(self.page, strip[rows])
-        for rows in bands(len(plane), scratch.array.nbytes // len(plane)):
-            part = scratch.array[:, 0, rows]
-            yield rows, _pixels(part)
-            for of_plane in part:
-                scratch.give_back(of_plane)
-
-    def _decompress(self, offset: int, size: int, out: NDArray[np.uint8], wanted: int) -> None:
-        compression = int(self.page.compression)
-        if compression in _DEFLATE:
-            filled = self._inflate(offset, size, out)
-        else:
-            filled = len(getattr(imagecodecs, _DECODERS[compression])(self._data.read(offset, size), out=out))
-        if filled < wanted:
+        Of every strip but this one a copy is decoded: where there is only one, it would take as much as the
+        picture.
+        """
+        if len(out) != min(self.shape[0], self.page.imagelength - row * self.shape[0]):
+            return False
+        if not self._has_large_strips or not out.flags.c_contiguous or not self.page.databytecounts[row]:
+            return False
+        data = self._data.read(self.page.dataoffsets[row], self.page.databytecounts[row])
+        place = out.reshape(-1).view(np.uint8)
+        try:
+            filled = len(_DECODERS[int(self.page.compression)](data, out=place))
+        except (RuntimeError, ValueError):
+            return False  # damaged, or it has more than its rows: what decodes a copy says which
+        if filled < len(place):
             raise Refused("the compressed pixels of a strip stop before its end")
-        if filled > wanted:
-            self._note(SURPLUS)
-
-    def _inflate(self, offset: int, size: int, out: NDArray[np.uint8]) -> int:
-        """Inflate piece by piece, without holding the compressed data; return the number of bytes."""
-        inflater, filled, end = zlib.decompressobj(), 0, offset + size
-        while not inflater.eof:
-            compressed = inflater.unconsumed_tail
-            if not compressed:
-                compressed = self._data.read(offset, min(end - offset, _PIECE_BYTES))
-                offset += len(compressed)
-            # A byte more than there is room for: the checksum follows the last, and is compared with them.
-            data = inflater.decompress(compressed, min(_PIECE_BYTES, len(out) - filled + 1))
-            if not data and not compressed:
-                break
-            kept = min(len(data), len(out) - filled)
-            out[filled : filled + kept] = np.frombuffer(data, np.uint8, kept)
-            filled += kept
-            if kept < len(data):
-                break  # surplus after the last row
-        return filled
-
-
-def _pixels(part: np.ndarray) -> np.ndarray:
-    """Bring the samples of each pixel together, of (planes, rows, columns, samples)."""
-    return np.moveaxis(part, 0, -2).reshape(*part.shape[1:3], -1)
+        for rows in bands_of(out):
+            _undo_predictor(self.page, out[rows])
+        return True
 
 
 def _undo_predictor(page: "TiffPage", rows: np.ndarray) -> None:
-    if not _is_native(page):
-        rows.byteswap(inplace=True)
     if page.predictor == _DIFFERENCES:
         imagecodecs.delta_decode(rows, axis=-2, out=rows)
     elif page.predictor == _FLOAT_DIFFERENCES:
         rows[:] = imagecodecs.floatpred_decode(rows, axis=-2)
 
 
-def _is_native(page: "TiffPage") -> bool:
-    return bool(page.parent.byteorder == ("<" if sys.byteorder == "little" else ">"))
-
-
 def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
-    """Return the most memory that reading takes beside the picture, of which samples are given back."""
+    """Return the most memory that reading takes beside the picture."""
     if is_stored_plainly(page):
         return 0
-    longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
     compressed = max(page.databytecounts, default=0)
+    if has_large_strips(page):
+        return compressed
     if is_of_jpegs(page):
         compressed *= 2  # and once more with what the tags say of it
-    if not has_large_strips(page):
-        return longer + compressed + segment_bytes(page)
-    return longer if int(page.compression) in _DEFLATE else longer + compressed
+    longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
+    return longer + compressed + segment_bytes(page)
 
 
 def is_stored_plainly(page: "TiffPage") -> bool:
@@ -231,21 +158,17 @@ def segment_bytes(page: "TiffPage") -> int:
 
 
 def has_large_strips(page: "TiffPage") -> bool:
-    """Return whether its strips are large, and of a compression that is undone here."""
-    compression = int(page.compression)
+    """Return whether its strips are large, and can be decoded into their place."""
+    is_native = page.parent.byteorder == ("<" if sys.byteorder == "little" else ">")
     return (
         not page.is_tiled
-        and not page.is_contiguous
-        and not page.is_subsampled
-        and (compression in _DEFLATE or compression in _DECODERS)
+        and segment_bytes(page) > _LARGE_BYTES
+        and page.shaped[0] == 1
+        and is_native
         and page.fillorder == 1
-        and int(page.bitspersample) == 8 * np.dtype(page.dtype).itemsize
-        and (
-            page.predictor in (_NO_PREDICTOR, _DIFFERENCES)
-            or (page.predictor == _FLOAT_DIFFERENCES and _is_native(page))
-        )
-        and all(page.databytecounts)
-        and segment_bytes(page) > _READ_BYTES
+        and int(page.compression) in _DECODERS
+        and page.predictor in (_NO_PREDICTOR, _DIFFERENCES, _FLOAT_DIFFERENCES)
+        and is_as_stored(page)
     )
 
 

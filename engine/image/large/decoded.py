@@ -45,7 +45,7 @@ class DecodedPicture(LargePicture):
             self._levels.append(tuple(_reduced(plane, halvings) for plane in self._levels[-1]))
         self.levels = tuple(planes[0].shape[:2] for planes in self._levels)
 
-    def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
+    def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
         np.concatenate([plane[rows, columns] for plane in self._levels[level]], axis=2, out=out)
 

@@ -1,76 +1,86 @@
 """Rows that are stored one after the other without compression: what is asked for is read, nothing else."""
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from engine.image.array_types import converted
 from engine.image.bytes_at import BytesAt
+from engine.image.canvas import Canvas
 from engine.image.large.source import LargePicture
-from engine.image.large.storage import Storage
+from engine.image.scratch import bands
 
-# Bytes of rows that are read at a time, where they are converted or cut.
-_PIECE_BYTES = 4 << 20
+# Columns that take less of a row are read alone.
+_NARROW_BYTES = 1 << 16
 
 
 class PlainRows(LargePicture):
     """A picture whose planes lie in a file, row by row.
 
     `stored` is the type of its values there, with its byte order; `planes` has where each plane begins: one
-    of all channels, or one for each.
+    of all `samples` of a pixel, or one for each of them. `interpret` makes pixels of these, (rows, columns,
+    samples) to (rows, columns, channels); None where they are the pixels.
     """
 
     def __init__(
         self,
         path: Path,
+        data: BytesAt,
         title: str,
         shape: tuple[int, int, int],
         dtype: np.dtype,
         stored: np.dtype,
-        planes: tuple[int, ...],
-        storage: Storage,
-        notes: tuple[str, ...] = (),
+        samples: int,
+        planes: Sequence[int],
+        interpret: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         height, width, self.channels = shape
-        self.path, self.format, self.dtype, self.notes = path, title, dtype, notes
-        self.storage = storage
-        self.levels = ((height, width),)
-        self._stored, self._planes = stored, planes
-        self._samples = self.channels // len(planes)
-        self._row_bytes = width * self._samples * stored.itemsize
-        self.chunk = (1, width)
-        self._bytes = BytesAt(path.open("rb", buffering=0))
+        self.path, self.format, self.dtype = path, title, dtype
+        self.levels, self.chunk = ((height, width),), (1, width)
+        self._bytes, self._stored, self._planes, self._interpret = data, stored, planes, interpret
+        self._per_plane = samples // len(planes)
+        self._row_bytes = width * self._per_plane * stored.itemsize
+        self._is_direct = interpret is None and stored == dtype and len(planes) == 1
 
-    def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
+    def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
-        with self._errors_in_words():
-            is_whole = (columns.start, columns.stop) == (0, self.width)
-            is_same = self._stored == self.dtype and len(self._planes) == 1
-            if is_whole and is_same and out.flags.c_contiguous:
-                offset = self._planes[0] + rows.start * self._row_bytes
-                self._bytes.fill(offset, out.reshape(-1).view(np.uint8).data)
-                return
-            for plane, begin in enumerate(self._planes):
-                first = plane * self._samples
-                self._fill(begin, rows, columns, out[..., first : first + self._samples])
-
-    def _fill(self, begin: int, rows: slice, columns: slice, out: np.ndarray) -> None:
-        pixel = self._samples * self._stored.itemsize
-        is_narrow = (columns.stop - columns.start) * pixel < min(self._row_bytes, 1 << 16)
-        if is_narrow:
-            for row in range(rows.start, rows.stop):
-                offset = begin + row * self._row_bytes + columns.start * pixel
-                data = self._bytes.read(offset, (columns.stop - columns.start) * pixel)
-                row_values = np.frombuffer(data, self._stored).reshape(-1, self._samples)
-                out[row - rows.start] = converted(row_values, self.dtype)
+        if self._is_direct and columns == slice(0, self.width) and out.flags.c_contiguous:
+            self._bytes.fill(self._planes[0] + rows.start * self._row_bytes, _bytes_of(out))
             return
-        step = max(1, _PIECE_BYTES // self._row_bytes)
-        for first in range(rows.start, rows.stop, step):
-            last = min(first + step, rows.stop)
-            data = self._bytes.read(begin + first * self._row_bytes, (last - first) * self._row_bytes)
-            values = np.frombuffer(data, self._stored).reshape(last - first, -1, self._samples)
-            out[first - rows.start : last - rows.start] = converted(values[:, columns], self.dtype)
+        for part in bands(rows.stop - rows.start, len(self._planes) * self._row_bytes):
+            out[part] = self._pixels(slice(rows.start + part.start, rows.start + part.stop), columns)
+
+    def decode_onto(self, canvas: Canvas) -> None:
+        """Put all pixels onto a canvas, band by band where that needs no memory for all of them."""
+        if self._is_direct and canvas.alpha is None:
+            super().decode_onto(canvas)
+            return
+        for rows in bands(self.height, len(self._planes) * self._row_bytes):
+            canvas.put_samples(rows, self._pixels(rows, slice(0, self.width)))
+
+    def _pixels(self, rows: slice, columns: slice) -> np.ndarray:
+        samples = self._samples_of(rows, columns)
+        return samples if self._interpret is None else self._interpret(samples)
+
+    def _samples_of(self, rows: slice, columns: slice) -> np.ndarray:
+        """Return the samples of a rectangle, (rows, columns, samples of all planes)."""
+        pixel = self._per_plane * self._stored.itemsize
+        count, width = rows.stop - rows.start, columns.stop - columns.start
+        is_narrow = width * pixel < min(self._row_bytes, _NARROW_BYTES)
+        read = columns if is_narrow else slice(0, self.width)
+        found = np.empty((len(self._planes), count, read.stop - read.start, self._per_plane), self._stored)
+        for begin, plane in zip(self._planes, found, strict=True):
+            offset = begin + rows.start * self._row_bytes + read.start * pixel
+            for row in plane if is_narrow else (plane,):
+                self._bytes.fill(offset, _bytes_of(row))
+                offset += self._row_bytes
+        kept = found if is_narrow else found[:, :, columns]
+        return np.moveaxis(kept, 0, -2).reshape(count, width, -1)
 
     def close(self) -> None:
         """Close the file; nothing is read after that."""
         self._bytes.close()
+
+
+def _bytes_of(values: np.ndarray) -> memoryview:
+    return values.reshape(-1).view(np.uint8).data

@@ -3,6 +3,7 @@
 What is decoded is kept for a while, within a bound, as neighbours in space are asked for in turn.
 """
 
+import itertools
 import threading
 from abc import abstractmethod
 from collections import OrderedDict
@@ -16,6 +17,7 @@ from engine.image.large.threads import core_count
 
 # Decoded segments that are kept, bytes.
 DEFAULT_CACHE_BYTES = 64 << 20
+_MOST_WAITING = 1024
 
 Key = tuple[int, int, int]
 """Level, row and column of a segment among the segments."""
@@ -38,26 +40,30 @@ class SegmentedPicture(LargePicture):
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
         """Return the pixels of a segment, cut off where the level ends. Called on: a decoding thread."""
 
-    def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
+    def _decode_into(self, level: int, row: int, column: int, out: np.ndarray) -> bool:
+        """Decode a whole segment straight into its place; return whether that was done."""
+        return False
+
+    def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
-        keys = list(self._keys(level, rows, columns))
+        height, width = self.segment_shape(level)
 
         def place(key: Key) -> None:
             _, down, across = key
-            pixels = self._segment(key)
-            height, width = self.segment_shape(level)
             top, left = down * height, across * width
-            first, last = max(top, rows.start), min(top + len(pixels), rows.stop)
-            begin, end = max(left, columns.start), min(left + pixels.shape[1], columns.stop)
-            out[first - rows.start : last - rows.start, begin - columns.start : end - columns.start] = pixels[
-                first - top : last - top, begin - left : end - left
-            ]
+            first, last = max(top, rows.start), min(top + height, rows.stop)
+            begin, end = max(left, columns.start), min(left + width, columns.stop)
+            part = out[first - rows.start : last - rows.start, begin - columns.start : end - columns.start]
+            if not self._decode_into(*key, part):
+                part[:] = self._segment(key)[first - top : last - top, begin - left : end - left]
 
-        if len(keys) == 1:
-            place(keys[0])
-            return
-        with self._errors_in_words():
-            pending = [self._pool.submit(place, key) for key in keys]
+        keys = self._keys(level, rows, columns)
+        # A batch at a time: there may be millions.
+        while batch := list(itertools.islice(keys, _MOST_WAITING)):
+            if len(batch) == 1:
+                place(batch[0])
+                continue
+            pending = [self._pool.submit(place, key) for key in batch]
             try:
                 for future in pending:
                     future.result()
@@ -77,8 +83,7 @@ class SegmentedPicture(LargePicture):
             if found is not None:
                 self._cache.move_to_end(key)
                 return found
-        with self._errors_in_words():
-            pixels = self._decode(*key)
+        pixels = self._decode(*key)
         if pixels.nbytes <= self.cache_bytes:
             with self._lock:
                 if key not in self._cache:

@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from engine.image.canvas import Canvas
 from engine.image.faults import errors_in_words
 from engine.image.large.storage import Storage
 from engine.image.metadata import NO_METADATA, Metadata
@@ -81,7 +82,6 @@ class LargePicture(ABC):
         self.read_into(level, rows, columns, out)
         return out
 
-    @abstractmethod
     def read_into(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle, which lies within the level, into an array of its shape and type.
 
@@ -90,6 +90,17 @@ class LargePicture(ABC):
         ImageReadError
             A part of the file is missing, damaged, or of a codec that is not there.
         """
+        with self._errors_in_words():
+            self.fill(level, rows, columns, out)
+
+    @abstractmethod
+    def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
+        """Read as `read_into`, with errors as decoders raise them."""
+
+    def decode_onto(self, canvas: Canvas) -> None:
+        """Put all pixels of full size onto a canvas, with errors as of `fill`."""
+        whole = slice(0, self.height), slice(0, self.width)
+        canvas.decode_into(lambda out: self.fill(0, *whole, out.reshape(*out.shape[:2], self.channels)))
 
     def _errors_in_words(self) -> AbstractContextManager[None]:
         """Translate whatever is raised while the file is read into `ImageReadError`."""

@@ -1,6 +1,7 @@
 """TIFF and BigTIFF, read strip by strip or tile by tile; OME-TIFF and pyramids as tifffile finds them."""
 
-import os
+import itertools
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
@@ -10,24 +11,21 @@ import numpy as np
 
 from engine.image.bytes_at import BytesAt
 from engine.image.faults import Refused, errors_in_words
-from engine.image.formats.tiff import (
-    TIFF,
-    check_header,
-    check_segments,
-    lost_tags,
+from engine.image.form import Form
+from engine.image.formats.tiff_page import (
+    TIFF_UNSUPPORTED,
+    checked_page,
     metadata_of_page,
     orientation_of,
-    picture_form,
     picture_page,
     profile_of,
     silence_libraries,
 )
-from engine.image.formats.tiff_pixels import to_picture_arrays
+from engine.image.formats.tiff_pixels import is_as_stored, picture_samples
 from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly
 from engine.image.large.plain_rows import PlainRows
 from engine.image.large.segments import DEFAULT_CACHE_BYTES, SegmentedPicture
 from engine.image.large.source import MOST_CHANNELS, LargePicture
-from engine.image.large.storage import Storage
 from engine.image.large.tiff_storage import stored_as
 
 if TYPE_CHECKING:
@@ -46,23 +44,22 @@ class TiffPicture(SegmentedPicture):
     def __init__(
         self,
         path: Path,
+        data: BytesAt,
         tiff: "TiffFile",
         pages: "list[list[TiffPage]]",
-        storage: Storage,
+        form: Form,
         threads: int | None,
         cache_bytes: int,
     ) -> None:
         super().__init__(threads, cache_bytes)
-        first = pages[0][0]
-        self.path, self._tiff = path, tiff
+        self.path, self._tiff, self._bytes = path, tiff, data
         self._found: dict[str, None] = {}
-        self._bytes = BytesAt(path.open("rb", buffering=0))
-        self._pages = [[PageSegments(page, self._bytes, self.note) for page in level] for level in pages]
-        form = picture_form(first)
-        self.dtype, self.channels = form.dtype, _channels(pages[0])
+        self._pages = [[PageSegments(page, data, self.note) for page in level] for level in pages]
+        self._is_as_stored = all(is_as_stored(page) for level in pages for page in level)
+        self.dtype, self.channels = form.dtype, _channels(pages[0], form)
         self.levels = tuple((level[0].imagelength, level[0].imagewidth) for level in pages)
         self.chunk = self.segment_shape(0)
-        self.format, self.storage = title_of(first), storage
+        self.format = _title_of(pages[0][0])
 
     @property
     def notes(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -78,21 +75,68 @@ class TiffPicture(SegmentedPicture):
         return self._pages[level][0].shape
 
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
-        found, pages = [], self._pages[level]
-        for segments in pages:
-            pixels, alpha, _ = to_picture_arrays(segments.samples(row, column), segments.page)
-            pixels = pixels.reshape(*pixels.shape[:2], -1)
-            found.append(pixels if alpha is None or len(pages) > 1 else np.dstack([pixels, alpha]))
-        return found[0] if len(found) == 1 else np.concatenate(found, axis=2)
+        found = []
+        for segments in self._pages[level]:
+            samples = segments.samples(row, column)
+            found.append(samples if self._is_as_stored else picture_samples(samples, segments.page))
+        # Each of several pages is one channel.
+        return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
+
+    def _decode_into(self, level: int, row: int, column: int, out: np.ndarray) -> bool:
+        return len(self._pages[level]) == 1 and self._pages[level][0].fill_strip(row, out)
 
     def _errors_in_words(self) -> AbstractContextManager[None]:
-        return errors_in_words(str(self.path), TIFF.title, TIFF.unsupported, doing="read")
+        return errors_in_words(str(self.path), "TIFF", TIFF_UNSUPPORTED, doing="read")
 
     def close(self) -> None:
         """Close the file; nothing is read after that."""
         super().close()
         self._bytes.close()
         self._tiff.close()
+
+
+def in_parts(
+    path: Path,
+    data: BytesAt,
+    tiff: "TiffFile",
+    pages: "list[list[TiffPage]]",
+    form: Form,
+    notes: Sequence[str],
+    *,
+    threads: int | None = None,
+    cache_bytes: int,
+) -> PlainRows | TiffPicture:
+    """Return what reads pages (of each level: one, or one for each channel), whose first has a form."""
+    first, is_one = pages[0][0], len(pages[0]) == 1
+    if len(pages) == 1 and all(
+        is_stored_plainly(page) and (is_one or is_as_stored(page)) for page in pages[0]
+    ):
+        stored = np.dtype(first.dtype).newbyteorder(first.parent.byteorder)
+        plane_bytes = first.imagelength * first.imagewidth * first.shaped[4] * stored.itemsize
+        planes = [
+            page.dataoffsets[0] + plane * plane_bytes for page in pages[0] for plane in range(page.shaped[0])
+        ]
+        shape = form.height, form.width, _channels(pages[0], form)
+
+        def interpret(samples: np.ndarray) -> np.ndarray:
+            return picture_samples(samples.astype(first.dtype, copy=False), first)
+
+        plain = PlainRows(
+            path,
+            data,
+            _title_of(first),
+            shape,
+            form.dtype,
+            stored,
+            len(planes) * first.shaped[4],
+            planes,
+            None if is_as_stored(first) else interpret,
+        )
+        plain.notes = tuple(notes)
+        return plain
+    picture = TiffPicture(path, data, tiff, pages, form, threads, cache_bytes)
+    picture.note(*notes)
+    return picture
 
 
 def open_tiff(
@@ -104,13 +148,14 @@ def open_tiff(
 
     silence_libraries()
     tiff = TiffFile(path)
+    data = BytesAt(path.open("rb", buffering=0))
     try:
         pages, notes = _levels(tiff)
-        first = pages[0][0]
-        file_bytes = os.stat(path).st_size
-        for level in pages:
-            for page in level:
-                notes += _checked(page, file_bytes)
+        first, forms = pages[0][0], []
+        for page in itertools.chain(*pages):
+            form, found = checked_page(page, data.size)
+            forms.append(form)
+            notes += found
         orientation = orientation_of(first)
         if 2 <= orientation <= 8:
             raise Refused(
@@ -118,36 +163,24 @@ def open_tiff(
                 "it is too large to be turned",
                 "Save it upright in the program that made it.",
             )
-        form, storage = picture_form(first), stored_as(tiff, pages)
-        profile, metadata = profile_of(first), metadata_of_page(first)
-        picture: PlainRows | TiffPicture
-        if form.dtype == first.dtype and _is_plain(pages):
-            picture = _plain(path, pages[0], storage, notes)
+        picture = in_parts(path, data, tiff, pages, forms[0], notes, threads=threads, cache_bytes=cache_bytes)
+        picture.storage = stored_as(tiff, pages)
+        picture.has_alpha = forms[0].has_alpha and len(pages[0]) == 1
+        picture.icc_profile, picture.metadata = profile_of(first), metadata_of_page(first)
+        if isinstance(picture, PlainRows):
             tiff.close()
-        else:
-            picture = TiffPicture(path, tiff, pages, storage, threads, cache_bytes)
-            picture.note(*notes)
-        picture.has_alpha = form.has_alpha and len(pages[0]) == 1
-        picture.icc_profile, picture.metadata = profile, metadata
         return picture
     except BaseException:
+        data.close()
         tiff.close()
         raise
 
 
-def title_of(page: "TiffPage") -> str:
+def _title_of(page: "TiffPage") -> str:
     """Return the title of a kind of TIFF: "BigTIFF, tiled"."""
     kind = "BigTIFF" if page.parent.is_bigtiff else "TIFF"
     kind = f"OME-{kind}" if page.parent.is_ome else kind
     return f"{kind}, {'tiled' if page.is_tiled else 'in strips'}"
-
-
-def _checked(page: "TiffPage", file_bytes: int) -> list[str]:
-    check_header(page)
-    notes = list(lost_tags(page))
-    form = picture_form(page)
-    samples = np.zeros((1, 1, page.samplesperpixel), page.dtype)
-    return [*notes, *to_picture_arrays(samples, page)[2], *check_segments(page, form, file_bytes)]
 
 
 def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
@@ -222,36 +255,6 @@ def _smaller_ones(levels: "list[list[TiffPage]]") -> "list[list[TiffPage]]":
     return kept
 
 
-def _is_plain(pages: "list[list[TiffPage]]") -> bool:
-    """Return whether rows can be read as they are stored: one level, in strips, without compression."""
-    return len(pages) == 1 and all(is_stored_plainly(page) and _is_as_stored(page) for page in pages[0])
-
-
-def _is_as_stored(page: "TiffPage") -> bool:
-    """Return whether the values of a page are the pixels."""
-    planes = page.shaped[0]
-    probe = np.arange(1, 1 + page.samplesperpixel, dtype=page.dtype).reshape(1, 1, -1)
-    pixels, alpha, notes = to_picture_arrays(probe, page)
-    found = pixels.reshape(1, 1, -1) if alpha is None else np.dstack([pixels.reshape(1, 1, -1), alpha])
-    is_premultiplied = 1 in [int(kind) for kind in page.extrasamples]
-    return (
-        planes * page.shaped[4] == found.shape[2]
-        and not notes
-        and np.array_equal(found, probe)
-        and (not is_premultiplied)
-    )
-
-
-def _plain(path: Path, pages: "list[TiffPage]", storage: Storage, notes: list[str]) -> PlainRows:
-    first = pages[0]
-    stored = np.dtype(first.dtype).newbyteorder(first.parent.byteorder)
-    plane_bytes = first.imagelength * first.imagewidth * stored.itemsize
-    offsets = [page.dataoffsets[0] + plane * plane_bytes for page in pages for plane in range(page.shaped[0])]
-    shape, dtype = (first.imagelength, first.imagewidth, _channels(pages)), np.dtype(first.dtype)
-    return PlainRows(path, title_of(first), shape, dtype, stored, tuple(offsets), storage, tuple(notes))
-
-
-def _channels(pages: "list[TiffPage]") -> int:
+def _channels(pages: "list[TiffPage]", form: Form) -> int:
     """Return the channels of a level: those of its page, alpha counted, or one a page."""
-    form = picture_form(pages[0])
     return len(pages) if len(pages) > 1 else form.channels + form.has_alpha

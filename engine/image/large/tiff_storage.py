@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.image.exif import EXIF_TAG, GPS_TAG, TEXT_TAGS
-from engine.image.formats.tiff import ICC_PROFILE_TAG, is_photo, left_out_of_tiff
+from engine.image.formats.tiff_page import ICC_PROFILE_TAG, is_photo, left_out_of_tiff
 from engine.image.formats.tiff_segments import is_stored_plainly
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_writer import KNOWN_TYPES, Tag

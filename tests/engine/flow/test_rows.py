@@ -38,7 +38,7 @@ class Recorded(LargePicture):
         self.levels, self.channels, self.chunk = (pixels.shape[:2],), pixels.shape[2], (SEGMENT, WIDTH)
         self.rows, self.broken_row = [], broken_row
 
-    def read_into(self, level, rows, columns, out):
+    def fill(self, level, rows, columns, out):
         self.rows.append((rows.start, rows.stop))
         if self.broken_row is not None and rows.start <= self.broken_row < rows.stop:
             raise ImageReadError("memory cannot be read", "it is broken", "Mend it.")

@@ -1,0 +1,317 @@
+"""The page of a TIFF that shows its picture: which one it is, whether it can be read, what its tags say."""
+
+import logging
+import math
+import struct
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.image.budget import Budget, check_long_enough
+from engine.image.exif import (
+    EXIF_TAG,
+    GPS_TAG,
+    ORIENTATION_TAG,
+    TEXT_TAGS,
+    exif_of_tiff,
+)
+from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
+from engine.image.form import Form
+from engine.image.formats.tiff_pixels import to_picture_arrays
+from engine.image.formats.tiff_segments import bytes_beside
+from engine.image.metadata import IPTC, OME, XMP, Metadata, listed, metadata_of, note_of_first, unique
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPage
+
+ICC_PROFILE_TAG = 34675
+RESOLUTION_TAG, Y_RESOLUTION_TAG, RESOLUTION_UNIT_TAG = 282, 283, 296
+# The tags of TIFF 6.0 end with 532, nearly all of them on the pixels. Later ones on the pixels: the number
+# type, slices of pictures and tiles, and how LERC is compressed.
+_LAST_OF_PIXELS = 532
+# Those up to there that say nothing of the pixels as opened: names and texts, resolution and place on
+# paper, how to print, what is free, and curves and colours of inks and screens.
+_OF_OTHERS = frozenset(
+    (263, 264, 265, *range(269, 273), *range(280, 284), *range(285, 292), 296, 297, 301, 305, 306, 315, 316)
+) | frozenset((318, 319, 333, 336, 337))
+_MORE_OF_PIXELS = frozenset((32996, 32997, 32998, 50674))
+_OLD_ALPHA = 32995
+_INCHES = {2: 1.0, 3: 2.54}
+
+# Of a file without end no more pages are looked at for the full picture.
+_MOST_PAGES_SEEN = 64
+
+# Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte
+# becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
+_MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
+
+
+_DESCRIPTION, _RESOLUTION, _UNIT, _GEOTIFF = 270, (282, 283), 296, "GeoTIFF tags"
+_TAGS = {
+    269: "document name", _DESCRIPTION: "description", 282: "resolution (pixel size)", 283: "",
+    285: "page name", 286: "position", 287: "", 301: "transfer function", 318: "white point",
+    319: "primaries", 700: XMP,
+    33550: _GEOTIFF, 33922: _GEOTIFF, 34264: _GEOTIFF, 34735: _GEOTIFF, 34736: _GEOTIFF, 34737: _GEOTIFF,
+    33723: IPTC, 34377: "Photoshop data", 37724: "Photoshop layers", 42112: "GDAL metadata",
+    42113: "no-data value", 50838: "ImageJ metadata", 50839: "ImageJ metadata",
+}  # fmt: skip
+# What tifffile and imagecodecs say of intact files that they do not decode, as of `Format`.
+TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
+    (r"<COMPRESSION\.(\w+): \d+> not supported", "its compression is {1}"),
+    (r"^(\d+) is not a known COMPRESSION", "its compression has number {1}, which has no name"),
+    (r"chroma subsampling", "its colours have less resolution than its brightness, and it is not a JPEG"),
+    (r"sample formats do not match", "its channels are of different number types"),
+    (r"^<?PREDICTOR\.?(\w*).* not supported", "its predictor is {1}"),
+)
+
+
+def profile_of(page: "TiffPage") -> bytes | None:
+    """Return the colour profile of a page."""
+    profile = page.tags.valueof(ICC_PROFILE_TAG)
+    return profile if isinstance(profile, bytes) else None
+
+
+def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
+    """Return the page of the picture, and a note on other pages.
+
+    It is the first, unless that is a reduced version, as cameras (DNG, NEF) and scanners write it before the
+    picture. Raises Refused where there is none.
+    """
+    try:
+        first = tiff.pages.first.aspage()
+    except IndexError as error:
+        raise Refused("it has no page: its first list of tags is missing or damaged") from error
+    if not first.is_reduced:
+        return first, _page_notes(tiff, first)
+    pages = _pages(tiff, first)
+    larger = [page for page in pages if _pixels(page) > _pixels(first)]
+    # Not reduced before reduced, the largest first.
+    larger.sort(key=lambda page: (page.is_reduced, -_pixels(page)))
+    refusals = {page.offset: _refusal(page) for page in larger}
+    page = next((page for page in larger if not refusals[page.offset]), first)
+    if not larger:
+        return first, _page_notes(tiff, first)
+    size = f"{first.imagewidth} × {first.imagelength}"
+    best = larger[0]
+    if page is best:
+        what = f"the first is a reduced version of {size}; the picture itself was opened."
+        return page, (f"It has {len(pages):,} pages: {what}",)
+    return page, (
+        f"A reduced version of {page.imagewidth} × {page.imagelength} was opened: the picture itself, of "
+        f"{best.imagewidth} × {best.imagelength}, cannot be read ({refusals[best.offset]}).",
+    )
+
+
+def _refusal(page: "TiffPage") -> str:
+    """Return why the picture of a page cannot be read; empty where nothing is known against it."""
+    try:
+        _check_header(page)
+        _picture_form(page)
+    except (Refused, Unsupported) as error:
+        return str(error.args[0])
+    return ""
+
+
+def _pixels(page: "TiffPage") -> int:
+    return int(page.imagewidth * page.imagelength)
+
+
+def _pages(tiff: "TiffFile", first: "TiffPage") -> "list[TiffPage]":
+    """Return the first page, those below it (SubIFDs), and those after it with those below them."""
+    found = [first]
+    try:
+        for number in range(min(len(tiff.pages), _MOST_PAGES_SEEN)):
+            page = tiff.pages[number].aspage()
+            found += [page] * (number > 0)
+            found += [below.aspage() for below in (page.pages or ())[:_MOST_PAGES_SEEN]]
+    except LIBRARY_ERRORS:
+        return found  # the others are damaged
+    return found
+
+
+def silence_libraries() -> None:
+    """Keep what tifffile says of its repairs from stderr. What matters is checked here."""
+    for library in ("tifffile", "imagecodecs"):
+        logging.getLogger(library).addHandler(logging.NullHandler())
+
+
+def _lost_tags(page: "TiffPage") -> tuple[str, ...]:
+    """Return a note on tags that cannot be read, which tifffile leaves out; refuse those of the pixels."""
+    file, layout = page.parent.filehandle, page.parent.tiff
+    file.seek(page.offset)
+    (count,) = struct.unpack(layout.tagnoformat, file.read(layout.tagnosize))
+    listed = file.read(count * layout.tagsize + layout.offsetsize)
+    if len(listed) < count * layout.tagsize + layout.offsetsize:
+        raise Refused("it ends within its first list of tags: it was cut short")
+    if count == len(page.tags):
+        return ()
+    codes = [
+        struct.unpack_from(f"{page.parent.byteorder}H", listed, i * layout.tagsize)[0] for i in range(count)
+    ]
+    lost = sorted((Counter(codes) - Counter(tag.code for tag in page.tags)).elements())
+    of_pixels = [
+        code
+        for code in lost
+        if (code <= _LAST_OF_PIXELS and code not in _OF_OTHERS) or code in _MORE_OF_PIXELS
+    ]
+    if of_pixels:
+        raise Refused(
+            f"the value of its tag {of_pixels[0]} lies past its end or is damaged: the file was cut short"
+        )
+    names = ", ".join(map(str, lost))
+    return (f"Its {'tag' if len(lost) == 1 else 'tags'} {names} cannot be read: the file is damaged.",)
+
+
+def _dpi(page: "TiffPage") -> tuple[float, float] | None:
+    """Pixels per inch, across and down; None where the file does not say."""
+    inches = _INCHES.get(page.tags.valueof(RESOLUTION_UNIT_TAG, 1))
+    across = page.tags.valueof(RESOLUTION_TAG)
+    found = []
+    for value in (across, page.tags.valueof(Y_RESOLUTION_TAG, across)):
+        if inches is None or not isinstance(value, tuple) or len(value) != 2 or not value[1]:
+            return None
+        found.append(inches * float(value[0]) / float(value[1]))
+    return found[0], found[1]
+
+
+def metadata_of_page(page: "TiffPage") -> Metadata:
+    """Return EXIF data and resolution of a page, and what else it says.
+
+    Cameras write what they say of the picture to the first page, whichever shows it.
+    """
+    first = page.parent.pages.first.aspage()
+    resolution, exif = _dpi(page), _exif(page) or (_exif(first) if first is not page else b"")
+    kept = {EXIF_TAG, GPS_TAG, *TEXT_TAGS[0 if is_photo(page) else 1 :], ICC_PROFILE_TAG}
+    found = metadata_of(exif, resolution)
+    if found.dpi is not None:
+        kept |= {RESOLUTION_TAG, Y_RESOLUTION_TAG}
+    return replace(found, left_out=left_out_of_tiff(page, kept))
+
+
+def orientation_of(page: "TiffPage") -> int:
+    """Return the EXIF orientation of a page; a reduced version before it may say it."""
+    first = page.parent.pages.first.aspage()
+    return int(page.tags.valueof(ORIENTATION_TAG, first.tags.valueof(ORIENTATION_TAG, 1)))
+
+
+def is_photo(page: "TiffPage") -> bool:
+    """Return whether a page has the tags of a camera."""
+    return EXIF_TAG in page.tags or GPS_TAG in page.tags
+
+
+def _exif(page: "TiffPage") -> bytes:
+    """Return as EXIF data what the tags say of a photograph or of who made it."""
+    if not is_photo(page) and not any(tag in page.tags for tag in TEXT_TAGS[1:]):
+        return b""
+    parent = page.parent
+    how = {"is_big": parent.is_bigtiff, "is_photo": is_photo(page)}
+    return exif_of_tiff(parent.filehandle, page.offset, parent.byteorder, **how)
+
+
+def _check_header(page: "TiffPage") -> None:
+    """Refuse a page whose tags describe no picture."""
+    if page.imagewidth < 1 or page.imagelength < 1:
+        raise Refused(f"its tags say {page.imagewidth} × {page.imagelength} pixels")
+    if page.imagedepth > 1:
+        raise Refused(f"it is a volume of {page.imagedepth} slices, not a picture", "Save one slice of it.")
+    if page.samplesperpixel < 1:
+        raise Refused("its tags say that a pixel has no values")
+    if page.dtype is None:
+        raise Refused(
+            f"its values of {page.bitspersample} bits (sample format {page.sampleformat}) are no number type",
+            "Save it with 8 or 16 bits per value, or as 32-bit float.",
+        )
+    if page.is_tiled and min(page.tilewidth, page.tilelength) < 1:
+        raise Refused("its tiles have no size")
+
+
+def _picture_form(page: "TiffPage") -> tuple[Form, list[str]]:
+    """Return the form of the picture, and notes on it, found by interpreting a single pixel."""
+    pixel = np.zeros((1, 1, page.samplesperpixel), page.dtype)
+    pixels, alpha, notes = to_picture_arrays(pixel, page)
+    channels = 1 if pixels.ndim == 2 else 3
+    return Form(page.imagelength, page.imagewidth, channels, alpha is not None, pixels.dtype), notes
+
+
+def checked_page(page: "TiffPage", file_bytes: int, budget: Budget | None = None) -> tuple[Form, list[str]]:
+    """Return the form of a page's picture, and notes on what was lost or is changed of it.
+
+    Raises Refused or Unsupported for one that is no picture, was cut short, or passes the budget of reading
+    it as a whole.
+    """
+    notes = list(_lost_tags(page))
+    _check_header(page)
+    if budget is not None:
+        dtype = np.dtype(page.dtype)
+        budget.check(Form(page.imagelength, page.imagewidth, page.samplesperpixel, False, dtype))
+    form, changes = _picture_form(page)
+    if budget is not None:
+        budget.check(form, bytes_beside(page, form.decoded_bytes))
+    return form, [*notes, *_check_segments(page, form, file_bytes), *changes]
+
+
+def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str, ...]:
+    """Every strip or tile must lie whole within the file: tifffile would fill what is missing."""
+    expected = math.prod(page.chunked)
+    segments = list(zip(page.dataoffsets, page.databytecounts, strict=False))
+    if len(segments) < expected and not page.is_contiguous:
+        raise Refused(f"it lists {len(segments)} of the {expected} strips or tiles that its size needs")
+    empty = 0
+    for offset, byte_count in segments:
+        if offset == 0 and byte_count == 0:
+            empty += 1
+        elif byte_count == 0:
+            raise Refused("one of its strips or tiles has zero bytes")
+        elif offset + byte_count > file_bytes:
+            end = offset + byte_count
+            raise Refused(
+                f"its data reaches to byte {end:,}, the file ends after {file_bytes:,}: it was cut short"
+            )
+    if empty == len(segments):
+        raise Refused("it holds no pixels")
+    if not empty and not page.is_subsampled:
+        most = _MOST_EXPANDED.get(int(page.compression))
+        bits = page.samplesperpixel * int(page.bitspersample)
+        least = 0 if most is None else form.pixel_count * bits // 8 // most
+        held = sum(byte_count for _, byte_count in segments)
+        check_long_enough(form, held, least, "its strips or tiles have")
+    return (f"{empty:,} of its {expected:,} tiles hold no data and are filled with 0.",) if empty else ()
+
+
+def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
+    try:
+        count = len(tiff.pages)
+        if count == 1 and (first.is_imagej or first.is_shaped):
+            # Further pages may follow the first without tags of their own.
+            count = tiff.series[0].size // first.size
+        return note_of_first(count, "page")
+    except (ValueError, LookupError, OSError, RuntimeError):
+        return note_of_first(-1, "page")
+
+
+def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
+    """Return the names for the tags of a page, without those that are kept."""
+    found, numbers = [], []
+    kept = frozenset(kept)
+    for tag in page.tags:
+        code = tag.code
+        # tifffile's own note of the shape of an array says nothing of the picture.
+        if code in kept or (code == _DESCRIPTION and page.is_shaped):
+            continue
+        if code in _RESOLUTION and page.tags.valueof(_UNIT, 1) == 1 and _is_one(tag.value):
+            continue
+        if code == _DESCRIPTION and page.parent.is_ome:
+            found.append(OME)
+        elif code in _TAGS:
+            found.append(_TAGS[code])
+        elif code > _LAST_OF_PIXELS and code not in _MORE_OF_PIXELS and code != _OLD_ALPHA:
+            numbers.append(str(code))
+    return unique([*found, *([f"tags {listed(numbers)}"] if numbers else [])])
+
+
+def _is_one(ratio: object) -> bool:
+    """Return whether a resolution is 1 to 1, which without a unit says nothing."""
+    return isinstance(ratio, tuple) and len(ratio) == 2 and ratio[0] == ratio[1]
