@@ -242,6 +242,7 @@ def save_result(request: SaveResult, report: Checkpoint) -> Saved:
     lost: tuple[str, ...] = ()
     # The depth of a result is final here; an unknown depth is refused.
     how: dict[str, Any] = {"depth": request.depth, "metadata": request.metadata}
+    how |= {"quality": request.quality} if request.quality else {}
     if request.values is not None:
         if opened.path:
             check_other_file(request.path, opened.path)

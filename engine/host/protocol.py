@@ -143,6 +143,7 @@ class SaveResult(Request):
     depth: str = "keep"  # or "8", "16", "float32", as `engine.image.save.save_image` takes it
     result: TiledScreen | None = None  # in place of values: a result on another machine, fetched to be saved
     metadata: bool = True  # whether EXIF data and resolution of the picture go into the file
+    quality: int = 0  # 1 to 100, of a format with losses; 0: that of `save_image`
     path_field: ClassVar[str] = "path"
     handler: ClassVar[str] = "engine.host.picture_jobs:save_result"
 

@@ -7,6 +7,9 @@ from typing import Any, BinaryIO
 from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
 
+DEFAULT_QUALITY = 95
+"""That of files with losses where nobody chooses another one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Format:

@@ -4,7 +4,7 @@ What else a file says no saved picture keeps; it has names here, so that a note 
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # 72 and 96 are what programs write that know of none.
 _NO_RESOLUTION = (72, 96)
@@ -30,6 +30,8 @@ class Metadata:
     exif: bytes = b""
     dpi: tuple[float, float] | None = None
     left_out: tuple[str, ...] = ()
+    # That of the JPEG, about; 0 where it was none. It goes into no file.
+    quality: int = field(default=0, compare=False)
 
     @property
     def names(self) -> tuple[str, ...]:

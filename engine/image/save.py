@@ -13,7 +13,7 @@ from engine.files.atomic_write import atomic_write, path_text
 from engine.image.colour import profile_fits
 from engine.image.convert import change_alpha_depth
 from engine.image.exif import metadata_to_save
-from engine.image.format import Format
+from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, in_words, saved_formats, titles
 from engine.image.metadata import NO_METADATA, sentence_on
 from engine.image.picture import DEPTH_TEXTS, Picture
@@ -23,8 +23,6 @@ Depth = Literal["keep", "8", "16", "float32"]
 
 # The sample type of each depth but "keep".
 DEPTH_DTYPES: dict[str, type[Any]] = {"8": np.uint8, "16": np.uint16, "float32": np.float32}
-
-DEFAULT_QUALITY = 95
 
 
 def save_image(

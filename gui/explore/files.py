@@ -7,14 +7,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtWidgets import QDialog, QInputDialog, QWidget
 
 from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
-from engine.image.format import Format
+from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.kinds import is_zarr
 from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
@@ -28,9 +29,6 @@ from gui.page.actions import Actions
 from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import Kind, RecentFiles
-
-if TYPE_CHECKING:
-    from PySide6.QtWidgets import QMessageBox
 
 MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
 MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
@@ -59,10 +57,12 @@ class ExploreFiles(QObject):
         self._pictures = pictures
         self._messages = messages
         self.sessions = sessions
-        self.question: QMessageBox | None = None
-        """Which result of a chain is saved, asked last."""
+        self.question: QDialog | None = None
+        """What was asked last before a file is saved: which result of a chain, its quality."""
+        # The one that was chosen last for this picture.
+        self._quality = 0
         self._recent = recent or RecentFiles()
-        pictures.opened.connect(lambda picture: self._note("picture", picture.path))
+        pictures.opened.connect(self._follow_picture)
 
     def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
         """Let the file actions of the page ask where, and then open or save."""
@@ -161,6 +161,10 @@ class ExploreFiles(QObject):
         done = partial(self._note, "session", str(path))
         self.sessions.open(path, done, lambda error: self._messages.show_error("session", error))
 
+    def _follow_picture(self, picture: PictureHandle) -> None:
+        self._note("picture", picture.path)
+        self._quality = 0
+
     def _note(self, kind: Kind, path: str) -> None:
         if path:
             self._recent.note(kind, str(Path(path).absolute()))
@@ -204,10 +208,35 @@ class ExploreFiles(QObject):
             if known is not None and known.saved_suffixes[0] not in chosen:
                 # The ending that was typed is the form that is meant.
                 depth = depth_in(known, dtype)
-            self._pictures.save_result(path, depth, metadata=metadata)
+            write = partial(self._pictures.save_result, path, depth, metadata=metadata)
+            if known is not None and known.has_quality:
+                self._ask_quality(known, dialogs.parent, lambda quality: write(quality=quality))
+            else:
+                write()
 
         title = f"Save the result{self._of_step}{'' if metadata else ' without metadata'}"
         dialogs.ask_to_save(title, list(depths), name, save)
+
+    def _ask_quality(self, known: Format, parent: QWidget | None, chosen: Callable[[int], None]) -> None:
+        """Ask how well a form with losses keeps the result; at first as well as the JPEG that was opened."""
+        picture = self._workspace.picture
+        opened = picture.metadata.quality if picture is not None else 0
+        self.question = dialog = QInputDialog(parent)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle(f"Save as {known.title}")
+        about = f" The opened picture has about {opened}." if opened else ""
+        dialog.setLabelText(f"Quality, 1 to 100: the higher, the larger the file.{about}")
+        dialog.setInputMode(QInputDialog.InputMode.IntInput)
+        dialog.setIntRange(1, 100)
+        dialog.setIntValue(self._quality or opened or DEFAULT_QUALITY)
+        dialog.setOkButtonText("&Save")
+
+        def take(quality: int) -> None:
+            self._quality = quality
+            chosen(quality)
+
+        dialog.intValueSelected.connect(take)
+        dialog.open()
 
     def _open(self, source: str, read: Callable[[], Found], show: Callable[[Found], None]) -> None:
         try:

@@ -21,6 +21,7 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.image.convert import to_depth
+from engine.image.jpeg_quality import brightness_steps
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, compare, relative_bound
 from engine.verify.regions import LEAST_STEP
 from engine.verify.verification import Findings, Verification
@@ -53,19 +54,6 @@ _BAND_SAMPLES = 1 << 18
 # A symbol is zeros before a coefficient (up to 15) times this, and the coefficient's bits.
 _RUN = 64
 
-BRIGHTNESS_TABLE = np.array(
-    [
-        [16, 11, 10, 16, 24, 40, 51, 61],
-        [12, 12, 14, 19, 26, 58, 60, 55],
-        [14, 13, 16, 24, 40, 57, 69, 56],
-        [14, 17, 22, 29, 51, 87, 80, 62],
-        [18, 22, 37, 56, 68, 109, 103, 77],
-        [24, 35, 55, 64, 81, 104, 113, 92],
-        [49, 64, 78, 87, 103, 121, 120, 101],
-        [72, 92, 95, 98, 112, 100, 103, 99],
-    ]
-)
-
 
 def filled(length: int) -> int:
     """Return a side filled up to whole blocks."""
@@ -94,11 +82,8 @@ def basis() -> np.ndarray:
 
 def steps_of(problem: OperationProblem) -> np.ndarray:
     """Return the steps of quantisation of each coefficient, (8, 8) float32, in units of the samples."""
-    quality = problem.whole("quality")
-    scale = 5000 // quality if quality < 50 else 200 - 2 * quality
-    table = np.clip((BRIGHTNESS_TABLE * scale + 50) // 100, 1, 255)
-    steps: np.ndarray = (table * (problem.full_scale / 255.0)).astype(np.float32)
-    return steps
+    steps: np.ndarray = brightness_steps(problem.whole("quality")) * (problem.full_scale / 255.0)
+    return steps.astype(np.float32)
 
 
 def middle_of(problem: OperationProblem) -> np.float32:

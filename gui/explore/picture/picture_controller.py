@@ -157,7 +157,9 @@ class PictureController(QObject):
 
         self._state.filtered.connect(look)
 
-    def save_result(self, path: Path, depth: str = "keep", *, metadata: bool = True) -> None:
+    def save_result(
+        self, path: Path, depth: str = "keep", *, metadata: bool = True, quality: int = 0
+    ) -> None:
         """Save the result that is shown; one of settings that no longer hold is refused."""
         picture, result, job = self._workspace.picture, self._state.last_result, self._workspace.job()
         if not self.can_save_result() or picture is None or result is None:
@@ -170,7 +172,7 @@ class PictureController(QObject):
             screen = result.screen
             elsewhere = screen if isinstance(screen, TiledScreen) and result.values is None else None
             how = str(path), self._workspace.range_mode, depth
-            request = SaveResult(picture, result.values, *how, elsewhere, metadata)
+            request = SaveResult(picture, result.values, *how, elsewhere, metadata, quality)
         self._messages.clear(SAVE_SOURCE)
         self._state.set_task(SAVE_SOURCE, f"saving {path.name}")
         failed = partial(self._save_failed, request)

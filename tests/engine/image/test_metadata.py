@@ -227,3 +227,10 @@ def test_that_a_profile_counts_for_more_than_gamma_and_primaries(opened, tmp_pat
     data = (save_image(picture, tmp_path / "a.png"), (tmp_path / "a.png").read_bytes())[1]
     with_gamma = data[:33] + png_chunk(b"gAMA", bytes(4)) + data[33:]
     assert save_image(opened(with_gamma), tmp_path / "out.png") == ()
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+@pytest.mark.parametrize("quality", [30, 75, 92, 100])
+def test_that_the_quality_of_a_jpeg_is_known_when_it_is_opened(tmp_path, mode, quality):
+    Image.new(mode, (20, 10)).save(tmp_path / "a.jpg", quality=quality)
+    assert open_image(tmp_path / "a.jpg").metadata.quality == quality

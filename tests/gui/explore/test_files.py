@@ -6,6 +6,7 @@ import pytest
 
 from engine.host.protocol import SaveResult
 from engine.image.formats import format_to_save
+from engine.image.metadata import Metadata
 from engine.image.open import open_image
 from engine.image.save import save_image
 from engine.mask.mask import Mask
@@ -73,6 +74,23 @@ def test_that_a_result_is_saved_with_metadata_or_without_as_was_asked(haloscope,
     dialog.reject()
     (request,) = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
     assert request.metadata is metadata
+
+
+def test_that_the_quality_of_a_jpeg_is_asked_and_at_first_that_of_the_opened_one(haloscope, tmp_path):
+    object.__setattr__(haloscope.workspace.picture, "metadata", Metadata(quality=81))
+    for chosen, first in ((81, 81), (60, 81), (None, 60)):
+        haloscope.actions["save"].trigger()
+        haloscope.files.dialog.fileSelected.emit(str(tmp_path / "out.jpg"))
+        haloscope.files.dialog.reject()
+        dialog = haloscope.window.first_page.files.question
+        assert dialog.intValue() == first
+        if chosen:
+            dialog.setIntValue(chosen)
+            dialog.accept()
+        else:
+            dialog.reject()
+    requests = [one for one in haloscope.link._client.seen if isinstance(one, SaveResult)]
+    assert [one.quality for one in requests] == [81, 60]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])

@@ -13,6 +13,7 @@ from PIL import Image
 import engine
 from engine.device.devices import backend
 from engine.errors import BadValue, EngineError, UnknownName
+from engine.image.jpeg_quality import BRIGHTNESS_TABLE
 from engine.image.samples import open_sample
 from engine.run.compute import compute
 from engine.verify.regions import Region
@@ -195,7 +196,7 @@ def test_that_the_transform_is_orthonormal():
     assert compress.zigzag()[:10].tolist() == [0, 1, 8, 16, 9, 2, 3, 10, 17, 24]
     assert compress.zigzag()[-3:].tolist() == [55, 62, 63]
     problem, _ = problem_of("compress", picture(), quality=50)
-    assert np.array_equal(compress.steps_of(problem), compress.BRIGHTNESS_TABLE)
+    assert np.array_equal(compress.steps_of(problem), BRIGHTNESS_TABLE)
     problem, _ = problem_of("compress", picture(), quality=100)
     assert compress.steps_of(problem).max() == 1
 
