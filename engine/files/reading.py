@@ -16,8 +16,15 @@ from engine.files.atomic_write import path_text
 _CHECK = "Check the name and the folder."
 _CHOOSE = "Choose another file, or save it again."
 _SAVE_AS_TEXT = "Save it as text in UTF-8."
+
+
+class NotAFile(OSError):
+    """A device or a pipe, which may have no end or wait for a writer."""
+
+
 # Subclasses first.
 _REASONS: tuple[tuple[type[Exception], str, str], ...] = (
+    (NotAFile, "it is a device or a pipe, not a file", "Choose a file."),
     (FileNotFoundError, "there is no such file", _CHECK),
     (IsADirectoryError, "it is a folder", "Choose a file in it."),
     (NotADirectoryError, "part of its path is a file, not a folder", _CHECK),
@@ -50,14 +57,10 @@ def read_bytes(
     """
     what = what or _what(path)
     try:
-        with _opened(path_text(path)) as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise error(what, "it is a device or a pipe, not a file", "Choose a file.")
+        with open_file(path_text(path)) as file:
             data = file.read(most_bytes + 1)
     except (OSError, ValueError, MemoryError) as fault:
-        known = (texts for kind, *texts in _REASONS if isinstance(fault, kind))
-        reason = (getattr(fault, "strerror", None) or str(fault)).lower()
-        raise error(what, *next(known, (reason, "Check the name and the disk."))) from fault
+        raise error(what, *why_unreadable(fault)) from fault
     if len(data) > most_bytes:
         why = f"it has more than {most_bytes:,} bytes, which no file of this kind has"
         raise error(what, why, "Choose another file.")
@@ -166,13 +169,27 @@ def json_object(
     return document
 
 
-def _opened(path: str) -> BinaryIO:
+def open_file(path: str | os.PathLike[str]) -> BinaryIO:
+    """Open a file for reading, without a wait for what is none; `why_unreadable` has words for its errors."""
     # Asked before opening: that may wait, or do something to a device.
     mode = os.stat(path).st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-        return open(os.devnull, "rb")  # refused as a device
+        raise NotAFile
     # What has become a pipe meanwhile does not wait either.
-    return open(path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0)))
+    file = open(  # noqa: SIM115 - the caller's
+        path, "rb", opener=lambda name, flags: os.open(name, flags | getattr(os, "O_NONBLOCK", 0))
+    )
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise NotAFile
+    return file
+
+
+def why_unreadable(fault: Exception) -> tuple[str, str]:
+    """Return why a file cannot be read, and a remedy, for an error of opening or reading it."""
+    known = ((why, remedy) for kind, why, remedy in _REASONS if isinstance(fault, kind))
+    reason = (getattr(fault, "strerror", None) or str(fault)).lower()
+    return next(known, (reason, "Check the name and the disk."))
 
 
 def _what(path: str | os.PathLike[str]) -> str:

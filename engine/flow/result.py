@@ -22,12 +22,13 @@ from engine.errors import BadValue, ImageReadError
 from engine.flow.plan import Plan
 from engine.geometry.cut import Cut
 from engine.host import shared
-from engine.host.display_levels import full_scale, value_range
+from engine.host.display_levels import value_range
 from engine.host.halved_tiles import HalvedTiles
 from engine.host.protocol import PictureHandle
 from engine.host.shared_picture import attached, keeps_values
 from engine.host.tile_jobs import opened
 from engine.host.tiles import TILE, Place, TiledScreen
+from engine.image.colour import full_scale_of
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
@@ -148,7 +149,7 @@ class Result:
         """Yield the result of a picture in memory in bands of whole rows."""
         edges, job = self._edges(), self.plan.job
         expected_s = 2.0 + job.task.expected_launch_s(job, self.plan.device)
-        white, range_mode = full_scale(np.dtype(self.job.picture.dtype)), self.asked.range_mode
+        white, range_mode = full_scale_of(np.dtype(self.job.picture.dtype)), self.asked.range_mode
         below = above = 0.0
         for top, bottom in itertools.pairwise(edges):
             report(Progress("filtering", top / edges[-1], expected_s))

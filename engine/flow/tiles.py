@@ -19,12 +19,12 @@ from engine.device.devices import backend
 from engine.errors import ImageReadError
 from engine.flow.result import Result, source_of
 from engine.host import shared
-from engine.host.display_levels import full_scale
 from engine.host.protocol import Filtered
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import answered, as_values, opened
 from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, TiledScreen, Tiles, Values
+from engine.image.colour import full_scale_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
@@ -170,7 +170,7 @@ def result_tiles(request: ResultTiles[PictureJob], report: Checkpoint) -> Tiles:
         request.tiles,
         tile,
         source,
-        white=full_scale(np.dtype(job.picture.dtype)),
+        white=full_scale_of(np.dtype(job.picture.dtype)),
         range_mode=job.range_mode,
         ends=result.ends(source, report),
     )

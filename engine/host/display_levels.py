@@ -36,11 +36,6 @@ def level_shapes(height: int, width: int) -> tuple[tuple[int, int, int], ...]:
     return tuple(shapes)
 
 
-def full_scale(dtype: np.dtype) -> float:
-    """Return the sample value that is shown as white: 255, 65535, or 1 for floating point."""
-    return float(np.iinfo(dtype).max) if dtype.kind == "u" else 1.0
-
-
 @OncePerProcess
 def _threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=cores(), thread_name_prefix="screen")

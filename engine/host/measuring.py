@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.host.display_levels import full_scale
 from engine.host.picture_numbers import BINS, ChannelNumbers, MeasurePicture, PictureNumbers
 from engine.host.result_values import bands_of
 from engine.host.shared_array import Computed, SharedArray
+from engine.image.colour import full_scale_of
 from engine.image.scratch import bands
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
@@ -30,7 +30,7 @@ def _numbers(
 ) -> tuple[ChannelNumbers, ...]:
     picture = request.picture
     region = request.region or Region(0, picture.height, 0, picture.width)
-    counts = [_Counts(full_scale(np.dtype(picture.dtype))) for _ in range(picture.channels)]
+    counts = [_Counts(full_scale_of(np.dtype(picture.dtype))) for _ in range(picture.channels)]
     for _, part in bands_of(values, region):
         for rows in bands(len(part), part[0].nbytes):
             # Whoever asked may want another picture by now.

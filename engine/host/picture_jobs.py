@@ -17,7 +17,6 @@ from engine.errors import BadValue, ImageReadError
 from engine.files.output_checks import check_other_file
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
-from engine.host.display_levels import full_scale
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.result_values import bands_of
 from engine.host.shared_array import Computed, SharedArray, segments_of
@@ -138,7 +137,7 @@ def _open_into_memory(
         return PictureHandle(
             pixels=pixels,
             alpha=alpha,
-            screen=segment.rendered(pixels, tuple(levels), full_scale(np.dtype(pixels.dtype)), alpha=alpha),
+            screen=segment.rendered(pixels, tuple(levels), full_scale_of(picture.dtype), alpha=alpha),
             title=Path(picture.source).name if picture.source else request.sample,
             description=picture.title() + all_nan_words(picture.pixels),
             path=str(Path(request.path).resolve()) if request.path else "",

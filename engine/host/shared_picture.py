@@ -8,10 +8,11 @@ import numpy as np
 
 from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.host import shared
-from engine.host.display_levels import full_scale, halve_all, level_shapes, render, value_range
+from engine.host.display_levels import halve_all, level_shapes, render, value_range
 from engine.host.protocol import PictureHandle, ScreenLevels, Shown
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import TiledScreen
+from engine.image.colour import full_scale_of
 from engine.image.scratch import Scratch
 
 # Up to here pixels of full size are kept for the screen, and the values of results: with the result that is
@@ -66,7 +67,7 @@ class SharedSegment:
         Bands of rows begin at even ones. `ends` are as `render` takes them.
         """
         targets, alpha = [shared.attach(level) for level in levels], attached(picture.alpha)
-        white = full_scale(np.dtype(picture.dtype))
+        white = full_scale_of(np.dtype(picture.dtype))
         for rows, values in bands:
             half = targets[0][rows.start // 2 : -(-rows.stop // 2)]
             render(values, [half], white, range_mode, None if alpha is None else alpha[rows], ends)
@@ -120,7 +121,7 @@ class ResultMemory(SharedSegment):
         """Return the values, which are `computed` where they are not kept, and the levels for the screen."""
         picture = self._picture
         if self._keeps:
-            white = full_scale(np.dtype(picture.dtype))
+            white = full_scale_of(np.dtype(picture.dtype))
             return self._values, self.rendered(self._values, self._levels, white, range_mode, picture.alpha)
         ends = value_range(self.array) if range_mode == "rescale" else None
         return computed, self.rendered_in_bands(picture, self._levels, self._given_back(), range_mode, ends)
@@ -151,7 +152,11 @@ def in_shared_memory(
         if alpha is not None:
             second = levels.pop(0)
             shared.attach(second)[...] = alpha
-        return first, second, segment.rendered(first, tuple(levels), full_scale(pixels.dtype), alpha=second)
+        return (
+            first,
+            second,
+            segment.rendered(first, tuple(levels), full_scale_of(pixels.dtype), alpha=second),
+        )
 
 
 def screen_arrays(height: int, width: int) -> list[tuple[tuple[int, ...], str]]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.errors import EngineError, ImageReadError
 from engine.host import shared
-from engine.host.display_levels import full_scale, render
+from engine.host.display_levels import render
 from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
 from engine.host.protocol import PictureHandle
 from engine.host.shared_picture import MAKE_SMALLER, all_nan_words, in_shared_memory, screen_arrays
@@ -33,6 +33,7 @@ from engine.host.tiles import (
     Tiles,
     Values,
 )
+from engine.image.colour import full_scale_of
 from engine.image.large import decoded, kinds
 from engine.image.large.source import LargePicture
 from engine.image.open import value_notes
@@ -207,7 +208,7 @@ def answered(
         alpha = None
         if not screen.opaque:
             samples, alpha = np.ascontiguousarray(samples[..., :-1]), samples[..., -1]
-        scale = full_scale(samples.dtype) if white is None else white
+        scale = full_scale_of(samples.dtype) if white is None else white
         render(samples, [shared.attach(array)], scale, range_mode, alpha, ends)
     pixels = {place: array for (place, _), array in zip(shown, arrays, strict=True)}
     found = tuple(Tile(place, pixels.get(place), detail) for place, _ in ready)

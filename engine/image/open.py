@@ -1,7 +1,6 @@
 """Opening a picture file: cheap checks first."""
 
 import os
-import stat
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -10,6 +9,7 @@ import numpy as np
 
 from engine.errors import BadValue
 from engine.files.atomic_write import path_text
+from engine.files.reading import open_file, why_unreadable
 from engine.image.budget import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, bytes_text
 from engine.image.canvas import Allocate, Decoded
 from engine.image.colour import profile_fits
@@ -19,14 +19,6 @@ from engine.image.format import Format
 from engine.image.formats import opened_suffixes
 from engine.image.picture import Picture
 from engine.image.sniff import HEAD_BYTES, format_of
-
-_CHECK = "Check the name and the folder."
-_NOT_OPENED: tuple[tuple[type[Exception], str, str], ...] = (
-    (FileNotFoundError, "there is no such file", _CHECK),
-    (NotADirectoryError, "part of its path is a file, not a folder", _CHECK),
-    (PermissionError, "you may not read it", "Change its permissions, or copy it to a folder of your own."),
-    (ValueError, "it is not a possible path", _CHECK),  # a NUL in it
-)
 
 
 def open_image(
@@ -92,22 +84,14 @@ def open_image(
 def open_regular_file(path: Path, max_bytes: int, remedy: str) -> BinaryIO:
     """Open a file for reading; Refused where it is none, may not be read, or is larger than the limit."""
     try:
-        # Asked before opening: opening a pipe would wait for ever.
-        facts = path.stat()
-        if stat.S_ISDIR(facts.st_mode):
-            raise Refused("it is a folder", "Choose a picture file in it.")
-        if not stat.S_ISREG(facts.st_mode):
-            raise Refused("it is a device or a pipe, not a file", "Choose a picture file.")
-        if facts.st_size > max_bytes:
-            why = f"the file has {bytes_text(facts.st_size)}, the limit is {bytes_text(max_bytes)}"
-            raise Refused(why, remedy)
-        return path.open("rb")
+        file = open_file(path)
     except (OSError, ValueError) as error:
-        known = (texts for kind, *texts in _NOT_OPENED if isinstance(error, kind))
-        why, remedy = next(
-            known, (getattr(error, "strerror", None) or str(error), "Check the name and the disk.")
-        )
-        raise Refused(why, remedy) from error
+        raise Refused(*why_unreadable(error)) from error
+    size = os.fstat(file.fileno()).st_size
+    if size > max_bytes:
+        file.close()
+        raise Refused(f"the file has {bytes_text(size)}, the limit is {bytes_text(max_bytes)}", remedy)
+    return file
 
 
 def _picture(decoded: Decoded, path: Path, known: Format) -> Picture:

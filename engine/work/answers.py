@@ -14,13 +14,13 @@ import numpy as np
 from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.host import shared
-from engine.host.display_levels import full_scale
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, BlockAvailability, Filtered
 from engine.host.request import Check, Describe, Preview, Run
 from engine.host.shared_array import Computed
 from engine.host.shared_picture import ResultMemory, keeps_values
 from engine.host.tiles import TiledScreen
+from engine.image.colour import full_scale_of
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
@@ -147,7 +147,7 @@ def _shown(
         if answer.mark is not None:
             # Few operations draw.
             drawing = import_module("engine.work.operations.drawing")
-            pixels = drawing.marked(pixels, answer.mark, full_scale(samples.dtype))
+            pixels = drawing.marked(pixels, answer.mark, full_scale_of(samples.dtype))
         memory.allocate(samples, pixels.dtype.name)[...] = pixels
     if asked.region is not None:
         for outside in asked.region.around:
@@ -174,7 +174,7 @@ def _clipped(asked: PictureJob, resolved: Resolved, values: np.ndarray) -> tuple
         return clipped_part(resolved.samples, resolved.constant, resolved.problem, asked.range_mode)
     if asked.operation is not None:
         return 0.0, 0.0
-    found = clipped_values(values, full_scale(resolved.samples.dtype), asked.range_mode)
+    found = clipped_values(values, full_scale_of(resolved.samples.dtype), asked.range_mode)
     return found.below, found.above
 
 

@@ -14,12 +14,12 @@ from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
-from engine.host.display_levels import full_scale
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.request import Describe
 from engine.host.result_values import bands_of, part_of
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
+from engine.image.colour import full_scale_of
 from engine.image.convert import to_depth
 from engine.image.samples import SAMPLES, open_sample
 from engine.image.scratch import Scratch, bands
@@ -236,7 +236,7 @@ def small_picture(picture: PictureHandle | None, side: int) -> NDArray[np.float3
     top, left = (height - rows * step) // 2, (width - columns * step) // 2
     part = pixels[top : top + rows * step, left : left + columns * step].astype(np.float32)
     means = part.reshape(rows, step, columns, step, channels).mean((1, 3))
-    means *= np.float32(_WHITE / full_scale(pixels.dtype))
+    means *= np.float32(_WHITE / full_scale_of(pixels.dtype))
     np.nan_to_num(means, copy=False, posinf=_WHITE, neginf=0.0)
     # A picture smaller than the square stands in its middle, with its edges drawn out.
     above, before = (side - rows) // 2, (side - columns) // 2

@@ -11,12 +11,13 @@ from PIL import Image
 from engine.errors import Cancelled, ImageReadError, ImageWriteError
 from engine.flow import result as result_of_window
 from engine.host import shared
-from engine.host.display_levels import SMALLEST_LEVEL, full_scale, level_shapes, render
+from engine.host.display_levels import SMALLEST_LEVEL, level_shapes, render
 from engine.host.display_range import pixels_of
 from engine.host.picture_jobs import WHOLE_RESULT_BYTES, bytes_with_result, open_picture, save_result
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import TILES_BYTES
+from engine.image.colour import full_scale_of
 from engine.image.form import Form
 from engine.image.large.decoded import decoded_bytes
 from engine.image.metadata import NO_METADATA
@@ -215,7 +216,7 @@ def test_that_levels_halve_until_they_are_small(height, width):
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4])
 def test_that_a_picture_is_shown_in_eight_bits_blue_first(channels, dtype):
-    white = full_scale(np.dtype(dtype))
+    white = full_scale_of(np.dtype(dtype))
     values = RANDOM.integers(0, int(white) + 1, (70, 90, channels)).astype(dtype)
     colours = values[:, :, :3] if channels >= 3 else np.repeat(values[:, :, :1], 3, 2)
     wanted = np.rint(colours[:, :, ::-1].astype(np.float32) * np.float32(255 / white))

@@ -158,7 +158,7 @@ def test_that_a_path_without_a_file_to_read_is_refused(refused, tmp_path, monkey
     def forbid(*arguments, **keywords):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", forbid)
+    monkeypatch.setattr("engine.files.reading.open", forbid, raising=False)
     assert refused(tmp_path / "a.png").why == "you may not read it"
 
 

@@ -5,7 +5,8 @@ import sys
 import numpy as np
 import pytest
 
-from engine.host.display_levels import full_scale, level_shapes, render
+from engine.host.display_levels import level_shapes, render
+from engine.image.colour import full_scale_of
 from engine.image.notebook import MOST_SIDE
 from engine.image.picture import Picture
 from tests.engine.image import png_witness
@@ -79,7 +80,7 @@ def window_level(pixels, alpha=None):
     """Return the first level of the window that is no larger than a notebook's, blue-green-red-alpha."""
     levels = [np.empty(shape, np.uint8) for shape in level_shapes(*pixels.shape[:2])]
     samples = pixels.reshape(*pixels.shape[:2], -1)
-    render(samples, levels, full_scale(pixels.dtype), alpha=alpha)
+    render(samples, levels, full_scale_of(pixels.dtype), alpha=alpha)
     return next(level for level in levels if max(level.shape) <= MOST_SIDE)
 
 
