@@ -151,7 +151,8 @@ class Outputs:
 
     def leave(self, array: np.ndarray) -> None:
         """Allow the memory of a result to be used again."""
-        self._intervals.leave(array)
+        if self._arrays is not None:
+            self._intervals.leave(array)
 
 
 class IntervalsInUse:

@@ -1,7 +1,7 @@
 """A chunk with its arrays, and the device that does one after the other: a CPU, or the simulator."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,16 +35,27 @@ class ChunkJob:
 
 
 class InOrder:
-    """A device without queues, as the loop drives it: each chunk is done before the next is sent."""
+    """The loop over a device without queues: each chunk is done and reported before the next is taken."""
 
-    def __init__(self, backend: Backend, layout: Layout) -> None:
-        self._backend, self._layout = backend, layout
-        self.begin_s = time.perf_counter()
-        self.spans: list[Span] = []
-        """When each chunk was filtered, by the host's clock."""
+    def __init__(self, backend: Backend, layout: Layout, finished: Callable[[ChunkJob], None]) -> None:
+        self._backend, self._layout, self._finished = backend, layout, finished
+        self._begin_s = time.perf_counter()
+        self._spans: list[Span] = []
+        self.keys: list[str] = []
 
-    def send(self, job: ChunkJob) -> None:
-        """Filter a chunk."""
+    def run(self, jobs: Iterable[ChunkJob | None]) -> None:
+        """Filter all chunks; None, in place of one that is not there yet, has nothing to wait for."""
+        for job in jobs:
+            if job is not None:
+                self.keys.append(self._backend.info.key)
+                self._filter(job)
+                self._finished(job)
+
+    def spans(self) -> tuple[Span, ...]:
+        """Return when each chunk was filtered, by the host's clock."""
+        return tuple(self._spans)
+
+    def _filter(self, job: ChunkJob) -> None:
         prepared, backend = job.prepare(), self._backend
         image = job.sources[0] if len(job.sources) == 1 else np.concatenate(job.sources)
         is_whole = job.result_shape == job.target.shape and job.target.flags.c_contiguous
@@ -59,10 +70,7 @@ class InOrder:
             job.target[...] = buffers.host_out[job.skip : job.skip + len(job.target)]
 
     def _timed(self, job: ChunkJob, queue: Queue, action: Callable[[], object]) -> None:
-        begin_ms = 1e3 * (time.perf_counter() - self.begin_s)
+        begin_s = time.perf_counter()
         action()
-        end_ms = 1e3 * (time.perf_counter() - self.begin_s)
-        self.spans.append(Span(job.chunk.number, queue, begin_ms, end_ms))
-
-    def finish(self) -> None:
-        """Do nothing: the oldest chunk is done."""
+        begin_ms, end_ms = 1e3 * (begin_s - self._begin_s), 1e3 * (time.perf_counter() - self._begin_s)
+        self._spans.append(Span(job.chunk.number, queue, begin_ms, end_ms))

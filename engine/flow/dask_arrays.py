@@ -203,8 +203,7 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
     is_cut = joined.numblocks[:2] != (1, 1)
     if is_cut:
         if asked.filter and asked.variant != AUTO:
-            job = replace(plan.job, variant=variant_named(asked.variant))
-            plan = replace(plan, job=job, reach=job.task.reach(job))
+            plan = replace(plan, job=replace(plan.job, variant=variant_named(asked.variant)))
         plan.refuse_cut(_CUT, _DIRECT, _WHOLE)
     largest = [max(lengths) for lengths in joined.chunks]
     for axis, halo in enumerate(halos):

@@ -1,4 +1,4 @@
-"""The one loop over devices: the next chunk to the freest one, results reported in their order.
+"""The loop over devices with queues: the next chunk to the freest one, results reported in their order.
 
 The calling thread makes the chunks, gives each to the device with the fewest under way, and reports them. So
 the pictures are taken, and the results received, on that thread alone. One device is driven by that thread
@@ -16,7 +16,7 @@ from typing import Any
 
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.errors import Cancelled, EngineError
-from engine.flow.chunks import ChunkJob, InOrder
+from engine.flow.chunks import ChunkJob
 from engine.flow.pipeline import Pipeline
 from engine.flow.timeline import Queue, Span
 
@@ -56,7 +56,7 @@ class Driver:
     def __init__(
         self,
         key: str,
-        opened: Callable[[], AbstractContextManager[Pipeline | InOrder]],
+        opened: Callable[[], AbstractContextManager[Pipeline]],
         most: int,
         doing: str = "",
         *,

@@ -1,24 +1,27 @@
 """What drives GPUs. It imports Numba's CUDA target, which the CPU does not need."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
+from engine.flow.chunks import ChunkJob
 from engine.flow.cuda_queues import CudaQueues
-from engine.flow.loop import Driver
+from engine.flow.loop import Driver, Loop
 from engine.flow.pipeline import Pipeline
 from engine.geometry.layout import Layout
 
 
-def drivers(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> list[Driver]:
-    """Return what drives one GPU, or each of several on a thread of its own.
+def loop_over(
+    gpus: Sequence[DeviceInfo], layout: Layout, ring: int, finished: Callable[[ChunkJob], None]
+) -> Loop:
+    """Return the loop over one GPU, or over several, each driven on a thread of its own.
 
     A GPU alone has two rounds of its ring under way; of several the next chunk goes to the freest.
     """
     keys, is_apart = [gpu.key for gpu in gpus], len(gpus) > 1
-    return [
+    drivers = [
         Driver(
             gpu.key,
             partial(_pipeline, gpu, layout, keys[:place].count(gpu.key), ring),
@@ -28,6 +31,7 @@ def drivers(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> list[Drive
         )
         for place, gpu in enumerate(gpus)
     ]
+    return Loop(drivers, finished)
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -24,28 +24,24 @@ MOST_PREPARED = 16
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A job, of a picture or of one that is as wide, and the device that does it.
-
-    `reach` is how far the cells lie that a result depends on.
-    """
+    """A job, of a picture or of one that is as wide, and the device that does it."""
 
     job: AnyJob
     device: DeviceInfo
-    reach: Reach
 
     @classmethod
     def of(cls, resolved: Resolved) -> "Plan":
         """Return the plan of what is resolved."""
-        job = resolved.job()
-        return cls(job, resolved.device, job.task.reach(job))
+        return cls(resolved.job(), resolved.device)
 
     def at(self, samples: np.ndarray) -> "Plan":
         """Return the plan for a part of the picture, (H, W, C), as a picture of its own."""
-        return Plan(self.job.task.part(self.job, samples), self.device, self.reach)
+        return Plan(self.job.task.part(self.job, samples), self.device)
 
-    def in_parts(self, rows: int | None = None) -> "Plan":
-        """Return it as it is: all is chosen."""
-        return self
+    @cached_property
+    def reach(self) -> Reach:
+        """How far the cells lie that a result depends on."""
+        return self.job.task.reach(self.job)
 
     @property
     def samples(self) -> np.ndarray:

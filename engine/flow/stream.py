@@ -3,24 +3,25 @@
 import itertools
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.api.request import Call
 from engine.device.devices import backend
-from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.flow.chunks import ChunkJob, InOrder
-from engine.flow.loop import Driver, Loop
 from engine.flow.plan import Plan, Preparing
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
 from engine.geometry.layout import Layout
 from engine.results.progress import Checkpoint, Progress
+
+if TYPE_CHECKING:
+    from engine.flow.loop import Loop
 
 DEFAULT_RING = 4
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
@@ -78,6 +79,7 @@ class Stream:
         chunk_bytes = self.chunk_bytes or _chunk_bytes(first[0], total, len(gpus))
         jobs = self._jobs(itertools.chain((first,), found), chunk_bytes, total)
         machine, ring, clock = backend(device.key), 1, "host clock"
+        loop: Loop | InOrder
         # The pictures and the choice of a variant are for the first device.
         with machine.selected():
             if device.is_usable_gpu:
@@ -85,10 +87,9 @@ class Stream:
                 from engine.flow import on_gpus
 
                 self._activate, ring, clock = machine.activate, self.ring, "device events"
-                drivers = on_gpus.drivers(gpus, self.layout, ring)
+                loop = on_gpus.loop_over(gpus, self.layout, ring, self._finished)
             else:
-                drivers = [Driver(device.key, lambda: nullcontext(InOrder(machine, self.layout)), 1)]
-            loop = Loop(drivers, self._finished)
+                loop = InOrder(machine, self.layout, self._finished)
             loop.run(jobs)
         return Timeline(
             device=", ".join(gpu.key for gpu in gpus),
@@ -96,7 +97,8 @@ class Stream:
             clock=clock,
             ring=ring,
             chunks=tuple(
-                replace(chunk, device=key) for chunk, key in zip(self._chunks, loop.keys, strict=True)
+                chunk if chunk.device == key else replace(chunk, device=key)
+                for chunk, key in zip(self._chunks, loop.keys, strict=True)
             ),
             spans=loop.spans(),
             end_to_end_ms=(self._end_s - begin_s) * 1e3,
@@ -106,18 +108,18 @@ class Stream:
         self, pictures: Iterable[Asked | None], chunk_bytes: int, total: int
     ) -> Iterator[ChunkJob | None]:
         """Yield the chunks of all pictures; None where the next picture is not there yet."""
-        numbers = itertools.count()
+        picture = -1
         for asked in pictures:
             # The generator of pictures may have selected another device.
             self._activate()
             if asked is None:
                 yield None
                 continue
-            request, result = asked
-            picture, samples = next(numbers), request.samples
-            target = result.reshape(request.problem.result_shape)
-            chosen = _Chosen(request, chunk_bytes, self._variants)
-            parts = chosen.bands
+            (request, result), picture = asked, picture + 1
+            samples, target = request.samples, result.reshape(request.problem.result_shape)
+            parts = _bands(request, chunk_bytes)
+            chosen: Callable[[], Plan] = partial(_chosen, request, parts, self._variants)
+            chosen = cache(chosen) if len(parts) > 1 else chosen
             self._unfinished[picture] = result, len(target)
             for number, band in enumerate(parts):
                 done = (picture + number / len(parts)) / total if total else 0.0
@@ -125,14 +127,20 @@ class Stream:
                 sources = [samples[first:last] for first, last in band.sources]
                 rows = target if len(parts) == 1 else target[band.first : band.last]
                 bytes_in = sum(source.nbytes for source in sources)
-                chunk = Chunk(len(self._chunks), picture, band.first, band.last, bytes_in, rows.nbytes)
+                chunk = Chunk(
+                    len(self._chunks),
+                    picture,
+                    band.first,
+                    band.last,
+                    bytes_in,
+                    rows.nbytes,
+                    request.device.key,
+                )
                 self._chunks.append(chunk)
                 shape = band.length, *samples.shape[1:]
                 written = shape if target.shape == samples.shape else target.shape
-                yield ChunkJob(chunk, sources, rows, band.skip, written, self._preparation(chosen, shape))
-
-    def _preparation(self, chosen: "_Chosen", shape: tuple[int, ...]) -> Callable[[], Prepared]:
-        return lambda: self._preparing.ready(lambda: chosen.plan, shape)
+                prepare = partial(self._preparing.ready, chosen, shape)
+                yield ChunkJob(chunk, sources, rows, band.skip, written, prepare)
 
     def _finished(self, job: ChunkJob) -> None:
         """Hand over the picture whose last chunk is finished; pictures finish in order."""
@@ -146,32 +154,29 @@ class Stream:
         self._activate()
 
 
-class _Chosen:
-    """A picture with its bands, and what computes them, which is chosen while the first is copied.
+def _bands(request: Call | Plan, chunk_bytes: int) -> tuple[Span, ...]:
+    """Return the bands of a picture: one, where it is small or cannot be cut."""
+    problem = request.problem
+    height, rows = problem.height, problem.rows_of(chunk_bytes)
+    if rows >= height or (reach := request.reach).whole or not reach.exact:
+        return (Span(0, height, ((0, height),), 0),)
+    return bands(reach, height, rows)
 
-    The key of its variant is added to `variants`.
+
+def _chosen(request: Call | Plan, parts: Sequence[Span], variants: dict[str, None]) -> Plan:
+    """Return what computes a picture, which is chosen while the first band is copied.
+
+    It refuses what cannot be cut, and samples that cannot be taken; its variant's key is added to `variants`.
     """
-
-    def __init__(self, request: Call | Plan, chunk_bytes: int, variants: dict[str, None]) -> None:
-        self._request, self._variants = request, variants
-        problem, reach = request.problem, request.reach
-        if reach.whole or not reach.exact:
-            self.bands: tuple[Span, ...] = (Span(0, problem.height, ((0, problem.height),), 0),)
-        else:
-            self.bands = bands(reach, problem.height, problem.rows_of(chunk_bytes))
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The plan; it refuses what cannot be cut, and samples that cannot be taken."""
-        request = self._request
-        if len(self.bands) > 1:
-            request = request.in_parts(max(band.length for band in self.bands))
-        plan = request if isinstance(request, Plan) else Plan.of(request)
-        if len(self.bands) > 1:
-            plan.refuse_cut("a picture in bands", _RAISE_CHUNK, _RAISE_CHUNK)
-        plan.job.task.refuse_samples(plan.job)
-        self._variants[plan.job.variant.key] = None
-        return plan
+    if isinstance(request, Plan):
+        plan = request
+    else:
+        plan = Plan.of(request.in_parts(max(part.length for part in parts)) if len(parts) > 1 else request)
+    if len(parts) > 1:
+        plan.refuse_cut("a picture in bands", _RAISE_CHUNK, _RAISE_CHUNK)
+    plan.job.task.refuse_samples(plan.job)
+    variants[plan.job.variant.key] = None
+    return plan
 
 
 _RAISE_CHUNK = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
