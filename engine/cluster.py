@@ -109,6 +109,8 @@ def sealed(function: Callable[..., object], *given: object) -> Callable[..., Any
         return pickle.loads(data)(*more, **placed, **named)
 
     call.__name__ = getattr(function, "__name__", call.__name__)
+    # Else Dask pickles it to tell it from others: half of the time that an array's tasks are made in.
+    vars(call)["__dask_tokenize__"] = partial(bytes, data)
     return call
 
 
