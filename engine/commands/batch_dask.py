@@ -12,13 +12,13 @@ import pickle
 import platform
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from engine.cluster import connected, loaded, sealed
 from engine.commands.batch_loop import Finished, Loop, Ran, job_for, open_file, write_result
@@ -32,11 +32,13 @@ from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.image.budget import RAISE_LIMIT, bytes_text
 from engine.shortages import shortage_of
 
+T = TypeVar("T")
+
 # Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
 # take together, at least.
-TASKS_AHEAD = 6
-MOST_FILES = 8
-MOST_TASK_BYTES = 1 << 20
+TASKS_AHEAD = 4
+MOST_FILES = 32
+MOST_TASK_BYTES = 4 << 20
 # On how many workers a file is tried whose disks refuse it.
 MOST_WORKERS = 3
 # What a worker needs beside its pictures; what Dask leaves to a worker before it ends it.
@@ -177,12 +179,32 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes)
     `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which
     `auto` chooses; `data` has the files. Called on: a thread of a worker.
     """
-    worker = loaded("distributed", "A worker").get_worker()
-    with cpu_chosen_as(asking_cores), launches_on(1):
-        return [_taken(how, sign, file, worker) for file in pickle.loads(data)]
+    worker, files = loaded("distributed", "A worker").get_worker(), pickle.loads(data)
+    # Written while the next one is filtered: half of the time of a small file is the disk's.
+    with cpu_chosen_as(asking_cores), launches_on(1), ThreadPoolExecutor(1, "batch-write") as writer:
+        taken = [_outcome(file, worker, _taken, how, sign, file, worker, writer) for file in files]
+        return [
+            _outcome(file, worker, one.result) if isinstance(one, Future) else one
+            for file, one in zip(files, taken, strict=True)
+        ]
 
 
-def _taken(how: PictureWork, sign: str, file: PictureFile, worker: Any) -> Finished | WorkerFault:
+def _outcome(
+    file: PictureFile, worker: Any, step: Callable[..., T], *given: object
+) -> T | Finished | WorkerFault:
+    """Return what a step returns, or what its error means."""
+    try:
+        return step(*given)
+    except (EngineError, MemoryError) as error:
+        known = error if isinstance(error, EngineError) else shortage_of(error)
+        assert known is not None
+        return WorkerFault(known, worker.address) if _is_of_a_disk(error) else Finished(file, known)
+
+
+def _taken(
+    how: PictureWork, sign: str, file: PictureFile, worker: Any, writer: ThreadPoolExecutor
+) -> "Future[Finished]":
+    """Filter a file and have it written."""
     loan = Loan(_memory_of_worker())
     try:
         for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
@@ -191,15 +213,16 @@ def _taken(how: PictureWork, sign: str, file: PictureFile, worker: Any) -> Finis
         within, remedy = _within(how, worker)
         job = job_for(within, file, open_file(within, file, loan, remedy), loan)
         encoded, finished = job.filtered_and_encoded()
-        # Dask may run a task again whose worker died after it wrote.
-        write_result(encoded, file, may_be_there=True)
-    except (EngineError, MemoryError) as error:
-        known = error if isinstance(error, EngineError) else shortage_of(error)
-        assert known is not None
-        return WorkerFault(known, worker.address) if _is_of_a_disk(error) else Finished(file, known)
     finally:
         loan.give_back()
-    return replace(finished, ran=Ran(job.call.choice.variant.key, job.call.device.title, platform.node()))
+    ran = Ran(job.call.choice.variant.key, job.call.device.title, platform.node())
+    return writer.submit(_written, encoded, replace(finished, ran=ran))
+
+
+def _written(encoded: bytes | memoryview, finished: Finished) -> Finished:
+    # Dask may run a task again whose worker died after it wrote.
+    write_result(encoded, finished.file, may_be_there=True)
+    return finished
 
 
 def _within(how: PictureWork, worker: Any) -> tuple[PictureWork, str]:
