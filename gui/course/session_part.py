@@ -11,7 +11,9 @@ from engine.course.messages import MeasuredPaper
 from engine.course.paper import CourseTable
 from engine.errors import BadValue, EngineError
 from gui.course.course_model import CourseModel
-from gui.page.variants_page import Part, Table
+from gui.typed_json import Reading, Table, in_short
+
+_PART = {"paper": str, "measured": dict[str, dict[str, Any]]}
 
 
 def part_of(course: CourseModel) -> dict[str, Any]:
@@ -29,22 +31,21 @@ def part_of(course: CourseModel) -> dict[str, Any]:
 
 def show_part(course: CourseModel, kept: Table) -> None:
     """Show it; a BadValue says what in it cannot be used, and the rest is shown."""
-    part = Part(kept)
+    reading = Reading()
+    found = reading.fields(kept, _PART)
     papers = {paper.key for paper in course.papers}
-    for key, table in (part.take("measured", dict[str, dict[str, Any]], "tables by paper") or {}).items():
+    for key, table in found.get("measured", {}).items():
         try:
             if key not in papers:
                 raise ValueError("there is no such paper")
             course.keep_measured(key, _measured_in(table))
         except (EngineError, ValueError, LookupError, TypeError) as error:
-            why = error.why if isinstance(error, EngineError) else str(error)
-            part.leave_out(f"paper {key[:40]}", why or "it is damaged")
-    if chosen := part.take("paper", str):
+            reading.leave_out(f"paper {key[:40]}", error)
+    if chosen := found.get("paper"):
         course.choose(chosen)
-    if left_out := part.left_out():
-        raise BadValue(
-            "The session's part for the page Course was opened as far as possible", " ".join(left_out)
-        )
+    if reading.notes:
+        what = "The session's part for the page Course was opened as far as possible"
+        raise BadValue(what, in_short(reading.notes))
 
 
 def _measured_in(kept: Mapping[str, Any]) -> MeasuredPaper:

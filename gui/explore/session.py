@@ -2,10 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+from msgspec import Meta, Struct
 
 from engine.results.measurement import Measurement
 from gui.explore.state import PictureSource, State, Step
+from gui.typed_json import Text
+
+_Place = Annotated[float, Meta(gt=-1e9, lt=1e9)]
 
 
 class KeptRun(NamedTuple):
@@ -19,6 +24,21 @@ class KeptRun(NamedTuple):
     is_pinned: bool = False
 
 
+class View(Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """How the page looks."""
+
+    # Value of a `ViewMode`.
+    mode: Text = ""
+    # Names of those in front.
+    panels: tuple[Text, ...] = ()
+    # Which of the rows is selected.
+    run: Annotated[int, Meta(ge=0)] | None = None
+    # Pixels of the screen for one of the picture, and the pixel in the middle; None where it is fitted.
+    zoom: Annotated[float, Meta(gt=0, lt=1e9)] | None = None
+    row: _Place = 0.0
+    column: _Place = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Session:
     """All that is kept. Frozen, so that any thread can write it."""
@@ -27,8 +47,7 @@ class Session:
     runs: tuple[KeptRun, ...] = ()
     # Of the file of the picture, when it was opened; empty for a sample, and where it is not known.
     digest: str = ""
-    # How the page looks, as plain JSON values.
-    view: Mapping[str, Any] = field(default_factory=dict)
+    view: View = field(default_factory=View)
     # What other pages add, by their keys; they check it themselves.
     pages: Mapping[str, Any] = field(default_factory=dict)
     # Of one that was read: a sentence for each thing that was left out.

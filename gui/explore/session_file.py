@@ -1,8 +1,9 @@
 """Sessions as files of JSON Lines: one section a line, so that a file that was cut opens up to there.
 
-A section, a setting or a value that is not known here, as from a newer version, is left out and said in a
-sentence. The picture is only named; masks are in the file, with anchor, offset and name. What takes long to
-import is imported here, so this module is imported when the first session is read or written. No Qt in here.
+A section that is damaged, or is not known here, as from a newer version, is left out and said in a sentence;
+so is a setting of a step. The picture is only named; masks are in the file, with anchor, offset and name.
+What takes long to import is imported here, so this module is imported when the first session is read or
+written. No Qt in here.
 """
 
 import json
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from engine import __version__
 from engine.errors import EngineError, FileReadError
@@ -29,9 +31,9 @@ from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.operations.table import operation_named
 from engine.work.picture_problem import MAX_SIDE
 from gui.explore.chain.chain_steps import MOST_STEPS
-from gui.explore.session import KeptRun, Session
+from gui.explore.session import KeptRun, Session, View
 from gui.explore.state import COMBINE, FIRST_ID, PICTURE, PictureSource, Settings, State, Step
-from gui.strict_json import text_of
+from gui.typed_json import Reading, Text
 
 FORMAT = "haloscope-session"
 VERSION = 2
@@ -41,30 +43,109 @@ LARGEST_BYTES = 64 << 20
 # What damaged values raise where they are used.
 _FAULTS = ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError
 _REMEDY = "Choose another file, or save the session again."
-_UNKNOWN = "is not known to this version of Haloscope and was left out"
 
 Table = dict[str, Any]
-_Side = Annotated[int, msgspec.Meta(ge=1, le=1024)]
+_Side = Annotated[int, Meta(ge=1, le=1024)]
 _Block = tuple[_Side, _Side]
-_Words = Annotated[list[str], msgspec.Meta(max_length=MOST_BLOCKS)]
-_TYPES: dict[str, Any] = get_type_hints(Settings) | {
+_End = Annotated[int, Meta(ge=0, le=MAX_SIDE)]
+_SETTINGS: dict[str, Any] = get_type_hints(Settings) | {
     "block": _Block | None,
     "range_mode": Literal[tuple(RANGE_MODES)],
     "result_type": Literal[RESULT_TYPES],
-    "blocks": Annotated[list[_Block], msgspec.Meta(max_length=MOST_BLOCKS)],
-    "kernels": _Words,
+    "blocks": Annotated[list[_Block], Meta(max_length=MOST_BLOCKS)] | Literal[EVERY],
+    "kernels": Annotated[list[Text], Meta(max_length=MOST_BLOCKS)],
     "parameters": dict[str, Any],
 }
 _COMBINED = {
     "how": Literal["add", "subtract", "magnitude", "maximum", "blend"],
-    "weight": Annotated[float, msgspec.Meta(ge=-100.0, le=100.0)],
+    "weight": Annotated[float, Meta(ge=-100.0, le=100.0)],
 }
+_VIEW = get_type_hints(View, include_extras=True)
 # What runs of one problem differ in.
 _OF_EACH_RUN = ("variant", "block", "device", "layout")
 
 
 class SessionError(EngineError):
     """A file cannot be opened as a session, not even in part."""
+
+
+class _Section(Struct, omit_defaults=True):
+    """One line of the file."""
+
+
+class _Picture(_Section):
+    path: Text = ""
+    sample: Text = ""
+    crop: tuple[_End, _End, _End, _End] | UnsetType = UNSET
+    digest: Text = ""
+
+    @classmethod
+    def of(cls, source: PictureSource | None, digest: str = "") -> "_Picture":
+        """Return a source as the file has it."""
+        if source is None:
+            return cls(digest=digest)
+        crop = UNSET if source.crop is None else source.crop[:4]
+        return cls(source.path, source.sample, crop, digest)
+
+    def source(self, folder: Path) -> PictureSource | None:
+        """Return it again; a relative path is taken from the session's folder."""
+        place = str((folder / self.path).resolve()) if self.path else ""
+        crop = None if self.crop is UNSET else Region(*self.crop)
+        if crop is not None and not crop.pixels:
+            raise ValueError('its "crop" is not top, bottom, left and right of a part')
+        return PictureSource(place, "" if place else self.sample, crop) if place or self.sample else None
+
+
+class _Chain(_Section):
+    title: Text
+
+
+class _Step(_Section, kw_only=True):
+    mask: Table | UnsetType = UNSET
+    operation: Text = ""
+    title: Text | UnsetType = UNSET
+    settings: Table = {}
+    kept: dict[str, Table] = {}
+    id: Text = FIRST_ID
+    input: Text = ""
+    second: Text = PICTURE
+    on: bool = True
+    selected: bool = False
+
+    @classmethod
+    def fields_of(cls, step: Step) -> Table:
+        """Return the fields of a step, settings as JSON has them."""
+        return {
+            "mask": mask_values(step.mask),
+            "operation": step.operation,
+            "title": step.title,
+            "settings": _plain_settings(step.settings),
+            "kept": {key: _plain_settings(settings) for key, settings in step.kept.items()},
+        } | {name: getattr(step, name) for name in ("id", "input", "second", "on")}
+
+
+class _Problem(_Step, kw_only=True):
+    """The step and the picture that results are of, which name it by its number."""
+
+    number: int
+    picture: _Picture = msgspec.field(default_factory=_Picture)
+
+
+class _Result(_Section, kw_only=True):
+    result: Table
+    problem: int = -1
+    settings: Table = {}
+    note: Text = ""
+    pinned: bool = False
+
+
+class _Page(_Section):
+    key: Text
+    part: Table
+
+
+class _Ending(_Section):
+    """All of the file is there."""
 
 
 def save_session(path: Path, session: Session) -> None:
@@ -75,32 +156,33 @@ def save_session(path: Path, session: Session) -> None:
 def encoded(session: Session) -> bytes:
     """Return a session as its file has it."""
     state = session.state
-    lines: list[Table] = [
-        {"section": "header", "format": FORMAT, "version": VERSION, "program": __version__},
-        {"section": "picture", "digest": session.digest} | _source_table(state.source),
-    ]
+    lines: list[Table] = [{"section": "header", "format": FORMAT, "version": VERSION, "program": __version__}]
+
+    def add(section: str, values: Struct) -> None:
+        lines.append({"section": section} | msgspec.to_builtins(values))
+
+    add("picture", _Picture.of(state.source, session.digest))
     if state.title:
-        lines.append({"section": "chain", "title": state.title})
+        add("chain", _Chain(state.title))
     for number, step in enumerate(state.steps):
-        lines.append({"section": "step", "selected": number == state.selected} | _step_table(step))
-    lines.append({"section": "view", **session.view})
-    lines += [{"section": "page", "key": key, "part": part} for key, part in session.pages.items()]
+        add("step", _Step(**_Step.fields_of(step), selected=number == state.selected))
+    add("view", session.view)
+    for key, part in session.pages.items():
+        add("page", _Page(key, dict(part)))
     problems: list[tuple[Step, PictureSource | None]] = []
     for run in session.runs:
-        table: Table = {"section": "result", "result": run.result.as_json()}
-        table |= {"note": run.note} if run.note else {}
-        table |= {"pinned": True} if run.is_pinned else {}
+        of: Table = {}
         if run.step is not None:
             default = Settings()
             common = run.step.with_settings(**{name: getattr(default, name) for name in _OF_EACH_RUN})
             if (common, run.source) not in problems:
                 problems.append((common, run.source))
-                begins = {"section": "problem", "number": len(problems) - 1}
-                lines.append(begins | {"picture": _source_table(run.source)} | _step_table(common))
+                picture, number = _Picture.of(run.source), len(problems) - 1
+                add("problem", _Problem(**_Step.fields_of(common), number=number, picture=picture))
             settings = {name: _plain(getattr(run.step.settings, name)) for name in _OF_EACH_RUN}
-            table |= {"problem": problems.index((common, run.source)), "settings": settings}
-        lines.append(table)
-    lines.append({"section": "end"})
+            of = {"problem": problems.index((common, run.source)), "settings": settings}
+        add("result", _Result(result=run.result.as_json(), note=run.note, pinned=run.is_pinned, **of))
+    add("end", _Ending())
     return "".join(json.dumps(strict(line), allow_nan=False) + "\n" for line in lines).encode()
 
 
@@ -124,14 +206,14 @@ class _Reader:
     """Reads the sections of one file, and notes what is left out."""
 
     def __init__(self, path: Path) -> None:
-        self._name, self._folder = path.name, path.parent
-        self._notes: dict[str, int] = {}
+        self._folder = path.parent
+        self._reading = Reading()
         self._steps: list[Step] = []
         self._selected = 0
         self._title = ""
         self._source: PictureSource | None = None
         self._digest = ""
-        self._view: Table = {}
+        self._view = View()
         self._pages: Table = {}
         self._problems: dict[int, tuple[Step, PictureSource | None]] = {}
         self._runs: list[KeptRun] = []
@@ -142,49 +224,40 @@ class _Reader:
         lines = data.splitlines()
         header = _header(lines[0]) if lines else None
         if header is None:
-            # Files of before 0.5 are one JSON object.
-            self._take_old(_object(data))
+            for section, table in _sections_of_version_1(_object(data)):
+                self._take(section, table, f"The part {section!r}")
         else:
             if header.get("version") != VERSION:
-                self._note("It was saved by another version of Haloscope.")
+                self._reading.note("It was saved by another version of Haloscope.")
             for number, line in enumerate(lines[1:], start=2):
-                is_cut = number == len(lines) and not data.endswith(b"\n")
-                self._take_line(number, line, is_cut=is_cut)
+                self._take_line(number, line, is_cut=number == len(lines) and not data.endswith(b"\n"))
             if not self._has_ended:
-                self._note("It ends early: what followed is missing.")
+                self._reading.note("It ends early: what followed is missing.")
         if not self._steps:
             self._steps.append(Step.of(Mask([[1.0]])))
-            self._note("It has no mask and no operation: the mask is a single 1.")
+            self._reading.note("It has no mask and no operation: the mask is a single 1.")
         state = State(self._connected(), self._selected, self._source, self._title)
-        notes = [words if times == 1 else f"{words} ({times} times)" for words, times in self._notes.items()]
-        return Session(state, tuple(self._runs), self._digest, self._view, self._pages, tuple(notes))
+        notes = self._reading.notes
+        return Session(state, tuple(self._runs), self._digest, self._view, self._pages, notes)
 
     def _connected(self) -> tuple[Step, ...]:
         """Return the steps, each with an id of its own, reading what is before it."""
         known, steps = {PICTURE, ""}, []
         for at, step in enumerate(self._steps[:MOST_STEPS], start=1):
-            id_ = (
-                step.id
-                if step.id not in known
-                else next(
-                    name for number in range(at, 2 * MOST_STEPS + 1) if (name := f"s{number}") not in known
-                )
-            )
+            free = (f"s{number}" for number in range(at, 2 * MOST_STEPS + 1) if f"s{number}" not in known)
+            id_ = next(free) if step.id in known else step.id
             reads = {name: getattr(step, name) for name in ("input", "second")}
             for name in (name for name, read in reads.items() if read not in known):
-                self._note(
-                    f"A step read {reads[name][:40]!r}, which is not before it: it reads the picture now."
-                )
+                what = f"A step read {reads[name][:40]!r}, which is not before it"
+                self._reading.note(f"{what}: it reads the picture now.")
                 reads[name] = PICTURE
             steps.append(replace(step, id=id_, **reads))
             known.add(id_)
         if len(self._steps) > MOST_STEPS:
-            self._note(f"It has {len(self._steps)} steps; those after the first {MOST_STEPS} were left out.")
+            left = f"those after the first {MOST_STEPS} were left out"
+            self._reading.note(f"It has {len(self._steps)} steps; {left}.")
             self._selected = min(self._selected, MOST_STEPS - 1)
         return tuple(steps)
-
-    def _note(self, words: str) -> None:
-        self._notes[words] = self._notes.get(words, 0) + 1
 
     def _take_line(self, number: int, line: bytes, *, is_cut: bool) -> None:
         try:
@@ -192,155 +265,119 @@ class _Reader:
         except FileReadError:
             # That it is cut, the missing end says.
             if not is_cut:
-                self._note(f"Line {number} is damaged and was left out.")
+                self._reading.note(f"Line {number} is damaged and was left out.")
             return
-        section = table.pop("section", None)
-        take = _SECTIONS.get(section) if isinstance(section, str) else None
-        if take is None:
-            self._note(f"The part {str(section)[:40]!r} {_UNKNOWN}.")
+        section = str(table.pop("section", None))
+        self._take(section, table, f"part {section[:40]!r} in line {number}")
+
+    def _take(self, section: str, table: Table, what: str) -> None:
+        """Take a section; one that is damaged is left out."""
+        if section == "view":
+            self._view = View(**self._reading.fields(table, _VIEW, " of the view"))
             return
+        if section not in _SECTIONS:
+            self._reading.leave_out(what, "it is not known to this version of Haloscope")
+            return
+        kind, take = _SECTIONS[section]
+        unknown = [name for name in table if name not in kind.__struct_fields__]
+        for name in unknown:
+            self._reading.leave_out(f'"{name[:40]}" of a {section}', "it is not known to this version")
         try:
-            take(self, table)
+            take(self, msgspec.convert(table, kind))
         except (EngineError, *_FAULTS) as error:
-            why = error.why if isinstance(error, EngineError) else str(error).partition("\n")[0]
-            self._note(f"The part '{section}' in line {number} was left out: {why.rstrip('.')}.")
+            self._reading.leave_out(what, error)
 
-    def _take_old(self, document: Table) -> None:
-        if document.get("format") != FORMAT:
-            raise ValueError(f'its "format" is not "{FORMAT}"')
-        if document.get("version") != 1:
-            raise ValueError(f"its version is {document.get('version')!r}, and such files have version 1")
-        for key in ("picture", "mask", "settings"):
-            if not isinstance(document.get(key), dict):
-                raise ValueError(f'its "{key}" is missing or not a table')
-        self._take_picture(document["picture"])
-        step = Step.of(_mask(document["mask"]))
-        step = step.with_settings(**self._settings(document["settings"]))
-        operation = document.get("operation") or {}
-        if not isinstance(operation, dict):
-            self._note('Its "operation" is not a table and was left out.')
-        elif operation:
-            step = self._operation(step, operation.pop("key", None), operation)
-        self._steps.append(step)
-        pages = document.get("pages", {})
-        if isinstance(pages, dict) and all(isinstance(part, dict) for part in pages.values()):
-            self._pages = pages
-        else:
-            self._note('Its "pages" is not a table of tables and was left out.')
+    def _take_picture(self, picture: _Picture) -> None:
+        self._source, self._digest = picture.source(self._folder), picture.digest
 
-    def _take_picture(self, table: Table) -> None:
-        self._source, self._digest = self._source_in(table), _text(table, "digest")
+    def _take_chain(self, chain: _Chain) -> None:
+        self._title = chain.title[:MAX_NAME_CHARACTERS]
 
-    def _source_in(self, table: Table) -> PictureSource | None:
-        path, sample = _text(table, "path"), _text(table, "sample")
-        place = str((self._folder / path).resolve()) if path else ""
-        crop = _crop(table["crop"]) if "crop" in table else None
-        return PictureSource(place, "" if path else sample, crop) if path or sample else None
-
-    def _take_step(self, table: Table) -> None:
-        if table.pop("selected", False) is True:
+    def _take_step(self, section: _Step) -> None:
+        step = self._step(section)
+        if section.selected:
             self._selected = len(self._steps)
-        self._steps.append(self._step(table))
+        self._steps.append(step)
 
-    def _step(self, table: Table) -> Step:
-        """Return the step of a table; what in it is not known has its default."""
-        mask = _mask(table.pop("mask")) if "mask" in table else Mask([[1.0]])
-        step = Step.of(mask)
-        if "title" in table:
-            step = replace(step, title=_text(table, "title", pop=True)[:MAX_NAME_CHARACTERS])
+    def _step(self, section: _Step) -> Step:
+        """Return the step of a section; what in its settings is not known has its default."""
+        step = Step.of(Mask([[1.0]]) if section.mask is UNSET else _mask(section.mask))
+        if section.title is not UNSET:
+            step = replace(step, title=section.title[:MAX_NAME_CHARACTERS])
         step = replace(
             step,
-            id=_text(table, "id", pop=True)[:MAX_NAME_CHARACTERS] or FIRST_ID,
-            input=_text(table, "input", pop=True),
-            second=_text(table, "second", pop=True) or PICTURE,
-            on=table.pop("on", True) is not False,
+            id=section.id[:MAX_NAME_CHARACTERS] or FIRST_ID,
+            input=section.input,
+            second=section.second or PICTURE,
+            on=section.on,
         )
-        kept, own = table.pop("kept", {}), table.pop("settings", {})
-        key = table.pop("operation", "")
-        for name in table:
-            self._note(f'The value "{name[:40]}" of a step {_UNKNOWN}.')
-        for operation, settings in _table(kept).items():
-            step = self._operation(step, operation, _table(settings))
-        return self._operation(step, key, _table(own))
+        for operation, settings in section.kept.items():
+            step = self._operation(step, operation, settings)
+        return self._operation(step, section.operation, section.settings)
 
-    def _operation(self, step: Step, key: object, settings: Table) -> Step:
+    def _operation(self, step: Step, key: str, settings: Table) -> Step:
         """Return a step with an operation and settings of it; one that is not known leaves it as it was."""
+        fields = self._settings(settings)
         if not key:
-            return step.with_operation("").with_settings(**self._settings(settings))
+            return step.with_operation("").with_settings(**fields)
+        own = fields.pop("parameters", {})
         if key == COMBINE:
-            fields = self._settings(settings)
-            own = _combined(fields.pop("parameters", {}))
+            own = self._reading.fields(own, _COMBINED, " of a combination")
             return step.with_operation(COMBINE).with_settings(**fields, parameters=own)
         try:
             operation = operation_named(key)
         except EngineError as error:
-            self._note(f"The operation {str(key)[:40]!r} was left out: {error.why.rstrip('.')}.")
+            self._reading.leave_out(f"operation {key[:40]!r}", error)
             return step
-        fields = self._settings(settings)
-        try:
-            parameters = operation.read(fields.get("parameters", {}))
-        except EngineError as error:
-            self._note(f"The parameters of {operation.key} have their defaults: {error.what}: {error.why}.")
-            parameters = operation.read({})
         defaults = operation.read({})
+        try:
+            parameters = operation.read(own)
+        except EngineError as error:
+            self._reading.leave_out(f"parameters of {operation.key}", f"{error.what}: {error.why}")
+            parameters = defaults
         own = {name: value for name, value in parameters.items() if value != defaults[name]}
         patch = fields.get("patch_path", "")
-        place = str((self._folder / patch).resolve()) if patch else ""
-        fields |= {"parameters": own, "patch_path": place}
-        return step.with_operation(operation.key).with_settings(**fields)
+        fields["patch_path"] = str((self._folder / patch).resolve()) if patch else ""
+        return step.with_operation(operation.key).with_settings(**fields, parameters=own)
 
     def _settings(self, table: Table) -> Table:
         """Return the settings of a table that can be used; the others keep their defaults."""
-        found: Table = {}
-        for name, value in table.items():
-            if name not in _TYPES:
-                self._note(f'The setting "{name[:40]}" {_UNKNOWN}.')
-                continue
-            try:
-                found[name] = _setting(name, value)
-            except (msgspec.ValidationError, ValueError, OverflowError) as error:
-                shown = json.dumps(value, allow_nan=False)[:40]
-                why = str(error).partition(" - at")[0]
-                self._note(f'The setting "{name}" was left out: it is {shown} ({why}).')
+        found = self._reading.fields(table, _SETTINGS)
+        if found.get("block"):
+            found["block"] = Block(*found["block"])
+        if "blocks" in found:
+            blocks = found["blocks"]
+            every = blocks == EVERY
+            found["blocks"] = every_block() if every else tuple(dict.fromkeys(Block(*one) for one in blocks))
+        if "kernels" in found:
+            found["kernels"] = tuple(dict.fromkeys(found["kernels"]))
         return found
 
-    def _take_chain(self, table: Table) -> None:
-        self._title = _text(table, "title")[:MAX_NAME_CHARACTERS]
+    def _take_page(self, page: _Page) -> None:
+        self._pages[page.key] = page.part
 
-    def _take_view(self, table: Table) -> None:
-        self._view = table
+    def _take_problem(self, problem: _Problem) -> None:
+        self._problems[problem.number] = self._step(problem), problem.picture.source(self._folder)
 
-    def _take_page(self, table: Table) -> None:
-        self._pages[_text(table, "key")] = _table(table["part"])
+    def _take_result(self, kept: _Result) -> None:
+        run = KeptRun(result_from_json(kept.result), note=kept.note, is_pinned=kept.pinned)
+        if kept.problem in self._problems:
+            step, source = self._problems[kept.problem]
+            run = run._replace(step=step.with_settings(**self._settings(kept.settings)), source=source)
+        self._runs.append(run)
 
-    def _take_problem(self, table: Table) -> None:
-        number = msgspec.convert(table.pop("number"), int)
-        source = self._source_in(_table(table.pop("picture", {})))
-        self._problems[number] = self._step(table), source
-
-    def _take_result(self, table: Table) -> None:
-        result = result_from_json(table["result"])
-        known = self._problems.get(table.get("problem", -1))
-        note, is_pinned = _text(table, "note"), table.get("pinned") is True
-        if known is None:
-            self._runs.append(KeptRun(result, note=note, is_pinned=is_pinned))
-            return
-        step = known[0].with_settings(**self._settings(_table(table.get("settings", {}))))
-        self._runs.append(KeptRun(result, step, known[1], note, is_pinned))
-
-    def _take_end(self, table: Table) -> None:
+    def _take_end(self, end: _Ending) -> None:
         self._has_ended = True
 
 
-_SECTIONS: dict[str, Callable[[_Reader, Table], None]] = {
-    "picture": _Reader._take_picture,
-    "chain": _Reader._take_chain,
-    "step": _Reader._take_step,
-    "view": _Reader._take_view,
-    "page": _Reader._take_page,
-    "problem": _Reader._take_problem,
-    "result": _Reader._take_result,
-    "end": _Reader._take_end,
+_SECTIONS: dict[str, tuple[type[_Section], Callable[[_Reader, Any], None]]] = {
+    "picture": (_Picture, _Reader._take_picture),
+    "chain": (_Chain, _Reader._take_chain),
+    "step": (_Step, _Reader._take_step),
+    "page": (_Page, _Reader._take_page),
+    "problem": (_Problem, _Reader._take_problem),
+    "result": (_Result, _Reader._take_result),
+    "end": (_Ending, _Reader._take_end),
 }
 
 
@@ -358,79 +395,35 @@ def _header(line: bytes) -> Table | None:
     return table if table.get("section") == "header" and table.get("format") == FORMAT else None
 
 
-def _source_table(source: PictureSource | None) -> Table:
-    if source is None:
-        return {}
-    crop = {} if source.crop is None else {"crop": list(source.crop[:4])}
-    return {"path": source.path, "sample": source.sample} | crop
+def _sections_of_version_1(document: Table) -> list[tuple[str, Table]]:
+    """Return the sections of a file of 0.1 or 0.2, which is one object; a ValueError says why it is none."""
+    if document.get("format") != FORMAT:
+        raise ValueError(f'its "format" is not "{FORMAT}"')
+    if document.get("version") != 1:
+        raise ValueError(f"its version is {document.get('version')!r}, and such files have version 1")
+    for key in ("picture", "mask", "settings"):
+        if not isinstance(document.get(key), dict):
+            raise ValueError(f'its "{key}" is missing or not a table')
+    step = {"mask": document["mask"], "kept": {"": document["settings"]}}
+    operation = document.get("operation")
+    if isinstance(operation, dict):
+        key = operation.pop("key", "")
+        step |= {"operation": key, "settings": operation}
+    pages = document.get("pages")
+    of_pages = pages.items() if isinstance(pages, dict) else ()
+    parts = [("page", {"key": key, "part": part}) for key, part in of_pages]
+    return [("picture", document["picture"]), ("step", step), *parts]
 
 
-def _crop(value: object) -> Region:
-    ends = msgspec.convert(value, tuple[int, int, int, int])
-    region = Region(*ends)
-    if min(ends) < 0 or max(ends) > MAX_SIDE or not region.pixels:
-        raise ValueError('its "crop" is not top, bottom, left and right of a part')
-    return region
-
-
-def _combined(parameters: Table) -> Table:
-    """Return how two results are combined; a ValueError says why not."""
-    return {
-        name: msgspec.convert(value, _COMBINED[name])
-        for name, value in parameters.items()
-        if name in _COMBINED
-    }
-
-
-def _step_table(step: Step) -> Table:
-    # What a step has beside others: a step alone has none of it.
-    usual = {"id": FIRST_ID, "input": "", "second": PICTURE, "on": True}
-    place = {name: getattr(step, name) for name in usual if getattr(step, name) != usual[name]}
-    return place | {
-        "operation": step.operation,
-        "title": step.title,
-        "mask": mask_values(step.mask),
-        "settings": {name: _plain(getattr(step.settings, name)) for name in _TYPES},
-        "kept": {
-            key: {name: _plain(getattr(settings, name)) for name in _TYPES}
-            for key, settings in step.kept.items()
-        },
-    }
-
-
-def _mask(table: object) -> Mask:
-    mask = _table(table)
-    name = _text(mask, "name")
+def _mask(table: Table) -> Mask:
+    name = msgspec.convert(table.get("name", ""), Text)
     if len(name) > MAX_NAME_CHARACTERS:
         raise ValueError(f'its "name" has more than {MAX_NAME_CHARACTERS} characters')
-    return mask_from_values(mask, name)
+    return mask_from_values(table, name)
 
 
-def _table(value: object) -> Table:
-    if not isinstance(value, dict):
-        raise ValueError("it is not a table")
-    return value
-
-
-def _text(table: Table, key: str, *, pop: bool = False) -> str:
-    try:
-        return text_of(table.pop(key, "") if pop else table.get(key, ""))
-    except ValueError as error:
-        raise ValueError(f'its "{key}" {error}') from error
-
-
-def _setting(name: str, value: object) -> Any:
-    """Return a setting of JSON as the state has it; a ValidationError or a ValueError says why not."""
-    if name == "blocks" and value == EVERY:
-        return every_block()
-    found = msgspec.convert(value, _TYPES[name])
-    if name == "block":
-        return found and Block(*found)
-    if name == "blocks":
-        return tuple(dict.fromkeys(Block(*sides) for sides in found))
-    if name == "kernels":
-        return tuple(dict.fromkeys(map(text_of, found)))
-    return text_of(found) if type(found) is str else found
+def _plain_settings(settings: Settings) -> Table:
+    return {name: _plain(getattr(settings, name)) for name in _SETTINGS}
 
 
 def _plain(value: object) -> object:

@@ -1,8 +1,6 @@
-"""How the page looks, as a session keeps it: view mode, zoom and place, panels in front, the selected run."""
+"""Reads how the page looks, and brings it back: mode, zoom and place, panels in front, the selected run."""
 
-import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from PySide6.QtCore import QObject
 
@@ -11,15 +9,14 @@ from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.session import View
 from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
 from gui.page.dock import Dock
 
-_LARGEST_PLACE = 1e9
-
 
 class SessionView(QObject):
-    """Reads the view, and brings one back; what of it is not as expected stays as it is."""
+    """What of a view is not known here stays as it is."""
 
     def __init__(
         self,
@@ -37,42 +34,39 @@ class SessionView(QObject):
         # Another picture is fitted first.
         pictures.opened.connect(self._look)
 
-    def read(self) -> dict[str, Any]:
-        """Return the view as plain JSON values."""
+    def read(self) -> View:
+        """Return the view."""
         canvas = self._picture_view.canvas
-        row, column = canvas.view.middle
         described, runs = self._results.described, self._results.rows()
-        kept: dict[str, Any] = {
-            "mode": canvas.mode.value,
-            "panels": [dock.objectName() for dock in self._docks if not dock.visibleRegion().isEmpty()],
-            "run": next((at for at, run in enumerate(runs) if run is described), None),
-        }
-        if not canvas.view.is_fitted:
-            kept |= {"zoom": canvas.view.transform.zoom, "row": row, "column": column}
-        return kept
+        row, column = canvas.view.middle
+        zoom = None if canvas.view.is_fitted else canvas.view.transform.zoom
+        return View(
+            mode=canvas.mode.value,
+            panels=tuple(dock.objectName() for dock in self._docks if not dock.visibleRegion().isEmpty()),
+            run=next((at for at, run in enumerate(runs) if run is described), None),
+            zoom=zoom,
+            row=row if zoom else 0.0,
+            column=column if zoom else 0.0,
+        )
 
-    def give(self, kept: Mapping[str, Any]) -> None:
+    def give(self, kept: View) -> None:
         """Bring a view back: its place once the picture is there."""
         for mode in ViewMode:
-            if mode.value == kept.get("mode"):
+            if mode.value == kept.mode:
                 self._picture_view.set_mode(mode)
-        panels = kept.get("panels")
         for dock in self._docks:
-            if isinstance(panels, list) and dock.objectName() in panels and not dock.isHidden():
+            if dock.objectName() in kept.panels and not dock.isHidden():
                 dock.raise_()
-        rows, run = self._results.rows(), kept.get("run")
-        if type(run) is int and 0 <= run < len(rows):
-            chosen = rows[run].result
+        rows = self._results.rows()
+        if kept.run is not None and kept.run < len(rows):
+            chosen = rows[kept.run].result
             self._results_panel.select(lambda result: result is chosen)
-        place = [kept.get(name) for name in ("zoom", "row", "column")]
-        numbers = [float(part) for part in place if type(part) in (int, float)]  # type: ignore[arg-type]
-        is_place = len(numbers) == len(place) and all(abs(part) < _LARGEST_PLACE for part in numbers)
-        self._place = (numbers[0], numbers[1], numbers[2]) if is_place and numbers[0] > 0.0 else None
+        self._place = (kept.zoom, kept.row, kept.column) if kept.zoom else None
         picture = self._workspace.picture
         if picture is not None and self._workspace.state.source == PictureSource.of(picture):
             self._look()
 
     def _look(self) -> None:
         place, self._place = self._place, None
-        if place is not None and all(map(math.isfinite, place)):
+        if place is not None:
             self._picture_view.canvas.view.look_at(*place)

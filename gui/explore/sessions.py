@@ -1,6 +1,6 @@
 """Sessions of the page: what there is becomes a `Session`, and a `Session` is shown as one step of undo."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -18,21 +18,22 @@ from gui.explore.picture_digest import PictureDigest
 from gui.explore.picture_job import comparable_of_result, is_chain, job_of, step_of
 from gui.explore.results.removed_runs import AddRuns, clear_command
 from gui.explore.results.results_model import Asked, ResultsModel, Row
-from gui.explore.session import KeptRun, Session
+from gui.explore.session import KeptRun, Session, View
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
 from gui.page.background import AtOnce, Background
 from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
+from gui.typed_json import in_short
 
 _PICTURE = "picture of the session"
 
 
 class Part(NamedTuple):
-    """What others add to a session, as plain JSON values, and the way back to them."""
+    """What others add to a session, and the way back to them."""
 
-    read: Callable[[], Mapping[str, Any]] = dict
-    give: Callable[[Mapping[str, Any]], None] = lambda part: None
+    read: Callable[[], Any] = dict
+    give: Callable[[Any], None] = lambda part: None
     # Called when they are about to be saved, and what it returns when they are.
     saving: Callable[[], Callable[[], None]] = lambda: lambda: None
 
@@ -59,7 +60,7 @@ class Sessions(QObject):
         super().__init__()
         self._background = background or AtOnce()
         self._workspace, self._results, self._messages = workspace, results, messages
-        self._pages, self._view = pages or Part(), view or Part()
+        self._pages, self._view = pages or Part(), view or Part(View)
         self._saved_rows: tuple[Asked, ...] = ()
         self._digest = PictureDigest(workspace)
         self._digest.known.connect(self._compare_digest)
@@ -184,10 +185,8 @@ class Sessions(QObject):
         self._view.give(session.view)
         self._pages.give(session.pages)
         if session.left_out:
-            said, more = session.left_out[:4], len(session.left_out) - 4
-            words = " ".join(said) + (f" And {more} more." if more > 0 else "")
             what = f"{name} was opened as far as possible"
-            self._messages.show(Message("session", Severity.WARNING, what, words))
+            self._messages.show(Message("session", Severity.WARNING, what, in_short(session.left_out)))
 
     def _bring_jobs(self, picture: PictureHandle) -> None:
         """Give the runs of a session their jobs, now that their picture is here."""

@@ -23,14 +23,20 @@ from gui.page.contract import PageStatus, Services
 from gui.page.intents import Intent, LoadKernel
 from gui.page.runs_page import run_sentence
 from gui.page.slot import Slot
-from gui.page.variants_page import Change, Part, Table, VariantsPage
+from gui.page.variants_page import Change, VariantsPage
 from gui.style.metrics import GRID
+from gui.typed_json import Reading, Table
 from gui.widgets.runs_state import StateRuns
 
 _Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
-_Product = tuple[_Side, _Side, _Side]
 _Tile = Annotated[int, msgspec.Meta(ge=SMALLEST_TILE, le=LARGEST_TILE)]
-_Tiles = Annotated[list[_Tile], msgspec.Meta(min_length=1, max_length=LARGEST_TILE)]
+# What a session keeps beside the runs.
+_PART = {
+    "product": tuple[_Side, _Side, _Side],
+    "square": bool,
+    "tiles": Annotated[list[_Tile], msgspec.Meta(min_length=1, max_length=LARGEST_TILE)],
+    "device": str,
+}
 _SIDES = "rows", "inner", "columns"
 
 _AREA = Qt.DockWidgetArea
@@ -117,14 +123,8 @@ class MatricesPage(VariantsPage):
         parts = {"square": settings.square, "tiles": settings.tiles, "device": settings.device}
         return {"product": sides, **parts}
 
-    def take_own_part(self, part: Part) -> Change | None:
-        found = {
-            "product": part.take("product", _Product, f"three sides from 1 to {LARGEST_SIDE:,}"),
-            "square": part.take("square", bool, "true or false"),
-            "tiles": part.take("tiles", _Tiles, f"tiles from {SMALLEST_TILE} to {LARGEST_TILE}"),
-            "device": part.take("device", str),
-        }
-        fields = {name: value for name, value in found.items() if value is not None}
+    def take_own_part(self, part: Table, reading: Reading) -> Change | None:
+        fields = reading.fields(part, _PART)
         if "product" in fields:
             fields["product"] = MatrixProduct(*fields["product"])
         if "tiles" in fields:

@@ -30,8 +30,9 @@ from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Intent, LoadKernel, LoadMask
 from gui.page.runs_page import run_sentence
 from gui.page.slot import Slot
-from gui.page.variants_page import Change, Part, Table, VariantsPage
+from gui.page.variants_page import Change, VariantsPage
 from gui.style.metrics import GRID, HALF_GRID
+from gui.typed_json import Reading, Table
 from gui.widgets.runs_state import StateRuns
 
 _ENTRIES = (
@@ -183,8 +184,8 @@ class NetworkPage(VariantsPage):
     def own_part(self) -> Table:
         return part_of(self.network)
 
-    def take_own_part(self, part: Part) -> Change | None:
-        weights, change = show_part(self.network, part)
+    def take_own_part(self, part: Table, reading: Reading) -> Change | None:
+        weights, change = show_part(self.network, part, reading)
         if weights != self.network.weights:
             self.stages.open_weights(Path(weights) if weights else None)
         return change

@@ -10,9 +10,18 @@ from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import MAX_BATCH, ChunkSpan, Confusion, LayerTime, NetworkResult
 from gui.network.drawing import SIDE, Ink
 from gui.network.network_state import NetworkState
-from gui.page.variants_page import Change, Part, Table
+from gui.page.variants_page import Change
+from gui.typed_json import Reading, Table
 
-_Batch = Annotated[int, msgspec.Meta(ge=1, le=MAX_BATCH)]
+_FIGURES = 2 * SIDE * SIDE
+_PART = {
+    "stage": str,
+    "batch": Annotated[int, msgspec.Meta(ge=1, le=MAX_BATCH)],
+    "device": str,
+    "weights": str,
+    "ink": Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$", min_length=_FIGURES, max_length=_FIGURES)],
+    "digits": dict[str, Confusion],
+}
 
 
 def part_of(network: NetworkState) -> dict[str, Any]:
@@ -28,27 +37,21 @@ def part_of(network: NetworkState) -> dict[str, Any]:
     }
 
 
-def show_part(network: NetworkState, part: Part) -> tuple[str, Change | None]:
+def show_part(network: NetworkState, part: Table, reading: Reading) -> tuple[str, Change | None]:
     """Show the settings of a session; return its file of weights, and what shows its drawing."""
-
-    def check_stage(stage: str) -> None:
-        if network.facts is not None and network.known_stage(stage) is None:
-            raise ValueError(stage)
-
-    found = {
-        "stage": part.take("stage", str, "a stage of the network", check_stage),
-        "batch": part.take("batch", _Batch, f"a whole number from 1 to {MAX_BATCH:,}"),
-        "device": part.take("device", str),
-    }
-    network.change(**{name: value for name, value in found.items() if value is not None})
-    classified = part.take("digits", dict[str, Confusion], "how digits are classified", _check_digits)
-    if classified:
+    found = reading.fields(part, _PART)
+    if network.facts is not None and "stage" in found and network.known_stage(found["stage"]) is None:
+        reading.leave_out('"stage"', "the network has no such stage")
+        del found["stage"]
+    network.change(**{name: found[name] for name in ("stage", "batch", "device") if name in found})
+    classified: dict[str, Confusion] = found.get("digits", {})
+    if not all(map(_is_of_digits, classified.values())):
+        reading.leave_out('"digits"', "it is not a table of ten digits by ten")
+    elif classified:
         network.confusions |= classified
         network.confusion_changed.emit()
-    weights = part.take("weights", str)
-    weights = network.weights if weights is None else weights
-    text = part.take("ink", str, f"{SIDE} × {SIDE} cells", _ink)
-    ink = network.drawing.ink if text is None else _ink(text)
+    ink = _ink(found["ink"]) if "ink" in found else network.drawing.ink
+    weights = found.get("weights", network.weights)
     if np.array_equal(ink, network.drawing.ink):
         return weights, None
     return weights, lambda: network.drawing.show_ink(ink, number_of(network, ink), "Open session")
@@ -69,21 +72,14 @@ def run_in(table: Table, result: NetworkResult) -> NetworkRun:
     return NetworkRun(result, layers, msgspec.convert(table.get("timeline", []), tuple[ChunkSpan, ...]))
 
 
-def _check_digits(found: dict[str, Confusion]) -> None:
-    for confusion in found.values():
-        sides = {len(confusion.counts), *map(len, confusion.counts)}
-        if sides != {10} or min(*map(min, confusion.counts), *confusion.wrong, 0) < 0 or not confusion.digits:
-            raise ValueError("not a table of ten digits by ten")
+def _is_of_digits(confusion: Confusion) -> bool:
+    sides = {len(confusion.counts), *map(len, confusion.counts)}
+    is_square = sides == {10} and bool(confusion.digits)
+    return is_square and min(*map(min, confusion.counts), *confusion.wrong, 0) >= 0
 
 
-def _ink(text: str) -> Ink:
-    try:
-        found = np.frombuffer(bytes.fromhex(text), np.uint8)
-    except ValueError:
-        found = np.zeros(0, np.uint8)
-    if found.size != SIDE * SIDE:
-        raise ValueError("another number of cells")
-    return found.reshape(SIDE, SIDE).copy()
+def _ink(figures: str) -> Ink:
+    return np.frombuffer(bytes.fromhex(figures), np.uint8).reshape(SIDE, SIDE).copy()
 
 
 def number_of(network: NetworkState, ink: Ink) -> int | None:

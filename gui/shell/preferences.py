@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args, get_type_hints
 
-import msgspec
 import platformdirs
 from msgspec import Meta
 from PySide6.QtCore import QObject
@@ -28,6 +27,7 @@ from gui.shell.crash_log import note_error
 from gui.shell.shell_actions import theme_entries
 from gui.style.letters import set_letter_size
 from gui.style.theme import ThemeName, apply_theme
+from gui.typed_json import Reading, in_short
 
 SOURCE = "preferences"
 VERSION = 1
@@ -80,30 +80,27 @@ def load_preferences(path: Path) -> tuple[Preferences, str]:
             raise EngineError(str(path), f"its version is {document.get('version')!r} and not {VERSION}", "")
         preferences, faults = _converted(document)
     except EngineError as error:
-        preferences, faults = Preferences(), [error.why]
+        preferences, faults = Preferences(), (f"{error.why}.",)
     if not faults:
         return preferences, ""
     kept = path.with_suffix(".json.bak")
     with suppress(OSError):
         os.replace(path, kept)
     why = "The preferences could not be read" if preferences == Preferences() else "Some could not be read"
-    return preferences, f"{why}: {'; '.join(faults)}. Defaults are used; the old file is kept as {kept}."
+    return preferences, f"{why}. {in_short(faults)} Defaults are used; the old file is kept as {kept}."
 
 
-def _converted(document: dict[str, Any]) -> tuple[Preferences, list[str]]:
+def _converted(document: dict[str, Any]) -> tuple[Preferences, tuple[str, ...]]:
     """Return what is right in a document, and what is wrong with the rest."""
-    found: dict[str, Any] = {}
-    faults = []
-    for name, kind in get_type_hints(Preferences, include_extras=True).items():
-        if name not in document or (name == "window" and document[name] == []):
-            continue
-        # msgspec takes no union of two tuples.
-        kind = get_args(kind)[0] if name == "window" else kind
-        try:
-            found[name] = msgspec.convert(document[name], kind)
-        except msgspec.ValidationError as error:
-            faults.append(f"{name}: {error}")
-    return Preferences(**found), faults
+    kinds = get_type_hints(Preferences, include_extras=True)
+    # msgspec takes no union of two tuples.
+    kinds["window"] = get_args(kinds["window"])[0]
+    # Names of another version are none of ours.
+    known = {name: value for name, value in document.items() if name in kinds}
+    if known.get("window") == []:
+        del known["window"]
+    reading = Reading()
+    return Preferences(**reading.fields(known, kinds)), reading.notes
 
 
 def save_preferences(path: Path, preferences: Preferences) -> None:

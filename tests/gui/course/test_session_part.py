@@ -85,7 +85,7 @@ def test_that_nothing_is_kept_of_a_page_where_nothing_was_measured():
     ("damage", "words"),
     [
         (lambda measured: measured.pop("tables"), "tables"),
-        (lambda measured: measured.update(tables=[{"title": 3}]), "title"),
+        (lambda measured: measured.update(tables=[{"title": 3}]), "paper"),
         (lambda measured: measured["tables"][0]["rows"][0].pop(), "another length than its headings"),
         (lambda measured: measured.update(results=[{"task": "none"}]), "paper"),
         (lambda measured: measured.update(results=7), "paper"),

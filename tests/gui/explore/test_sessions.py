@@ -17,7 +17,7 @@ from engine.mask.text import parse_mask
 from gui.engine_link.engine_start import FirstPicture
 from gui.explore.picture_digest import digest_of
 from gui.explore.picture_job import comparable_of, step_of
-from gui.explore.session import KeptRun, Session
+from gui.explore.session import KeptRun, Session, View
 from gui.explore.session_file import LARGEST_BYTES, SessionError, encoded, load_session, save_session
 from gui.explore.state import PictureSource, Settings, State, Step
 from gui.page.intents import Begin
@@ -52,7 +52,7 @@ def full_session(folder):
         KeptRun(make_result("naive", 4.0), step.with_settings(variant="naive", block=None), state.source),
         KeptRun(make_failure("tiled")),
     )
-    view = {"mode": "split", "zoom": 2.0, "row": 3, "column": 4, "panels": ["mask"], "run": 1}
+    view = View(mode="split", zoom=2.0, row=3, column=4, panels=("mask",), run=1)
     return Session(state, runs, "ab" * 16, view, {"network": {"batch": 3}})
 
 

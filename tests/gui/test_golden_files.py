@@ -1,0 +1,112 @@
+"""Files that earlier versions wrote (`golden/`) are read as they were meant, with nothing left out."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
+from engine.mask.files import load_mask
+from engine.mask.mask import Mask
+from gui.explore.session import View
+from gui.explore.session_file import encoded, load_session
+from gui.explore.state import PictureSource, Settings
+from gui.network.network_state import NetworkState
+from gui.network.session_part import show_part
+from gui.shell.preferences import Preferences, load_preferences
+from gui.typed_json import Reading
+
+GOLDEN = Path(__file__).parent / "golden"
+SESSIONS = sorted(path.name for path in GOLDEN.glob("session-*"))
+MASK = Mask(np.array([[0.1, -2.5], [1 / 3, 4e-9], [0, 7]]), anchor=(2, 0), offset=-3.25, name="Größe ±")
+OF_0_1 = Settings(
+    border=Border.CONSTANT, cval=12.5, flip=True, normalise=True, variant="tiled", device="cuda:0",
+    block=Block(32, 4), range_mode="absolute", baseline="naive", layout=Layout.PACKED, result_type="same",
+)  # fmt: skip
+
+
+def kept_drawing(session, qapp):
+    """Return stage, batch, device and the ink that a session brings to the page Network."""
+    network, reading = NetworkState(), Reading()
+    _weights, change = show_part(network, session.pages["network"], reading)
+    change()
+    assert reading.notes == ()
+    settings = network.settings
+    return settings.stage, settings.batch, settings.device, np.argwhere(network.drawing.ink == 200).tolist()
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_that_a_session_of_an_earlier_version_has_its_mask_and_settings(name):
+    session = load_session(GOLDEN / name)
+    step = session.state.steps[0]
+    assert session.left_out == ()
+    assert (step.mask, step.mask.name, step.title) == (MASK, "Größe ±", "Größe ±")
+    settings = step.settings_of("")
+    for field in ("border", "cval", "flip", "normalise", "variant", "device", "block", "range_mode",
+                  "baseline", "layout", "result_type"):  # fmt: skip
+        assert getattr(settings, field) == getattr(OF_0_1, field), field
+    lists = ((), ()) if "0.1" in name else ((Block(8, 8), Block(32, 4)), ("naive", "tiled"))
+    assert (settings.blocks, settings.kernels) == lists
+
+
+def test_that_a_session_of_0_1_names_its_picture_beside_it():
+    place = str((GOLDEN / "photos/photo.png").resolve())
+    assert load_session(GOLDEN / "session-0.1.haloscope").state.source == PictureSource(place)
+
+
+def test_that_a_session_of_0_2_has_its_operation_and_the_drawing(qapp):
+    session = load_session(GOLDEN / "session-0.2.haloscope")
+    step = session.state.step
+    assert session.state.source == PictureSource("", "astronaut")
+    assert (step.operation, step.settings.parameters) == ("median", {"size": 5})
+    assert (step.settings.variant, step.settings.block) == ("median-tiled", Block(16, 8))
+    ink = [[row, column] for row in range(5, 9) for column in range(7, 20)]
+    assert kept_drawing(session, qapp) == ("conv2", 64, "cpu", ink)
+
+
+@pytest.mark.parametrize("name", [name for name in SESSIONS if "november" in name])
+def test_that_a_session_of_november_has_results_view_and_steps(name):
+    session = load_session(GOLDEN / name)
+    first, second, third = session.runs
+    assert [run.result.variant for run in session.runs] == ["tiled", "naive", "tiled"]
+    assert (first.note, first.is_pinned) == ("before the fix", True)
+    assert first.source == second.source == session.state.source == PictureSource("/pictures/photo.png")
+    assert (second.step.settings.variant, second.step.settings.block) == ("naive", None)
+    assert third.step is None
+    assert session.digest == "ab" * 16
+    assert session.view == View(mode="split", zoom=2.0, row=3, column=4, panels=("mask",), run=1)
+    assert (session.state.selected, session.state.steps[1].operation) == (1, "median")
+    if len(session.state.steps) > 2:
+        median, combined = session.state.steps[1:]
+        assert (median.id, median.input, median.on) == ("s2", "picture", False)
+        assert (combined.operation, combined.second) == ("combine", "s1")
+        assert combined.settings.parameters == {"how": "blend", "weight": 0.25}
+        assert session.state.title == "Two of one"
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_that_what_is_saved_of_it_now_is_the_same_session(name, tmp_path):
+    session = load_session(GOLDEN / name)
+    (tmp_path / "again.haloscope").write_bytes(encoded(session))
+    assert load_session(tmp_path / "again.haloscope") == session
+
+
+@pytest.mark.parametrize("version", ["0.1", "0.2"])
+def test_that_masks_of_earlier_versions_are_read(version):
+    mask = load_mask(GOLDEN / f"mask-{version}.json")
+    assert (mask, mask.name) == (MASK, "Größe ±")
+
+
+@pytest.mark.parametrize(
+    ("version", "more"),
+    [
+        ("0.1", {"layouts": {"explore": "000000ff", "course": "00"}}),
+        ("0.2", {"layouts": {"explore": "000000ff"}, "window": (10, 20, 1000, 700), "is_maximized": True,
+                 "columns": {"explore": {"p20": True, "rows": False}}}),
+    ],
+)  # fmt: skip
+def test_that_preferences_of_earlier_versions_are_read(version, more):
+    found = load_preferences(GOLDEN / f"preferences-{version}.json")
+    assert found == (Preferences(theme="dark", last_folder="/home/me/pictures", **more), "")
