@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from engine.course.paper import Cell, CourseTable
 from engine.course.sheet import Part, columns_of
@@ -66,7 +66,7 @@ def recorded_paper(key: str) -> RecordedPaper | None:
         return RecordedPaper(dict(found["machine"]), tables)
 
 
-def recorded_values(table: CourseTable) -> dict[str, Any]:
+def recorded_values(table: CourseTable) -> dict[str, object]:
     """Return the figures of a table as plain data, for the file."""
     # Where a step is in the code is no figure.
     figures = table.headings[:-1] if table.excerpts else table.headings
@@ -74,7 +74,7 @@ def recorded_values(table: CourseTable) -> dict[str, Any]:
         [names, {heading: cell.here for heading, cell in zip(figures, row, strict=False) if cell.here}]
         for names, row in zip(_names(table), table.rows, strict=True)
     ]
-    kept: dict[str, Any] = {"title": table.title, "rows": rows}
+    kept: dict[str, object] = {"title": table.title, "rows": rows}
     if table.figure is not None:
         kept["curves"] = [[series.name, list(series.y)] for series in table.figure.series]
     return kept

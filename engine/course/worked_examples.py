@@ -51,10 +51,10 @@ def whole_number_within(least: int, most: int) -> Callable[[str], int]:
     return read
 
 
-def several(read: Callable[[str], Any], example: str) -> Callable[[str], tuple[Any, ...]]:
+def several(read: Callable[[str], object], example: str) -> Callable[[str], tuple[object, ...]]:
     """Return the reader of up to 12 such values with commas between them, each taken once."""
 
-    def read_all(text: str) -> tuple[Any, ...]:
+    def read_all(text: str) -> tuple[object, ...]:
         parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
         if not 1 <= len(parts) <= _MOST_IN_A_LIST:
             why = f"these are {len(parts)} values" if parts else "nothing is there"
@@ -278,7 +278,7 @@ def _input(
     example: str = "",
 ) -> Input:
     """Return an input as papers.toml has it: a number, a whole number or a block; several by an example."""
-    read: Callable[[str], Any] = block_of_threads
+    read: Callable[[str], object] = block_of_threads
     if number or whole:
         read = whole_number_within(*whole) if whole else number_within(*(number or ()))
     return Input(key, label, text, explanation, several(read, example) if example else read)

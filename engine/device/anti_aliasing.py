@@ -10,7 +10,6 @@ import math
 import sys
 import weakref
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -37,7 +36,7 @@ class _Lent:
     """Memory of a result; it serves other results when no array refers to it any more."""
 
     def __init__(self, memory: np.ndarray) -> None:
-        self.__array_interface__: dict[str, Any] = memory.__array_interface__
+        self.__array_interface__: dict[str, object] = memory.__array_interface__
         weakref.finalize(self, _reused.keep, [memory], MOST_REUSED_BYTES).atexit = False
 
 

@@ -38,7 +38,7 @@ class _CuPy(Library):
     def stream(self, array: Any) -> int:
         return int(sys.modules["cupy"].cuda.get_current_stream(array.data.device_id).ptr)
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> object:
         cupy = sys.modules["cupy"]
         # Both switches take 2 us each.
         if picture.stream == picture.current and cupy.cuda.runtime.getDevice() == picture.found.device:
@@ -46,7 +46,7 @@ class _CuPy(Library):
         with picture.array.device, cupy_stream(picture.stream):
             return cupy.empty(shape, dtype)
 
-    def tight(self, picture: Given) -> Any:
+    def tight(self, picture: Given) -> object:
         with picture.array.device, cupy_stream(picture.stream):
             return picture.array.copy(order="C")
 
@@ -90,17 +90,17 @@ class _Torch(Library):
     def stream(self, array: Any) -> int:
         return int(sys.modules["torch"].cuda.current_stream(array.get_device()).cuda_stream)
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> object:
         # Its memory belongs to a stream: a later tensor there waits for the work on this one.
         with _torch_stream(picture):
             return picture.array.new_empty(shape, dtype=_torch_types()[1][dtype])
 
-    def tight(self, picture: Given) -> Any:
+    def tight(self, picture: Given) -> object:
         with _torch_stream(picture):
             return picture.array.clone(memory_format=sys.modules["torch"].contiguous_format)
 
 
-def _torch_stream(picture: Given) -> AbstractContextManager[Any]:
+def _torch_stream(picture: Given) -> AbstractContextManager[object]:
     if picture.stream == picture.current:
         return nullcontext()
     used = sys.modules["torch"].cuda
@@ -110,7 +110,7 @@ def _torch_stream(picture: Given) -> AbstractContextManager[Any]:
 
 
 @cache
-def _torch_types() -> tuple[dict[Any, np.dtype], dict[np.dtype, Any]]:
+def _torch_types() -> tuple[dict[object, np.dtype], dict[np.dtype, object]]:
     """Return NumPy's types by torch's, and torch's by NumPy's."""
     torch = sys.modules["torch"]
     pairs = [(getattr(torch, name), np.dtype(name)) for name in _TYPES if hasattr(torch, name)]

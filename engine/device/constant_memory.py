@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.device.loaded_kernel import LoadedKernel
 
 
-def jit_with_constant(name: str, count: int, **limits: object) -> Callable[[Callable[..., None]], Any]:
+def jit_with_constant(name: str, count: int, **limits: object) -> Callable[[Callable[..., None]], object]:
     """Return the decorator of a kernel that reads `count` float32 in constant memory under a name.
 
     `limits` are `max_registers` or `launch_bounds` of `cuda.jit`.

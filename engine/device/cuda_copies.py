@@ -31,7 +31,7 @@ def picture_array(
     return array
 
 
-def copy_in(host: np.ndarray, device: Any, stream: Any, first_row: int = 0) -> None:
+def copy_in(host: np.ndarray, device: object, stream: object, first_row: int = 0) -> None:
     """Enqueue a copy of a C-contiguous picture (H, W, C) to a device array (H or more, W or more, C).
 
     Both have the same type; other arrays are of the same shape.
@@ -39,7 +39,7 @@ def copy_in(host: np.ndarray, device: Any, stream: Any, first_row: int = 0) -> N
     _copy_rows(host, device, stream, first_row, to_device=True)
 
 
-def copy_out(device: Any, host: np.ndarray, stream: Any, first_row: int = 0) -> None:
+def copy_out(device: object, host: np.ndarray, stream: Any, first_row: int = 0) -> None:
     """Enqueue a copy of as many rows of a device array as a picture has; arrays as for `copy_in`."""
     _copy_rows(host, device, stream, first_row, to_device=False)
 
@@ -80,7 +80,7 @@ def fill_bytes(device: Any, byte: int) -> None:
         check(driver.cuCtxSynchronize())
 
 
-def enqueue_fill(device: Any, byte: int, size: int, stream: Any) -> None:
+def enqueue_fill(device: object, byte: int, size: int, stream: Any) -> None:
     """Enqueue filling the first `size` bytes of a device array."""
     address = driver.CUdeviceptr(address_of(device))
     check(driver.cuMemsetD8Async(address, byte, size, driver.CUstream(int(stream.handle))))
@@ -102,7 +102,7 @@ def on_host(picture: Given) -> np.ndarray:
     return np.ndarray(shape, dtype, memory, before, steps)
 
 
-def on_device(values: np.ndarray, like: Given) -> Any:
+def on_device(values: np.ndarray, like: Given) -> object:
     """Return a copy of an array of the host, of the kind and on the device of another array."""
     values = np.ascontiguousarray(values)
     out = like.library.empty(values.shape, values.dtype, like)

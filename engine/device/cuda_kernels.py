@@ -45,11 +45,11 @@ class PreparedPasses:
         # Each once; those of one name have the same number of values.
         named = (value for value in arguments if isinstance(value, Between))
         self._wanted = tuple(dict.fromkeys((*named, *more)))
-        self._between: dict[Any, Any] | None = None
+        self._between: dict[object, object] | None = None
         # By the shape of the result: what only passes use, for pictures however far apart their rows are.
-        self._memories: dict[Any, dict[Any, Any]] = {}
+        self._memories: dict[object, dict[object, object]] = {}
         self._newest = NewestLaunch()
-        self._bound: dict[tuple[Any, ...], _BoundPasses] = {}
+        self._bound: dict[tuple[object, ...], _BoundPasses] = {}
         self._launching = threading.RLock()
         if self._wanted or self._needs_scratch:
             # The last launches may still be under way when this is dropped.
@@ -60,11 +60,11 @@ class PreparedPasses:
         """What the kernel of each launch takes."""
         return tuple(kernel.resources for kernel, _, _ in self._steps)
 
-    def launch(self, image: Any, out: Any, stream: Any = 0) -> None:
+    def launch(self, image: Any, out: object, stream: object = 0) -> None:
         """Enqueue one filtering of a device array, or of several, into another; on any number of streams."""
         self.launch_part(_ALL, image, out, stream)
 
-    def launch_part(self, part: slice, image: Any, out: Any, stream: Any = 0) -> None:
+    def launch_part(self, part: slice, image: object, out: object, stream: Any = 0) -> None:
         """Enqueue some of the passes, on the values that a whole launch left."""
         given = _given(image, out)
         with self._launching:
@@ -86,7 +86,7 @@ class PreparedPasses:
             self._bound[tuple(array.shape for array in given)] = bound
             return bound
 
-    def part_ms(self, image: Any, out: Any, clock: Callable[[Prepared], float]) -> dict[str, float]:
+    def part_ms(self, image: Any, out: object, clock: Callable[[Prepared], float]) -> dict[str, float]:
         """Return the time of each part by itself, ms by its name; `clock` times what can be launched.
 
         They work on the values that a whole launch left.
@@ -104,7 +104,7 @@ class PreparedPasses:
         found: np.ndarray = array.copy_to_host()
         return found
 
-    def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
+    def _memory(self, out_shape: tuple[int, ...]) -> dict[object, Any]:
         """Return the arrays that only passes use."""
         found = dict(self.between()) if self._wanted else {}
         if self._needs_scratch:
@@ -134,7 +134,7 @@ class _Part:
     def __init__(self, whole: PreparedPasses, part: slice) -> None:
         self._whole, self._part = whole, part
 
-    def launch(self, image: Any, out: Any, stream: object = 0) -> None:
+    def launch(self, image: object, out: object, stream: object = 0) -> None:
         """Enqueue the passes."""
         self._whole.launch_part(self._part, image, out, stream)
 
@@ -149,7 +149,7 @@ class _BoundPasses:
     def __init__(
         self,
         steps: Sequence[_Step],
-        memory: dict[Any, Any],
+        memory: dict[object, object],
         newest: NewestLaunch | None,
         given: Sequence[DeviceView],
     ) -> None:
@@ -175,12 +175,12 @@ class _BoundPasses:
             self._newest.record(stream)
 
 
-def _given(image: Any, out: Any) -> tuple[Any, ...]:
+def _given(image: object, out: object) -> tuple[Any, ...]:
     """Return the arrays of a launch; a `DeviceView` is a tuple too."""
     return (*image, out) if type(image) is tuple else (image, out)
 
 
-def _on_device(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+def _on_device(arguments: tuple[object, ...]) -> tuple[object, ...]:
     """Return arguments with their arrays (weights) on the device."""
     return tuple(uploaded(value) if isinstance(value, np.ndarray) else value for value in arguments)
 

@@ -16,11 +16,11 @@ def cuda_rule(border: Border) -> Callable[..., Any]:
 
 
 @lru_cache
-def cuda_result(result_dtype: str) -> Callable[..., Any]:
+def cuda_result(result_dtype: str) -> Callable[..., object]:
     """Return the function from a sum to what is stored."""
     rule = _as_it_is if result_dtype == "float32" else rounding_to(largest_of(result_dtype))
     return cuda.jit(device=True, inline="always")(rule)
 
 
-def _as_it_is(value: object) -> Any:
+def _as_it_is(value: object) -> object:
     return value

@@ -49,10 +49,10 @@ class Library(ABC):
         """Return the handle of the stream that the library uses at the moment on the array's device."""
 
     @abstractmethod
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: "Given") -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: "Given") -> object:
         """Return a new array of the library: on the device of a picture, for work on its stream."""
 
-    def tight(self, picture: "Given") -> Any:
+    def tight(self, picture: "Given") -> object:
         """Return a copy, made on the picture's stream, whose samples lie one after another."""
         raise BadValue(
             "This array on the GPU",

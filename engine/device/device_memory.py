@@ -9,7 +9,6 @@ import atexit
 import math
 import weakref
 from functools import cache, lru_cache, partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -44,7 +43,7 @@ def array_in(memory: object, shape: tuple[int, ...], dtype: DTypeLike) -> Device
     return cuda.cudadrv.devicearray.DeviceNDArray(shape, strides, dtype, gpu_data=memory)
 
 
-def _allocated(size: int) -> Any:
+def _allocated(size: int) -> object:
     pool, stream = _pool(cuda.get_current_device().id)
     answer = driver.cuMemAllocFromPoolAsync(size, pool, stream)
     if answer[0] == driver.CUresult.CUDA_ERROR_OUT_OF_MEMORY:
@@ -60,7 +59,7 @@ def _allocated(size: int) -> Any:
     return memory
 
 
-def freeing_stream() -> Any:
+def freeing_stream() -> object:
     """Return the stream on which memory of the selected device is freed; None where it has no pool."""
     if not cuda.get_current_device().MEMORY_POOLS_SUPPORTED:
         return None
@@ -76,7 +75,7 @@ def _free(address: object, stream: object) -> None:
 
 
 @cache
-def _pool(device: int) -> tuple[Any, Any]:
+def _pool(device: int) -> tuple[object, object]:
     """Return the pool of a device, and a stream on which nothing but allocating and freeing is enqueued.
 
     That stream is never captured, and waits for no other one: memory may be freed on any thread, at any time.

@@ -26,7 +26,7 @@ class DeviceView(NamedTuple):
         )
 
     @property
-    def __cuda_array_interface__(self) -> dict[str, Any]:
+    def __cuda_array_interface__(self) -> dict[str, object]:
         """What other libraries read."""
         return {
             "shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False), "version": 3,

@@ -32,9 +32,9 @@ class KernelFault(EngineError):
         super().__init__(what, why, remedy)
 
 
-def kernel_arguments(signature: Sequence[Any], arguments: Sequence[Any]) -> list[Any]:
+def kernel_arguments(signature: Sequence[object], arguments: Sequence[Any]) -> list[object]:
     """Return the parameters of a kernel as Numba passes them: of an array its size, address and strides."""
-    found: list[Any] = []
+    found: list[object] = []
     for kind, argument in zip(signature, arguments, strict=True):
         if isinstance(kind, types.Array):
             values = argument.values
@@ -56,11 +56,14 @@ def parameters_of(step: Pass) -> tuple[str, ...]:
 
 
 def run_pass(
-    step: Pass, arrays: Mapping[Any, Array], checkpoint: Callable[[float], None] | None = None, **asked: Any
+    step: Pass,
+    arrays: Mapping[object, Array],
+    checkpoint: Callable[[float], None] | None = None,
+    **asked: Any,
 ) -> Run:
     """Run one pass of a variant; `arrays` by placeholder; `asked` as of `engine.ptx.run`."""
 
-    def given(name: str, argument: Any) -> Any:
+    def given(name: str, argument: object) -> object:
         if isinstance(argument, Placeholder | Between):
             return arrays[argument]
         if isinstance(argument, np.ndarray):
@@ -93,7 +96,7 @@ class InterpretedPasses:
                 ptx_of(step)
         self._between: dict[str, np.ndarray] = {}
 
-    def launch(self, image: Any, out: np.ndarray, stream: object = None) -> None:
+    def launch(self, image: object, out: np.ndarray, stream: object = None) -> None:
         """Run all passes; raises KernelFault for the first that has a fault."""
         arrays: Arrays = {Operand.OUT: Array("the result", out, is_output=True)}
         self._between = {}
@@ -115,11 +118,11 @@ class InterpretedPasses:
         """Return the values between two passes after a launch."""
         return self._between[name]
 
-    def spans(self, image: Any, out: Any) -> tuple[Any, ...]:
+    def spans(self, image: object, out: object) -> tuple[object, ...]:
         """Return no spans of time, for the same reason."""
         return ()
 
-    def part_ms(self, image: Any, out: Any, clock: object) -> dict[str, float]:
+    def part_ms(self, image: object, out: object, clock: object) -> dict[str, float]:
         """Return no times: simulated ones mean nothing."""
         return {}
 

@@ -123,6 +123,6 @@ def compiled(
 
 
 @functools.cache
-def _compilers() -> tuple[Any, ...]:
+def _compilers() -> tuple[object, ...]:
     settings = sorted((name, text) for name, text in os.environ.items() if name.startswith(_COMPILING))
     return versions(), settings

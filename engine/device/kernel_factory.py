@@ -31,7 +31,7 @@ def kernel_factory(factory: Factory) -> Factory:
 
     @functools.lru_cache(maxsize=MOST_KERNELS)
     @functools.wraps(factory)
-    def made(*arguments: object, **named: object) -> Any:
+    def made(*arguments: object, **named: object) -> object:
         import_names(factory.__module__)
         kernel = factory(*arguments, **named)
         name = f"{factory.__module__}.{factory.__qualname__}"

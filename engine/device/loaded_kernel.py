@@ -74,7 +74,7 @@ class LoadedKernel:
         # waits.
         cuda.synchronize()
 
-    def _global(self, name: str) -> tuple[Any, int]:
+    def _global(self, name: str) -> tuple[object, int]:
         status, address, size = driver.cuLibraryGetGlobal(self._library.handle, name.encode())
         check((status,))
         return address, size

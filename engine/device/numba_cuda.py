@@ -5,7 +5,6 @@ the kernels, nothing else.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 from numba import cuda, float32, float64, int32, int64, types, uint8
 
@@ -36,7 +35,7 @@ except ImportError:  # Numba's own CUDA target, without the package: nothing is 
     from numba.extending import intrinsic
 
 
-def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
+def jit_for(threads: int) -> Callable[[Callable[..., None]], object]:
     """Return the decorator of a kernel that needs many registers, for blocks of `threads` threads.
 
     Without a limit `tiled` could not be launched with blocks of 1024 threads. With one the compiler schedules
@@ -45,7 +44,7 @@ def jit_for(threads: int) -> Callable[[Callable[..., None]], Any]:
     return jit_within(registers_for(threads))
 
 
-def jit_within(registers: int | None) -> Callable[[Callable[..., None]], Any]:
+def jit_within(registers: int | None) -> Callable[[Callable[..., None]], object]:
     """Return the decorator of a kernel with at most `registers` registers per thread; None: no limit."""
     if registers is None:
         return cuda.jit

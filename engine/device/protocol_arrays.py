@@ -47,7 +47,7 @@ class _ByProtocol(Library):
         shown = getattr(array, "__cuda_array_interface__", None) or {}
         return int(shown.get("stream") or 0)
 
-    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> Any:
+    def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> object:
         with context_of(picture.found.device).selected():
             # Who reads the array next sees the stream that it is written on.
             stream = cuda.external_stream(picture.stream) if picture.stream else 0

@@ -14,13 +14,13 @@ ZERO = np.float32(0.0)
 WHOLE_NUMBERS_ONLY = np.float32(2**23 + 2**22)
 
 
-def rounding_to(largest: np.float32) -> Callable[[Any], Any]:
+def rounding_to(largest: np.float32) -> Callable[[object], object]:
     """Return the function that makes a float32 sum a whole number from 0 to `largest`, still a float32.
 
     It saturates, infinity too, and rounds half to even; NaN becomes 0.
     """
 
-    def rounded(value: Any) -> Any:
+    def rounded(value: Any) -> object:
         # "not >": NaN is not above 0 either.
         if not value > ZERO:
             return ZERO

@@ -29,13 +29,13 @@ def unrolled(kernel: Callable[..., None]) -> Callable[..., None]:
     return function_of(function, constants, kernel.__globals__, kernel.__code__.co_filename)
 
 
-def cut_loops(function: ast.FunctionDef, constants: dict[str, Any]) -> None:
+def cut_loops(function: ast.FunctionDef, constants: dict[str, object]) -> None:
     """Cut the loops of a kernel, which has these constants around it, in its syntax tree."""
     _CutLoops(constants).visit(function)
 
 
 def function_of(
-    function: ast.FunctionDef, constants: dict[str, Any], names: dict[str, Any], path: str
+    function: ast.FunctionDef, constants: dict[str, object], names: dict[str, object], path: str
 ) -> Callable[..., None]:
     """Return the function of a syntax tree, with constants around it and the names of its module."""
     around = ast.parse(f"def around({', '.join(constants)}):\n    return {function.name}")

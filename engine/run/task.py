@@ -37,7 +37,7 @@ class Task(ABC, Generic[P, O, V]):
     proof_rows: ClassVar[int] = 0  # of float32 that the oracle takes for each row that a result depends on
     static_counts: ClassVar[bool] = False  # whether the model of work is shown of what did not run, too
 
-    def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+    def problem_fields(self, data: dict[str, object]) -> dict[str, object]:
         """Return the fields of a problem in a file as its dataclass takes them."""
         return data
 
@@ -57,7 +57,7 @@ class Task(ABC, Generic[P, O, V]):
     def verify(self, values: Any, job: "Job[P, O, V]", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare a result with the oracle, which may spend `job.affordable` multiply-adds."""
 
-    def constant(self, operands: O) -> Any:
+    def constant(self, operands: O) -> object:
         """Return the operand that a variant is compiled with; None where there is none."""
         return None
 
@@ -66,7 +66,7 @@ class Task(ABC, Generic[P, O, V]):
         prepared: Prepared = job.variant.prepare(job.problem, self.constant(job.operands), job.block)
         return prepared
 
-    def refuse(self, variant: V, problem: P, constant: Any, block: Block, device: DeviceInfo) -> None:
+    def refuse(self, variant: V, problem: P, constant: object, block: Block, device: DeviceInfo) -> None:
         """Refuse as `refuse_unsuitable` does; the reason may name other variants of the task."""
         refuse_unsuitable(variant, problem, constant, block, device, self.variants)
 
@@ -116,7 +116,7 @@ class Job(Generic[P, O, V]):
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Send a variant, which has functions, as the call that returns it."""
         made = self.variant.made_by or partial(_registered, self.task, self.variant.key)
         rest = self.block, self.problem, self.operands, self.chosen_because, self.seed, self.affordable
@@ -129,7 +129,9 @@ class Job(Generic[P, O, V]):
         self.task.refuse_operands(self.variant, self.operands)
 
 
-def _received(task: Task[Any, Any, Any], made_by: Callable[[], Any], *rest: Any) -> Job[Any, Any, Any]:
+def _received(
+    task: Task[Any, object, Any], made_by: Callable[[], object], *rest: Any
+) -> Job[Any, object, Any]:
     return Job(task, made_by(), *rest)
 
 

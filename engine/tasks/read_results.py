@@ -65,7 +65,7 @@ def result_from_json(data: Any) -> AnyResult:
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error
 
 
-def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
+def _upgraded(data: dict[str, Any]) -> dict[str, object]:
     """Return a result as version 2 writes it now."""
     data = {"launches": None, "explained": None, "steps": []} | data
     if "task" in data:
@@ -128,7 +128,7 @@ def _fields(kind: Any, data: Any) -> Any:
     return kind(**{name: _value(hints[name], data[name], name) for name in names})
 
 
-def _failure(data: dict[str, Any]) -> Reason | None:
+def _failure(data: dict[str, object]) -> Reason | None:
     """Return why a run failed; files of before 0.2 have it as text alone."""
     text = _value(str, data["failure"], "failure")
     if not text:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.device_info import RECORDED
 from engine.files.assets import faults_of_asset
@@ -71,9 +71,9 @@ def recorded_runs(problem: Problem, mask: Mask) -> RecordedRuns:
 
 
 @cache
-def _places() -> dict[Shape, dict[Picture, list[Any]]]:
+def _places() -> dict[Shape, dict[Picture, list[object]]]:
     """Return all recorded runs as plain data, by mask and picture: reading every one takes half a second."""
-    found: dict[Shape, dict[Picture, list[Any]]] = {}
+    found: dict[Shape, dict[Picture, list[object]]] = {}
     with faults_of_asset(recorded_path(RUNS), "The recording"):
         for run in recorded_document(RUNS).get("results", ()):
             rows, columns = run["problem"]["mask_shape"]

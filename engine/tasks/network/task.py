@@ -84,7 +84,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
             )
         refuse_too_large(problem)
 
-    def labels(self, job: "NetworkJob") -> dict[str, Any]:
+    def labels(self, job: "NetworkJob") -> dict[str, object]:
         """Return the digest of the weights."""
         return {"weights_digest": job.operands.weights.digest}
 
