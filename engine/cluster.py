@@ -87,7 +87,7 @@ def loaded(module: str, what: str) -> Any:
         raise EngineError(f"{what} needs Dask", "pip install 'haloscope[cluster]'") from None
 
 
-def sealed(function: Callable[..., object], *given: object) -> Callable[..., Any]:
+def sealed(function: Callable[..., object], *given: object) -> Callable[..., object]:
     """Return a function that calls this one with what is given, and with what it is called with after it.
 
     Only the worker that calls it opens it: the scheduler, which unpickles the tasks that it passes on, finds
@@ -98,7 +98,7 @@ def sealed(function: Callable[..., object], *given: object) -> Callable[..., Any
     package, remedy = _PACKAGE, _SAME
 
     # A function within another one is pickled with its code. Dask looks for the name `block_id`.
-    def call(*more: object, block_id: tuple[int, ...] | None = None, **named: object) -> Any:
+    def call(*more: object, block_id: tuple[int, ...] | None = None, **named: object) -> object:
         folder = os.getcwd()
         is_found = importlib.util.find_spec(package) is not None
         if not is_found and os.path.isfile(os.path.join(folder, package, "cluster.py")):
@@ -140,8 +140,8 @@ def _close(one: Any) -> None:
         one.close()
 
 
-def _client(distributed: Any, scheduler: str, address: SchedulerAddress) -> Any:
-    made: Future[Any] = Future()
+def _client(distributed: Any, scheduler: str, address: SchedulerAddress) -> object:
+    made: Future[object] = Future()
 
     def make() -> None:
         try:

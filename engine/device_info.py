@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
@@ -41,7 +40,7 @@ class DeviceInfo:
     bandwidth_gb_s: float | None = None
     attributes: GpuAttributes | None = None  # of a real GPU
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the device as plain data for JSON; the reason is text."""
         return asdict(self) | {"reason": str(self.reason or "")}
 

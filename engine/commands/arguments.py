@@ -34,12 +34,12 @@ table: each parser calls it anew."""
 def option(text: Text, default: D) -> D: ...
 @overload
 def option(text: Text, default: D, read: Callable[[str], T]) -> T | D: ...
-def option(text: Text, default: object, read: Callable[[str], Any] = str) -> Any:
+def option(text: Text, default: object, read: Callable[[str], object] = str) -> object:
     """Return the field of an argument that may be left out: an option, or one by its position.
 
     One that is False or True by default is a switch to the other; one that is () may be given several times.
     """
-    how: dict[str, Any] = {"type": read}
+    how: dict[str, object] = {"type": read}
     if isinstance(default, bool):
         how = {"action": "store_const", "const": not default}
     elif default == () and read is str:
@@ -65,14 +65,14 @@ def group(kind: type[T], **words: str) -> T:
     return made
 
 
-def fields_of(kind: type, **how: tuple[Text, Callable[[str], Any]]) -> Mapping[str, Any]:
+def fields_of(kind: type, **how: tuple[Text, Callable[[str], object]]) -> Mapping[str, object]:
     """Return a field for fields of another dataclass, which has their types and defaults.
 
     `how` says of each by its name how it is written and read. The value has those that were given.
     """
     known = {each.name: each for each in fields(kind)}
     written = {name: option(text, known[name].default, read) for name, (text, read) in how.items()}
-    made: Mapping[str, Any] = field(default_factory=dict, metadata={"fields_of": written})
+    made: Mapping[str, object] = field(default_factory=dict, metadata={"fields_of": written})
     return made
 
 
@@ -87,7 +87,7 @@ def _arguments(kind: Any, words: Mapping[str, str]) -> Iterator[tuple[str, Field
             yield known.name, known, words
 
 
-def _written(known: Field[Any]) -> tuple[list[str], str, str]:
+def _written(known: Field[object]) -> tuple[list[str], str, str]:
     """Return the names of an argument (none: it is known by its position), its placeholder and its help."""
     text: Text = known.metadata["text"]
     head, _, help_text = (text if isinstance(text, str) else text()).partition("  ")
@@ -150,8 +150,8 @@ def refuse_given(settings: Any, names: Sequence[str], where: str, why: str, reme
             raise BadValue(f"{_written(known)[0][0]} {where}", why, remedy)
 
 
-def _instance(kind: type[T], given: dict[str, Any]) -> T:
-    values: dict[str, Any] = {}
+def _instance(kind: type[T], given: dict[str, object]) -> T:
+    values: dict[str, object] = {}
     for known in fields(kind):  # type: ignore[arg-type]
         if "group" in known.metadata:
             values[known.name] = _instance(known.metadata["group"], given)

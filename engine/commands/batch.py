@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine import interrupts
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
@@ -85,7 +85,7 @@ def run(settings: BatchSettings) -> int:
     return status_of(finished.verification for finished in outcomes) or (BAD_INPUT if errors else DONE)
 
 
-def _on_cluster(plan: BatchPlan) -> Any:
+def _on_cluster(plan: BatchPlan) -> object:
     # Loaded only with --scheduler: Dask's part takes a tenth of a second.
     return import_module("engine.commands.batch_dask").DaskWorkers(plan)
 

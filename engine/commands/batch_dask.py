@@ -65,7 +65,7 @@ class DaskWorkers:
     def __init__(self, plan: BatchPlan) -> None:
         assert plan.scheduler is not None
         self._plan, self._scheduler = plan, plan.scheduler
-        self._files: dict[Any, list[PictureFile]] = {}  # by the future of each task
+        self._files: dict[object, list[PictureFile]] = {}  # by the future of each task
         self._failed_on: dict[tuple[str, str], set[str]] = {}  # the workers whose disks refused a file
         self._deadly: list[PictureFile] = []
         self._killed: set[tuple[str, str]] = set()
@@ -173,7 +173,7 @@ def _tasks(files: Sequence[PictureFile], threads: int) -> Iterator[list[PictureF
             task, size = [], 0
 
 
-def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes) -> list[Any]:
+def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes) -> list[object]:
     """Return what became of each file, taken all the way, from reading to writing: Finished or WorkerFault.
 
     `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which

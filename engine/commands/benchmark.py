@@ -270,7 +270,7 @@ def _pictures(settings: BenchSettings) -> dict[str, Any]:
     }
 
 
-def _sweep_json(settings: BenchSettings, sweep: Sweep, masks: Sequence[Mask]) -> dict[str, Any]:
+def _sweep_json(settings: BenchSettings, sweep: Sweep, masks: Sequence[Mask]) -> dict[str, object]:
     """Return what is measured as plain data."""
     asked = sweep.asked[0]
     return {

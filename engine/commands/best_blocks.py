@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from engine.commands.output import log, log_notes, table
 from engine.device_info import SIMULATOR
@@ -14,7 +13,7 @@ from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import variant
 
 
-def best_found(results: Sequence[RunResult]) -> tuple[dict[str, Any], str]:
+def best_found(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
     """Return the best blocks as plain data and as text, and keep them; a note says if that cannot be."""
     found = fastest_blocks(results)
     if not found:

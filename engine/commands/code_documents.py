@@ -1,7 +1,6 @@
 """What `code --json` prints: sources, listings with counts, diffs and the story as plain data."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from engine.explain.code.code_diff import Diff, MeasuredDifference
 from engine.explain.code.listing import CodeLine, InstructionCounts, ListedKernel
@@ -9,7 +8,7 @@ from engine.explain.code.source import KernelSource, Story
 from engine.explain.code.teaching_story import Chapter, Step, TapCost
 
 
-def source_document(source: KernelSource) -> dict[str, Any]:
+def source_document(source: KernelSource) -> dict[str, object]:
     """Return the story and the functions of a kernel."""
     functions = [
         {
@@ -24,7 +23,7 @@ def source_document(source: KernelSource) -> dict[str, Any]:
     return {"story": _story(source.story), "remark": source.remark, "functions": functions}
 
 
-def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, Any]:
+def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, object]:
     """Return the listings of a variant's kernels, with their counts."""
     return {
         "kernels": [
@@ -41,7 +40,7 @@ def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, Any]:
     }
 
 
-def diff_document(diff: Diff) -> dict[str, Any]:
+def diff_document(diff: Diff) -> dict[str, object]:
     """Return the rows of a diff; a side without a line has null for its number."""
     rows = [
         {
@@ -57,17 +56,17 @@ def diff_document(diff: Diff) -> dict[str, Any]:
     return {"left": diff.left, "right": diff.right, "heading": diff.heading} | numbers | {"rows": rows}
 
 
-def story_document(chapters: Sequence[Chapter]) -> list[dict[str, Any]]:
+def story_document(chapters: Sequence[Chapter]) -> list[dict[str, object]]:
     """Return the steps of the story, without their code."""
     return [{"title": one.title, "steps": [_step(step) for step in one.steps]} for one in chapters]
 
 
-def _story(story: Story) -> dict[str, Any]:
+def _story(story: Story) -> dict[str, object]:
     sections = [{"heading": one.heading, "text": one.text} for one in story.sections]
     return {"title": story.title, "sections": sections}
 
 
-def _counts(counts: InstructionCounts) -> dict[str, Any]:
+def _counts(counts: InstructionCounts) -> dict[str, object]:
     taps = counts.taps
     per_tap = taps and {
         "is_loop": taps.is_loop,
@@ -83,20 +82,20 @@ def _counts(counts: InstructionCounts) -> dict[str, Any]:
     return whole | {"per_multiply_add": per_tap}
 
 
-def _line(line: CodeLine) -> dict[str, Any]:
+def _line(line: CodeLine) -> dict[str, object]:
     source = line.source and {"path": line.source.path, "line": line.source.line}
     kind = None if line.kind is None else str(line.kind)
     return {"text": line.text, "class": kind, "opcode": line.opcode or None, "source": source}
 
 
-def _measured(measured: MeasuredDifference | None) -> dict[str, Any] | None:
+def _measured(measured: MeasuredDifference | None) -> dict[str, object] | None:
     if measured is None:
         return None
     times = {"before_ms": measured.before_ms, "after_ms": measured.after_ms, "saved": measured.saved}
     return times | {"problem": measured.problem, "device": measured.device}
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step) -> dict[str, object]:
     return {
         "variant": step.key,
         "title": step.title,

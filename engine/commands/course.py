@@ -4,7 +4,6 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Settings, option, refuse_given
@@ -161,5 +160,5 @@ def _aligned(each: CourseTable) -> str:
     return "\n".join(lines)
 
 
-def _document(papers: list[dict[str, Any]], machine: dict[str, str]) -> dict[str, Any]:
+def _document(papers: list[dict[str, object]], machine: dict[str, str]) -> dict[str, object]:
     return {"format": FORMAT, "version": VERSION, "machine": machine, "papers": papers}

@@ -120,7 +120,7 @@ def run(settings: ExplainSettings) -> int:
     subject.refuse(VARIANTS)
     said = explained(subject, _ablation(settings, subject, samples) if settings.ablate else None)
     if settings.json:
-        document: dict[str, Any] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
+        document: dict[str, object] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
         document |= {"title": chosen.title, "block": asdict(subject.block) if chosen.uses_block else None}
         document |= {"problem": problem.csv_columns(), "mask": mask_document(mask)}
         print_json(document | {section.key: found.document for section, found in said})

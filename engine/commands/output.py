@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from engine.errors import FileWriteError
 from engine.files import standard_streams
@@ -86,7 +86,7 @@ def _version(path: str) -> tuple[int, int] | None:
     return found.st_ino, found.st_mtime_ns
 
 
-def mask_document(mask: "Mask") -> dict[str, Any]:
+def mask_document(mask: "Mask") -> dict[str, object]:
     """Return the numbers of a mask as the JSON documents have them."""
     return {
         "rows": mask.rows,

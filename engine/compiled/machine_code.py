@@ -204,7 +204,7 @@ def _linked(code: bytes) -> int:
 
 
 @functools.cache
-def _compilers() -> tuple[Any, ...]:
+def _compilers() -> tuple[object, ...]:
     settings = sorted((name, text) for name, text in os.environ.items() if name.startswith(_COMPILING))
     # Not the version of Numba: finding it takes 15 ms, and code that it once made goes on working.
     return platform.python_version(), llvmlite.__version__, settings

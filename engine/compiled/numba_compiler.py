@@ -22,7 +22,9 @@ def load_numba(*, without_scipy: bool) -> None:
         del sys.modules["scipy.linalg"]
 
 
-def compiled_library(function: Callable[..., None], types: str, options: dict[str, Any]) -> tuple[str, Any]:
+def compiled_library(
+    function: Callable[..., None], types: str, options: dict[str, Any]
+) -> tuple[str, object]:
     """Return the name of a function that is compiled for arguments of these types, and its code library."""
     # After `load_numba`.
     import numba.core.sigutils

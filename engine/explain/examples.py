@@ -138,7 +138,7 @@ def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
     return facts | {"picture": _picture(problem.dtype, problem.channels), "result": problem.result_dtype}
 
 
-def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, Any, dict[str, str]]:
+def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, object, dict[str, str]]:
     dtype = asked.dtype or "uint8"
     operation = operation_named(variant.operation)
     step = OperationStep(operation=operation.key, settings=Settings(asked.settings.items()))
@@ -158,7 +158,7 @@ def _product(variant: AnyKernel, asked: Asked) -> tuple[MatrixProduct, None, dic
     return product, None, {"product": product.size_text}
 
 
-def _network(variant: AnyKernel, asked: Asked) -> tuple[ForwardPass, Any, dict[str, str]]:
+def _network(variant: AnyKernel, asked: Asked) -> tuple[ForwardPass, object, dict[str, str]]:
     return ForwardPass(BATCH), trained_weights(), {"batch": str(BATCH)}
 
 

@@ -68,7 +68,7 @@ def launch_section(subject: AnySubject, facts: Facts) -> Explained | None:
         return None
     gpu, kernels = subject.gpu, []
     for number, launch in enumerate(facts.launches):
-        document: dict[str, Any] = asdict(launch.facts) | {
+        document: dict[str, object] = asdict(launch.facts) | {
             "threads_per_block": launch.facts.threads,
             "warps_per_block": launch.occupancy.block_warps,
             "resident_warps": launch.occupancy.warps,
@@ -165,7 +165,7 @@ def explained(subject: AnySubject, ablation: Ablation | None = None) -> list[tup
     return [(section, said) for section, said in found if said is not None]
 
 
-def _curves_document(found: Curves) -> dict[str, Any]:
+def _curves_document(found: Curves) -> dict[str, object]:
     return {
         name: [dict(zip(_CURVE_POINT, point, strict=True)) for point in getattr(found, name)]
         for name in ("threads", "registers", "shared_bytes")

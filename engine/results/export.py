@@ -4,7 +4,6 @@ import csv
 import io
 import platform
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from engine.device_info import DeviceInfo
 from engine.results.compare import SPEED_UP_OF, Compared
@@ -38,7 +37,7 @@ UNITS = {
 
 def machine_document(
     devices: Iterable[DeviceInfo], versions: Mapping[str, str], commit: str
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Return the machine, its devices and the versions as plain data."""
     return {
         "system": platform.platform(),
@@ -50,8 +49,8 @@ def machine_document(
 
 
 def results_document(
-    runs: Sequence[Compared], baseline: str, machine: dict[str, Any], **settings: object
-) -> dict[str, Any]:
+    runs: Sequence[Compared], baseline: str, machine: dict[str, object], **settings: object
+) -> dict[str, object]:
     """Return everything about runs as plain data, with a `machine_document` and the `settings` by name."""
     metrics = {
         metric.key: metric

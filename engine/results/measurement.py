@@ -6,7 +6,7 @@ A run that failed is a result too, with its reason in place of its times; it is 
 import dataclasses
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic
+from typing import Generic
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
@@ -142,7 +142,7 @@ class Timing:
     # "warm": the same buffers again and again, so the picture may lie in the device's cache.
     cache: str = "warm"
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the durations as plain data for JSON: raw samples and statistics."""
         data = dataclasses.asdict(self)
         for name in data:
@@ -272,7 +272,7 @@ class Measurement(Generic[P_co]):
     def _repr_html_(self) -> str:
         return html_table(self.summary.items())
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return plain data for JSON: raw samples, medians, proof, machine, versions, problem."""
         data = {"task": self.task} | dataclasses.asdict(self)
         values = {field.name: getattr(self.problem, field.name) for field in dataclasses.fields(self.problem)}

@@ -3,7 +3,6 @@
 import json
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 # What a spreadsheet would take for a formula, or strip to get at one.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
@@ -53,7 +52,7 @@ def json_text(document: object) -> str:
     return json.dumps(strict(document), indent=2, allow_nan=False) + "\n"
 
 
-def strict(value: object) -> Any:
+def strict(value: object) -> object:
     """Return plain data without numbers that JSON does not have: they are strings."""
     if isinstance(value, dict):
         return {str(key): strict(item) for key, item in value.items()}

@@ -42,7 +42,7 @@ _kept = KeptResults()
 shared.keep_until_trimmed(_kept.drop)
 
 
-def describe(request: Describe[ListRequest], report: Checkpoint) -> tuple[Any, ...]:
+def describe(request: Describe[ListRequest], report: Checkpoint) -> tuple[object, ...]:
     """Return the variants that filter, those of every operation, or the ready chains."""
     return _LISTS[request.job.of]()
 
@@ -58,8 +58,8 @@ def _operations() -> tuple[OperationInfo, ...]:
     return tuple(OperationInfo(key, tuple(variants)) for key, variants in found.items())
 
 
-def _chains() -> tuple[Any, ...]:
-    ready: tuple[Any, ...] = import_module("engine.work.chain_files").ready_chains()
+def _chains() -> tuple[object, ...]:
+    ready: tuple[object, ...] = import_module("engine.work.chain_files").ready_chains()
     return ready
 
 

@@ -128,7 +128,7 @@ def chain_from_json(text: str, what: str = "This is not a chain") -> Chain:
         raise BadValue(what, why, error.remedy) from error
 
 
-def chain_from(entry: dict[str, Any], key: str = "") -> Chain:
+def chain_from(entry: dict[str, object], key: str = "") -> Chain:
     """Return the chain of a JSON object without its format and version."""
     names = (*_TEXTS, "steps")
     for name in (name for name in entry if name not in names):
@@ -192,13 +192,13 @@ def _step(entry: object, number: int) -> AnyStep:
         raise BadValue(where, why, error.remedy) from error
 
 
-def _made(kind: str, read: dict[str, Any]) -> AnyStep:
+def _made(kind: str, read: dict[str, object]) -> AnyStep:
     mask = read.get("mask")
     if isinstance(mask, str):
         read |= {"mask": resolve_mask(mask), "written": mask}
     elif mask is not None:
         read["mask"] = mask_from_json(json.dumps(mask, allow_nan=False))
-    readers: dict[str, Callable[[Any], Any]] = {
+    readers: dict[str, Callable[[Any], object]] = {
         "block": Block.parse,
         "border": Border.named,
         "settings": lambda own: Settings(own.items()),
@@ -210,7 +210,7 @@ def _made(kind: str, read: dict[str, Any]) -> AnyStep:
     return step
 
 
-def _as(entry: dict[str, Any], name: str, known: dict[str, _Key], where: str) -> Any:
+def _as(entry: dict[str, object], name: str, known: dict[str, _Key], where: str) -> Any:
     """Return the value of a key, whole numbers as floats where these are wanted; a BadValue for others."""
     wanted, example = known[name]
     try:
@@ -226,7 +226,7 @@ def _kind(value: Any) -> str:
     return _WORDS.get(type(value), "a number")
 
 
-def _entry(step: AnyStep) -> dict[str, Any]:
+def _entry(step: AnyStep) -> dict[str, object]:
     """Return a step as JSON has it, without what is as it would be anyway; the border is always said."""
     given = {each.name: getattr(step, each.name) for each in fields(step)}
     usual = {each.name: each.default for each in fields(step) if each.name not in ("id", "border")}
@@ -240,7 +240,7 @@ def _entry(step: AnyStep) -> dict[str, Any]:
     return first | named
 
 
-def _plain(value: object) -> Any:
+def _plain(value: object) -> object:
     if isinstance(value, Settings):
         return dict(value)
     return str(value) if isinstance(value, Block | Border) else value

@@ -57,7 +57,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
     variants = OPERATION_VARIANTS
     heading = "Other operations (`python main.py filter --operation KEY`)"
 
-    def problem_fields(self, data: dict[str, Any]) -> dict[str, Any]:
+    def problem_fields(self, data: dict[str, Any]) -> dict[str, object]:
         """Return the fields with the settings typed by the operation's parameters."""
         operation = OPERATIONS.get(data["operation"])
         if operation is None:
@@ -219,7 +219,7 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
             if planned.is_mask:
                 refuse_non_finite(planned.variant, operands.samples)  # type: ignore[arg-type]
 
-    def verify(self, values: Any, job: PlanJob, checkpoint: Callable[[float], None]) -> "Verification":
+    def verify(self, values: object, job: PlanJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the float64 oracle of the whole chain."""
         # Loaded by the first proof: a preview needs none.
         proof: Verification = import_module("engine.work.chain_oracle").verify(values, job, checkpoint)
@@ -245,7 +245,7 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
         for planned in job.operands.constant:
             planned.refuse(job.operands.samples)
 
-    def labels(self, job: PlanJob) -> dict[str, Any]:
+    def labels(self, job: PlanJob) -> dict[str, object]:
         """Return the layout of the rows, where it can be chosen, and what tells the steps from others."""
         digest = digest_of((planned.step, planned.inputs) for planned in job.operands.constant)
         return super().labels(job) | {"weights_digest": digest}

@@ -74,7 +74,7 @@ class PictureTask(Task[P, Operands[C], V]):
         """Return the mask, the patch, or the planned steps."""
         return operands.constant
 
-    def labels(self, job: Job[P, Operands[C], V]) -> dict[str, Any]:
+    def labels(self, job: Job[P, Operands[C], V]) -> dict[str, object]:
         """Return the layout of the rows, where it can be chosen."""
         return {"layout": str(job.operands.layout) if job.variant.device == "cuda" else ""}
 
@@ -180,7 +180,7 @@ class Filtering(StepTask[Problem, Mask, Variant]):
         """Return the cells under the mask."""
         return replace(job.problem.reach, exact=job.variant.band_invariant)
 
-    def labels(self, job: MaskJob) -> dict[str, Any]:
+    def labels(self, job: MaskJob) -> dict[str, object]:
         """Return the mask's name and weights, and the layout where it can be chosen."""
         mask = job.operands.constant
         return super().labels(job) | {"mask_name": mask.title, "weights_digest": mask.weights_digest}

@@ -25,7 +25,7 @@ from engine.work.messages import (
 from engine.work.resolved_job import resolved_job
 
 
-def describe(request: Describe[TileRequest | SumOrderRequest | MergeRequest], report: Checkpoint) -> Any:
+def describe(request: Describe[TileRequest | SumOrderRequest | MergeRequest], report: Checkpoint) -> object:
     """Return the answer to a question."""
     return _ANSWERS[type(request.job)](request.job)
 

@@ -126,7 +126,7 @@ class Ablation:
         yield Step(None, level, 0.0)
 
 
-def ablation_document(ablation: Ablation) -> dict[str, Any]:
+def ablation_document(ablation: Ablation) -> dict[str, object]:
     """Return plain data: every sample of every sibling, and what each saves."""
     return {
         "device": ablation.device or None,
@@ -149,7 +149,7 @@ def ablation_document(ablation: Ablation) -> dict[str, Any]:
     }
 
 
-def _altered_document(one: Altered) -> dict[str, Any]:
+def _altered_document(one: Altered) -> dict[str, object]:
     kernel = None if one.kernel is None else asdict(one.kernel) | one.kernel.statistics
     return {"kernel": kernel, "instructions_per_tap": one.instructions}
 

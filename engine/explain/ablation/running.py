@@ -10,7 +10,6 @@ Called on: the main thread of the engine's process, or of a script.
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -169,7 +168,7 @@ class _PassesWithin(PreparedPasses):
         super().__init__(passes)
         self._rows = rows
 
-    def _memory(self, out_shape: tuple[int, ...]) -> dict[Any, Any]:
+    def _memory(self, out_shape: tuple[int, ...]) -> dict[object, object]:
         height, *rest = out_shape
         found = super()._memory((height + 2 * self._rows, *rest))
         if Operand.SCRATCH in found:

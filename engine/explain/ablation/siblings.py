@@ -252,7 +252,7 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     return Sibling(made, kernel.targetoptions)
 
 
-def _rule_of(value: object) -> Any:
+def _rule_of(value: object) -> object:
     """Return the plain function of a device function."""
     return getattr(value, "py_func", getattr(value, "fn", None))
 
@@ -276,7 +276,7 @@ def _defined(tree: ast.Module, name: str, line: int) -> Iterator[ast.FunctionDef
 
 
 def _made(
-    definition: ast.FunctionDef, function: Callable[..., None], constants: dict[str, Any]
+    definition: ast.FunctionDef, function: Callable[..., None], constants: dict[str, object]
 ) -> Callable[..., None]:
     """Return the function of a changed definition, and write its source down, where Python finds it."""
     text = ast.unparse(ast.fix_missing_locations(definition)) + "\n"

@@ -1,7 +1,5 @@
 """What kernels call in the place of what was taken out of them (`altered_source.py`)."""
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import types
@@ -58,10 +56,10 @@ def _pointer(context, builder, signature, arguments):
     kind, parts = signature.args[0], signature.args[1]
     made = context.make_array(kind)(context, builder, arguments[0])
     sides = [builder.extract_value(made.shape, axis) for axis in range(kind.ndim)]
-    element: Any = ir.Constant(_I64, 0)
+    element: object = ir.Constant(_I64, 0)
     for axis, part in enumerate(parts):
         index = context.cast(builder, builder.extract_value(arguments[1], axis), part, types.intp)
-        step: Any = ir.Constant(_I64, 1)
+        step: object = ir.Constant(_I64, 1)
         for side in sides[axis + 1 :]:
             step = builder.mul(step, side)
         inside = _from_end(builder, index, sides[axis]) if part.signed else index

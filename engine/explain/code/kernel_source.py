@@ -102,7 +102,7 @@ def _file(path: str) -> tuple[list[str], ast.Module]:
 def _around(tree: ast.Module, line: int) -> Any:
     """Return the outermost function around a line; of a class its method."""
 
-    def holding(body: list[ast.stmt]) -> Any:
+    def holding(body: list[ast.stmt]) -> object:
         for node in body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
@@ -114,7 +114,7 @@ def _around(tree: ast.Module, line: int) -> Any:
     return holding(node.body) or node if isinstance(node, ast.ClassDef) else node
 
 
-def _reached(begin: list[tuple[Role, Any]]) -> Iterator[tuple[Role, FunctionType]]:
+def _reached(begin: list[tuple[Role, object]]) -> Iterator[tuple[Role, FunctionType]]:
     """Yield every function of ours that these reach, with its role, the nearest first."""
     waiting, seen = list(begin), set()
     while waiting:
@@ -142,7 +142,7 @@ def _role_of(caller: Role, value: object) -> Role:
     return Role.DEVICE_FUNCTION
 
 
-def _within(role: Role, value: object) -> Iterator[tuple[Role, Any]]:
+def _within(role: Role, value: object) -> Iterator[tuple[Role, object]]:
     """Yield the functions that an object stands for."""
     if isinstance(value, MachineFunction):
         if _is_ours(value.module):
@@ -177,7 +177,7 @@ def _is_ours(module: str | None) -> bool:
     return name.startswith(_CALLED) and not name.startswith(_LEFT_OUT)
 
 
-def _named_in(function: FunctionType) -> list[Any]:
+def _named_in(function: FunctionType) -> list[object]:
     """Return what a function, and the functions within it, name: values around it and of its module."""
     names: list[str] = []
     codes: list[CodeType] = [function.__code__]

@@ -8,7 +8,6 @@ threads. Constant memory gives one word after another.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from engine.ptx.counts import Requests
 from engine.reason import Reason
@@ -118,7 +117,7 @@ class CountedRun:
 Row = tuple[str, ...]
 
 
-def accesses_document(run: CountedRun) -> dict[str, Any]:
+def accesses_document(run: CountedRun) -> dict[str, object]:
     """Return everything that is counted, or why nothing is."""
     reason = run.not_counted
     return {
@@ -138,7 +137,7 @@ def accesses_document(run: CountedRun) -> dict[str, Any]:
     }
 
 
-def _array_document(one: ArrayAccesses) -> dict[str, Any]:
+def _array_document(one: ArrayAccesses) -> dict[str, object]:
     return {
         "memory": one.memory,
         "kind": one.kind,

@@ -99,7 +99,7 @@ class DeviceLimits:
             if isinstance(value, Limit):
                 yield field.name, value
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the limits as plain data for JSON."""
         return asdict(self) | {name: value._asdict() for name, value in self.rates()}
 

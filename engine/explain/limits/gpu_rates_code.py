@@ -49,7 +49,7 @@ INT8_TENSOR = Work("int8 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 32
 FLOAT16_TENSOR = Work("float16 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 16 / 32, 128)
 
 
-def _rounds(code: "CudaCode", values: Any, rounds: "Value", step: "Callable[[Any], Any]") -> Any:
+def _rounds(code: "CudaCode", values: object, rounds: "Value", step: "Callable[[Any], Any]") -> Any:
     """Emit a loop that stays one; return the values that it leaves behind."""
 
     def round_of(carried: Any) -> Any:
@@ -71,7 +71,7 @@ def _emit_multiply_adds(code: "CudaCode", x: "Value", y: "Value", n: "Value", ro
 def _emit_mixed(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value") -> "Value":
     """Emit as many multiply-adds of float32 as operations of int32, in turn: they have lanes of their own."""
 
-    def step(values: Any) -> Any:
+    def step(values: Any) -> object:
         floats, integers = values
         for number in range(_STEPS):
             pairs = [
@@ -121,7 +121,7 @@ def _emit_l2_loads(
 ) -> "Value":
     pointer = code.pointer(buffer)
 
-    def step(values: Any) -> Any:
+    def step(values: Any) -> object:
         sums, at = values
         rows = []
         for _ in range(_LOADS):

@@ -181,7 +181,7 @@ class _Launch:
         kernel: Kernel,
         signature: Signature,
         blocks: int,
-        arguments: tuple[Any, ...],
+        arguments: tuple[object, ...],
         threads: int = THREADS,
     ) -> None:
         self._bound = loaded_kernel(kernel, signature).bound((blocks, 1, 1), (threads, 1, 1), arguments)

@@ -151,13 +151,13 @@ def found_words(result: RunResult, results: Iterable[RunResult], default: Block)
     return words + gain
 
 
-def _without_samples(result: RunResult) -> dict[str, Any]:
+def _without_samples(result: RunResult) -> dict[str, object]:
     """Return a run as results files have it; of its times only the statistics of the kernel's."""
     assert result.timing is not None
     return result.as_json() | {"timing": {"kernel": result.timing.kernel.statistics}}
 
 
-def _read(path: Path) -> tuple[list[tuple[BestBlock, dict[str, Any]]], str]:
+def _read(path: Path) -> tuple[list[tuple[BestBlock, dict[str, object]]], str]:
     """Return the best blocks in a file with their runs, and the note of `load_best_blocks`."""
     why = f"it is not of the format {FORMAT}, version {VERSION}, or damaged"
     try:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -158,7 +158,7 @@ class Variant(VariantOf[Problem, Mask]):
     # covers the output tile.
     block_covers_input: bool = False
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         """Send a variant, which has functions, as the call that returns it."""
         return self.made_by or partial(variant, self.key), ()
 
