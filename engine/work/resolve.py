@@ -109,7 +109,7 @@ class Resolved:
     def choice(self) -> Choice[Any]:
         """The variant and its block; resolved on first use, which takes `auto` 0.1 to 0.4 ms."""
         if self.step is None:
-            chosen: Choice[object] = _chains().CHAIN.choice(self.device)
+            chosen: Choice[Any] = _chains().CHAIN.choice(self.device)
             return chosen
         problem = self.problem if self._part_rows is None else replace(self.problem, height=self._part_rows)
         how = {"in_parts": self._in_parts}
@@ -229,11 +229,11 @@ def resolved_for_parts(asked: PictureRequest, samples: np.ndarray) -> Resolved:
     return Resolved(asked, samples)
 
 
-def task_of(kind: str) -> StepTask[object, object, object]:
+def task_of(kind: str) -> StepTask[Any, Any, Any]:
     """Return what does a step of a kind by itself; a mask does without the others, which take a while."""
     if kind == MaskStep.kind:
         return FILTERING
-    task: StepTask[Any, object, Any] = _chains().STEP_TASKS[kind]
+    task: StepTask[Any, Any, Any] = _chains().STEP_TASKS[kind]
     return task
 
 
