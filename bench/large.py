@@ -20,7 +20,7 @@ import numpy as np
 
 import engine
 from engine.image.large.opening import open_large
-from engine.image.large.part_folder import PartFolder
+from engine.image.large.result import PartFolder
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_writer import TiffResult
 

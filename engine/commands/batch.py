@@ -16,7 +16,7 @@ from engine.commands.picture_opening import WORK, form_in_parts, makes_plot, res
 from engine.commands.picture_work import PictureWork
 from engine.errors import DeviceFault, EngineError, ImageReadError, VerificationFailed
 from engine.files.standard_streams import printable
-from engine.image.large.part_folder import PartFolder
+from engine.image.large.result import PartFolder
 from engine.image.save import check_holds
 from engine.work.filtering.clipping import HINT_FROM
 

@@ -29,7 +29,7 @@ from engine.device.device_list import cpu_chosen_as
 from engine.errors import DeviceFault, EngineError
 from engine.files.part_files import part_file
 from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
-from engine.image.budget import RAISE_LIMIT, bytes_text
+from engine.image.form import RAISE_LIMIT, bytes_text
 from engine.shortages import shortage_of
 
 T = TypeVar("T")

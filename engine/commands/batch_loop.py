@@ -38,7 +38,7 @@ from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
 from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.flow.plan import Plan
-from engine.image.budget import RAISE_LIMIT
+from engine.image.form import RAISE_LIMIT
 from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
 from engine.shortages import shortage_of

@@ -22,7 +22,7 @@ from engine.geometry.block_list import EVERY, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.request import Describe, answer
-from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE

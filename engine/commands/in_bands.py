@@ -9,7 +9,7 @@ from engine.commands.output import clip_hint, log, log_notes, print_answer, prin
 from engine.commands.picture_opening import result_dtype
 from engine.commands.picture_work import PictureWork
 from engine.flow.file import Done, Work, filter_file
-from engine.image.budget import bytes_text
+from engine.image.form import bytes_text
 
 
 def work_of(how: PictureWork) -> Work:

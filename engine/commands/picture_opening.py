@@ -13,9 +13,8 @@ import numpy as np
 from engine.commands.saving_options import SavingOptions
 from engine.errors import BadValue, EngineError
 from engine.geometry.layout import FLOAT_BYTES
-from engine.image.budget import RAISE_LIMIT
 from engine.image.canvas import Allocate
-from engine.image.form import Form
+from engine.image.form import RAISE_LIMIT, Form
 from engine.image.format import Format
 from engine.image.formats import FORMATS
 from engine.image.formats.npy import is_by_columns

@@ -8,7 +8,7 @@ import numpy as np
 from engine.commands.arguments import option
 from engine.commands.option_readers import OneOf, size_in_bytes, whole
 from engine.geometry.range_modes import RANGE_MODES, RangeMode
-from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import formats_for, quality_words, titles
 from engine.image.save import DEPTH_DTYPES

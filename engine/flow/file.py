@@ -25,13 +25,10 @@ from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
 from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
 from engine.image.faults import LIBRARY_ERRORS, Refused
-from engine.image.large.checked_file import PartDamaged
 from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
 from engine.image.large.opening import open_large
-from engine.image.large.part_folder import PartFolder
-from engine.image.large.pyramid import ScratchLevel
-from engine.image.large.result import LargeResult, RowUnits
+from engine.image.large.result import LargeResult, PartDamaged, PartFolder, RowUnits, ScratchLevel
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage
 from engine.image.result_picture import Loss, filtered_alpha

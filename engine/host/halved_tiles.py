@@ -14,8 +14,7 @@ import numpy as np
 from engine.errors import ImageReadError
 from engine.host.tiles import TILE, WHOLE, Place
 from engine.image.halving import halved
-from engine.image.large.segments import SegmentedPicture
-from engine.image.large.source import LargePicture
+from engine.image.large.source import LargePicture, SegmentedPicture
 
 # What is read at once for a tile; more than that is sampled first.
 READ_BYTES = 4 << 20

@@ -1,9 +1,15 @@
-"""What a picture will be once it is decoded: known from the header, before anything is allocated."""
+"""What a picture will be once it is decoded, and the limit on its memory.
 
+Both are known from the header alone, before anything is allocated.
+"""
+
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
+
+from engine.image.faults import Refused
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +55,61 @@ class Form:
     def decoded_bytes(self) -> int:
         """Memory of the decoded picture, bytes."""
         return self.values * self.dtype.itemsize
+
+
+# 4 GiB hold 35,000 x 40,000 RGB at 8 bit: beyond every camera, within the memory of most machines.
+DEFAULT_MAX_BYTES = 4 * 2**30
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+RAISE_LIMIT = "Open a smaller picture or a part of it, or raise the limit (max_bytes, --max-bytes)."
+
+
+class Budget(NamedTuple):
+    """How much memory a picture may take, and what will be done with it.
+
+    `work_bytes` returns the most memory that what follows takes at any time, the decoded picture counted,
+    bytes; `work` says what follows, in words before the picture's size ("filtering and saving"); `remedy` is
+    what a person can do about a picture that takes more.
+    """
+
+    max_bytes: int
+    work_bytes: Callable[[Form], int] | None = None
+    work: str = ""
+    remedy: str = RAISE_LIMIT
+
+    def check(self, form: Form, decoder_bytes: int = 0) -> None:
+        """Raise `Refused`, with both sizes, for a picture that has no pixels or takes more than the limit.
+
+        `decoder_bytes` is the most that its decoder holds beside the decoded picture. What stays below some
+        10 MB, or is given back as fast as the picture grows, is not counted.
+        """
+        if form.width < 1 or form.height < 1:
+            raise Refused(f"its header says {form.width} × {form.height} pixels")
+        pixels = f"{form.width:,} × {form.height:,} pixels"
+        needs = [
+            (form.decoded_bytes, f"its {pixels} take"),
+            (form.decoded_bytes + decoder_bytes, f"decoding its {pixels} takes"),
+        ]
+        if self.work_bytes is not None:
+            needs.append((self.work_bytes(form), f"{self.work} its {pixels} takes"))
+        for needed_bytes, words in needs:
+            if needed_bytes > self.max_bytes:
+                sizes = f"{bytes_text(needed_bytes)}, the limit is {bytes_text(self.max_bytes)}"
+                raise Refused(f"{words} {sizes}", self.remedy)
+
+
+def check_long_enough(form: Form, byte_count: int, least_bytes: int, what: str = "it has") -> None:
+    """Raise `Refused` for a file, or compressed pixels, too short to hold the picture."""
+    if byte_count < least_bytes:
+        raise Refused(
+            f"{what} {byte_count:,} bytes, its {form.width:,} × {form.height:,} pixels take "
+            f"{least_bytes:,} at least: it was cut short or its header is damaged"
+        )
+
+
+def bytes_text(count: int) -> str:
+    """Write a number of bytes as people read it: "820 bytes", "4.0 GiB"."""
+    if count < 1024:
+        return f"{count} bytes"
+    power = min((count.bit_length() - 1) // 10, len(_UNITS))
+    return f"{count / 1024**power:,.1f} {_UNITS[power - 1]}"

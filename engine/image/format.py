@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
+from engine.image.form import Budget
 
 DEFAULT_QUALITY = 95
 """That of files with losses where nobody chooses another one."""

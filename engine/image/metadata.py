@@ -1,10 +1,19 @@
 """Metadata of a picture: the orientation is used when it is opened, EXIF data and resolution are kept.
 
-What else a file says no saved picture keeps; it has names here, so that a note can say it.
+EXIF data is read and written by Pillow. What else a file says no saved picture keeps; it has names here, so
+that a note can say it.
 """
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from engine.image.faults import LIBRARY_ERRORS, ignored_warnings
+from engine.image.form import bytes_text
+
+if TYPE_CHECKING:
+    from PIL import Image
 
 # 72 and 96 are what programs write that know of none.
 _NO_RESOLUTION = (72, 96)
@@ -78,3 +87,187 @@ def listed(names: Iterable[str]) -> str:
     found = list(names)
     more = len(found) - _MOST_LISTED
     return ", ".join(found[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+ORIENTATION_TAG = 274
+# Tags of a list within a list.
+EXIF_TAG, GPS_TAG = 34665, 34853
+# What a TIFF says in texts of the picture, not of its pixels: its description by a camera's or a person's
+# program, maker, model, date, artist, computer, copyright.
+TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
+
+# As an attribute or as an element; other prefixes than "tiff" for Adobe's name space have not been seen.
+_XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|\s*>\s*)([1-8])\s*[\"'<]")
+
+_INTEROP_TAG = 40965
+_WIDTH, _HEIGHT, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 256, 257, 282, 283, 296
+_EXIF_WIDTH, _EXIF_HEIGHT = 0xA002, 0xA003
+_INCH = 2
+# In place of what cannot be read, so that a note says it when the picture is saved.
+_DAMAGED = b"damaged"
+# Of how pixels were stored, which are stored anew: depth, compression, strips, planes, a thumbnail.
+_OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530, 531)
+
+
+def orientation_of_exif(block: bytes | None) -> int:
+    """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
+    try:
+        return int(_exif(block).get(ORIENTATION_TAG, 0)) if block else 0
+    except LIBRARY_ERRORS:
+        # Damaged metadata is no reason to refuse whole pixels.
+        return 0
+
+
+def orientation_of_xmp(packet: bytes | None) -> int:
+    """Return the orientation (tiff:Orientation) in an XMP packet, 0 where there is none."""
+    found = _XMP_ORIENTATION.search(packet or b"")
+    return int(found.group(1)) if found else 0
+
+
+def loaded_exif(metadata: Metadata) -> "Image.Exif":
+    """Return EXIF data as Pillow has it, whose errors pass through."""
+    return _exif(metadata.exif)
+
+
+def _exif(block: bytes = b"") -> "Image.Exif":
+    # 15 ms, where there is EXIF data.
+    from PIL import Image
+
+    exif = Image.Exif()
+    if block:
+        exif.load(block)
+    return exif
+
+
+def exif_with_resolution(metadata: Metadata) -> bytes:
+    """Return EXIF data that has the resolution, for a file that has no other place for it."""
+    if metadata.exif or metadata.dpi is None:
+        # It has been set already.
+        return metadata.exif
+    exif = loaded_exif(metadata)
+    _set_resolution(exif, metadata.dpi)
+    return exif.tobytes()
+
+
+def _set_resolution(exif: "Image.Exif", dpi: tuple[float, float]) -> None:
+    exif[_X_RESOLUTION], exif[_Y_RESOLUTION], exif[_RESOLUTION_UNIT] = (*dpi, _INCH)
+
+
+def _upright_exif(metadata: Metadata, width: int, height: int) -> "tuple[Image.Exif | None, bool]":
+    """Return EXIF data for a picture of a size that is saved upright, and whether all of it could be read.
+
+    The orientation is that of the saved pixels, and the thumbnail, which shows the picture as it was, is
+    left out when it is written. None: nothing can be read.
+    """
+    try:
+        exif = loaded_exif(metadata)
+        if not len(exif):
+            return None, False
+        of_camera = exif.get_ifd(EXIF_TAG) if EXIF_TAG in exif else {}
+        is_whole = all(exif.get_ifd(tag) for tag in (EXIF_TAG, GPS_TAG) if tag in exif)
+        for tag in _OF_STORED_PIXELS:
+            if tag in exif:
+                del exif[tag]
+        for tags, tag, value in (
+            (exif, ORIENTATION_TAG, 1),
+            (exif, _WIDTH, width),
+            (exif, _HEIGHT, height),
+            (of_camera, _EXIF_WIDTH, width),
+            (of_camera, _EXIF_HEIGHT, height),
+        ):
+            if tag in tags:
+                tags[tag] = value
+        if metadata.dpi is not None:
+            _set_resolution(exif, metadata.dpi)
+    except LIBRARY_ERRORS:
+        return None, False
+    return exif, is_whole
+
+
+def metadata_to_save(
+    metadata: Metadata, width: int, height: int, title: str, most_exif_bytes: int
+) -> tuple[Metadata, tuple[str, ...]]:
+    """Return metadata as a picture of a size has it, and a sentence on what is damaged or not saved.
+
+    The file is of the format `title`, which has room for so much EXIF data; 0: for no metadata at all.
+    """
+    if not most_exif_bytes:
+        names = " and ".join(metadata.names)
+        verb = "are" if len(metadata.names) > 1 or metadata.exif else "is"
+        sentence = f"{names[:1].upper()}{names[1:]} of the opened file {verb} not saved: {title} has none."
+        return replace(NO_METADATA, left_out=metadata.left_out), (sentence,) if names else ()
+    if not metadata.exif:
+        return metadata, ()
+    with ignored_warnings():
+        exif, is_whole = _upright_exif(metadata, width, height)
+        try:
+            block = b"" if exif is None else exif.tobytes()
+        except LIBRARY_ERRORS:
+            block, is_whole = b"", False
+    kept = replace(metadata, exif=block.removeprefix(EXIF_MARK))
+    if len(kept.exif) > most_exif_bytes:
+        sizes = f"it takes {bytes_text(len(kept.exif))}, a {title} holds {bytes_text(most_exif_bytes)}."
+        return replace(kept, exif=b""), (f"The EXIF data of the opened file is not saved: {sizes}",)
+    what = "what could be read of it was saved" if kept.exif else "it was left out"
+    return kept, () if is_whole else (f"The EXIF data of the opened file is damaged: {what}.",)
+
+
+def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, Any]]:
+    """Return the lists of tags within EXIF data by their own tags: of the camera, and of the place."""
+    found = {tag: dict(exif.get_ifd(tag)) for tag in (EXIF_TAG, GPS_TAG) if tag in exif}
+    if _INTEROP_TAG in found.get(EXIF_TAG, ()):
+        found[EXIF_TAG][_INTEROP_TAG] = exif.get_ifd(_INTEROP_TAG)
+    return {tag: tags for tag, tags in found.items() if tags}
+
+
+def exif_of_tiff(file: Any, offset: int, byte_order: str, *, is_big: bool, is_photo: bool) -> bytes:
+    """Return as EXIF data what a TIFF, whose first list of tags lies at an offset, says of its picture.
+
+    Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
+    """
+    exif, kept = _exif(), _exif()
+    exif.endian, exif.bigtiff = byte_order, is_big
+    try:
+        exif.load_from_fp(_Bounded(file), offset)  # type: ignore[arg-type]
+        for tag in TEXT_TAGS if is_photo else TEXT_TAGS[1:]:
+            if tag in exif:
+                kept[tag] = exif[tag]
+        for tag, tags in inner_lists(exif).items():
+            kept[tag] = tags
+        if not len(kept) and (EXIF_TAG in exif or GPS_TAG in exif):
+            return _DAMAGED
+        return kept.tobytes() if len(kept) else b""
+    except LIBRARY_ERRORS:
+        return _DAMAGED
+
+
+class _Bounded:
+    """A file of which no more is read than EXIF data may have, whatever its tags say."""
+
+    def __init__(self, file: Any) -> None:
+        self._file, self._left = file, 16 * MOST_EXIF_BYTES
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int) -> bytes:
+        self._left -= size
+        if self._left < 0:
+            raise OSError("its EXIF data is larger than any")
+        data: bytes = self._file.read(size)
+        return data
+
+
+def tiff_lists(exif: "Image.Exif", offset: int, *, is_big: bool = False) -> tuple[bytes, dict[int, int]]:
+    """Return the lists of tags within EXIF data as a TIFF has them at an offset, and where each begins."""
+    # Loaded with the EXIF data.
+    from PIL.TiffImagePlugin import ImageFileDirectory_v2
+
+    data, begins = b"", {}
+    header = b"II+\0\x08\0\0\0" + bytes(8) if is_big else b"II*\0" + bytes(4)
+    for group, tags in inner_lists(exif).items():
+        made = ImageFileDirectory_v2(header, group=group)
+        for tag, value in tags.items():
+            made[tag] = value
+        data += b"\0" * (len(data) % 2)
+        begins[group] = offset + len(data)
+        data += made.tobytes(begins[group])
+    return data, begins

@@ -12,10 +12,9 @@ from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
 from engine.image.colour import profile_fits
 from engine.image.convert import change_alpha_depth
-from engine.image.exif import metadata_to_save
 from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, in_words, saved_formats, titles
-from engine.image.metadata import NO_METADATA, sentence_on
+from engine.image.metadata import NO_METADATA, metadata_to_save, sentence_on
 from engine.image.picture import DEPTH_TEXTS, Picture
 from engine.image.result_picture import in_depth
 

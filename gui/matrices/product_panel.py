@@ -4,7 +4,7 @@ from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QCheckBox, QWidget
 
 from engine.device_info import SIMULATOR_SIDE
-from engine.image.budget import bytes_text
+from engine.image.form import bytes_text
 from engine.tasks.product.problem import MatrixProduct
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState

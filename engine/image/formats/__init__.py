@@ -1,6 +1,6 @@
 """The picture formats, one file each, for opening, saving, `batch`, file dialogs, help texts and refusals.
 
-What only looks like a picture is in `engine.image.sniff`.
+What only looks like a picture is in `engine.image.open`.
 """
 
 import os

@@ -12,11 +12,9 @@ from typing import Any, BinaryIO
 import imagecodecs
 import numpy as np
 
-from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded, canvas_of
-from engine.image.exif import exif_with_resolution, orientation_of_exif
 from engine.image.faults import Refused
-from engine.image.form import Form
+from engine.image.form import Budget, Form
 from engine.image.format import Format
 from engine.image.formats.boxes import boxes
 from engine.image.formats.pillow import (
@@ -26,6 +24,7 @@ from engine.image.formats.pillow import (
     opened_with_pillow,
     read_with_pillow,
 )
+from engine.image.metadata import exif_with_resolution, orientation_of_exif
 from engine.image.picture import Picture, with_alpha
 
 # The box that says how the pixels are coded; in its third byte, how deep they are.

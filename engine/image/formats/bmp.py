@@ -10,10 +10,9 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded
 from engine.image.faults import Refused
-from engine.image.form import Form
+from engine.image.form import Budget, Form
 from engine.image.format import Format
 from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
 from engine.image.formats.pillow import read_with_pillow

@@ -18,10 +18,9 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import Refused, Unsupported
-from engine.image.form import Form
+from engine.image.form import Budget, Form, check_long_enough
 from engine.image.format import Format
 from engine.image.formats.jpeg_markers import (
     CUT_SHORT,

@@ -7,16 +7,14 @@ from typing import BinaryIO
 import imagecodecs
 import numpy as np
 
-from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Decoded, canvas_of
-from engine.image.exif import exif_with_resolution
 from engine.image.faults import Unsupported
-from engine.image.form import Form
+from engine.image.form import Budget, Form
 from engine.image.format import Format
 from engine.image.formats.boxes import boxes
 from engine.image.formats.jpeg import read_jpeg
 from engine.image.formats.measured import measured
-from engine.image.metadata import EXIF_MARK, XMP, metadata_of, note_of_first
+from engine.image.metadata import EXIF_MARK, XMP, exif_with_resolution, metadata_of, note_of_first
 from engine.image.picture import Picture, with_alpha
 
 # What libjxl holds beside the result, bytes per pixel: three colours as float32, and their coefficients.

@@ -17,16 +17,12 @@ import numpy as np
 
 from engine.image.array_input import shape_refusal
 from engine.image.array_types import converted, sample_type
-from engine.image.budget import Budget, check_long_enough
-from engine.image.bytes_at import BytesAt
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
-from engine.image.form import Form
+from engine.image.form import Budget, Form, check_long_enough
 from engine.image.format import Format
-from engine.image.large.checked_file import CheckedFile
-from engine.image.large.plain_rows import PlainRows
-from engine.image.large.result import LargeResult
-from engine.image.large.source import MOST_CHANNELS
+from engine.image.large.result import CheckedFile, LargeResult
+from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows
 from engine.image.large.storage import Storage
 from engine.image.picture import Picture, with_alpha
 from engine.image.scratch import Scratch, bands
@@ -186,7 +182,7 @@ class NpyResult(LargeResult):
         state: dict[str, Any] | None,
     ) -> None:
         height, width, self.channels = shape
-        self.storage, self.dtype, self.levels, self.notes = storage, dtype, ((height, width),), []
+        self.storage, self.dtype, self.levels = storage, dtype, ((height, width),)
         header = io.BytesIO()
         of_array = (height, width) if self.channels == 1 else shape
         fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": of_array}

@@ -8,12 +8,20 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from engine.image.budget import Budget
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.exif import orientation_of_exif, orientation_of_xmp
 from engine.image.faults import Refused, Unsupported
-from engine.image.form import Form
-from engine.image.metadata import COMMENT, IPTC, XMP, Metadata, metadata_of, note_of_first, unique
+from engine.image.form import Budget, Form
+from engine.image.metadata import (
+    COMMENT,
+    IPTC,
+    XMP,
+    Metadata,
+    metadata_of,
+    note_of_first,
+    orientation_of_exif,
+    orientation_of_xmp,
+    unique,
+)
 from engine.image.scratch import Scratch, bands
 
 if TYPE_CHECKING:

@@ -16,10 +16,9 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.exif import orientation_of_exif, orientation_of_xmp
-from engine.image.faults import LIBRARY_ERRORS, Refused
+from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
+from engine.image.form import Budget, check_long_enough
 from engine.image.format import Format
 from engine.image.formats.pillow import limit_lock
 from engine.image.formats.png_chunks import (
@@ -35,8 +34,7 @@ from engine.image.formats.png_chunks import (
     read_header,
 )
 from engine.image.formats.png_encode import png_bytes
-from engine.image.library_warnings import said_by_imagecodecs
-from engine.image.metadata import metadata_of, note_of_first
+from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif, orientation_of_xmp
 from engine.image.picture import Picture
 from engine.image.scratch import bands_of
 

@@ -7,11 +7,10 @@ from typing import BinaryIO, NamedTuple
 import numpy as np
 
 from engine.image.array_types import scaled
-from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.colour import full_scale_of
 from engine.image.faults import Refused, Unsupported
-from engine.image.form import Form
+from engine.image.form import Budget, Form, check_long_enough
 from engine.image.format import Format
 from engine.image.picture import Picture, with_alpha
 from engine.image.scratch import bands

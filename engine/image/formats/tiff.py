@@ -10,9 +10,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from engine.image.budget import Budget
-from engine.image.bytes_at import BytesAt
 from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.form import Budget
 from engine.image.format import Format
 from engine.image.formats.tiff_page import (
     RESOLUTION_TAG,
@@ -26,6 +25,7 @@ from engine.image.formats.tiff_page import (
     profile_of,
     silence_libraries,
 )
+from engine.image.large.source import BytesAt
 from engine.image.large.storage import Storage
 from engine.image.large.tiff_reader import in_parts
 from engine.image.large.tiff_writer import RATIONAL, SHORT, Tag, TiffResult

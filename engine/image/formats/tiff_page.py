@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.image.budget import Budget, check_long_enough
-from engine.image.exif import (
-    EXIF_TAG,
-    GPS_TAG,
-    ORIENTATION_TAG,
-    TEXT_TAGS,
-    exif_of_tiff,
-)
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
-from engine.image.form import Form
+from engine.image.form import Budget, Form, check_long_enough
 from engine.image.formats.tiff_pixels import to_picture_arrays
 from engine.image.formats.tiff_segments import bytes_beside
-from engine.image.metadata import IPTC, OME, XMP, Metadata, listed, metadata_of, note_of_first, unique
+from engine.image.metadata import (
+    EXIF_TAG,
+    GPS_TAG,
+    IPTC,
+    OME,
+    ORIENTATION_TAG,
+    TEXT_TAGS,
+    XMP,
+    Metadata,
+    exif_of_tiff,
+    listed,
+    metadata_of,
+    note_of_first,
+    unique,
+)
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage

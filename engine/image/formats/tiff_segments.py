@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 import imagecodecs
 import numpy as np
 
-from engine.image.bytes_at import BytesAt
-from engine.image.faults import Refused
+from engine.image.faults import Refused, said_by_imagecodecs
 from engine.image.formats.inner_header import check_inner_picture, is_inner_picture
 from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
 from engine.image.formats.png import SURPLUS, notes_of_libpng
 from engine.image.formats.tiff_jpeg import decoder_of_jpegs, is_of_jpegs
 from engine.image.formats.tiff_pixels import is_as_stored
+from engine.image.large.source import BytesAt
 from engine.image.large.tiff_writer import LONG, Page, Tag, lists_of_tags
-from engine.image.library_warnings import said_by_imagecodecs
 from engine.image.scratch import bands_of
 
 if TYPE_CHECKING:

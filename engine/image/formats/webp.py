@@ -8,10 +8,8 @@ from typing import BinaryIO
 import imagecodecs
 import numpy as np
 
-from engine.image.budget import Budget, check_long_enough
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.exif import exif_with_resolution
-from engine.image.form import Form
+from engine.image.form import Budget, Form, check_long_enough
 from engine.image.format import Format
 from engine.image.formats.pillow import (
     encode_with_pillow,
@@ -20,6 +18,7 @@ from engine.image.formats.pillow import (
     orientation_of_info,
     read_with_pillow,
 )
+from engine.image.metadata import exif_with_resolution
 from engine.image.picture import Picture, with_alpha
 
 # Offset of the name of the first chunk, and that of a lossy picture without anything else.

@@ -8,9 +8,8 @@ import numpy as np
 
 from engine.image.form import Form
 from engine.image.halving import halved
-from engine.image.large.source import LargePicture
+from engine.image.large.source import LargePicture, core_count
 from engine.image.large.storage import Storage
-from engine.image.large.threads import core_count
 from engine.image.open import open_image
 
 # The second level has a quarter of the columns: what a tile between the two is made of is read at once.

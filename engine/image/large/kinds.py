@@ -5,7 +5,7 @@ from pathlib import Path
 
 from engine.image.formats.npy import MAGIC
 from engine.image.formats.tiff import TIFF
-from engine.image.sniff import HEAD_BYTES
+from engine.image.open import HEAD_BYTES
 
 _METADATA = ("zarr.json", ".zarray", ".zgroup")
 SUFFIXES = {".tif": "tiff", ".tiff": "tiff", ".zarr": "zarr", ".npy": "npy"}

@@ -5,16 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from engine.image.exif import metadata_to_save
 from engine.image.formats.npy import NpyResult
 from engine.image.formats.tiff import TIFF
-from engine.image.large.part_folder import PartFolder
-from engine.image.large.result import LargeResult
+from engine.image.large.result import LargeResult, PartFolder
 from engine.image.large.source import LargePicture
 from engine.image.large.storage import Storage, storage_of_result
 from engine.image.large.tiff_writer import LOSSLESS, TiffResult
 from engine.image.large.zarr_writer import ZarrResult
-from engine.image.metadata import OME, sentence_on
+from engine.image.metadata import OME, metadata_to_save, sentence_on
 
 # Strips and rows that are written together, bytes.
 _UNIT_BYTES = 8 << 20

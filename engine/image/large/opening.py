@@ -8,8 +8,7 @@ from engine.image.faults import Refused, errors_in_words
 from engine.image.formats.npy import open_npy
 from engine.image.formats.tiff import TIFF
 from engine.image.large.kinds import kind_of
-from engine.image.large.segments import DEFAULT_CACHE_BYTES
-from engine.image.large.source import LargePicture
+from engine.image.large.source import DEFAULT_CACHE_BYTES, LargePicture
 from engine.image.large.tiff_reader import open_tiff
 from engine.image.large.zarr_reader import open_zarr
 from engine.image.open import open_regular_file

@@ -1,12 +1,27 @@
-"""A picture that is written in parts, from top to bottom, level after level."""
+"""A picture that is written in parts, from top to bottom, level after level: its files, and their journal."""
 
+import io
+import json
+import os
+import shutil
+import stat
+import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from engine.errors import FileReadError, FileWriteError
+from engine.files.atomic_write import atomic_write, write_errors
+from engine.files.reading import read_json
+from engine.image.halving import halved
 from engine.image.large.storage import Storage
+from engine.interrupts import undivided
 
 
 class LargeResult(ABC):
@@ -18,15 +33,12 @@ class LargeResult(ABC):
         Rows and columns of each level.
     channels, dtype
         Of its samples.
-    notes : list of str
-        What of the source it does not keep.
     """
 
     storage: Storage
     levels: tuple[tuple[int, int], ...]
     channels: int
     dtype: np.dtype
-    notes: list[str]
 
     @property
     def rows_at_once(self) -> int:
@@ -78,3 +90,247 @@ class RowUnits:
                     write(self._top, self._rows[:filled])
                     self._top += filled
             taken += count
+
+
+_BLOCK_BYTES = 4 << 20
+
+
+class PartDamaged(Exception):
+    """What an earlier run has left is not what its journal says; the text says which part of it."""
+
+
+class CheckedFile:
+    """A file that is made, or one that an earlier run has left: its `state`, which is checked.
+
+    Without a path it is in memory.
+
+    Raises
+    ------
+    PartDamaged
+        It does not hold what its state says.
+    """
+
+    def __init__(self, path: Path | None, state: dict[str, Any] | None = None) -> None:
+        self.byte_count, self._checksum = 0, 0
+        if path is None or state is None:
+            self._file: BinaryIO = io.BytesIO() if path is None else path.open("w+b")
+            return
+        self.byte_count, self._checksum = int(state["bytes"]), int(state["crc32"])
+        check_file(path, self.byte_count, self._checksum)
+        self._file = path.open("r+b")
+        # What came after its state was written down.
+        self._file.truncate(self.byte_count)
+        self._file.seek(self.byte_count)
+
+    def append(self, data: Any) -> None:
+        """Write bytes, or a contiguous array, at the end."""
+        view = memoryview(data)
+        self._file.write(view)
+        self.byte_count += view.nbytes
+        self._checksum = zlib.crc32(view, self._checksum)
+
+    def read(self, offset: int, count: int) -> bytes:
+        """Return bytes of it."""
+        self._file.seek(offset)
+        data = self._file.read(count)
+        self._file.seek(self.byte_count)
+        return data
+
+    def content(self) -> bytes:
+        """Return all of one in memory, without a copy."""
+        assert isinstance(self._file, io.BytesIO)
+        return self._file.getvalue()
+
+    def finish(self, head: bytes) -> None:
+        """Replace the first bytes, by which a program knows it, once all others are on the disk."""
+        self.state()
+        self._file.seek(0)
+        self._file.write(head)
+        self.state()
+
+    def state(self) -> dict[str, Any]:
+        """Bring to the disk what was written; return what a later run needs to check it."""
+        self._file.flush()
+        if not isinstance(self._file, io.BytesIO):
+            os.fsync(self._file.fileno())
+        return {"bytes": self.byte_count, "crc32": self._checksum}
+
+    def close(self) -> None:
+        """Close it."""
+        self._file.close()
+
+
+def check_file(path: Path, byte_count: int, checksum: int) -> None:
+    """Raise PartDamaged unless a file begins with so many bytes of this checksum."""
+    found, left = 0, byte_count
+    # Another kind of file may have no end, or wait for a writer.
+    if path.is_symlink() or not stat.S_ISREG(path.stat().st_mode):
+        raise PartDamaged(f"{path.name} is no file")
+    with path.open("rb") as file:
+        while left > 0 and (block := file.read(min(left, _BLOCK_BYTES))):
+            found, left = zlib.crc32(block, found), left - len(block)
+    if left > 0:
+        raise PartDamaged(f"{path.name} is shorter than it was")
+    if found != checksum:
+        raise PartDamaged(f"{path.name} has other bytes")
+
+
+def checksum_of(path: Path) -> tuple[int, int]:
+    """Return the length and the checksum of a small file."""
+    data = path.read_bytes()
+    return len(data), zlib.crc32(data)
+
+
+class ScratchLevel:
+    """The rows of a smaller level, in a file of their own until the level before is written.
+
+    The file is a new one, or what an earlier run has left, its `state`. A level is read from its rows,
+    written as strips, tiles or chunks, and halved for the next one: no more than a row of tiles is in memory.
+    """
+
+    def __init__(
+        self, folder: Path, level: int, result: LargeResult, state: dict[str, Any] | None = None
+    ) -> None:
+        self._folder, self._result, self._level = folder, result, level
+        width = result.levels[level][1]
+        self._row_shape = width, result.channels
+        self._row_bytes = width * result.channels * result.dtype.itemsize
+        self._file = CheckedFile(folder / f"level-{level}", state)
+        self.state, self.close = self._file.state, self._file.close
+
+    def add(self, rows: np.ndarray) -> None:
+        """Add the half of the next rows of the level before, whose first is even."""
+        self._file.append(np.ascontiguousarray(halved(rows)).reshape(-1).view(np.uint8))
+
+    def write(self) -> "ScratchLevel | None":
+        """Write the level; return the next one, if there is one."""
+        result, following = self._result, None
+        if self._level + 1 < len(result.levels):
+            following = ScratchLevel(self._folder, self._level + 1, result)
+        height = result.levels[self._level][0]
+        for top in range(0, height, result.rows_at_once):
+            count = min(result.rows_at_once, height - top)
+            data = self._file.read(top * self._row_bytes, count * self._row_bytes)
+            rows = np.frombuffer(data, result.dtype).reshape(count, *self._row_shape)
+            result.write(self._level, top, rows)
+            if following is not None:
+                following.add(rows)
+        self.close()
+        return following
+
+
+_FORMAT, _VERSION = "haloscope-part", 2
+_MOST_JOURNAL_BYTES = 1 << 20
+
+
+class PartFolder:
+    """OUT.part: the folder in which a result grows (`result`), with a journal of what is done.
+
+    It never looks like a picture. A killed run leaves it, and the same command goes on from there; when the
+    result is whole, it takes its name in one step, and the folder is removed.
+    """
+
+    def __init__(self, output: str) -> None:
+        self.output = Path(os.path.realpath(output))
+        self.folder = self.output.with_name(f"{self.output.name}.part")
+        self.result = self.folder / f"result{self.output.suffix.lower()}-unfinished"
+        self._journal = self.folder / "journal.json"
+        self._lock: BinaryIO | None = None
+
+    def hold(self) -> None:
+        """Keep other processes from the folder, if it is there; refuse one that another process has."""
+        if not self.folder.is_dir() or not self._is_ours():
+            return
+        with write_errors(str(self.folder)):
+            self._lock = (self.folder / "lock").open("ab")
+        if find_spec("fcntl") is None:  # Windows: there an open file cannot be removed
+            return
+        fcntl = import_module("fcntl")
+        try:
+            fcntl.flock(self._lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            self.leave()
+            raise FileWriteError(
+                f"{self.output} cannot be written",
+                f"another process writes it now, in {self.folder.name}",
+                "Wait for it, stop it, or choose another name.",
+            ) from error
+        except OSError:
+            pass  # a disk that knows no locks
+
+    def leave(self) -> None:
+        """Let other processes have the folder."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def done_by(self, task: dict[str, Any]) -> dict[str, Any] | None:
+        """Return what an earlier run of the same task has done; None where there is none.
+
+        Raises PartDamaged: the journal is not what was written.
+        """
+        if not self._journal.exists():
+            return None
+        try:
+            document = read_json(self._journal, _MOST_JOURNAL_BYTES)
+        except FileReadError as error:
+            raise PartDamaged(f"{self._journal.name} cannot be read") from error
+        is_whole = document.pop("crc32", None) == _checksum(document)
+        if not is_whole:
+            raise PartDamaged(f"{self._journal.name} has other bytes")
+        known = (document.get("format"), document.get("version"), document.get("task"))
+        return dict(document["done"]) if known == (_FORMAT, _VERSION, task) else None
+
+    def begin(self) -> bool:
+        """Make the folder anew; return whether there was one, which is lost."""
+        with write_errors(str(self.folder)):
+            was_there = self.folder.exists()
+            if was_there and not self._is_ours():
+                raise FileWriteError(
+                    f"{self.folder} cannot be written",
+                    "it is there already, and is no folder that an earlier run has left",
+                    "Give it another name, or choose another one for the result.",
+                )
+            if was_there:
+                shutil.rmtree(self.folder)
+            self.folder.mkdir()
+        self.leave()
+        self.hold()
+        return was_there
+
+    def _is_ours(self) -> bool:
+        names = set(os.listdir(self.folder)) if self.folder.is_dir() else {""}
+        return all(
+            name in ("journal.json", "lock") or name.startswith(("result", "level-", ".haloscope-"))
+            for name in names
+        )
+
+    def note(self, task: dict[str, Any], done: dict[str, Any]) -> None:
+        """Write down what is done, in one step."""
+        document = {"format": _FORMAT, "version": _VERSION, "task": task, "done": done}
+        document["crc32"] = _checksum(document)
+        atomic_write(self._journal, (json.dumps(document, allow_nan=False, indent=1) + "\n").encode())
+
+    def finish(self) -> None:
+        """Give the result its name, in place of a file or a store of that name, and remove the folder."""
+        with write_errors(str(self.output)), undivided():
+            if self.output.is_dir():
+                # A folder is not replaced in one step: the old one is moved away first.
+                old = self.folder / "result-before"
+                os.rename(self.output, old)
+            os.replace(self.result, self.output)
+            self.remove()
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it."""
+        self.leave()
+        with suppress(OSError):
+            shutil.rmtree(self.folder)
+
+    def free_bytes(self) -> int:
+        """Return how many bytes its disk has room for."""
+        return shutil.disk_usage(self.output.parent).free
+
+
+def _checksum(document: dict[str, Any]) -> int:
+    return zlib.crc32(json.dumps(document, allow_nan=False, sort_keys=True).encode())

@@ -1,17 +1,29 @@
-"""LargePicture: a picture that stays in its file; rectangles of its levels are read when asked for."""
+"""LargePicture: a picture that stays in its file; rectangles of its levels are read when asked for.
 
+Where it is stored in segments (strips, tiles, chunks), threads decode those that a rectangle needs, and what
+is decoded is kept for a while, within a bound, as neighbours in space are asked for in turn. Of rows without
+compression what is asked for is read, nothing else.
+"""
+
+import itertools
+import os
+import threading
 from abc import ABC, abstractmethod
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 import numpy as np
 
 from engine.image.canvas import Canvas
-from engine.image.faults import errors_in_words
+from engine.image.faults import Refused, errors_in_words
 from engine.image.large.storage import Storage
 from engine.image.metadata import NO_METADATA, Metadata
+from engine.image.scratch import bands
 
 MOST_CHANNELS = 4
 
@@ -117,3 +129,215 @@ class LargePicture(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def core_count() -> int:
+    """Return how many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+# Decoded segments that are kept, bytes.
+DEFAULT_CACHE_BYTES = 64 << 20
+_MOST_WAITING = 1024
+
+Key = tuple[int, int, int]
+"""Level, row and column of a segment among the segments."""
+
+
+class SegmentedPicture(LargePicture):
+    """The part that all formats of segments have in common."""
+
+    def __init__(self, threads: int | None, cache_bytes: int) -> None:
+        self._pool = ThreadPoolExecutor(threads or core_count(), thread_name_prefix="decode")
+        self.cache_bytes, self._cached_bytes = cache_bytes, 0
+        self._cache: OrderedDict[Key, np.ndarray] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @abstractmethod
+    def segment_shape(self, level: int) -> tuple[int, int]:
+        """Return rows and columns of the segments of a level; the last ones may be smaller."""
+
+    @abstractmethod
+    def _decode(self, level: int, row: int, column: int) -> np.ndarray:
+        """Return the pixels of a segment, cut off where the level ends. Called on: a decoding thread."""
+
+    def _decode_into(self, level: int, row: int, column: int, out: np.ndarray) -> bool:
+        """Decode a whole segment straight into its place; return whether that was done."""
+        return False
+
+    def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
+        """Read the pixels of a rectangle into an array."""
+        height, width = self.segment_shape(level)
+
+        def place(key: Key) -> None:
+            _, down, across = key
+            top, left = down * height, across * width
+            first, last = max(top, rows.start), min(top + height, rows.stop)
+            begin, end = max(left, columns.start), min(left + width, columns.stop)
+            part = out[first - rows.start : last - rows.start, begin - columns.start : end - columns.start]
+            if not self._decode_into(*key, part):
+                part[:] = self._segment(key)[first - top : last - top, begin - left : end - left]
+
+        keys = self._keys(level, rows, columns)
+        # A batch at a time: there may be millions.
+        while batch := list(itertools.islice(keys, _MOST_WAITING)):
+            if len(batch) == 1:
+                place(batch[0])
+                continue
+            pending = [self._pool.submit(place, key) for key in batch]
+            try:
+                for future in pending:
+                    future.result()
+            finally:
+                for future in pending:
+                    future.cancel()
+
+    def _keys(self, level: int, rows: slice, columns: slice) -> Iterator[Key]:
+        height, width = self.segment_shape(level)
+        for row in range(rows.start // height, -(-rows.stop // height)):
+            for column in range(columns.start // width, -(-columns.stop // width)):
+                yield level, row, column
+
+    def _segment(self, key: Key) -> np.ndarray:
+        with self._lock:
+            found = self._cache.get(key)
+            if found is not None:
+                self._cache.move_to_end(key)
+                return found
+        pixels = self._decode(*key)
+        if pixels.nbytes <= self.cache_bytes:
+            with self._lock:
+                if key not in self._cache:
+                    self._cache[key] = pixels
+                    self._cached_bytes += pixels.nbytes
+                while self._cached_bytes > self.cache_bytes:
+                    self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+        return pixels
+
+    def close(self) -> None:
+        """Close the file; nothing is read after that."""
+        self._pool.shutdown(cancel_futures=True)
+        with self._lock:
+            self._cache.clear()
+            self._cached_bytes = 0
+
+
+# One call of the system reads at most 2 GB.
+_MOST_AT_ONCE = 1 << 30
+
+
+class BytesAt:
+    """A file, open for reading; every read names its offset, so threads do not disturb one another."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self._lock = threading.Lock()
+        self.size = os.fstat(self._file.fileno()).st_size
+
+    def fill(self, offset: int, out: memoryview) -> None:
+        """Read as many bytes as `out` has; Refused says where the file ends too early."""
+        done = 0
+        while done < len(out):
+            part = out[done : done + _MOST_AT_ONCE]
+            if hasattr(os, "preadv"):
+                count = os.preadv(self._file.fileno(), [part], offset + done)
+            else:
+                with self._lock:  # Windows and macOS 10 have a single position for all threads
+                    self._file.seek(offset + done)
+                    count = self._file.readinto(part) or 0  # type: ignore[attr-defined]
+            if not count:
+                end = offset + len(out)
+                raise Refused(
+                    f"its data reaches to byte {end:,}, the file ends after {self.size:,}: it was cut short"
+                )
+            done += count
+
+    def read(self, offset: int, size: int) -> bytes:
+        """Return so many bytes."""
+        if hasattr(os, "pread") and size <= _MOST_AT_ONCE:
+            data = os.pread(self._file.fileno(), size, offset)
+            if len(data) == size:
+                return data
+        out = bytearray(size)
+        self.fill(offset, memoryview(out))
+        return bytes(out)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+# Columns that take less of a row are read alone.
+_NARROW_BYTES = 1 << 16
+
+
+class PlainRows(LargePicture):
+    """A picture whose planes lie in a file, row by row.
+
+    `stored` is the type of its values there, with its byte order; `planes` has where each plane begins: one
+    of all `samples` of a pixel, or one for each of them. `interpret` makes pixels of these, (rows, columns,
+    samples) to (rows, columns, channels); None where they are the pixels.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        data: BytesAt,
+        title: str,
+        shape: tuple[int, int, int],
+        dtype: np.dtype,
+        stored: np.dtype,
+        samples: int,
+        planes: Sequence[int],
+        interpret: Callable[[np.ndarray], np.ndarray] | None = None,
+    ) -> None:
+        height, width, self.channels = shape
+        self.path, self.format, self.dtype = path, title, dtype
+        self.levels, self.chunk = ((height, width),), (1, width)
+        self._bytes, self._stored, self._planes, self._interpret = data, stored, planes, interpret
+        self._per_plane = samples // len(planes)
+        self._row_bytes = width * self._per_plane * stored.itemsize
+        self._is_direct = interpret is None and stored == dtype and len(planes) == 1
+
+    def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
+        """Read the pixels of a rectangle into an array."""
+        if self._is_direct and columns == slice(0, self.width) and out.flags.c_contiguous:
+            self._bytes.fill(self._planes[0] + rows.start * self._row_bytes, _bytes_of(out))
+            return
+        for part in bands(rows.stop - rows.start, len(self._planes) * self._row_bytes):
+            out[part] = self._pixels(slice(rows.start + part.start, rows.start + part.stop), columns)
+
+    def decode_onto(self, canvas: Canvas) -> None:
+        """Put all pixels onto a canvas, band by band where that needs no memory for all of them."""
+        if self._is_direct and canvas.alpha is None:
+            super().decode_onto(canvas)
+            return
+        for rows in bands(self.height, len(self._planes) * self._row_bytes):
+            canvas.put_samples(rows, self._pixels(rows, slice(0, self.width)))
+
+    def _pixels(self, rows: slice, columns: slice) -> np.ndarray:
+        samples = self._samples_of(rows, columns)
+        return samples if self._interpret is None else self._interpret(samples)
+
+    def _samples_of(self, rows: slice, columns: slice) -> np.ndarray:
+        """Return the samples of a rectangle, (rows, columns, samples of all planes)."""
+        pixel = self._per_plane * self._stored.itemsize
+        count, width = rows.stop - rows.start, columns.stop - columns.start
+        is_narrow = width * pixel < min(self._row_bytes, _NARROW_BYTES)
+        read = columns if is_narrow else slice(0, self.width)
+        found = np.empty((len(self._planes), count, read.stop - read.start, self._per_plane), self._stored)
+        for begin, plane in zip(self._planes, found, strict=True):
+            offset = begin + rows.start * self._row_bytes + read.start * pixel
+            for row in plane if is_narrow else (plane,):
+                self._bytes.fill(offset, _bytes_of(row))
+                offset += self._row_bytes
+        kept = found if is_narrow else found[:, :, columns]
+        return np.moveaxis(kept, 0, -2).reshape(count, width, -1)
+
+    def close(self) -> None:
+        """Close the file; nothing is read after that."""
+        self._bytes.close()
+
+
+def _bytes_of(values: np.ndarray) -> memoryview:
+    return values.reshape(-1).view(np.uint8).data

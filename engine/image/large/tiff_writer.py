@@ -15,12 +15,10 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.exif import TEXT_TAGS, loaded_exif, tiff_lists
-from engine.image.large.checked_file import CheckedFile
-from engine.image.large.result import LargeResult
+from engine.image.large.result import CheckedFile, LargeResult
+from engine.image.large.source import core_count
 from engine.image.large.storage import Storage, level_shapes
-from engine.image.large.threads import core_count
-from engine.image.metadata import NO_METADATA, Metadata
+from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, loaded_exif, tiff_lists
 
 # Types of values: number, NumPy type.
 _TYPES = {1: "u1", 2: "u1", 3: "<u2", 4: "<u4", 5: "<u4", 7: "u1", 11: "<f4", 12: "<f8", 16: "<u8"}
@@ -134,7 +132,7 @@ class TiffResult(LargeResult):
         state: dict[str, Any] | None = None,
     ) -> None:
         height, width, self.channels = shape
-        self.storage, self.dtype, self.notes = storage, dtype, []
+        self.storage, self.dtype = storage, dtype
         self.levels = level_shapes(height, width, storage.smallest)
         self._has_alpha, self._icc_profile = has_alpha, icc_profile
         self._planes = self.channels if storage.planes != "contiguous" and self.channels > 1 else 1

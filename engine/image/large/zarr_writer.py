@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import EngineError
-from engine.image.large.checked_file import PartDamaged, check_file, checksum_of
-from engine.image.large.result import LargeResult
+from engine.image.large.result import LargeResult, PartDamaged, check_file, checksum_of
 from engine.image.large.storage import Storage, level_shapes
 from engine.image.large.zarr_reader import open_zarr
 
@@ -36,7 +35,7 @@ class ZarrResult(LargeResult):
         zarr = _zarr()
         height, width, self.channels = shape
         details = storage.details
-        self.storage, self.dtype, self.notes, self._path = storage, dtype, [], path
+        self.storage, self.dtype = storage, dtype
         self.levels = level_shapes(height, width, storage.smallest)
         self._axes: str = details.get("axes") or ("cyx" if self.channels > 1 else "yx")
         is_array = details.get("is_array", False)

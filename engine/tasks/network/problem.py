@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
-from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.results.measurement import Measurement
 from engine.results.problem import TaskProblem
 from engine.results.work import Work

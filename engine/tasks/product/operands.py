@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from engine.errors import BadValue
 from engine.image.array_input import host_array
-from engine.image.budget import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.tasks.product.problem import MatrixProduct
 
 Matrix = NDArray[np.float32]

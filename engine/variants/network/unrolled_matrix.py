@@ -25,7 +25,7 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
-from engine.image import budget
+from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.weights import Weights
 from engine.variants.network.gemm_kernels import BLOCK, SIDE, refuse_threads
@@ -74,14 +74,14 @@ def _refuse_memory(problem: ForwardPass) -> Refusal | None:
     """Return why a batch's matrices and layers together would fill the memory, or None."""
     matrices = sum(matrix_bytes(problem, problem.layers[number]) for number in (0, 2))
     needed = problem.input_bytes + problem.map_bytes + matrices
-    if needed <= budget.DEFAULT_MAX_BYTES:
+    if needed <= DEFAULT_MAX_BYTES:
         return None
-    most = budget.DEFAULT_MAX_BYTES // (needed // problem.batch)
+    most = DEFAULT_MAX_BYTES // (needed // problem.batch)
     return Refusal(
         "batch-too-large",
         f"The largest batch is {most:,}",
-        f"With both unrolled matrices {problem.size_text} take {budget.bytes_text(needed)}, the limit is "
-        f"{budget.bytes_text(budget.DEFAULT_MAX_BYTES)}: the largest batch is {most:,}.",
+        f"With both unrolled matrices {problem.size_text} take {bytes_text(needed)}, the limit is "
+        f"{bytes_text(DEFAULT_MAX_BYTES)}: the largest batch is {most:,}.",
     )
 
 

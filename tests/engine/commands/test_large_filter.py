@@ -320,7 +320,7 @@ from engine import interrupts
 from engine.commands.in_bands import work_of
 from engine.flow import file as in_file
 from engine.commands.command_line import main
-from engine.image.large.part_folder import PartFolder
+from engine.image.large.result import PartFolder
 from engine.flow import memory as memory_plan
 memory_plan._BAND_BYTES, in_file.JOURNAL_S = 2048, 0.0
 interrupts.listen()

@@ -6,8 +6,7 @@ import pytest
 
 from engine.errors import EngineError
 from engine.files import reading
-from engine.image.large.checked_file import PartDamaged
-from engine.image.large.part_folder import PartFolder
+from engine.image.large.result import PartDamaged, PartFolder
 from engine.mask.files import load_mask
 from engine.mask.resolve import resolve_mask
 from engine.results import recorded

@@ -5,7 +5,7 @@ import warnings
 import pytest
 
 from engine.errors import CodeNotKept
-from engine.image.library_warnings import ignored_warnings
+from engine.image.faults import ignored_warnings
 
 
 def test_that_filters_are_as_before_when_files_were_opened_side_by_side():
