@@ -28,11 +28,12 @@ from engine.image.scratch import bands_of
 if TYPE_CHECKING:
     from tifffile import TiffPage
 
-# What decodes a large strip into its place. Not LZW, which does not say that it has more than its rows.
-_DECODERS: dict[int, Callable[..., Any]] = {
-    **dict.fromkeys((8, 32946), imagecodecs.zlib_decode),
-    **dict.fromkeys((34926, 50000), imagecodecs.zstd_decode),
-    32773: imagecodecs.packbits_decode,
+# What decodes a large strip into its place, of imagecodecs, which loads each at its first use. Not LZW: that
+# does not say that it has more than its rows.
+_DECODERS = {
+    **dict.fromkeys((8, 32946), "zlib_decode"),
+    **dict.fromkeys((34926, 50000), "zstd_decode"),
+    32773: "packbits_decode",
 }
 _FAX, _LZW, _JPEG_2000, _PNG = (2, 3, 4), 5, (33003, 33004, 33005, 34712), 34933
 _NO_PREDICTOR, _DIFFERENCES, _FLOAT_DIFFERENCES = 1, 2, 3
@@ -102,7 +103,7 @@ class PageSegments:
         data = self._data.read(self.page.dataoffsets[row], self.page.databytecounts[row])
         place = out.reshape(-1).view(np.uint8)
         try:
-            filled = len(_DECODERS[int(self.page.compression)](data, out=place))
+            filled = len(getattr(imagecodecs, _DECODERS[int(self.page.compression)])(data, out=place))
         except (RuntimeError, ValueError):
             return False  # damaged, or it has more than its rows: what decodes a copy says which
         if filled < len(place):
