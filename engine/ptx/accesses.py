@@ -16,8 +16,7 @@ from engine.ptx.machine import Machine
 from engine.ptx.memory import OUTSIDE_BYTE, Place
 from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands, Source
-from engine.ptx.spelling import U32
-from engine.ptx.types import Values, as_type, extended
+from engine.ptx.types import U32, Values, as_type, extended
 
 SPACES = "global", "shared", "local", "const", "param"
 # How caches treat an access, and who sees it when: without effect on one launch alone.

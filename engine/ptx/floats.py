@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from engine.ptx.types import Values
+from engine.ptx.types import F16, F32, F64, Values
 
-F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
 # The bits of a float64 that a float32 does not have, and those of a value halfway between two float32.
 _BELOW_F32, _HALFWAY = np.int64((1 << 29) - 1), np.int64(1 << 28)
 _LEAST_NORMAL = 2.0**-126
@@ -103,7 +102,7 @@ def fma(a: Values, b: Values, c: Values) -> Values:
 _FMA: dict[np.dtype, Callable[..., Values]] = {F32: fma32, F64: fma64}
 
 
-def narrowed(exact: Values, dtype: np.dtype, direction: str) -> Values:
+def narrowed(dtype: np.dtype, direction: str, exact: Values) -> Values:
     """Return float64 values, exact or rounded to odd, rounded to a type: rn, rz, rm (down) or rp (up)."""
     nearest = exact.astype(dtype)
     back = nearest.astype(F64)
@@ -123,39 +122,36 @@ def _moved(nearest: Values, above: Values, below: Values, direction: str) -> Val
     return np.where(moves, np.nextafter(nearest, towards), nearest)[()]
 
 
-def directed(operation: str, direction: str, dtype: np.dtype) -> Callable[..., Values]:
-    """Return add, sub, mul, div, fma, sqrt or rcp of float32 that rounds in a direction."""
-
-    def compute(*operands: Values) -> Values:
-        a, *rest = (np.asarray(one, F64) for one in operands)
-        if operation == "mul":
-            exact = a * rest[0]
-        elif operation in ("add", "sub", "fma"):
-            first = a * rest[0] if operation == "fma" else a
-            last = -rest[0] if operation == "sub" else rest[-1]
-            exact = to_odd(*two_sum(first, last))
-            if direction == "rm":
-                # x - x is -0 when rounding down.
-                is_zero = (exact == 0) & (np.signbit(first) | np.signbit(last))
-                exact = np.where(is_zero, -0.0, exact)
-        else:
-            exact = _quotient(operation, a, rest)
-        return narrowed(exact, dtype, direction)
-
-    return compute
-
-
-def _quotient(operation: str, a: Values, rest: list[Values]) -> Values:
-    """Return a / b, 1 / a or the root of a, rounded to odd in float64."""
-    if operation == "sqrt":
+def directed(operation: str, direction: str, *operands: Values) -> Values:
+    """Return add, sub, mul, div, fma, sqrt or rcp of float32, rounded in a direction."""
+    a, *rest = (np.asarray(one, F64) for one in operands)
+    if operation == "mul":
+        exact = a * rest[0]
+    elif operation in ("add", "sub", "fma"):
+        first = a * rest[0] if operation == "fma" else a
+        last = -rest[0] if operation == "sub" else rest[-1]
+        exact = to_odd(*two_sum(first, last))
+        if direction == "rm":
+            # x - x is -0 when rounding down.
+            is_zero = (exact == 0) & (np.signbit(first) | np.signbit(last))
+            exact = np.where(is_zero, -0.0, exact)
+    elif operation == "sqrt":
         root = np.sqrt(a)
         square, error = two_product(root, root)
-        return to_odd(root, (a - square) - error)
-    above, below = (np.ones_like(a), a) if operation == "rcp" else (a, rest[0])
-    quotient = above / below
-    product, error = two_product(quotient, below)
-    remainder = ((above - product) - error) * np.sign(below)
-    return to_odd(quotient, np.where(np.isfinite(remainder), remainder, 0))
+        exact = to_odd(root, (a - square) - error)
+    else:
+        above, below = (np.ones_like(a), a) if operation == "rcp" else (a, rest[0])
+        quotient = above / below
+        product, error = two_product(quotient, below)
+        remainder = ((above - product) - error) * np.sign(below)
+        exact = to_odd(quotient, np.where(np.isfinite(remainder), remainder, 0))
+    return narrowed(F32, direction, exact)
+
+
+def reciprocal_product(a: Values, b: Values) -> Values:
+    """Return `div.approx`: it multiplies by the reciprocal, which vanishes for the largest divisors."""
+    vanished = a * np.copysign(b.dtype.type(0), b)
+    return np.where(np.abs(b) > 2.0**126, vanished, a / b)[()]
 
 
 def flushed(values: Values) -> Values:
@@ -173,9 +169,16 @@ def saturated(values: Values) -> Values:
     return np.where(values > zero, np.minimum(values, one), zero)[()]
 
 
-def _extreme(choose: Any, sign: Any) -> Callable[[Values, Values], Values]:
+def unordered(a: Values, b: Values) -> Values:
+    """Return where one of both is NaN."""
+    return np.isnan(a) | np.isnan(b)
+
+
+def _extreme(whole: Any, real: Any, sign: Any) -> Callable[[Values, Values], Values]:
     def compute(a: Values, b: Values) -> Values:
-        found = choose(a, b)
+        if a.dtype.kind != "f":
+            return whole(a, b)
+        found = real(a, b)
         zeros = found == 0
         if not np.any(zeros):
             return found
@@ -187,19 +190,24 @@ def _extreme(choose: Any, sign: Any) -> Callable[[Values, Values], Values]:
 
 
 # The other one of a NaN; -0 is smaller than +0.
-least, greatest = _extreme(np.fmin, np.logical_or), _extreme(np.fmax, np.logical_and)
+least = _extreme(np.minimum, np.fmin, np.logical_or)
+greatest = _extreme(np.maximum, np.fmax, np.logical_and)
 
 
-def propagating(choose: Callable[[Values, Values], Values]) -> Callable[[Values, Values], Values]:
+def propagating(choose: Callable[[Values, Values], Values], a: Values, b: Values) -> Values:
     """Return `min.NaN` or `max.NaN`: NaN where one of both is."""
-
-    def compute(a: Values, b: Values) -> Values:
-        unordered = np.isnan(a) | np.isnan(b)
-        return np.where(unordered, CANONICAL_NAN.astype(a.dtype), choose(a, b))[()]
-
-    return compute
+    return np.where(unordered(a, b), CANONICAL_NAN.astype(a.dtype), choose(a, b))[()]
 
 
+# Of `testp`. Zero is normal (seen on an H100).
+PROPERTIES: dict[str, Callable[[Values], Values]] = {
+    "finite": np.isfinite,
+    "infinite": np.isinf,
+    "number": lambda a: ~np.isnan(a),
+    "notanumber": np.isnan,
+    "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= np.finfo(a.dtype).smallest_normal) | (a == 0)),
+    "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).smallest_normal),
+}
 WHOLE: dict[str, Callable[[Values], Values]] = {
     "rni": np.rint,
     "rzi": np.trunc,
@@ -208,13 +216,22 @@ WHOLE: dict[str, Callable[[Values], Values]] = {
 }
 
 
-def to_integer(values: Values, direction: str, dtype: np.dtype) -> Values:
+def between_floats(dtype: np.dtype, direction: str, values: Values) -> Values:
+    """Return values in another floating-point type, or whole, rounded as said."""
+    if direction in WHOLE:
+        return WHOLE[direction](values).astype(dtype)
+    if direction in ("", "rn") or dtype.itemsize >= values.dtype.itemsize:
+        return values.astype(dtype)
+    return narrowed(dtype, direction, values.astype(F64))
+
+
+def to_integer(dtype: np.dtype, direction: str, values: Values) -> Values:
     """Return values as integers: rounded as said, the nearest that the type has.
 
     NaN becomes 0, in 64 bit and from float64 the value with the top bit alone (PTX ISA, `cvt`).
     """
     info = np.iinfo(dtype)
-    whole = WHOLE[direction](values.astype(F64) if values.dtype != F64 else values)
+    whole = WHOLE.get(direction, np.trunc)(values.astype(F64) if values.dtype != F64 else values)
     is_nan = np.isnan(whole)
     # The largest integers of 64 bit are no float64: compared as the power of two above them.
     top = np.float64(2.0 ** (info.bits - (info.kind == "i")))
@@ -229,19 +246,19 @@ def to_integer(values: Values, direction: str, dtype: np.dtype) -> Values:
     return found[()]
 
 
-def from_integer(values: Values, dtype: np.dtype, direction: str) -> Values:
+def from_integer(dtype: np.dtype, direction: str, values: Values) -> Values:
     """Return integers as floating-point numbers, rounded once."""
     if direction in ("rn", "") and dtype != F16:
         return values.astype(dtype)
     if values.dtype.itemsize < 8:
-        return narrowed(values.astype(F64), dtype, direction or "rn")
+        return narrowed(dtype, direction or "rn", values.astype(F64))
     # Both halves are float64 exactly.
     half = values.dtype.type(32)
     high, low = values >> half, values & values.dtype.type(0xFFFFFFFF)
     total, error = two_sum(high.astype(F64) * 2.0**32, low.astype(F64))
     if dtype == F64:
         return _moved(total, error < 0, error > 0, direction)
-    return narrowed(to_odd(total, error), dtype, direction or "rn")
+    return narrowed(dtype, direction or "rn", to_odd(total, error))
 
 
 def approximate(function: Callable[[Values], Values]) -> Callable[[Values], Values]:

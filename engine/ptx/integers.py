@@ -1,11 +1,10 @@
-"""Instructions of integers: products and quotients, shifts, fields of bits, bytes. PTX ISA, 9.7.1, 9.7.8."""
+"""What NumPy lacks of integers: products and quotients, fields of bits, bytes. PTX ISA 9.0, 9.7.1."""
 
 from collections.abc import Callable
 
 import numpy as np
 
-from engine.ptx.spelling import BOOL, S32, U32, U64, Compute, Rule, Spelling, alike, same
-from engine.ptx.types import Values, as_type, unsigned, wider
+from engine.ptx.types import U32, U64, Values, as_type, unsigned, wider
 
 
 def quotient(a: Values, b: Values) -> Values:
@@ -15,266 +14,183 @@ def quotient(a: Values, b: Values) -> Values:
     return chosen[()]
 
 
-def _remainder(a: Values, b: Values) -> Values:
+def remainder(a: Values, b: Values) -> Values:
+    """Return the remainder of that quotient."""
     chosen: Values = np.where(b == 0, a, np.fmod(a, b))
     return chosen[()]
 
 
-def multiply(said: Spelling) -> Rule | None:
-    """Return the rule of a product of which a part is named: low, high, or wide; else None."""
-    part = said.one_of("wide", "hi", "lo")
-    if not part:
-        return None
-    dtype = said.dtype()
-    if part == "lo":
-        return same(2, dtype, np.multiply)
-    if part == "wide":
-        wide = wider(dtype)
-        return Rule(wide, (dtype, dtype), lambda a, b: a.astype(wide) * b.astype(wide))
-    return same(2, dtype, _high_product(dtype))
+def saturating_add(a: Values, b: Values, sign: int = 1) -> Values:
+    """Return a + sign * b, or the nearest that the type has."""
+    info = np.iinfo(a.dtype)
+    return np.clip(a.astype(np.int64) + np.int64(sign) * b, info.min, info.max).astype(a.dtype)
 
 
-def _high_product(dtype: np.dtype) -> Compute:
-    bits = 8 * dtype.itemsize
-    if bits < 64:
-        wide = wider(dtype)
-        shift = wide.type(bits)
-        return lambda a, b: ((a.astype(wide) * b.astype(wide)) >> shift).astype(dtype)
+def clipped(dtype: np.dtype, values: Values) -> Values:
+    """Return the nearest numbers that another type has."""
+    own, info = np.iinfo(values.dtype), np.iinfo(dtype)
+    return np.clip(values, max(own.min, info.min), min(own.max, info.max)).astype(dtype)
 
+
+def wide_product(a: Values, b: Values) -> Values:
+    """Return a product in twice the bits."""
+    wide = wider(a.dtype)
+    return a.astype(wide) * b.astype(wide)
+
+
+def high_product(a: Values, b: Values) -> Values:
+    """Return the upper half of a product."""
+    dtype = a.dtype
+    if dtype.itemsize < 8:
+        return (wide_product(a, b) >> wider(dtype).type(8 * dtype.itemsize)).astype(dtype)
     low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
-
-    def compute(a: Values, b: Values) -> Values:
-        x, y = a.view(U64), b.view(U64)
-        x0, x1, y0, y1 = x & low, x >> half, y & low, y >> half
-        middle = x1 * y0 + ((x0 * y0) >> half)
-        high = x1 * y1 + (middle >> half) + ((x0 * y1 + (middle & low)) >> half)
-        if dtype.kind == "i":
-            high = high - np.where(a < 0, y, np.uint64(0)) - np.where(b < 0, x, np.uint64(0))
-        return high.view(dtype)[()]
-
-    return compute
+    x, y = a.view(U64), b.view(U64)
+    x0, x1, y0, y1 = x & low, x >> half, y & low, y >> half
+    middle = x1 * y0 + ((x0 * y0) >> half)
+    high = x1 * y1 + (middle >> half) + ((x0 * y1 + (middle & low)) >> half)
+    if dtype.kind == "i":
+        high = high - np.where(a < 0, y, np.uint64(0)) - np.where(b < 0, x, np.uint64(0))
+    return high.view(dtype)[()]
 
 
-def _multiply_24(said: Spelling) -> Rule:
-    part, dtype, adds = said.one_of("lo", "hi"), said.dtype(), said.instruction.name == "mad24"
-    wide, shift, eight = wider(dtype), np.int64(16 if part == "hi" else 0), dtype.type(8)
-
-    def compute(a: Values, b: Values, c: Values = 0) -> Values:
-        x, y = ((one << eight) >> eight for one in (a, b))
-        return ((x.astype(wide) * y.astype(wide)) >> wide.type(shift)).astype(dtype) + c
-
-    return same(3 if adds else 2, dtype, compute)
+PRODUCTS: dict[str, Callable[..., Values]] = {"lo": np.multiply, "hi": high_product, "wide": wide_product}
 
 
-def _shift(function: Compute) -> Callable[[Spelling], Rule]:
-    """Return what makes a shift: past the width nothing, or the sign, is left, as in NumPy."""
-
-    def make(said: Spelling) -> Rule:
-        dtype = said.dtype()
-        return Rule(dtype, (dtype, U32), lambda a, b: function(a, b.astype(dtype)))
-
-    return make
+def multiply_add(part: str, a: Values, b: Values, c: Values) -> Values:
+    """Return a part of a product plus c."""
+    return PRODUCTS[part](a, b) + c
 
 
-def _funnel_shift(said: Spelling) -> Rule:
-    direction, mode = said.one_of("l", "r"), said.one_of("wrap", "clamp")
-    said.dtype()
-
-    def compute(low: Values, high: Values, count: Values) -> Values:
-        n = (count & np.uint32(31)) if mode == "wrap" else np.minimum(count, np.uint32(32))
-        both = (high.astype(U64) << np.uint64(32)) | low.astype(U64)
-        n = n.astype(U64)
-        if direction == "r":
-            return (both >> n).astype(U32)
-        return ((both << n) >> np.uint64(32)).astype(U32)
-
-    return Rule(U32, (U32, U32, U32), compute)
+def product_24(part: str, a: Values, b: Values, c: Values = 0) -> Values:
+    """Return the lower or upper 32 bits of the 48 of a product of the low 24 bits of each, plus c."""
+    eight = a.dtype.type(8)
+    wide = wide_product((a << eight) >> eight, (b << eight) >> eight)
+    return (wide >> wide.dtype.type(16 if part == "hi" else 0)).astype(a.dtype) + c
 
 
-def _population(said: Spelling) -> Rule:
-    return Rule(U32, (said.dtype(),), lambda a: np.bitwise_count(a).astype(U32))
+def funnel_shift(direction: str, mode: str, low: Values, high: Values, count: Values) -> Values:
+    """Return the upper, or for "r" the lower, half of 64 bits that are shifted."""
+    n = (count & np.uint32(31)) if mode == "wrap" else np.minimum(count, np.uint32(32))
+    n, both = n.astype(U64), (high.astype(U64) << np.uint64(32)) | low.astype(U64)
+    return (both >> n if direction == "r" else (both << n) >> np.uint64(32)).astype(U32)
+
+
+def population(a: Values) -> Values:
+    """Return how many bits are set."""
+    return np.bitwise_count(a).astype(U32)
+
+
+def leading_zeros(a: Values) -> Values:
+    """Return how many zeros stand above the highest bit that is set."""
+    return np.uint32(8 * a.dtype.itemsize) - population(_smeared(a))
+
+
+def find_leading(a: Values) -> Values:
+    """Return the place of the highest bit unlike the sign, -1 where there is none."""
+    own = np.where(a < 0, ~a, a)[()].view(unsigned(a.dtype)) if a.dtype.kind == "i" else a
+    return population(_smeared(own)) - np.uint32(1)
+
+
+def shift_to_leading(a: Values) -> Values:
+    """Return by how much a shift brings that bit to the top."""
+    found = find_leading(a)
+    return np.where(~found == 0, found, np.uint32(8 * a.dtype.itemsize - 1) - found)[()]
 
 
 def _smeared(bits: Values) -> Values:
     """Return numbers with every bit below their highest one set."""
-    kind = bits.dtype.type
     for shift in (1, 2, 4, 8, 16, 32)[: int(bits.dtype.itemsize).bit_length() + 2]:
-        bits = bits | (bits >> kind(shift))
+        bits = bits | (bits >> bits.dtype.type(shift))
     return bits
 
 
-def _leading_zeros(said: Spelling) -> Rule:
-    dtype = said.dtype()
-    bits = np.uint32(8 * dtype.itemsize)
-    return Rule(U32, (dtype,), lambda a: bits - np.bitwise_count(_smeared(a)).astype(U32))
+def reverse(a: Values) -> Values:
+    """Return numbers with their bits in reverse order."""
+    bits = np.unpackbits(np.reshape(a, (-1, 1)).view(np.uint8), axis=1)
+    return np.packbits(bits[:, ::-1], axis=1).view(a.dtype).reshape(a.shape)[()]
 
 
-def _find_leading(said: Spelling) -> Rule:
-    dtype = said.dtype()
-    as_shift = said.has("shiftamt")
-    bits = np.uint32(8 * dtype.itemsize)
-
-    def compute(a: Values) -> Values:
-        own = np.where(a < 0, ~a, a)[()].view(unsigned(dtype)) if dtype.kind == "i" else a
-        found = np.bitwise_count(_smeared(own)).astype(U32) - np.uint32(1)
-        return np.where(own == 0, found, bits - np.uint32(1) - found)[()] if as_shift else found
-
-    return Rule(U32, (dtype,), compute)
+def _ones(count: Values, dtype: np.dtype) -> Values:
+    """Return numbers whose lowest bits, so many, are set."""
+    one, kept = dtype.type(1), count.astype(dtype)
+    return np.where(count >= 8 * dtype.itemsize, ~dtype.type(0), (one << kept) - one)[()]
 
 
-def _reverse(said: Spelling) -> Rule:
-    dtype = said.dtype()
-
-    def compute(a: Values) -> Values:
-        bits = np.unpackbits(np.reshape(a, (-1, 1)).view(np.uint8), axis=1)
-        return np.packbits(bits[:, ::-1], axis=1).view(dtype).reshape(a.shape)[()]
-
-    return same(1, dtype, compute)
-
-
-def _field(values: Values, bits: int) -> Values:
+def _place(values: Values, bits: int) -> Values:
     """Return where a field begins, or how long it is: of 32 bit the low byte says it (seen on an H100)."""
     return values & np.uint32(255) if bits == 32 else values
 
 
-def _extract_field(said: Spelling) -> Rule:
-    dtype = said.dtype()
-    own, bits = unsigned(dtype), 8 * dtype.itemsize
-
-    def compute(a: Values, start: Values, length: Values) -> Values:
-        at, count = _field(start, bits), _field(length, bits)
+def extract_field(a: Values, start: Values, length: Values) -> Values:
+    """Return a field of bits, of signed numbers with the sign that it ends in."""
+    dtype, bits = a.dtype, 8 * a.dtype.itemsize
+    own, at, count = unsigned(dtype), _place(start, bits), _place(length, bits)
+    mask = _ones(count, own)
+    found = (a >> at.astype(dtype)).view(own) & mask
+    if dtype.kind == "i":
         top = np.minimum(at.astype(np.int64) + count, bits) - 1
-        shifted = a >> at.astype(dtype)
-        kept = np.minimum(count, np.uint32(bits)).astype(own)
-        mask = np.where(kept >= bits, ~own.type(0), (own.type(1) << kept) - own.type(1))[()]
-        found = shifted.view(own) & mask
-        if dtype.kind == "i":
-            sign = (a >> np.maximum(top, 0).astype(dtype)) & dtype.type(1)
-            found = np.where((sign != 0) & (count != 0), found | ~mask, found)
-        return np.where(count == 0, own.type(0), found)[()].view(dtype)
-
-    return Rule(dtype, (dtype, U32, U32), compute)
+        sign = (a >> np.maximum(top, 0).astype(dtype)) & dtype.type(1)
+        found = np.where((sign != 0) & (count != 0), found | ~mask, found)[()]
+    return found.view(dtype)
 
 
-def _insert_field(said: Spelling) -> Rule:
-    dtype = said.dtype()
-    bits = 8 * dtype.itemsize
-
-    def compute(a: Values, b: Values, start: Values, length: Values) -> Values:
-        at = _field(start, bits).astype(dtype)
-        count = np.minimum(_field(length, bits), np.uint32(bits)).astype(dtype)
-        ones = np.where(count >= bits, ~dtype.type(0), (dtype.type(1) << count) - dtype.type(1))[()]
-        mask = ones << at
-        return (b & ~mask) | ((a << at) & mask)
-
-    return Rule(dtype, (dtype, dtype, U32, U32), compute)
+def insert_field(a: Values, b: Values, start: Values, length: Values) -> Values:
+    """Return b with the low bits of a as one of its fields."""
+    bits = 8 * a.dtype.itemsize
+    at = _place(start, bits).astype(a.dtype)
+    mask = _ones(_place(length, bits), a.dtype) << at
+    return (b & ~mask) | ((a << at) & mask)
 
 
-def _logic_3(said: Spelling) -> Rule:
-    dtype = said.dtype()
-
-    def compute(a: Values, b: Values, c: Values, table: Values) -> Values:
-        found = a & dtype.type(0)
-        for number in range(8):
-            if int(table) >> number & 1:
-                part = (a if number & 4 else ~a) & (b if number & 2 else ~b) & (c if number & 1 else ~c)
-                found = found | part
-        return found
-
-    return Rule(dtype, (dtype, dtype, dtype, U32), compute)
+def logic_3(a: Values, b: Values, c: Values, table: Values) -> Values:
+    """Return what a table of 8 bits says of each three bits."""
+    found = a & a.dtype.type(0)
+    for number in range(8):
+        if int(table) >> number & 1:
+            part = (a if number & 4 else ~a) & (b if number & 2 else ~b) & (c if number & 1 else ~c)
+            found = found | part
+    return found
 
 
-def _permute(said: Spelling) -> Rule:
-    mode = said.one_of("f4e", "b4e", "rc8", "ecl", "ecr", "rc16")
-    said.dtype()
-    if mode:
-        raise said.instruction.unknown()
-
-    def compute(a: Values, b: Values, selection: Values) -> Values:
-        both = (b.astype(U64) << np.uint64(32)) | a.astype(U64)
-        found = np.uint32(0)
-        for place in range(4):
-            pick = (selection >> np.uint32(4 * place)) & np.uint32(15)
-            shift = ((pick & np.uint32(7)) << np.uint32(3)).astype(U64)
-            byte: Values = ((both >> shift) & np.uint64(255)).astype(U32)
-            sign = np.where(byte & np.uint32(128), np.uint32(255), np.uint32(0))[()]
-            byte = np.where(pick & np.uint32(8), sign, byte)[()]
-            found = found | (byte << np.uint32(8 * place))
-        return found
-
-    return Rule(U32, (U32, U32, U32), compute)
+def permute(a: Values, b: Values, selection: Values) -> Values:
+    """Return four chosen bytes of eight, or the sign of each."""
+    both = (b.astype(U64) << np.uint64(32)) | a.astype(U64)
+    found = np.uint32(0)
+    for place in range(4):
+        pick = (selection >> np.uint32(4 * place)) & np.uint32(15)
+        shift = ((pick & np.uint32(7)) << np.uint32(3)).astype(U64)
+        byte: Values = ((both >> shift) & np.uint64(255)).astype(U32)
+        sign = np.where(byte & np.uint32(128), np.uint32(255), np.uint32(0))[()]
+        byte = np.where(pick & np.uint32(8), sign, byte)[()]
+        found = found | (byte << np.uint32(8 * place))
+    return found
 
 
-def _dot(said: Spelling) -> Rule:
-    """Make `dp4a` (4 products of bytes) and `dp2a` (2 of 16 with 8 bit)."""
-    name, half = said.instruction.name, said.one_of("lo", "hi")
-    right, left = said.dtype(), said.dtype()
-    result = S32 if "i" in (left.kind, right.kind) else U32
-    width = 8 if name == "dp4a" else 16
-    first = 2 if half == "hi" else 0
+def dot(width: int, first: int, a: Values, b: Values, c: Values) -> Values:
+    """Return c plus the products of parts of a, `width` bits long, with bytes of b from the first on."""
 
-    def part(values: Values, at: int, bits: int, dtype: np.dtype) -> Values:
-        own = np.dtype(f"{dtype.kind}{bits // 8}")
-        return as_type(values >> np.uint32(at * bits), unsigned(own)).view(own).astype(np.int64)
+    def part(values: Values, at: int, bits: int) -> Values:
+        own = np.dtype(f"{values.dtype.kind}{bits // 8}")
+        return as_type(values.view(U32) >> np.uint32(at * bits), own).astype(np.int64)
 
-    def compute(a: Values, b: Values, c: Values) -> Values:
-        total = c.astype(np.int64)
-        for k in range(32 // width):
-            total = total + part(a, k, width, left) * part(b, first + k, 8, right)
-        return total.astype(result)
-
-    return Rule(result, (U32, U32, result), compute)
+    total = c.astype(np.int64)
+    for k in range(32 // width):
+        total = total + part(a, k, width) * part(b, first + k, 8)
+    return total.astype(c.dtype)
 
 
-def with_carry(said: Spelling) -> Rule:
-    """Make what adds or subtracts with carry: it takes the carry flag last, and gives the new one last.
-
-    Source: PTX ISA, 9.7.2.
-    """
-    name = said.instruction.name
-    takes, operation = name.endswith("c"), name[:3]
-    said.has("cc")
-    product = multiply(said) if operation == "mad" else None
-    dtype = said.dtype() if product is None else product.result
-    if dtype.kind not in "iu" or (operation == "mad") is (product is None):
-        raise said.instruction.unknown()
-    own = unsigned(dtype)
-
-    def compute(*operands: Values) -> tuple[Values, Values]:
-        *given, flag = operands
-        carry = flag if takes else np.False_
-        if product is not None:
-            given = [product.compute(given[0], given[1]), given[2]]
-        a, b = (one.view(own) for one in given)
-        if operation == "sub":
-            return a - b - carry.astype(own), (a < b) | (carry & (a == b))
-        total = a + b + carry.astype(own)
-        return total, (total < a) | (carry & (total == a))
-
-    return Rule(dtype, (dtype,) * (2 if product is None else 3) + (BOOL,), compute, has_many=True)
+def add_with_carry(takes: bool, sign: int, a: Values, b: Values, flag: Values) -> tuple[Values, Values]:
+    """Return a + sign * b with the carry that it takes, and the carry that it gives. PTX ISA, 9.7.2."""
+    own = unsigned(a.dtype)
+    carry, x, y = flag if takes else np.False_, a.view(own), b.view(own)
+    if sign < 0:
+        return x - y - carry.astype(own), (x < y) | (carry & (x == y))
+    total = x + y + carry.astype(own)
+    return total, (total < x) | (carry & (total == x))
 
 
-RULES: dict[str, Callable[[Spelling], Rule]] = {
-    "mul24": _multiply_24,
-    "mad24": _multiply_24,
-    "sad": alike(3, lambda a, b, c: np.where(a > b, a - b, b - a)[()] + c),
-    "rem": alike(2, _remainder),
-    "and": alike(2, np.bitwise_and),
-    "or": alike(2, np.bitwise_or),
-    "xor": alike(2, np.bitwise_xor),
-    "not": alike(1, np.invert),
-    "cnot": alike(1, lambda a: np.where(a == 0, a.dtype.type(1), a.dtype.type(0))[()]),
-    "shl": _shift(np.left_shift),
-    "shr": _shift(np.right_shift),
-    "shf": _funnel_shift,
-    "popc": _population,
-    "clz": _leading_zeros,
-    "bfind": _find_leading,
-    "brev": _reverse,
-    "bfe": _extract_field,
-    "bfi": _insert_field,
-    "lop3": _logic_3,
-    "prmt": _permute,
-    "dp4a": _dot,
-    "dp2a": _dot,
-}
+def multiply_add_with_carry(
+    takes: bool, part: str, a: Values, b: Values, c: Values, flag: Values
+) -> tuple[Values, Values]:
+    """Return the same of a part of a product plus c."""
+    return add_with_carry(takes, 1, PRODUCTS[part](a, b), c, flag)

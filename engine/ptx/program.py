@@ -10,18 +10,17 @@ from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.active import Active
 from engine.ptx.contraction import fused_sums
 from engine.ptx.inline import with_calls_inlined
+from engine.ptx.instructions import Rule, choose, rule_of
 from engine.ptx.kernel import Block, Kernel, Leave, Registers, Step
 from engine.ptx.machine import Machine
 from engine.ptx.module import Instruction, PtxError, listed
 from engine.ptx.operands import Operands, Source
 from engine.ptx.parse import parsed
-from engine.ptx.semantics import TAKES_CARRY, choose, rule_of
-from engine.ptx.spelling import BOOL, U32, Rule
-from engine.ptx.types import Values, extended
+from engine.ptx.types import BOOL, U32, Values, extended
 from engine.ptx.warp import WARP_STEPS
 
 # The carry flag, as a register of its own; it does not outlive a basic block (PTX ISA, 9.7.2).
-CARRY = "carry flag"
+CARRY, TAKES_CARRY = "carry flag", ("addc", "subc", "madc")
 
 
 @lru_cache(maxsize=64)

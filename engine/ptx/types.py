@@ -26,6 +26,9 @@ DTYPES = {
     for name in names.split()
 }
 
+BOOL, S32, U32, U64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
+F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 _WIDER = {np.dtype(f"{sign}{size}"): np.dtype(f"{sign}{2 * size}") for sign in "iu" for size in (1, 2, 4)}
 

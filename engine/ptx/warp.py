@@ -15,8 +15,7 @@ from engine.ptx.kernel import Registers, Step
 from engine.ptx.machine import Machine
 from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands
-from engine.ptx.spelling import BOOL, S32, U32
-from engine.ptx.types import Values
+from engine.ptx.types import BOOL, S32, U32, Values
 
 Lanes = np.ndarray
 _LANE = np.arange(WARP)
