@@ -36,10 +36,7 @@ def release(machine: Machine, waiting: Waiting) -> None:
     if machine.checks:
         for block in map(int, np.flatnonzero((total > 0) & (total < machine.threads))):
             _tell_missing(machine, waiting, block, machine.threads - int(total[block]))
-    machine.moment += 1
-    for segment in (machine.shared, *machine.layout.segments):
-        if segment is not None and segment.hazards is not None:
-            segment.hazards.begin_interval()
+    machine.pass_barrier()
 
 
 def _tell_missing(machine: Machine, waiting: Waiting, block: int, missing: int) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx.active import WARP, Active, Numbers, different
-from engine.ptx.memory import Segment
+from engine.ptx.memory import Place, Request, Segment
 from engine.ptx.module import Instruction, SourceLine
 
 SECTOR_BYTES = 32
@@ -129,11 +129,11 @@ class Counts:
         """Count that warps came to a barrier."""
         self.barriers += self._warps(active)
 
-    def access(
-        self, number: int, kind: str, segment: Segment, active: Active, offsets: Numbers, size: int
-    ) -> None:
-        """Count a request of each warp: `size` bytes from each offset within the memory of its owner."""
-        counted = self.accesses[AccessKey(number, segment.space, kind, segment.name)]
+    def access(self, asked: Request, place: Place) -> None:
+        """Count a request of each warp."""
+        segment, active, size = place.segment, place.active, asked.size
+        offsets = np.broadcast_to(place.offsets.view(np.int64), (active.count,))
+        counted = self.accesses[AccessKey(asked.number, segment.space, asked.kind, segment.name)]
         counted.requests += self._warps(active)
         counted.bytes += size * (
             active.count if self._weights is None else self._sum(active, active.threads_of_warps)

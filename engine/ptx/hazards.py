@@ -6,48 +6,60 @@ there is none. The order in which the interpreter happens to run them does not m
 race with each other. A place is as long as the shortest access that the kernel makes.
 """
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Places = NDArray[np.int64]
-Who = NDArray[np.int64]
+from engine.ptx.active import Active
+from engine.ptx.memory import Place, Request
+
+Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
-# A block has at most 1024 threads; a moment is (barriers passed, thread).
-_THREAD_BITS = 11
-_THREADS = (1 << _THREAD_BITS) - 1
+# A stamp has the barriers passed, the number of the block, and that of the thread within it plus one.
+_THREAD_BITS, _BLOCK_BITS = 11, 26
+_INTERVAL = _THREAD_BITS + _BLOCK_BITS
+_THREADS, _BLOCKS = (1 << _THREAD_BITS) - 1, (1 << _BLOCK_BITS) - 1
+_WARPS = (1 << _INTERVAL - 5) - 1
 
 
 class Access(NamedTuple):
-    """Threads that access places, one place each: who they are and how many barriers lie behind them.
+    """Threads that access places, one place each.
 
-    `threads` are numbers within their block, plus one; `warp_moments` the barriers of their warps.
+    `stamps` say who they are and how many barriers lie behind them, `warp_moments` how many of their warps.
     """
 
     number: int  # of the instruction
-    places: Places
-    threads: Who
-    owners: Who  # the block, for memory that blocks share
+    places: Numbers
+    stamps: Numbers
     moment: int
-    warp_moments: Who | None
-
-    @property
-    def stamps(self) -> Who:
-        """When and by which thread of a block."""
-        return (self.moment << _THREAD_BITS) + self.threads
+    warp_moments: Numbers | None
 
     def some(self, chosen: Flags) -> "Access":
         """Return some of these accesses."""
         warps = None if self.warp_moments is None else self.warp_moments[chosen]
-        places, threads, owners = (one[chosen] for one in (self.places, self.threads, self.owners))
-        return self._replace(places=places, threads=threads, owners=owners, warp_moments=warps)
+        return self._replace(places=self.places[chosen], stamps=self.stamps[chosen], warp_moments=warps)
 
 
-# What a race, or another fault, is told with: its kind, the accesses at fault (as a choice among those of the
-# `Access`), the instruction before, and the thread and block of that.
-Report = Callable[[str, Flags, int, int, int], None]
+def threads_of(blocks: Numbers, threads: Numbers) -> Numbers:
+    """Return the part of stamps that says who: threads by their number within a block."""
+    return (blocks << _THREAD_BITS) + threads + 1
+
+
+def stamps_of(moment: int, threads: Numbers) -> Numbers:
+    """Return when and who."""
+    return threads + (moment << _INTERVAL)
+
+
+class Fault(NamedTuple):
+    """Accesses at fault, as a choice among those of an `Access`, and the instruction and who came before."""
+
+    kind: str
+    bad: Flags
+    earlier: int = -1
+    thread: int = 0
+    block: int = 0
 
 
 class Hazards:
@@ -71,7 +83,7 @@ class Hazards:
         self, places: int, is_written: bool, knows_warps: bool, *, among_blocks: bool, tracks_reads: bool
     ) -> None:
         self.written = None if is_written else np.zeros(places, bool)
-        self.tracks_reads = tracks_reads
+        self._tracks_reads = tracks_reads
         self._places, self._all_written = places, is_written
         self._writer, self._reader, self._other_reader = (
             _History(places, knows_warps, among_blocks) for _ in range(3)
@@ -85,142 +97,158 @@ class Hazards:
         if self.written is not None and not self._all_written:
             self._all_written = bool(self.written.all())
 
-    def _check_written(self, places: Places, report: Report) -> None:
-        if not self._all_written and self.written is not None:
-            missing = ~self.written[places]
+    def note(self, effect: str, access: Access) -> Iterator[Fault]:
+        """Note what a `Request` does; yield what is wrong with it."""
+        if effect in ("read", "update") and not self._all_written and self.written is not None:
+            missing = ~self.written[access.places]
             if missing.any():
-                report("unwritten", missing, -1, 0, 0)
+                yield Fault("unwritten", missing)
+        if effect == "read":
+            yield from self._read(access)
+        elif effect == "arrive" and self._pending is not None:
+            self._pending[access.places] = False
+            # The values came at the latest now.
+            self._writer.put(access)
+        else:
+            yield from self._write(access, atomic=effect in ("update", "swap"))
+            if effect == "copy":
+                if self._pending is None:
+                    self._pending = np.zeros(self._places, bool)
+                self._pending[access.places] = True
 
-    def read(self, access: Access, report: Report) -> None:
-        """Note a read."""
-        places = access.places
-        self._check_written(places, report)
+    def _read(self, access: Access) -> Iterator[Fault]:
         if self._pending is not None:
-            self._writer.tell("async", self._pending[places], access, report)
-        self._writer.check(access, report)
-        if not self.tracks_reads:
+            yield from self._writer.faults("async", self._pending[access.places], access)
+        yield from self._writer.races(access)
+        if not self._tracks_reads:
             return
         others = self._reader.others(access)
         if others is not None and others.any():
-            self._other_reader.copy(self._reader, places[others])
+            self._other_reader.copy(self._reader, access.places[others])
         self._reader.put(access)
         losers = self._reader.lost(access)
         if losers.any():
             self._other_reader.put(access.some(losers))
 
-    def write(self, access: Access, report: Report, *, atomic: bool = False, reads: bool = False) -> None:
-        """Note a write, an atomic one, or one that also `reads`."""
-        places = access.places
-        if reads:
-            self._check_written(places, report)
-        self._writer.check(access, report, self._was_atomic if atomic else None)
-        self._reader.check(access, report)
-        self._other_reader.check(access, report)
+    def _write(self, access: Access, *, atomic: bool) -> Iterator[Fault]:
+        yield from self._writer.races(access, self._was_atomic if atomic else None)
+        yield from self._reader.races(access)
+        yield from self._other_reader.races(access)
         self._writer.put(access)
         if not atomic:
-            self._writer.tell("race", self._writer.lost(access), access, report)
+            yield from self._writer.faults("race", self._writer.lost(access), access)
         elif self._was_atomic is None:
             self._was_atomic = np.zeros(self._places, bool)
         if self._was_atomic is not None:
-            self._was_atomic[places] = atomic
+            self._was_atomic[access.places] = atomic
         if self.written is not None:
-            self.written[places] = True
-
-    def begin_copies(self, access: Access, report: Report) -> None:
-        """Note copies that are under way: a write whose values nobody may read yet."""
-        self.write(access, report)
-        if self._pending is None:
-            self._pending = np.zeros(self._places, bool)
-        self._pending[access.places] = True
-
-    def end_copies(self, access: Access) -> None:
-        """Note that the threads that began copies have waited for them."""
-        assert self._pending is not None
-        self._pending[access.places] = False
-        # The values came at the latest now.
-        self._writer.put(access)
+            self.written[access.places] = True
 
     def writer_at(self, place: int) -> tuple[int, int, int] | None:
         """Return the thread, the block and the instruction that last wrote a place."""
         writer = self._writer
-        return (*writer.who(place), int(writer.number[place])) if writer.stamp[place] else None
+        is_known = writer.stamp[place : place + 1].any()
+        return (*writer.who(place), int(writer.number[place])) if is_known else None
 
 
 class _History:
     """The last access of each place: when, by which thread, by which instruction."""
 
     def __init__(self, places: int, knows_warps: bool, among_blocks: bool) -> None:
-        self._newest = -1
-        # Zeros take memory only where they are touched.
-        self.stamp = np.zeros(places, np.int64)
-        self.number = np.zeros(places, np.int32)
-        self._warp_moment = np.zeros(places, np.int32) if knows_warps else None
-        self._owner = np.zeros(places, np.int32) if among_blocks else None
+        self._newest, self._places, self._among_blocks = -1, places, among_blocks
+        self._knows_warps = knows_warps
+        # Most arrays are only read, or only written: no memory before the first access.
+        self.stamp, self.number = np.zeros(0, np.int64), np.zeros(0, np.int32)
+        self._warp_moment: NDArray[np.int32] | None = None
+
+    def _begin(self, moment: int) -> None:
+        if self._newest < 0:
+            self.stamp, self.number = np.zeros(self._places, np.int64), np.zeros(self._places, np.int32)
+            self._warp_moment = np.zeros(self._places, np.int32) if self._knows_warps else None
+        self._newest = max(self._newest, moment)
 
     def put(self, access: Access) -> None:
         """Note an access."""
-        places = access.places
-        self._newest = max(self._newest, access.moment)
-        self.stamp[places] = access.stamps
-        self.number[places] = access.number
+        self._begin(access.moment)
+        self.stamp[access.places] = access.stamps
+        self.number[access.places] = access.number
         if self._warp_moment is not None and access.warp_moments is not None:
-            self._warp_moment[places] = access.warp_moments
-        if self._owner is not None:
-            self._owner[places] = access.owners
+            self._warp_moment[access.places] = access.warp_moments
 
-    def copy(self, other: "_History", places: Places) -> None:
+    def copy(self, other: "_History", places: Numbers) -> None:
         """Note the last access that another history has."""
-        self._newest = max(self._newest, other._newest)
-        for own, others in (
-            (self.stamp, other.stamp),
-            (self.number, other.number),
-            (self._warp_moment, other._warp_moment),
-            (self._owner, other._owner),
-        ):
-            if own is not None and others is not None:
-                own[places] = others[places]
+        self._begin(other._newest)
+        self.stamp[places], self.number[places] = other.stamp[places], other.number[places]
+        if self._warp_moment is not None and other._warp_moment is not None:
+            self._warp_moment[places] = other._warp_moment[places]
 
     def lost(self, access: Access) -> Flags:
         """Return which of the accesses that were just noted another one of the same instruction replaced."""
         found: Flags = self.stamp[access.places] != access.stamps
-        if self._owner is not None:
-            found |= self._owner[access.places] != access.owners
         return found
 
     def others(self, access: Access) -> Flags | None:
         """Return which places another thread accessed last, in the same interval; None: none."""
-        if self._newest < (0 if self._owner is not None else access.moment):
+        if self._newest < (0 if self._among_blocks else access.moment):
             return None
         stamps = self.stamp[access.places]
-        found: Flags = (stamps >= (access.moment << _THREAD_BITS)) & (stamps != access.stamps)
-        if self._owner is not None:
-            found = (stamps > 0) & (found | (self._owner[access.places] != access.owners))
+        found: Flags = (stamps >= access.moment << _INTERVAL) & (stamps != access.stamps)
+        if self._among_blocks:
+            is_other = (stamps ^ access.stamps) >> _THREAD_BITS & _BLOCKS != 0
+            found = (stamps > 0) & (found | is_other)
         return found
 
-    def check(self, access: Access, report: Report, except_atomic: Flags | None = None) -> None:
-        """Report places that another thread accessed with no barrier between."""
+    def races(self, access: Access, except_atomic: Flags | None = None) -> Iterator[Fault]:
+        """Yield places that another thread accessed with no barrier between."""
         bad = self.others(access)
         if bad is None or not bad.any():
             return
         places = access.places
         if self._warp_moment is not None and access.warp_moments is not None:
-            threads = (self.stamp[places] & _THREADS) - 1
-            same_warp = threads >> 5 == (access.threads - 1) >> 5
-            if self._owner is not None:
-                same_warp &= self._owner[places] == access.owners
+            same_warp = ((self.stamp[places] - 1) ^ (access.stamps - 1)) >> 5 & _WARPS == 0
             bad &= ~(same_warp & (self._warp_moment[places] < access.warp_moments))
         if except_atomic is not None:
             bad &= ~except_atomic[places]
-        self.tell("race", bad, access, report)
+        yield from self.faults("race", bad, access)
 
-    def tell(self, kind: str, bad: Flags, access: Access, report: Report) -> None:
-        """Report accesses at fault: once for each instruction that the others came from."""
+    def faults(self, kind: str, bad: Flags, access: Access) -> Iterator[Fault]:
+        """Yield accesses at fault: once for each instruction that the others came from."""
         if bad.any():
             numbers = self.number[access.places]
             for number in np.unique(numbers[bad]):
                 chosen = bad & (numbers == number)
-                report(kind, chosen, int(number), *self.who(access.places[chosen.argmax()]))
+                yield Fault(kind, chosen, int(number), *self.who(access.places[chosen.argmax()]))
 
     def who(self, place: int) -> tuple[int, int]:
         """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""
-        return int(self.stamp[place] & _THREADS) - 1, -1 if self._owner is None else int(self._owner[place])
+        stamp = int(self.stamp[place])
+        return (stamp & _THREADS) - 1, stamp >> _THREAD_BITS & _BLOCKS if self._among_blocks else -1
+
+
+class PendingCopies:
+    """The copies of a chunk that no thread has waited for yet: their groups, thread by thread."""
+
+    def __init__(self, slots: int) -> None:
+        # How many groups each thread has closed.
+        self.closed = np.zeros(slots, np.int64)
+        self._open: list[tuple[Request, Place, Numbers]] = []
+
+    def begin(self, asked: Request, place: Place) -> None:
+        """Note copies of several threads that one instruction began, in the group of each."""
+        self._open.append((asked, place, self.closed[place.active.slots]))
+
+    def waited(self, active: Active, left: int) -> Iterator[tuple[Request, Place]]:
+        """Return the copies that threads have waited for, which wait until at most `left` groups are left.
+
+        Those are of the groups that each thread has closed; below 0: all.
+        """
+        limit = np.full(len(self.closed), -1, np.int64)
+        limit[active.slots] = self.closed[active.slots] - left
+        were_open, self._open = self._open, []
+        for asked, place, groups in were_open:
+            is_done = groups < limit[place.active.slots]
+            done, rest = np.flatnonzero(is_done), np.flatnonzero(~is_done)
+            if len(rest):
+                self._open.append((asked, place.some(rest), groups[rest]))
+            if len(done):
+                yield asked._replace(effect="arrive"), place.some(done)

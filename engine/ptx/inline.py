@@ -1,109 +1,125 @@
-"""Functions that a kernel calls are put in the place of the call, each time with registers of their own.
+"""The code of a kernel in one piece, with the functions that it calls in the place of each call.
 
-Threads of a called function then take part in the order of positions like all others. What a call passes in
-`.param` memory becomes a register for each offset.
+What braces and called functions declare gets names of its own there. What a call passes in `.param` memory
+becomes a register for each offset.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from engine.ptx.module import Function, Guard, Instruction, Module, PtxError, listed
+from engine.ptx.module import Body, Code, Function, Guard, Instruction, Module, PtxError, SourceLine, listed
+from engine.ptx.parse import IGNORED, variable_of
+from engine.ptx.types import DTYPES
 
-_NAME = re.compile(r"[%$\w][%$\w~@]*")
+_NAME = re.compile(r"[%$\w]+")
+_REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
+_TABLE = re.compile(r"([$\w]+)\s*:\s*\.branchtargets\s+(.*)", re.DOTALL)
+_INSTRUCTION = re.compile(r"(?:@(!?)\s*([%$\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+_OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
 _ADDRESS = re.compile(r"\[\s*([%$\w~@]+)\s*(?:\+\s*(\d+))?\s*\]")
 # Calls in calls double what is called; no kernel that somebody wrote is as long.
 MOST_INSTRUCTIONS = 50_000
 
 
-def with_calls_inlined(module: Module, entry: str) -> Function:
-    """Return a kernel of a module without calls.
+def code_of(module: Module, entry: str) -> Code:
+    """Return the code of a kernel without calls.
 
     Raises PtxError for a function that calls itself, that the module lacks (`printf`, `malloc`), or that only
     a pointer names.
     """
-    kernel = module.functions[entry]
-    if not any(one.name == "call" for one in kernel.instructions):
-        return kernel
-    whole = replace(
-        kernel,
-        registers=dict(kernel.registers),
-        variables=dict(kernel.variables),
-        instructions=[],
-        labels={},
-        targets=dict(kernel.targets),
-    )
-    _Inliner(module, whole).put(kernel, {}, "", (entry,))
-    return whole
+    inliner = _Inliner(module, module.functions[entry])
+    inliner.put(module.functions[entry].body, {}, "", "", (entry,))
+    return inliner.code
 
 
 class _Inliner:
-    def __init__(self, module: Module, whole: Function) -> None:
-        self._module, self._whole = module, whole
-        self._calls = 0
+    def __init__(self, module: Module, kernel: Function) -> None:
+        self._module, self._parameters = module, {one.name for one in kernel.parameters}
+        self._opened = 0
+        self.code = Code()
 
     def put(
-        self, function: Function, names: Mapping[str, str], behind: str, callers: tuple[str, ...]
+        self, body: Body, outer: Mapping[str, str], suffix: str, behind: str, callers: tuple[str, ...]
     ) -> None:
-        """Append a function's instructions under other names; what returns goes to the label `behind`."""
-        whole = self._whole
-        labels: dict[int, list[str]] = {}
-        for label, number in function.labels.items():
-            labels.setdefault(number, []).append(names.get(label, label))
-        for number, instruction in enumerate(function.instructions):
-            whole.labels |= dict.fromkeys(labels.get(number, ()), len(whole.instructions))
-            operands = tuple(
-                _NAME.sub(lambda one: names.get(one[0], one[0]), one) for one in instruction.operands
-            )
-            guard = instruction.guard
-            if guard is not None:
-                guard = Guard(names.get(guard.register, guard.register), guard.negated)
-            changed = replace(instruction, operands=operands, guard=guard)
-            if instruction.name == "call":
-                self._call(changed, callers)
-            elif behind and instruction.name == "ret":
-                modifiers = ("uni",) * (guard is None)
-                whole.instructions.append(
-                    replace(changed, name="bra", modifiers=modifiers, operands=(behind,))
-                )
-            else:
-                whole.instructions += self._passing(changed) or [changed]
-        whole.labels |= dict.fromkeys(labels.get(len(function.instructions), ()), len(whole.instructions))
+        """Append what stands in a pair of braces, with names that end in a suffix.
+
+        A return goes to the label `behind`, where one is given.
+        """
+        code, names = self.code, dict(outer)
+        for one in body:
+            if not isinstance(one, list):
+                self._declare(one.text, names, suffix)
+        for one in body:
+            if isinstance(one, list):
+                self.put(one, names, self._suffix(suffix), behind, callers)
+            elif one.text[-1:] == ":":
+                label = one.text[:-1].strip()
+                code.labels[names.get(label, label)] = len(code.instructions)
+            elif table := _TABLE.fullmatch(one.text):
+                labels = tuple(names.get(label, label) for label in _NAME.findall(table[2]))
+                code.targets[names.get(table[1], table[1])] = labels
+            elif one.text[:1] not in ("", "."):
+                self._append(_instruction(one.text, names, one.line), behind, callers)
+
+    def _suffix(self, suffix: str) -> str:
+        self._opened += 1
+        return f"{suffix}~{self._opened}"
+
+    def _declare(self, text: str, names: dict[str, str], suffix: str) -> None:
+        """Give what a statement declares its name, and note registers and variables."""
+
+        def own(name: str) -> str:
+            if suffix:
+                names[name] = name + suffix
+            return name + suffix
+
+        if found := _REGISTERS.match(text):
+            for one in found[2].split(","):
+                name, _, count = one.strip().rstrip(">").partition("<")
+                if found[1] not in DTYPES:
+                    raise PtxError(f"registers of type .{found[1]}", "such are not known here")
+                every = [f"{name}{number}" for number in range(int(count))] if count else [name]
+                self.code.registers |= dict.fromkeys(map(own, every), found[1])
+        elif text[-1:] == ":" or _TABLE.fullmatch(text):
+            own(text.partition(":")[0].strip())
+        elif text[:1] == "." and not text.startswith(IGNORED):
+            variable = variable_of(text)
+            name = own(variable.name)
+            self.code.variables[name] = replace(variable, name=name, extern=False)
+
+    def _append(self, one: Instruction, behind: str, callers: tuple[str, ...]) -> None:
+        if one.name == "call":
+            self._call(one, callers)
+        elif behind and one.name == "ret":
+            modifiers = ("uni",) * (one.guard is None)
+            self.code.instructions.append(replace(one, name="bra", modifiers=modifiers, operands=(behind,)))
+        else:
+            self.code.instructions += self._passing(one) or [one]
 
     def _call(self, call: Instruction, callers: tuple[str, ...]) -> None:
-        operands, whole = list(call.operands), self._whole
+        operands, code = list(call.operands), self.code
         results = listed(operands.pop(0)) if operands[0].startswith("(") else []
         name = operands.pop(0)
         given = listed(operands.pop(0)) if operands else []
-        function = self._module.functions.get(name, Function(name, False))
+        function = self._module.functions.get(name)
         why = ""
         if name in ("vprintf", "printf"):
             name, why = "printf", "an interpreted kernel cannot print"
-        elif not function.instructions and not function.is_entry:
+        elif function is None:
             why = "the module has no such function, or only a pointer names it"
         elif name in callers:
             why = "a function that calls itself is not interpreted"
-        elif len(whole.instructions) > MOST_INSTRUCTIONS:
+        elif len(code.instructions) > MOST_INSTRUCTIONS:
             why = f"with all that it calls the kernel has more than {MOST_INSTRUCTIONS:,} instructions"
-        if why:
+        if why or function is None:
             remedy = "Remove it." if name == "printf" else ""
             raise PtxError(f"the call of {name}", why, remedy).at(call.line)
-        self._calls += 1
-        own = function.registers | function.labels | function.variables | function.targets
-        names = {one: f"{one}@{self._calls}" for one in own}
-        names |= zip((one.name for one in function.parameters), given, strict=True)
+        names = dict(zip((one.name for one in function.parameters), given, strict=True))
         names |= zip((one.name for one in function.results), results, strict=True)
-        whole.registers |= {names[one]: kind for one, kind in function.registers.items()}
-        # What it passes on by `.param` is no memory.
-        whole.variables |= {
-            names[one]: replace(variable, name=names[one]) for one, variable in function.variables.items()
-        }
-        whole.targets |= {
-            names[one]: tuple(names[label] for label in labels) for one, labels in function.targets.items()
-        }
-        behind = f"behind@{self._calls}"
-        self.put(function, names, behind, (*callers, name))
-        whole.labels[behind] = len(whole.instructions)
+        suffix = self._suffix("")
+        self.put(function.body, names, suffix, f"behind{suffix}", (*callers, name))
+        code.labels[f"behind{suffix}"] = len(code.instructions)
 
     def _passing(self, instruction: Instruction) -> list[Instruction] | None:
         """Return moves instead of a load from, or a store to, what a call passes."""
@@ -112,16 +128,29 @@ class _Inliner:
         is_load = instruction.name == "ld"
         address, values = instruction.operands if not is_load else reversed(instruction.operands)
         found = _ADDRESS.fullmatch(address)
-        if found is None or any(found[1] == one.name for one in self._whole.parameters):
+        if found is None or found[1] in self._parameters:
             return None
         kind = instruction.modifiers[-1]
         size = int(re.sub(r"\D", "", kind)) // 8
         moves = []
         for number, register in enumerate(listed(values)):
             passed = f"{found[1]}+{int(found[2] or 0) + number * size}"
-            self._whole.registers[passed] = f"b{8 * max(size, 2)}"
+            self.code.registers[passed] = f"b{8 * max(size, 2)}"
             pair = (register, passed) if is_load else (passed, register)
             # Of 8 bit a register of 16 is moved.
-            move = replace(instruction, name="mov", modifiers=(kind if size > 1 else "b16",), operands=pair)
-            moves.append(move)
+            moves.append(
+                replace(instruction, name="mov", modifiers=(kind if size > 1 else "b16",), operands=pair)
+            )
         return moves
+
+
+def _instruction(text: str, names: Mapping[str, str], line: SourceLine) -> Instruction:
+    if (found := _INSTRUCTION.fullmatch(text)) is None:
+        raise PtxError("the text of PTX", f"this is no instruction: {text[:80]}")
+    negated, register, opcode, rest = found.groups()
+    if names:
+        rest = _NAME.sub(lambda one: names.get(one[0], one[0]), rest)
+    guard = Guard(names.get(register, register), bool(negated)) if register else None
+    name, *modifiers = opcode.split(".")
+    operands = tuple(one.strip() for one in _OPERAND.findall(rest) if one.strip())
+    return Instruction(name, tuple(modifiers), operands, guard, line)

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
-from engine.ptx.active import Active
-from engine.ptx.module import Function, Instruction, Module
+from engine.ptx.group import Group, Registers
+from engine.ptx.module import Code, Instruction, Variable
 from engine.ptx.types import DTYPES
 
 ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
@@ -19,14 +19,10 @@ ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
 _WRITE_NOTHING = ("st", "red", "membar", "fence", "cp", "prefetch", "prefetchu", "nanosleep", *ENDS)
 _SPACES = {"shared", "global", "local", "const", "param"}
 
-# A step is a function of the registers of a group of threads, of those threads, and of the `Machine`. A
-# register holds an array with a value for each thread, or one NumPy scalar where all threads have the same:
-# what a kernel computes of its parameters alone is computed once.
-Registers = list[Any]
-Step = Callable[[Registers, Active, Any], None]
+Step = Callable[[Group], None]
 # The number of the block where all threads go on; below zero ~number: they wait at a barrier before it. Or
 # pairs of such a number and the places of the threads that go there.
-Leave = Callable[[Registers, Active, Any], Any]
+Leave = Callable[[Group], Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +38,7 @@ class Block:
     reads: set[int] = field(default_factory=set)  # before it writes them
     writes: set[int] = field(default_factory=set)
     steps: list[Step] = field(default_factory=list)
-    leave: Leave = lambda values, active, machine: 0
+    leave: Leave = lambda group: 0
     reduction: tuple[int, str] | None = None  # of `bar.red`: the register with a predicate, and the operation
 
     @property
@@ -58,11 +54,13 @@ class Kernel:
     shared and global memory in bytes; `knows_warps` says whether it has barriers of warps.
     """
 
-    def __init__(self, module: Module, function: Function) -> None:
-        self.function, self.instructions = function, function.instructions
-        self.variables = {**module.variables, **function.variables}
-        self.registers = {name: number for number, name in enumerate(function.registers)}
-        self.zeros: Registers = [DTYPES[kind].type(0) for kind in function.registers.values()]
+    def __init__(
+        self, name: str, parameters: list[Variable], variables: dict[str, Variable], code: Code
+    ) -> None:
+        self.name, self.parameters, self.code, self.instructions = name, parameters, code, code.instructions
+        self.variables = {**variables, **code.variables}
+        self.registers = {name: number for number, name in enumerate(code.registers)}
+        self.zeros: Registers = [DTYPES[kind].type(0) for kind in code.registers.values()]
         self.shared_granule, self.global_granule = self._shortest("shared"), self._shortest("global")
         self.knows_warps = any(
             one.name in ("bar", "barrier") and "warp" in one.modifiers for one in self.instructions
@@ -90,7 +88,7 @@ class Kernel:
 
     def _parted(self) -> tuple[list[Block], dict[str, int]]:
         instructions = self.instructions
-        starts = {0, len(instructions), *self.function.labels.values()}
+        starts = {0, len(instructions), *self.code.labels.values()}
         starts.update(number + 1 for number, one in enumerate(instructions) if is_end(one))
         blocks: list[Block] = []
         number_at: dict[int, int] = {}
@@ -100,14 +98,14 @@ class Kernel:
             end = body.pop() if is_end(body[-1]) else None
             blocks.append(Block(len(blocks), first, body, end))
         number_at[len(instructions)] = len(blocks)
-        return blocks, {name: number_at[number] for name, number in self.function.labels.items()}
+        return blocks, {name: number_at[number] for name, number in self.code.labels.items()}
 
     def _connect(self, block: Block) -> None:
         end = block.end
         if end is not None and end.name == "bra":
             block.next.append(self.labels[end.operands[0]])
         elif end is not None and end.name == "brx":
-            block.next += [self.labels[label] for label in self.function.targets[end.operands[1]]]
+            block.next += [self.labels[label] for label in self.code.targets[end.operands[1]]]
         if end is None or end.name in ("bar", "barrier") or end.guard is not None:
             block.next.append(block.number + 1)
 

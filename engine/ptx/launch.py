@@ -17,14 +17,14 @@ from engine.ptx.active import Active
 from engine.ptx.barriers import release
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.kernel import Block, Registers
+from engine.ptx.group import Group, joined
+from engine.ptx.kernel import Block
 from engine.ptx.layout import Layout
 from engine.ptx.machine import Machine
 from engine.ptx.memory import Array
 from engine.ptx.module import Instruction, PtxError
 from engine.ptx.program import kernel_of
 from engine.ptx.trace import Tracer, TraceStep
-from engine.ptx.types import as_type
 
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
 CHUNK_THREADS = 1 << 15
@@ -120,19 +120,12 @@ def run(
     blocks = chosen_blocks
     if blocks is None:
         blocks = [(x, y, z) for z in range(over[2]) for y in range(over[1]) for x in range(over[0])]
-    tracked: set[str] = set()
-    while True:
-        layout = Layout(kernel, arguments, constants or {}, dynamic_shared, checks, tracked)
-        tracer = None if trace is None else Tracer(_three(trace))
-        counts = Counts(kernel.instructions, weights)
-        machine = Machine(kernel, over, sides, layout, counts, checks=checks, counted=counted)
-        with np.errstate(all="ignore"):
-            _Launch(machine, checkpoint, tracer).run(blocks)
-        if machine.needs_reads_of <= tracked:
-            break
-        # Written after reads that were not noted: once more, with them.
-        tracked |= machine.needs_reads_of
-        layout.restore()
+    layout = Layout(kernel, arguments, constants or {}, dynamic_shared, checks)
+    tracer = None if trace is None else Tracer(_three(trace))
+    counts = Counts(kernel.instructions, weights)
+    machine = Machine(kernel, over, sides, layout, counts, checks=checks, counted=counted)
+    with np.errstate(all="ignore"):
+        _Launch(machine, checkpoint, tracer).run(blocks)
     steps, is_whole = ((), True) if tracer is None else (tuple(tracer.steps), tracer.is_whole)
     return Run(tuple(machine.findings.values()), counts, machine, steps, is_whole)
 
@@ -140,14 +133,6 @@ def run(
 def _three(sides: Sequence[int]) -> Index3:
     x, y, z = (*map(int, sides), 1, 1)[:3]
     return x, y, z
-
-
-@dataclass(slots=True, eq=False)
-class _Group:
-    """Threads at one place, with their registers."""
-
-    active: Active
-    values: Registers
 
 
 class _Launch:
@@ -172,8 +157,8 @@ class _Launch:
         machine, blocks = self._machine, self._kernel.blocks
         known = {everyone.count: everyone}
         end = len(blocks)
-        ready = {0: [_Group(everyone, list(self._kernel.zeros))]} if blocks else {}
-        waiting: dict[int, list[_Group]] = {}
+        ready = {0: [Group(machine, everyone, list(self._kernel.zeros))]} if blocks else {}
+        waiting: dict[int, list[Group]] = {}
         steps_left = MOST_STEPS
         while ready or waiting:
             if not ready:
@@ -186,14 +171,14 @@ class _Launch:
                 ready.pop(end, None)
                 continue
             number = min(ready)
-            group = self._merged(ready.pop(number), number, known)
+            group = joined(ready.pop(number), blocks[number].live_in, known)
             next_other = min(ready, default=end)
             while number < next_other:
                 steps_left -= 1
                 if steps_left < 0:
                     raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
                 self._run_block(blocks[number], group)
-                target = blocks[number].leave(group.values, group.active, machine)
+                target = blocks[number].leave(group)
                 if isinstance(target, int) and target >= 0:
                     number = target
                     continue
@@ -201,7 +186,11 @@ class _Launch:
                 for one, places in parts:
                     # Below zero: they wait at a barrier, and go on there.
                     goal = one if one >= 0 else ~one
-                    part = group if places is None else self._some(group, places, goal)
+                    part = (
+                        group
+                        if places is None
+                        else group.some(places, blocks[goal].live_in if goal < end else ())
+                    )
                     if goal < end or one < 0:
                         (ready if one >= 0 else waiting).setdefault(goal, []).append(part)
                 break
@@ -209,19 +198,18 @@ class _Launch:
                 if number < end:
                     ready.setdefault(number, []).append(group)
 
-    def _run_block(self, block: Block, group: _Group) -> None:
-        machine, tracer = self._machine, self._tracer
-        values, active = group.values, group.active
-        machine.counts.ran(block.number, active)
+    def _run_block(self, block: Block, group: Group) -> None:
+        tracer = self._tracer
+        self._machine.counts.ran(block.number, group.active)
         if tracer is not None:
             # What ends the block is noted before threads leave.
             steps = [*block.steps, *((None,) if block.end is not None else ())]
             for number, step in enumerate(steps, block.first):
-                tracer.run(number, step, values, active, machine)
+                tracer.run(number, step, group)
         else:
             for first in range(0, len(block.steps), STEPS_BETWEEN_CHECKS):
                 for step in block.steps[first : first + STEPS_BETWEEN_CHECKS]:
-                    step(values, active, machine)
+                    step(group)
                 self._check()
         self._check()
 
@@ -230,7 +218,7 @@ class _Launch:
             self._checked = now
             self._checkpoint(self._done)
 
-    def _reduce(self, number: int, groups: list[_Group]) -> None:
+    def _reduce(self, number: int, groups: list[Group]) -> None:
         """Give threads that waited at a `bar.red` what their block has together."""
         block = self._kernel.blocks[number - 1]
         if block.reduction is None:
@@ -242,42 +230,3 @@ class _Launch:
         found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[operation]
         for one in groups:
             one.values[register] = found[one.active.blocks]
-
-    def _some(self, group: _Group, places: np.ndarray, target: int) -> _Group:
-        """Return the threads of a group at some places, with the registers that are live where they go."""
-        values = list(self._kernel.zeros)
-        if target < len(self._kernel.blocks):
-            for number in self._kernel.blocks[target].live_in:
-                value = group.values[number]
-                values[number] = value if value.ndim == 0 else value[places]
-        return _Group(group.active.some(places), values)
-
-    def _merged(self, groups: list[_Group], number: int, known: dict[int, Active]) -> _Group:
-        """Return the threads of several groups at one place as one group."""
-        if len(groups) == 1:
-            return groups[0]
-        slots = np.concatenate([one.active.slots for one in groups])
-        order = np.argsort(slots, kind="stable")
-        slots = slots[order]
-        active = known.get(len(slots))
-        if active is None or not np.array_equal(active.slots, slots):
-            active = known[len(slots)] = Active(slots, groups[0].active.row)
-        values = list(self._kernel.zeros)
-        for register in self._kernel.blocks[number].live_in:
-            values[register] = _joined([one.values[register] for one in groups], groups, order)
-        return _Group(active, values)
-
-
-def _joined(parts: list[Any], groups: list[_Group], order: np.ndarray) -> Any:
-    """Return a register of several groups, in the order of their threads; a scalar where all agree."""
-    first = parts[0]
-    if all(one is first for one in parts) and first.ndim == 0:
-        return first
-    alike = [as_type(one, first.dtype) for one in parts]
-    if all(one.ndim == 0 for one in alike) and all(one.tobytes() == first.tobytes() for one in alike):
-        return first
-    whole = [
-        one if one.ndim else np.full(group.active.count, one)
-        for one, group in zip(alike, groups, strict=True)
-    ]
-    return np.concatenate(whole)[order]

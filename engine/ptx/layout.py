@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.ptx.dependence import written_parameters
 from engine.ptx.hazards import Hazards
 from engine.ptx.kernel import Kernel
 from engine.ptx.memory import ARRAY_SHIFT, Array, Segment
@@ -21,13 +22,7 @@ MOST_STATIC = 1 << 26
 
 
 class Layout:
-    """Where a kernel's parameters, arrays and variables lie.
-
-    Parameters
-    ----------
-    tracked : set of str
-        The arrays whose reads are noted, beside their writes.
-    """
+    """Where a kernel's parameters, arrays and variables lie."""
 
     def __init__(
         self,
@@ -36,22 +31,19 @@ class Layout:
         constants: Mapping[str, np.ndarray],
         dynamic_shared: int,
         checks: bool,
-        tracked: set[str],
     ) -> None:
-        self._kernel, self._checks, self._tracked = kernel, checks, tracked
-        self._saved: dict[str, NDArray[np.uint8]] = {}
+        self._kernel, self._checks = kernel, checks
         self.segments: list[Segment] = []
         self.dynamic_shared = dynamic_shared
         self._arrays: dict[int, Segment] = {}
         self._itemsizes: dict[str, int] = {}
-        function = kernel.function
-        if len(arguments) != len(function.parameters):
-            why = f"it takes {len(function.parameters)} arguments, not {len(arguments)}"
-            raise PtxError(f"a launch of {function.name}", why)
-        self.parameters = {
-            variable.name: self._parameter(variable, argument)
-            for variable, argument in zip(function.parameters, arguments, strict=True)
-        }
+        if len(arguments) != len(kernel.parameters):
+            why = f"it takes {len(kernel.parameters)} arguments, not {len(arguments)}"
+            raise PtxError(f"a launch of {kernel.name}", why)
+        pairs = [*zip(kernel.parameters, arguments, strict=True)]
+        names = written_parameters(kernel) if checks else ()
+        self._written = {id(one.values) for to, one in pairs if to.name in names and isinstance(one, Array)}
+        self.parameters = {variable.name: self._parameter(variable, argument) for variable, argument in pairs}
         self._addresses: dict[str, int] = {}
         self.shared_bytes = self._lay_out_shared()
         static = [one for one in kernel.variables.values() if one.space in ("const", "global")]
@@ -59,7 +51,7 @@ class Layout:
         _refuse_more(size, MOST_STATIC, "of variables in global and constant memory")
         for one in static:
             self._lay_out(one, constants.get(one.name))
-        own = [one for one in function.variables.values() if one.space == "local"]
+        own = [one for one in kernel.code.variables.values() if one.space == "local"]
         self.local_bytes = self._one_after_another(own)
         _refuse_more(self.local_bytes, MOST_LOCAL, "of local memory for each thread")
 
@@ -71,7 +63,7 @@ class Layout:
             if id(values) not in self._arrays:
                 segment = self._arrays[id(values)] = self._add(argument.name, memory)
                 self._itemsizes[argument.name] = values.itemsize
-                self._watch(segment, values.itemsize, argument.is_output)
+                self._watch(segment, values.itemsize, argument.is_output, id(values) in self._written)
             argument = self._arrays[id(values)].base + values.ctypes.data - memory.ctypes.data
         if isinstance(argument, bytes):
             return np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
@@ -88,7 +80,7 @@ class Layout:
         number = (address + (1 << (ARRAY_SHIFT - 1))) >> ARRAY_SHIFT
         return self.segments[number - 1] if 1 <= number <= len(self.segments) else None
 
-    def _watch(self, segment: Segment, itemsize: int, is_output: bool) -> None:
+    def _watch(self, segment: Segment, itemsize: int, is_output: bool, may_be_written: bool) -> None:
         if self._checks:
             segment.granule = min(itemsize, self._kernel.global_granule, 4).bit_length() - 1
             segment.hazards = Hazards(
@@ -96,7 +88,7 @@ class Layout:
                 not is_output,
                 self._kernel.knows_warps,
                 among_blocks=True,
-                tracks_reads=segment.name in self._tracked,
+                tracks_reads=may_be_written,
             )
 
     def _lay_out_shared(self) -> int:
@@ -128,7 +120,7 @@ class Layout:
         self._addresses[variable.name] = segment.base
         if variable.space == "global":
             # As aligned as its granule, so that every place lies whole within it.
-            self._watch(segment, len(segment.data) & -len(segment.data), False)
+            self._watch(segment, len(segment.data) & -len(segment.data), False, True)
 
     def address_of(self, name: str) -> int:
         """Return the address of a variable."""
@@ -136,17 +128,6 @@ class Layout:
             return self._addresses[name]
         except KeyError:
             raise PtxError(f"the address of {name}", "a parameter's own address is not known") from None
-
-    def save(self, segment: Segment) -> None:
-        """Keep what an array holds before its first write."""
-        if segment.name not in self._saved:
-            self._saved[segment.name] = segment.data.copy()
-
-    def restore(self) -> None:
-        """Give arrays back what they held before the launch."""
-        for segment in self.segments:
-            if segment.name in self._saved:
-                segment.data[:] = self._saved[segment.name]
 
     def segment_of(self, array: Array) -> Segment:
         """Return where an array lies."""

@@ -1,24 +1,35 @@
 """The machine that a kernel runs on: its memory, where each access goes, what is checked and counted."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.ptx.active import WARP, Active, Numbers
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.hazards import Access, Hazards
+from engine.ptx.group import Group
+from engine.ptx.hazards import Access, Fault, Hazards, PendingCopies, stamps_of, threads_of
 from engine.ptx.kernel import Kernel
 from engine.ptx.layout import Layout
-from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Array, Place, Segment
+from engine.ptx.memory import (
+    ARRAY_SHIFT,
+    LOCAL_WINDOW,
+    OUTSIDE_BYTE,
+    SHARED_WINDOW,
+    Array,
+    Place,
+    Request,
+    Segment,
+)
 from engine.ptx.module import Instruction, SourceLine
 from engine.ptx.types import Values
 
 _SLOT_BYTES = 16
-Chosen = NDArray[np.intp] | None
+# A block, or a thread, has its own: an address counts from its beginning.
+_OWN_SPACES = "shared", "local"
+_VERBS = {"st": "writes", "red": "writes", "ld": "reads"}
 
 
 class Machine:
@@ -43,16 +54,13 @@ class Machine:
         # Of one kind, array and pair of lines the first, with how often it came.
         self.findings: dict[tuple[object, ...], Finding] = {}
         self.moment = 1
-        # Arrays that were written after reads that were not noted.
-        self.needs_reads_of: set[str] = set()
-        self.parameters, self.address_of = layout.parameters, layout.address_of
+        self.shared: Segment | None = None
+        self.address_of = layout.address_of
         self.shared_bytes, self.local_bytes = layout.shared_bytes, layout.local_bytes
         self.threads = block[0] * block[1] * block[2]
         self.row = -(-self.threads // WARP) * WARP  # how many slots of threads a block has
         # Where the accesses of a step went, where that is traced.
         self.seen: list[Place] | None = None
-        # Of `accesses.PendingCopies`, from the first copy on.
-        self.copies: Any = None
 
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
         """Return the thread, block and instruction that last wrote a value; None where nobody did."""
@@ -68,18 +76,27 @@ class Machine:
 
     def begin_chunk(self, blocks: Sequence[Index3]) -> None:
         """Make shared and local memory for some blocks."""
+        slots = len(blocks) * self.row
         self.blocks = np.array(blocks, np.int64).reshape(-1, 3)
         across, down, _ = self.grid
-        self._block_numbers = self.blocks @ np.array([1, across, across * down])
-        slots = len(blocks) * self.row
+        numbers = self.blocks @ np.array([1, across, across * down])
+        self._threads = threads_of(np.repeat(numbers, self.row), np.arange(slots) % self.row)
         self.counts.begin_chunk(len(blocks), self.row)
         self._special: dict[str, Values] = {}
-        self.moment += 1
+        self.pass_barrier()
         granule = self.kernel.shared_granule.bit_length() - 1
         self.shared = self._segment("shared", self.shared_bytes, len(blocks), SHARED_WINDOW, granule)
         self.local = self._segment("local", self.local_bytes, slots, LOCAL_WINDOW, 0)
         self.warp_moments = np.zeros(slots // WARP, np.int64)
-        self.copies = None
+        self.copies = PendingCopies(slots)
+
+    def pass_barrier(self) -> None:
+        """Note that what comes now lies behind a barrier of all that was before."""
+        self.moment += 1
+        self._stamps = stamps_of(self.moment, self._threads)
+        for segment in (self.shared, *self.layout.segments):
+            if segment is not None and segment.hazards is not None:
+                segment.hazards.begin_interval()
 
     def _segment(self, space: str, size: int, owners: int, window: int, granule: int) -> Segment | None:
         if not size:
@@ -131,136 +148,123 @@ class Machine:
 
     # Where accesses go.
 
-    def places(
-        self, space: str, addresses: Values, size: int, active: Active, instruction: Instruction
-    ) -> list[Place]:
-        """Return where threads' accesses of `size` bytes go; what is not allowed is reported and left out."""
-        if space in ("shared", "local"):
-            segment = self.shared if space == "shared" else self.local
-            return self._within(segment, addresses, size, active, instruction, None)
-        segment = self._segment_at(int(addresses if addresses.ndim == 0 else addresses[0]))
-        if segment is not None:
-            offsets = addresses - np.uint64(segment.base)
-            if offsets.ndim == 0:
-                return self._within(segment, offsets, size, active, instruction, None)
-            if int(offsets.max()) <= segment.owner_bytes - size:
-                return [_placed(segment, offsets, active, None)]
-        # Addresses of several arrays, or of none.
-        if addresses.ndim == 0:
-            addresses = np.full(active.count, addresses)
-        numbers = (addresses + np.uint64(1 << ARRAY_SHIFT - 1)) >> np.uint64(ARRAY_SHIFT)
-        found = []
-        for number in np.unique(numbers):
-            chosen = np.flatnonzero(numbers == number)
-            segment = self._segment_at(int(addresses[chosen[0]]))
-            offsets = addresses[chosen] - np.uint64(segment.base if segment is not None else 0)
-            found += self._within(segment, offsets, size, active.some(chosen), instruction, chosen)
+    def accessed(
+        self, group: Group, asked: Request, addresses: Values, registers: Collection[int]
+    ) -> list[tuple[Group, Place]]:
+        """Return where an access of a group's threads goes, checked and counted.
+
+        Where it is not the same array for all, or not allowed for some, these are parts of the group with
+        some registers.
+        """
+        found = self._places(group, asked, addresses, registers)
+        for _, place in found:
+            self._check_aligned(asked, place)
+            if self.checks:
+                self.check(asked, place)
+            if self.counted:
+                self.counts.access(asked, place)
+            if self.seen is not None:
+                self.seen.append(place)
         return found
 
-    def _segment_at(self, address: int) -> Segment | None:
-        if address < SHARED_WINDOW:
-            return self.layout.at(address)
-        return self.shared if address < LOCAL_WINDOW else self.local
+    def _places(
+        self, group: Group, asked: Request, addresses: Values, registers: Collection[int]
+    ) -> list[tuple[Group, Place]]:
+        segment, offsets = self._segment_at(asked.space, addresses)
+        if segment is not None and np.all(segment.contains(offsets, asked.size)):
+            return [(group, _placed(segment, offsets, group.active))]
+        # Addresses of several arrays, or of none.
+        addresses = np.broadcast_to(addresses, (group.active.count,))
+        numbers = (addresses + np.uint64(1 << ARRAY_SHIFT - 1)) >> np.uint64(ARRAY_SHIFT)
+        found = []
+        for number in np.unique(numbers) if asked.space not in _OWN_SPACES else (None,):
+            at = np.arange(group.active.count) if number is None else np.flatnonzero(numbers == number)
+            segment, offsets = self._segment_at(asked.space, addresses[at])
+            bad = np.ones(len(at), bool) if segment is None else ~segment.contains(offsets, asked.size)
+            if bad.any():
+                verb = {"st": "writes", "red": "writes", "ld": "reads"}.get(
+                    asked.instruction.name, "accesses"
+                )
+                where = _distance(int(offsets[bad][0].view(np.int64)), segment)
+                name = "" if segment is None else segment.name
+                message = f"a thread {verb} {where}"
+                self.report("outside", asked.instruction, group.active.slots[at][bad], message, array=name)
+            if segment is not None and not bad.all():
+                part = group.some(at[~bad], registers)
+                found.append((part, _placed(segment, offsets[~bad], part.active)))
+        return found
 
-    def _within(
-        self,
-        segment: Segment | None,
-        offsets: Values,
-        size: int,
-        active: Active,
-        instruction: Instruction,
-        chosen: Chosen,
-    ) -> list[Place]:
-        verb = {"st": "writes", "red": "writes", "ld": "reads"}.get(instruction.name, "accesses")
-        if segment is None:
-            message = f"a thread {verb} an address where no array is"
-            self.report("outside", instruction, active, np.ones(active.count, bool), message)
-            return []
-        good = segment.contains(offsets, size)
-        if not np.all(good):
-            bad = np.broadcast_to(~good, (active.count,))
-            offsets, left = np.broadcast_to(offsets, (active.count,)), np.flatnonzero(~bad)
-            where = _distance(int(offsets[np.flatnonzero(bad)[0]].view(np.int64)), segment)
-            self.report("outside", instruction, active, bad, f"a thread {verb} {where}", array=segment.name)
-            if not len(left):
-                return []
-            chosen = left if chosen is None else chosen[left]
-            offsets, active = offsets[left], active.some(left)
-        return [_placed(segment, offsets, active, chosen)]
+    def _segment_at(self, space: str, addresses: Values) -> tuple[Segment | None, Values]:
+        """Return the memory that the first of some addresses lies in, and how far in it they lie."""
+        if space in _OWN_SPACES:
+            return (self.shared if space == "shared" else self.local), addresses
+        first = int(addresses if addresses.ndim == 0 else addresses[0])
+        if first < SHARED_WINDOW:
+            segment = self.layout.at(first)
+        else:
+            segment = self.shared if first < LOCAL_WINDOW else self.local
+        return segment, addresses - np.uint64(0 if segment is None else segment.base)
 
     # Checks.
 
-    def check(
-        self, kind: str, number: int, place: Place, size: int, *, atomic: bool = False, reads: bool = False
-    ) -> None:
-        """Check an access for races and reads of what nobody wrote: "read", "write", "copy" or "arrive"."""
-        segment, active = place.segment, place.active
-        hazards = segment.hazards
-        if hazards is None:
+    def _check_aligned(self, asked: Request, place: Place) -> None:
+        size, name = asked.size, place.segment.name
+        # A copy may take less than what is aligned.
+        if size > 1 and size & (size - 1) == 0:
+            past = np.uint64(size - 1)
+            if np.bitwise_or.reduce(place.offsets, axis=None) & past:
+                bad = np.broadcast_to(place.offsets & past != 0, (place.active.count,))
+                message = (
+                    f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
+                )
+                self.report("misaligned", asked.instruction, place.active.slots[bad], message, array=name)
+
+    def check(self, asked: Request, place: Place) -> None:
+        """Check an access for races and reads of what nobody wrote."""
+        segment, slots = place.segment, place.active.slots
+        if segment.hazards is None or asked.size % (1 << segment.granule):
             return
-        if segment.space == "global" and not hazards.tracks_reads:
-            segment.was_read |= kind == "read"
-            if kind != "read" and segment.was_read:
-                self.needs_reads_of.add(segment.name)
-        if segment.space == "global" and kind != "read":
-            self.layout.save(segment)
-        flat = place.flat if place.flat.ndim else np.full(active.count, place.flat)
-        each = max(1, size >> segment.granule)
-        places, slots = flat >> segment.granule, active.slots
+        places = np.broadcast_to(place.flat, slots.shape) >> segment.granule
+        each = max(1, asked.size >> segment.granule)
         if each > 1:
             places, slots = (places[:, None] + np.arange(each)).reshape(-1), np.repeat(slots, each)
+        knows_warps = self.kernel.knows_warps and segment.space != "local"
         access = Access(
-            number,
+            asked.number,
             places,
-            slots % self.row + 1,
-            self._block_numbers[slots // self.row],
+            self._stamps[slots],
             self.moment,
-            self.warp_moments[slots >> 5] if self.kernel.knows_warps and segment.space != "local" else None,
+            self.warp_moments[slots >> 5] if knows_warps else None,
         )
+        for fault in segment.hazards.note(asked.effect, access):
+            before = self.kernel.instructions[fault.earlier] if fault.earlier >= 0 else None
+            bad = place.active.slots[fault.bad.reshape(-1, each).max(1)]
+            message = self._message(fault, asked.effect, segment.name, before)
+            self.report(fault.kind, asked.instruction, bad, message, array=segment.name, before=before)
 
-        here, name = self.kernel.instructions[number], segment.name
-
-        def report(fault: str, bad: NDArray[np.bool_], earlier: int, thread: int, block: int) -> None:
-            before = None if fault == "unwritten" else self.kernel.instructions[earlier]
-            if before is None:
-                message = f"a thread reads {name} where nobody has written"
-            elif fault == "async":
-                message = f"a thread reads {name} before the copy into it was waited for"
-            else:
-                verb, other = (
-                    "reads" if kind == "read" else "writes",
-                    "read" if before.name == "ld" else "wrote",
-                )
-                whose = f"thread {place_in(self.block, thread)}"
-                whose += f" of block {place_in(self.grid, block)}" if block >= 0 else ""
-                message = f"a thread {verb} the place in {name} that {whose} {other}, with no barrier between"
-            chosen: NDArray[np.bool_] = bad.reshape(-1, each).max(1)
-            self.report(fault, here, active, chosen, message, array=name, before=before)
-
-        if kind == "read":
-            hazards.read(access, report)
-        elif kind == "write":
-            hazards.write(access, report, atomic=atomic, reads=reads)
-        elif kind == "copy":
-            hazards.begin_copies(access, report)
-        else:
-            hazards.end_copies(access)
+    def _message(self, fault: Fault, effect: str, name: str, before: Instruction | None) -> str:
+        if before is None:
+            return f"a thread reads {name} where nobody has written"
+        if fault.kind == "async":
+            return f"a thread reads {name} before the copy into it was waited for"
+        verb, other = "reads" if effect == "read" else "writes", "read" if before.name == "ld" else "wrote"
+        whose = f"thread {place_in(self.block, fault.thread)}"
+        whose += f" of block {place_in(self.grid, fault.block)}" if fault.block >= 0 else ""
+        return f"a thread {verb} the place in {name} that {whose} {other}, with no barrier between"
 
     def report(
         self,
         kind: str,
         instruction: Instruction,
-        active: Active,
-        bad: NDArray[np.bool_],
+        slots: Numbers,
         message: str,
         *,
         array: str = "",
         before: Instruction | None = None,
     ) -> None:
         """Report a fault of some threads."""
-        slot = int(active.slots[np.flatnonzero(bad)[0]])
         lines = (instruction.line,) if before is None else (before.line, instruction.line)
-        self.tell(kind, lines, message, *divmod(slot, self.row), array, int(np.count_nonzero(bad)))
+        self.tell(kind, lines, message, *divmod(int(slots[0]), self.row), array, len(slots))
 
     def tell(
         self,
@@ -287,15 +291,17 @@ def place_in(sides: Index3, number: Numbers | int) -> Any:
     return number % across, number // across % down, number // (across * down)
 
 
-def _placed(segment: Segment, offsets: Values, active: Active, chosen: Chosen) -> Place:
+def _placed(segment: Segment, offsets: Values, active: Active) -> Place:
     flat = offsets.view(np.int64)
     if segment.stride:
         flat = (active.blocks if segment.space == "shared" else active.slots) * segment.stride + flat
-    return Place(segment, offsets, flat, active, chosen)
+    return Place(segment, offsets, flat, active)
 
 
-def _distance(offset: int, segment: Segment) -> str:
+def _distance(offset: int, segment: Segment | None) -> str:
     """Return how far outside an offset lies, in words."""
+    if segment is None:
+        return "an address where no array is"
     if offset < 0:
         return f"{-offset} bytes before the beginning of {segment.name}"
     return f"{segment.name} {offset - segment.owner_bytes + 1} bytes or less past its end"

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.ptx.active import Active
+from engine.ptx.module import Instruction
 from engine.ptx.types import Values
 
 if TYPE_CHECKING:
-    from engine.ptx.active import Active
     from engine.ptx.hazards import Hazards
 
 ARRAY_SHIFT = 40
@@ -64,7 +65,6 @@ class Segment:
     stride: int = 0
     granule: int = 2  # the places that `hazards` knows are 2 to this bytes long
     hazards: "Hazards | None" = None
-    was_read: bool = False
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
 
     def view(self, dtype: np.dtype) -> np.ndarray:
@@ -81,16 +81,32 @@ class Segment:
         return offsets <= np.uint64(room) if room >= 0 else np.zeros(np.shape(offsets), bool)
 
 
+class Request(NamedTuple):
+    """What an instruction asks of memory, for each of its threads."""
+
+    instruction: Instruction
+    number: int  # of the instruction in the program
+    space: str  # "" for a generic address
+    effect: str  # "read", "write", "update" or, without a look at what was there, "swap"; "copy", "arrive"
+    size: int  # in bytes
+
+    @property
+    def kind(self) -> str:
+        """What it is counted as."""
+        if self.instruction.name == "cp":
+            return "copies"
+        return {"read": "loads", "write": "stores"}.get(self.effect, "atomics")
+
+
 class Place(NamedTuple):
-    """Where an access of threads goes: bytes within a segment, for those threads for which it is allowed."""
+    """Where a request goes: bytes within a segment, for each of some threads."""
 
     segment: Segment
     offsets: Values  # within the memory of each thread's owner, uint64
     flat: Values  # within the segment's data, int64
-    active: "Active"
-    chosen: NDArray[np.intp] | None  # the places of these threads among those that asked; None: all
+    active: Active
 
     def some(self, chosen: NDArray[np.intp]) -> "Place":
         """Return those of the threads at these places among them."""
         offsets, flat = (one if one.ndim == 0 else one[chosen] for one in (self.offsets, self.flat))
-        return Place(self.segment, offsets, flat, self.active.some(chosen), None)
+        return Place(self.segment, offsets, flat, self.active.some(chosen))

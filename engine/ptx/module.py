@@ -129,31 +129,43 @@ class Variable:
     extern: bool = False
 
 
+class Statement(NamedTuple):
+    """An instruction, a declaration, a table of labels, or a label with its colon."""
+
+    text: str
+    line: SourceLine
+
+
+Body = list["Statement | Body"]
+"""What stands in a pair of braces."""
+
+
 @dataclass(slots=True, eq=False)
 class Function:
-    """A kernel, or a function that one calls: parameters, results, registers by type, instructions."""
+    """A kernel, or a function that one calls."""
 
     name: str
     is_entry: bool
-    parameters: list[Variable] = field(default_factory=list)
-    results: list[Variable] = field(default_factory=list)
-    registers: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    instructions: list[Instruction] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)  # the number of the instruction behind each
-    targets: dict[str, tuple[str, ...]] = field(default_factory=dict)  # tables of `brx.idx`
+    parameters: list[Variable]
+    results: list[Variable]
+    body: Body
 
 
 @dataclass(slots=True, eq=False)
 class Module:
     """A PTX module."""
 
-    version: tuple[int, int] = (0, 0)
     target: str = ""
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
 
-    @property
-    def entries(self) -> list[str]:
-        """The names of its kernels."""
-        return [name for name, function in self.functions.items() if function.is_entry]
+
+@dataclass(slots=True, eq=False)
+class Code:
+    """The code of a kernel: registers by type, variables, instructions."""
+
+    registers: dict[str, str] = field(default_factory=dict)
+    variables: dict[str, Variable] = field(default_factory=dict)
+    instructions: list[Instruction] = field(default_factory=list)
+    labels: dict[str, int] = field(default_factory=dict)  # the number of the instruction behind each
+    targets: dict[str, tuple[str, ...]] = field(default_factory=dict)  # tables of `brx.idx`

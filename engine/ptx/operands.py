@@ -5,16 +5,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.ptx.active import WARP, Active
-from engine.ptx.kernel import Kernel, Registers
-from engine.ptx.machine import Machine
+from engine.ptx.active import WARP
+from engine.ptx.group import Group
+from engine.ptx.kernel import Kernel
 from engine.ptx.module import Guard, Instruction, PtxError, number
-from engine.ptx.types import Values, as_type
+from engine.ptx.types import U32, U64, Values, as_type
 
-Source = Callable[[Registers, Active, Machine], Values]
+Source = Callable[[Group], Values]
 
 _ADDRESS = re.compile(r"\[\s*([%$\w~@.]+|\d+)\s*(?:\+\s*(-?\w+))?\s*\]")
-_U32, _U64 = np.dtype(np.uint32), np.dtype(np.uint64)
 # Clocks and the device's own numbers are none of a kernel's result.
 SPECIAL = (
     *(f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
@@ -27,10 +26,10 @@ class Operands:
     """Reads the operands of one kernel's instructions."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._registers = kernel.registers
+        self._registers, self.read_by = kernel.registers, kernel.read_by
         self._widths: list[int] = [one.dtype.itemsize for one in kernel.zeros]
         self._symbols = kernel.variables
-        self._named = {*kernel.variables, *(one.name for one in kernel.function.parameters)}
+        self._named = {*kernel.variables, *(one.name for one in kernel.parameters)}
 
     def register(self, name: str, instruction: Instruction) -> int:
         """Return the number of a register that is written."""
@@ -46,8 +45,8 @@ class Operands:
         """Return where a guard's condition comes from."""
         at = self._registers[guard.register]
         if guard.negated:
-            return lambda values, active, machine: ~values[at]
-        return lambda values, active, machine: values[at]
+            return lambda group: ~group.values[at]
+        return lambda group: group.values[at]
 
     def source(self, text: str, dtype: np.dtype) -> Source:
         """Return where an operand's values come from, read as a type."""
@@ -56,13 +55,13 @@ class Operands:
         if text in self._registers:
             at = self._registers[text]
 
-            def value(values: Registers, active: Active, machine: Machine) -> Values:
-                found = values[at]
+            def value(group: Group) -> Values:
+                found = group.values[at]
                 return found if found.dtype is dtype else as_type(found, dtype)
 
             return value
         if text in SPECIAL:
-            return lambda values, active, machine: as_type(machine.special(text, active), dtype)
+            return lambda group: as_type(group.machine.special(text, group.active), dtype)
         if text == "WARP_SZ":
             return _constant(dtype.type(WARP))
         if text.startswith("%"):
@@ -70,7 +69,7 @@ class Operands:
         symbol, plus, shift = text.partition("+")
         if text in self._named or (plus and symbol in self._symbols):
             by = int(shift or "0", 0)
-            return lambda values, active, machine: np.uint64(machine.address_of(symbol) + by).astype(dtype)
+            return lambda group: np.uint64(group.machine.address_of(symbol) + by).astype(dtype)
         return _constant(number(text, dtype))
 
     def address(self, text: str) -> Source:
@@ -80,21 +79,21 @@ class Operands:
             raise PtxError(f"the address {text}", "the interpreter does not know it")
         name, by = found[1], int(found[2] or "0", 0)
         if name in self._named:
-            return lambda values, active, machine: np.uint64(machine.address_of(name) + by)
+            return lambda group: np.uint64(group.machine.address_of(name) + by)
         if name not in self._registers:
             return _constant(np.uint64(int(name, 0) + by))
         at = self._registers[name]
-        own = _U64 if self._widths[at] == 8 else _U32
+        own = U64 if self._widths[at] == 8 else U32
         shift = own.type(by % (1 << 8 * own.itemsize))
 
-        def value(values: Registers, active: Active, machine: Machine) -> Values:
-            base = values[at]
+        def value(group: Group) -> Values:
+            base = group.values[at]
             base = base if base.dtype is own else as_type(base, own)
             moved = base + shift if by else base
-            return moved if own is _U64 else moved.astype(_U64)
+            return moved if own is U64 else moved.astype(U64)
 
         return value
 
 
 def _constant(value: Values) -> Source:
-    return lambda values, active, machine: value
+    return lambda group: value

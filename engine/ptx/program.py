@@ -7,41 +7,44 @@ from typing import Any
 import numpy as np
 
 from engine.ptx.accesses import MEMORY_STEPS
-from engine.ptx.active import Active
 from engine.ptx.contraction import fused_sums
-from engine.ptx.inline import with_calls_inlined
-from engine.ptx.instructions import Rule, choose, rule_of
-from engine.ptx.kernel import Block, Kernel, Leave, Registers, Step
-from engine.ptx.machine import Machine
-from engine.ptx.module import Instruction, PtxError, listed
-from engine.ptx.operands import Operands, Source
+from engine.ptx.group import Group
+from engine.ptx.inline import code_of
+from engine.ptx.instructions import Rule, rule_of
+from engine.ptx.kernel import Block, Kernel, Leave, Step
+from engine.ptx.module import Guard, Instruction, PtxError, listed
+from engine.ptx.operands import Operands
 from engine.ptx.parse import parsed
 from engine.ptx.types import BOOL, U32, Values, extended
 from engine.ptx.warp import WARP_STEPS
 
 # The carry flag, as a register of its own; it does not outlive a basic block (PTX ISA, 9.7.2).
-CARRY, TAKES_CARRY = "carry flag", ("addc", "subc", "madc")
+CARRY = "carry flag"
 
 
 @lru_cache(maxsize=64)
 def kernel_of(ptx: str, entry: str | None = None) -> Kernel:
     """Return a kernel of a module made ready; None: its only one."""
     module = parsed(ptx)
-    names = module.entries
+    names = [name for name, function in module.functions.items() if function.is_entry]
     if entry is None:
         if len(names) != 1:
             raise PtxError("the module", f"it has {len(names)} kernels; name one of them")
         entry = names[0]
     if entry not in names:
         raise PtxError(f"the kernel {entry}", f"the module has {', '.join(names) or 'none'}")
-    function = with_calls_inlined(module, entry)
-    if any(one.name in TAKES_CARRY or "cc" in one.modifiers for one in function.instructions):
-        function.registers[CARRY] = "pred"
-    kernel = Kernel(module, function)
+    code = code_of(module, entry)
+    if any(map(_uses_carry, code.instructions)):
+        code.registers[CARRY] = "pred"
+    kernel = Kernel(entry, module.functions[entry].parameters, module.variables, code)
     builder = _Builder(kernel)
     for block in kernel.blocks:
         builder.fill(block)
     return kernel
+
+
+def _uses_carry(one: Instruction) -> bool:
+    return one.name in ("addc", "subc", "madc") or "cc" in one.modifiers
 
 
 class _Builder:
@@ -53,11 +56,12 @@ class _Builder:
 
     def fill(self, block: Block) -> None:
         """Make what a block does and where threads go after it."""
-        for number, instruction in enumerate(block.instructions, block.first):
+        for number, one in enumerate(block.instructions, block.first):
             try:
-                block.steps.append(self._step(instruction, number))
+                step = self._step(one, number)
             except PtxError as error:
-                raise error.at(instruction.line) from error
+                raise error.at(one.line) from error
+            block.steps.append(step if one.guard is None else self._guarded(one, one.guard, step))
         block.leave = self._leave(block)
 
     def _step(self, instruction: Instruction, number: int) -> Step:
@@ -72,72 +76,53 @@ class _Builder:
         return make(instruction, number, self._operands)
 
     def _computing(self, instruction: Instruction, rule: Rule, operands: list[str]) -> Step:
-        """Make a step of what values alone say. Where it has a guard it computes everywhere."""
-        names, sets_carry = listed(instruction.operands[0].replace("|", ",")), "cc" in instruction.modifiers
-        if instruction.name in TAKES_CARRY or sets_carry:
-            if instruction.guard is not None:
-                raise instruction.unknown()
-            operands, names = [*operands, CARRY], [*names, CARRY] if sets_carry else names
+        """Make a step of what values alone say."""
+        names = listed(instruction.operands[0].replace("|", ","))
+        if _uses_carry(instruction):
+            operands, names = [*operands, CARRY], [*names, CARRY] if "cc" in instruction.modifiers else names
         if len(operands) != len(rule.sources):
             raise instruction.unknown()
         sources = [self._operands.source(*pair) for pair in zip(operands, rule.sources, strict=True)]
         targets = [self._operands.register(name, instruction) for name in names]
-        step = self._step_of(targets, sources, rule)
-        return step if instruction.guard is None else self._guarded(instruction, targets, step)
-
-    def _step_of(self, targets: list[int], sources: list[Source], rule: Rule) -> Step:
-        compute, first = rule.compute, targets[0]
         widths = [self._operands.width(one) for one in targets]
+        compute, first, width = rule.compute, targets[0], widths[0]
+
+        def several(group: Group) -> None:
+            results = compute(*[source(group) for source in sources])
+            for at, width, one in zip(targets, widths, results, strict=False):
+                group.values[at] = extended(one, width)
+
+        def narrow(group: Group) -> None:
+            group.values[first] = extended(compute(*[source(group) for source in sources]), width)
+
+        def step(group: Group) -> None:
+            group.values[first] = compute(*[source(group) for source in sources])
+
         if rule.has_many:
-
-            def several(values: Registers, active: Active, machine: Machine) -> None:
-                results = compute(*[source(values, active, machine) for source in sources])
-                for at, width, one in zip(targets, widths, results, strict=False):
-                    values[at] = extended(one, width)
-
             return several
-        if rule.result != BOOL and rule.result.itemsize < widths[0]:
-            narrow, width = compute, widths[0]
-            compute = lambda *given: extended(narrow(*given), width)  # noqa: E731
-        # Most have two or three: quicker without a list.
-        if len(sources) == 2:
-            a, b = sources
+        return narrow if rule.result != BOOL and rule.result.itemsize < width else step
 
-            def of_two(values: Registers, active: Active, machine: Machine) -> None:
-                values[first] = compute(a(values, active, machine), b(values, active, machine))
+    def _guarded(self, instruction: Instruction, guard: Guard, step: Step) -> Step:
+        """Return a step of the threads alone whose guard holds."""
+        kernel, holds = self._kernel, self._operands.predicate(guard)
+        written = {*kernel.written_by(instruction)}
+        if _uses_carry(instruction):
+            written.add(kernel.registers[CARRY])
+        registers = written.union(kernel.read_by(instruction))
 
-            return of_two
-        if len(sources) == 3:
-            a, b, c = sources
-
-            def of_three(values: Registers, active: Active, machine: Machine) -> None:
-                values[first] = compute(
-                    a(values, active, machine), b(values, active, machine), c(values, active, machine)
-                )
-
-            return of_three
-
-        def step(values: Registers, active: Active, machine: Machine) -> None:
-            values[first] = compute(*[source(values, active, machine) for source in sources])
-
-        return step
-
-    def _guarded(self, instruction: Instruction, written: list[int], step: Step) -> Step:
-        """Return a step that changes registers only where the guard holds."""
-        assert instruction.guard is not None
-        holds = self._operands.predicate(instruction.guard)
-
-        def guarded(values: Registers, active: Active, machine: Machine) -> None:
-            condition = holds(values, active, machine)
+        def guarded(group: Group) -> None:
+            condition = holds(group)
             if condition.ndim == 0:
                 if condition:
-                    step(values, active, machine)
+                    step(group)
                 return
-            before = [values[one] for one in written]
-            step(values, active, machine)
-            for one, old in zip(written, before, strict=True):
-                new = values[one]
-                values[one] = choose(new, old if old.dtype == new.dtype else old.astype(new.dtype), condition)
+            at = np.flatnonzero(condition)
+            if len(at) == group.active.count:
+                step(group)
+            elif len(at):
+                part = group.some(at, registers)
+                step(part)
+                group.take(part, written)
 
         return guarded
 
@@ -159,15 +144,15 @@ class _Builder:
         elif end.name == "trap":
             raise end.unknown("a trap ends the whole launch")
         if end is None or end.guard is None:
-            return lambda values, active, machine: goal
+            return lambda group: goal
         holds = self._operands.predicate(end.guard)
 
-        def leave(values: Registers, active: Active, machine: Machine) -> Any:
-            taken = holds(values, active, machine)
+        def leave(group: Group) -> Any:
+            taken = holds(group)
             if taken.ndim == 0:
                 return goal if taken else behind
             there = np.flatnonzero(taken)
-            if len(there) == active.count:
+            if len(there) == group.active.count:
                 return goal
             return [(goal, there), (behind, np.flatnonzero(~taken))] if len(there) else behind
 
@@ -182,8 +167,8 @@ class _Builder:
         own, goal = self._operands.source(end.operands[-1], BOOL), ~(block.number + 1)
         block.reduction = at, operation
 
-        def leave(values: Registers, active: Active, machine: Machine) -> Any:
-            values[at] = own(values, active, machine)
+        def leave(group: Group) -> Any:
+            group.values[at] = own(group)
             return goal
 
         return leave
@@ -192,11 +177,11 @@ class _Builder:
         if end.guard is not None:
             raise end.unknown()
         index = self._operands.source(end.operands[0], U32)
-        labels = self._kernel.function.targets[end.operands[1]]
+        labels = self._kernel.code.targets[end.operands[1]]
         goals = np.array([self._kernel.labels[one] for one in labels])
 
-        def leave(values: Registers, active: Active, machine: Machine) -> Any:
-            numbers: Values = index(values, active, machine)
+        def leave(group: Group) -> Any:
+            numbers: Values = index(group)
             if np.any(numbers >= len(goals)):
                 raise end.unknown("it jumps past the end of its table")
             if numbers.ndim == 0:
@@ -209,7 +194,7 @@ class _Builder:
 
 def _nothing(instruction: Instruction, number: int, operands: Operands) -> Step:
     """Make what orders accesses only as other threads see them, or asks for a line ahead."""
-    return lambda values, active, machine: None
+    return lambda group: None
 
 
 _OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, int, Operands], Step]] = {

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.active import Active, Numbers
+from engine.ptx.active import Numbers
 from engine.ptx.findings import Index3
-from engine.ptx.kernel import Registers, Step
-from engine.ptx.machine import Machine
+from engine.ptx.group import Group
+from engine.ptx.kernel import Step
 from engine.ptx.memory import Place
 from engine.ptx.module import SourceLine
 
@@ -67,10 +67,9 @@ class Tracer:
         self.is_whole = True
         self._bytes = 0
 
-    def run(
-        self, number: int, step: Step | None, values: Registers, active: Active, machine: Machine
-    ) -> None:
+    def run(self, number: int, step: Step | None, group: Group) -> None:
         """Do a step, None for what ends a basic block, and note it."""
+        machine, values, active = group.machine, group.values, group.active
         kernel, instruction = machine.kernel, machine.kernel.instructions[number]
         chosen = (machine.blocks == self._block).all(1)[active.blocks]
         if instruction.guard is not None:
@@ -88,7 +87,7 @@ class Tracer:
         found = held(1) if is_store else None
         machine.seen = []
         if step is not None:
-            step(values, active, machine)
+            step(group)
         if not self.is_whole or not chosen.any():
             return
         if not is_store and instruction.name not in _WITHOUT_VALUES:

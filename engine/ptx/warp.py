@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.ptx.active import WARP, Active
-from engine.ptx.kernel import Registers, Step
-from engine.ptx.machine import Machine
+from engine.ptx.active import WARP
+from engine.ptx.group import Group
+from engine.ptx.kernel import Step
 from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands
 from engine.ptx.types import BOOL, S32, U32, Values
@@ -41,8 +41,6 @@ def _together(
     has_mask: bool = True,
 ) -> Step:
     """Make a step of lanes that bring a value of each type; the last operand is the mask where one is."""
-    if instruction.guard is not None:
-        raise instruction.unknown()
     names = listed(instruction.operands[0].replace("|", ","))
     targets = [operands.register(name, instruction) for name in names]
     texts = [name for text in instruction.operands[1:] for name in listed(text)]
@@ -50,7 +48,8 @@ def _together(
     if len(sources) != len(dtypes):
         raise instruction.unknown()
 
-    def step(values: Registers, active: Active, machine: Machine) -> None:
+    def step(group: Group) -> None:
+        machine, active = group.machine, group.active
         rows, lanes = active.rows(5), active.slots & (WARP - 1)
 
         def spread(found: Values, dtype: np.dtype) -> Lanes:
@@ -60,14 +59,11 @@ def _together(
 
         def report(bad: Lanes, message: str) -> None:
             if machine.checks and bad.any():
-                of_threads = np.broadcast_to(bad, here.shape)[rows, lanes]
-                machine.report("barrier", instruction, active, of_threads, message)
+                slots = active.slots[np.broadcast_to(bad, here.shape)[rows, lanes]]
+                machine.report("barrier", instruction, slots, message)
 
         here = counted = spread(np.True_, BOOL)
-        given = [
-            spread(source(values, active, machine), dtype)
-            for source, dtype in zip(sources, dtypes, strict=True)
-        ]
+        given = [spread(source(group), dtype) for source, dtype in zip(sources, dtypes, strict=True)]
         if has_mask:
             masks = given.pop().max(axis=1)
             named = (masks[:, None] >> _LANE.astype(U32)) & np.uint32(1) == 1
@@ -76,7 +72,7 @@ def _together(
             counted = named & here
         results = exchange(_Warps(here, counted, report), *given)
         for at, one in zip(targets, results, strict=False):
-            values[at] = np.broadcast_to(one, here.shape)[rows, lanes]
+            group.values[at] = np.broadcast_to(one, here.shape)[rows, lanes]
 
     return step
 
@@ -206,8 +202,8 @@ def _matrix_product(instruction: Instruction, number: int, operands: Operands) -
 def _warp_barrier(instruction: Instruction, number: int, operands: Operands) -> Step:
     """Make `bar.warp.sync`; barriers of the block end a basic block."""
 
-    def step(values: Registers, active: Active, machine: Machine) -> None:
-        machine.warp_moments[active.warp_numbers] += 1
+    def step(group: Group) -> None:
+        group.machine.warp_moments[group.active.warp_numbers] += 1
 
     return step
 

@@ -93,7 +93,7 @@ def test_that_a_variable_of_the_module_is_shared_by_all_blocks():
 
 
 def test_that_a_kernel_in_place_gets_its_reads_checked():
-    """A write over what another block read is seen although reads of pictures are not noted at first."""
+    """A write over what another block read is seen: reads of arrays that a kernel may write are noted."""
     lines = (
         "xor.b32 %r1, %i, 64; mad.wide.u32 %d5, %r1, 4, %d0;",
         "ld.global.u32 %r2, [%d5];",
@@ -102,5 +102,4 @@ def test_that_a_kernel_in_place_gets_its_reads_checked():
     )
     run, out = launched(*lines)
     assert ("race", (2, 3)) in faults(run)
-    # The second run began with what the first one found.
     assert out.tolist() == [one ^ 64 for one in range(128)]

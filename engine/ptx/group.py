@@ -1,0 +1,81 @@
+"""Threads that are at one place, with their registers: some of them, or several such groups as one.
+
+A register holds an array with a value for each thread, or one NumPy scalar where all threads have the same:
+what a kernel computes of its parameters alone is computed once.
+"""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.ptx.active import Active
+from engine.ptx.types import as_type
+
+if TYPE_CHECKING:
+    from engine.ptx.machine import Machine
+
+Registers = list[Any]
+_NONE = np.zeros(0, np.intp)
+
+
+class Group:
+    """Threads at one place, their registers, and the machine that they run on.
+
+    Of some threads of another group `at` are their places there.
+    """
+
+    __slots__ = ("active", "at", "machine", "values")
+
+    def __init__(
+        self, machine: "Machine", active: Active, values: Registers, at: NDArray[np.intp] = _NONE
+    ) -> None:
+        self.machine, self.active, self.values, self.at = machine, active, values, at
+
+    def some(self, at: NDArray[np.intp], registers: Collection[int]) -> "Group":
+        """Return the threads at some places, with these of their registers."""
+        values = list(self.machine.kernel.zeros)
+        for number in registers:
+            value = self.values[number]
+            values[number] = value if value.ndim == 0 else value[at]
+        return Group(self.machine, self.active.some(at), values, at)
+
+    def take(self, part: "Group", registers: Collection[int]) -> None:
+        """Take these registers from some of the threads."""
+        if part is self:
+            return
+        for number in registers:
+            new = part.values[number]
+            whole = np.array(np.broadcast_to(as_type(self.values[number], new.dtype), self.active.count))
+            whole[part.at] = new
+            self.values[number] = whole
+
+
+def joined(groups: list[Group], registers: Collection[int], known: dict[int, Active]) -> Group:
+    """Return several groups at one place as one; `known` has threads that were together, by their number."""
+    if len(groups) == 1:
+        return groups[0]
+    machine = groups[0].machine
+    slots = np.concatenate([one.active.slots for one in groups])
+    order = np.argsort(slots, kind="stable")
+    slots = slots[order]
+    active = known.get(len(slots))
+    if active is None or not np.array_equal(active.slots, slots):
+        active = known[len(slots)] = Active(slots, machine.row)
+    values = list(machine.kernel.zeros)
+    for number in registers:
+        values[number] = _joined([one.values[number] for one in groups], groups, order)
+    return Group(machine, active, values)
+
+
+def _joined(parts: list[Any], groups: list[Group], order: NDArray[np.intp]) -> Any:
+    """Return a register of several groups, in the order of their threads; a scalar where all agree."""
+    first = parts[0]
+    if all(one is first for one in parts) and first.ndim == 0:
+        return first
+    alike = [as_type(one, first.dtype) for one in parts]
+    if all(one.ndim == 0 for one in alike) and all(one.tobytes() == first.tobytes() for one in alike):
+        return first
+    whole = [np.broadcast_to(one, group.active.count) for one, group in zip(alike, groups, strict=True)]
+    return np.concatenate(whole)[order]
