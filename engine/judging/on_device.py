@@ -76,7 +76,7 @@ def _values(machine: Any, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], 
             arrays[segment.name] = cuda.to_device(np.ascontiguousarray(values))
             by_base[segment.base] = arrays[segment.name]
     values = []
-    for variable in machine.kernel.function.parameters:
+    for variable in machine.kernel.parameters:
         data = machine.parameters[variable.name]
         own = data.view(variable.dtype)[0]
         if int(own) in by_base and variable.dtype.itemsize == 8:
