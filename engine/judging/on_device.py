@@ -32,7 +32,7 @@ def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[
     with backend(gpu.key).selected():
         module = check(driver.cuModuleLoadData(kernel.ptx.encode() + b"\0"))
         machine = outcome.run.machine
-        entry = machine.kernel.function.name
+        entry = machine.kernel.name
         function = check(driver.cuModuleGetFunction(module, entry.encode()))
         if kernel.header.shared > 48 * 1024:
             limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
