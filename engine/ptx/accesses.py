@@ -3,20 +3,24 @@
 The order of atomic operations is not defined on a device; here it is that of the threads.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx import floats
-from engine.ptx.group import Group
-from engine.ptx.kernel import Step
-from engine.ptx.memory import OUTSIDE_BYTE, Place, Request
+from engine.ptx.active import Active
+from engine.ptx.group import Group, Step
+from engine.ptx.machine import Machine
+from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Place, Request, Segment
 from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands
 from engine.ptx.types import U32, Values, extended
 
 SPACES = "global", "shared", "local", "const", "param"
+# A block, or a thread, has its own: an address counts from its beginning.
+_OWN_SPACES = "shared", "local"
+_VERBS = {"st": "writes", "red": "writes", "ld": "reads"}
 # How caches treat an access, and who sees it when: without effect on one launch alone.
 _WITHOUT_EFFECT = {
     *("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "volatile", "relaxed", "acquire", "release", "weak"),
@@ -94,7 +98,7 @@ def _access(instruction: Instruction, number: int, operands: Operands) -> Step:
         return [view[at + part] for part in range(len(targets))]
 
     def step(group: Group) -> None:
-        found = group.machine.accessed(group, asked, source(group), read)
+        found = accessed(group, asked, source(group), read)
         if targets and [part for part, _ in found] != [group]:
             none = np.full(group.active.count * dtype.itemsize, outside, np.uint8).view(dtype)
             for at in targets:
@@ -180,10 +184,10 @@ def _copy(instruction: Instruction, number: int, operands: Operands) -> Step:
         for length in map(int, np.unique(lengths[lengths > 0])):
             takers = group.some(np.flatnonzero(lengths == length), read)
             asked = Request(instruction, number, "global", "read", length)
-            for part, place in machine.accessed(takers, asked, source(takers), read):
+            for part, place in accessed(takers, asked, source(takers), read):
                 rows = takers.at if part is takers else takers.at[part.at]
                 data[rows[:, None], np.arange(length)] = place.segment.data[_bytes_at(place, length)]
-        for part, place in machine.accessed(group, written, target(group), read):
+        for part, place in accessed(group, written, target(group), read):
             if machine.checks:
                 machine.copies.begin(written, place)
             place.segment.data[_bytes_at(place, size)] = data if part is group else data[part.at]
@@ -193,6 +197,92 @@ def _copy(instruction: Instruction, number: int, operands: Operands) -> Step:
 
 def _bytes_at(place: Place, size: int) -> NDArray[np.int64]:
     return np.broadcast_to(place.flat, (place.active.count,))[:, None] + np.arange(size)
+
+
+def accessed(
+    group: Group, asked: Request, addresses: Values, registers: Collection[int]
+) -> list[tuple[Group, Place]]:
+    """Return where an access of a group's threads goes, checked and counted.
+
+    Where it is not the same array for all, or not allowed for some, these are parts of the group with some
+    registers.
+    """
+    machine, found = group.machine, _places(group, asked, addresses, registers)
+    for _, place in found:
+        _check_aligned(machine, asked, place)
+        if machine.checks:
+            machine.check(asked, place)
+        if machine.counted:
+            machine.counts.access(asked, place)
+        if machine.seen is not None:
+            machine.seen.append(place)
+    return found
+
+
+def _places(
+    group: Group, asked: Request, addresses: Values, registers: Collection[int]
+) -> list[tuple[Group, Place]]:
+    machine = group.machine
+    segment, offsets = _segment_at(machine, asked.space, addresses)
+    if segment is not None and np.all(segment.contains(offsets, asked.size)):
+        return [(group, _placed(segment, offsets, group.active))]
+    # Addresses of several arrays, or of none.
+    addresses = np.broadcast_to(addresses, (group.active.count,))
+    numbers = (addresses + np.uint64(1 << ARRAY_SHIFT - 1)) >> np.uint64(ARRAY_SHIFT)
+    found = []
+    for number in np.unique(numbers) if asked.space not in _OWN_SPACES else (None,):
+        at = np.arange(group.active.count) if number is None else np.flatnonzero(numbers == number)
+        segment, offsets = _segment_at(machine, asked.space, addresses[at])
+        bad = np.ones(len(at), bool) if segment is None else ~segment.contains(offsets, asked.size)
+        if bad.any():
+            verb = {"st": "writes", "red": "writes", "ld": "reads"}.get(asked.instruction.name, "accesses")
+            where = _distance(int(offsets[bad][0].view(np.int64)), segment)
+            name = "" if segment is None else segment.name
+            message = f"a thread {verb} {where}"
+            machine.report("outside", asked.instruction, group.active.slots[at][bad], message, array=name)
+        if segment is not None and not bad.all():
+            part = group.some(at[~bad], registers)
+            found.append((part, _placed(segment, offsets[~bad], part.active)))
+    return found
+
+
+def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segment | None, Values]:
+    """Return the memory that the first of some addresses lies in, and how far in it they lie."""
+    if space in _OWN_SPACES:
+        return (machine.shared if space == "shared" else machine.local), addresses
+    first = int(addresses if addresses.ndim == 0 else addresses[0])
+    if first < SHARED_WINDOW:
+        segment = machine.layout.at(first)
+    else:
+        segment = machine.shared if first < LOCAL_WINDOW else machine.local
+    return segment, addresses - np.uint64(0 if segment is None else segment.base)
+
+
+def _check_aligned(machine: Machine, asked: Request, place: Place) -> None:
+    size, name = asked.size, place.segment.name
+    # A copy may take less than what is aligned.
+    if size > 1 and size & (size - 1) == 0:
+        past = np.uint64(size - 1)
+        if np.bitwise_or.reduce(place.offsets, axis=None) & past:
+            bad = np.broadcast_to(place.offsets & past != 0, (place.active.count,))
+            message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
+            machine.report("misaligned", asked.instruction, place.active.slots[bad], message, array=name)
+
+
+def _placed(segment: Segment, offsets: Values, active: Active) -> Place:
+    flat = offsets.view(np.int64)
+    if segment.stride:
+        flat = (active.blocks if segment.space == "shared" else active.slots) * segment.stride + flat
+    return Place(segment, offsets, flat, active)
+
+
+def _distance(offset: int, segment: Segment | None) -> str:
+    """Return how far outside an offset lies, in words."""
+    if segment is None:
+        return "an address where no array is"
+    if offset < 0:
+        return f"{-offset} bytes before the beginning of {segment.name}"
+    return f"{segment.name} {offset - segment.owner_bytes + 1} bytes or less past its end"
 
 
 MEMORY_STEPS: dict[str, Callable[[Instruction, int, Operands], Step]] = {

@@ -4,17 +4,15 @@ A register holds an array with a value for each thread, or one NumPy scalar wher
 what a kernel computes of its parameters alone is computed once.
 """
 
-from collections.abc import Collection
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx.active import Active
+from engine.ptx.machine import Machine
 from engine.ptx.types import as_type
-
-if TYPE_CHECKING:
-    from engine.ptx.machine import Machine
 
 Registers = list[Any]
 _NONE = np.zeros(0, np.intp)
@@ -29,7 +27,7 @@ class Group:
     __slots__ = ("active", "at", "machine", "values")
 
     def __init__(
-        self, machine: "Machine", active: Active, values: Registers, at: NDArray[np.intp] = _NONE
+        self, machine: Machine, active: Active, values: Registers, at: NDArray[np.intp] = _NONE
     ) -> None:
         self.machine, self.active, self.values, self.at = machine, active, values, at
 
@@ -50,6 +48,10 @@ class Group:
             whole = np.array(np.broadcast_to(as_type(self.values[number], new.dtype), self.active.count))
             whole[part.at] = new
             self.values[number] = whole
+
+
+Step = Callable[[Group], None]
+"""What one instruction does."""
 
 
 def joined(groups: list[Group], registers: Collection[int], known: dict[int, Active]) -> Group:

@@ -12,9 +12,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.active import Active
-from engine.ptx.memory import Place, Request
-
 Numbers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 # A stamp has the barriers passed, the number of the block, and that of the thread within it plus one.
@@ -223,32 +220,3 @@ class _History:
         """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""
         stamp = int(self.stamp[place])
         return (stamp & _THREADS) - 1, stamp >> _THREAD_BITS & _BLOCKS if self._among_blocks else -1
-
-
-class PendingCopies:
-    """The copies of a chunk that no thread has waited for yet: their groups, thread by thread."""
-
-    def __init__(self, slots: int) -> None:
-        # How many groups each thread has closed.
-        self.closed = np.zeros(slots, np.int64)
-        self._open: list[tuple[Request, Place, Numbers]] = []
-
-    def begin(self, asked: Request, place: Place) -> None:
-        """Note copies of several threads that one instruction began, in the group of each."""
-        self._open.append((asked, place, self.closed[place.active.slots]))
-
-    def waited(self, active: Active, left: int) -> Iterator[tuple[Request, Place]]:
-        """Return the copies that threads have waited for, which wait until at most `left` groups are left.
-
-        Those are of the groups that each thread has closed; below 0: all.
-        """
-        limit = np.full(len(self.closed), -1, np.int64)
-        limit[active.slots] = self.closed[active.slots] - left
-        were_open, self._open = self._open, []
-        for asked, place, groups in were_open:
-            is_done = groups < limit[place.active.slots]
-            done, rest = np.flatnonzero(is_done), np.flatnonzero(~is_done)
-            if len(rest):
-                self._open.append((asked, place.some(rest), groups[rest]))
-            if len(done):
-                yield asked._replace(effect="arrive"), place.some(done)

@@ -5,24 +5,16 @@ Within a block all threads that began it go on together, so most registers are n
 """
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
 
-from engine.ptx.group import Group, Registers
 from engine.ptx.module import Code, Instruction, Variable
-from engine.ptx.types import DTYPES
+from engine.ptx.types import DTYPES, Values
 
 ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
 # What these write is not their first operand.
 _WRITE_NOTHING = ("st", "red", "membar", "fence", "cp", "prefetch", "prefetchu", "nanosleep", *ENDS)
 _SPACES = {"shared", "global", "local", "const", "param"}
-
-Step = Callable[[Group], None]
-# The number of the block where all threads go on; below zero ~number: they wait at a barrier before it. Or
-# pairs of such a number and the places of the threads that go there.
-Leave = Callable[[Group], Any]
 
 
 @dataclass(slots=True, eq=False)
@@ -37,9 +29,6 @@ class Block:
     live_in: tuple[int, ...] = ()  # numbers of registers that it, or what follows, reads from before
     reads: set[int] = field(default_factory=set)  # before it writes them
     writes: set[int] = field(default_factory=set)
-    steps: list[Step] = field(default_factory=list)
-    leave: Leave = lambda group: 0
-    reduction: tuple[int, str] | None = None  # of `bar.red`: the register with a predicate, and the operation
 
     @property
     def whole(self) -> list[Instruction]:
@@ -60,7 +49,7 @@ class Kernel:
         self.name, self.parameters, self.code, self.instructions = name, parameters, code, code.instructions
         self.variables = {**variables, **code.variables}
         self.registers = {name: number for number, name in enumerate(code.registers)}
-        self.zeros: Registers = [DTYPES[kind].type(0) for kind in code.registers.values()]
+        self.zeros: list[Values] = [DTYPES[kind].type(0) for kind in code.registers.values()]
         self.shared_granule, self.global_granule = self._shortest("shared"), self._shortest("global")
         self.knows_warps = any(
             one.name in ("bar", "barrier") and "warp" in one.modifiers for one in self.instructions

@@ -18,12 +18,11 @@ from engine.ptx.barriers import release
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
 from engine.ptx.group import Group, joined
-from engine.ptx.kernel import Block
 from engine.ptx.layout import Layout
 from engine.ptx.machine import Machine
 from engine.ptx.memory import Array
 from engine.ptx.module import Instruction, PtxError
-from engine.ptx.program import kernel_of
+from engine.ptx.program import Program, program_of
 from engine.ptx.trace import Tracer, TraceStep
 
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
@@ -112,7 +111,8 @@ def run(
     PtxError
         For what cannot be read or is not interpreted.
     """
-    kernel = kernel_of(ptx, entry)
+    program = program_of(ptx, entry)
+    kernel = program.kernel
     over, sides = _three(grid), _three(block)
     if min(over) < 1 or min(sides) < 1 or math.prod(sides) > MOST_THREADS_PER_BLOCK:
         why = f"a block has 1 to {MOST_THREADS_PER_BLOCK} threads, a grid at least one block"
@@ -125,7 +125,7 @@ def run(
     counts = Counts(kernel.instructions, weights)
     machine = Machine(kernel, over, sides, layout, counts, checks=checks, counted=counted)
     with np.errstate(all="ignore"):
-        _Launch(machine, checkpoint, tracer).run(blocks)
+        _Launch(program, machine, checkpoint, tracer).run(blocks)
     steps, is_whole = ((), True) if tracer is None else (tuple(tracer.steps), tracer.is_whole)
     return Run(tuple(machine.findings.values()), counts, machine, steps, is_whole)
 
@@ -136,8 +136,10 @@ def _three(sides: Sequence[int]) -> Index3:
 
 
 class _Launch:
-    def __init__(self, machine: Machine, checkpoint: Checkpoint, tracer: Tracer | None) -> None:
-        self._machine, self._kernel = machine, machine.kernel
+    def __init__(
+        self, program: Program, machine: Machine, checkpoint: Checkpoint, tracer: Tracer | None
+    ) -> None:
+        self._program, self._machine, self._kernel = program, machine, machine.kernel
         self._checkpoint, self._checked, self._done = checkpoint, time.perf_counter(), 0.0
         self._tracer = tracer
 
@@ -162,11 +164,7 @@ class _Launch:
         steps_left = MOST_STEPS
         while ready or waiting:
             if not ready:
-                release(
-                    machine, {number: [one.active for one in groups] for number, groups in waiting.items()}
-                )
-                for number, groups in waiting.items():
-                    self._reduce(number, groups)
+                release(machine, waiting)
                 ready, waiting = waiting, {}
                 ready.pop(end, None)
                 continue
@@ -177,8 +175,8 @@ class _Launch:
                 steps_left -= 1
                 if steps_left < 0:
                     raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
-                self._run_block(blocks[number], group)
-                target = blocks[number].leave(group)
+                self._run_block(number, group)
+                target = self._program.leaves[number](group)
                 if isinstance(target, int) and target >= 0:
                     number = target
                     continue
@@ -198,35 +196,22 @@ class _Launch:
                 if number < end:
                     ready.setdefault(number, []).append(group)
 
-    def _run_block(self, block: Block, group: Group) -> None:
-        tracer = self._tracer
-        self._machine.counts.ran(block.number, group.active)
-        if tracer is not None:
-            # What ends the block is noted before threads leave.
-            steps = [*block.steps, *((None,) if block.end is not None else ())]
-            for number, step in enumerate(steps, block.first):
-                tracer.run(number, step, group)
-        else:
-            for first in range(0, len(block.steps), STEPS_BETWEEN_CHECKS):
-                for step in block.steps[first : first + STEPS_BETWEEN_CHECKS]:
+    def _run_block(self, number: int, group: Group) -> None:
+        tracer, steps, block = self._tracer, self._program.steps[number], self._kernel.blocks[number]
+        self._machine.counts.ran(number, group.active)
+        for first in range(0, len(steps), STEPS_BETWEEN_CHECKS):
+            for at, step in enumerate(steps[first : first + STEPS_BETWEEN_CHECKS], block.first + first):
+                if tracer is None:
                     step(group)
-                self._check()
+                else:
+                    tracer.run(at, step, group)
+            self._check()
+        if tracer is not None and block.end is not None:
+            # Before threads leave.
+            tracer.run(block.first + len(steps), None, group)
         self._check()
 
     def _check(self) -> None:
         if (now := time.perf_counter()) - self._checked > CHECK_S:
             self._checked = now
             self._checkpoint(self._done)
-
-    def _reduce(self, number: int, groups: list[Group]) -> None:
-        """Give threads that waited at a `bar.red` what their block has together."""
-        block = self._kernel.blocks[number - 1]
-        if block.reduction is None:
-            return
-        register, operation = block.reduction
-        of = np.concatenate([one.active.blocks for one in groups])
-        holds = np.concatenate([np.broadcast_to(one.values[register], one.active.count) for one in groups])
-        there, yes = np.bincount(of), np.bincount(of, weights=holds)
-        found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[operation]
-        for one in groups:
-            one.values[register] = found[one.active.blocks]

@@ -1,6 +1,6 @@
 """The machine that a kernel runs on: its memory, where each access goes, what is checked and counted."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,16 +9,15 @@ import numpy as np
 from engine.ptx.active import WARP, Active, Numbers
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.group import Group
-from engine.ptx.hazards import Access, Fault, Hazards, PendingCopies, stamps_of, threads_of
+from engine.ptx.hazards import Access, Fault, Hazards, stamps_of, threads_of
 from engine.ptx.kernel import Kernel
 from engine.ptx.layout import Layout
 from engine.ptx.memory import (
-    ARRAY_SHIFT,
     LOCAL_WINDOW,
     OUTSIDE_BYTE,
     SHARED_WINDOW,
     Array,
+    PendingCopies,
     Place,
     Request,
     Segment,
@@ -27,9 +26,6 @@ from engine.ptx.module import Instruction, SourceLine
 from engine.ptx.types import Values
 
 _SLOT_BYTES = 16
-# A block, or a thread, has its own: an address counts from its beginning.
-_OWN_SPACES = "shared", "local"
-_VERBS = {"st": "writes", "red": "writes", "ld": "reads"}
 
 
 class Machine:
@@ -146,78 +142,7 @@ class Machine:
             "total_smem_size": self.shared_bytes,
         }[kind]
 
-    # Where accesses go.
-
-    def accessed(
-        self, group: Group, asked: Request, addresses: Values, registers: Collection[int]
-    ) -> list[tuple[Group, Place]]:
-        """Return where an access of a group's threads goes, checked and counted.
-
-        Where it is not the same array for all, or not allowed for some, these are parts of the group with
-        some registers.
-        """
-        found = self._places(group, asked, addresses, registers)
-        for _, place in found:
-            self._check_aligned(asked, place)
-            if self.checks:
-                self.check(asked, place)
-            if self.counted:
-                self.counts.access(asked, place)
-            if self.seen is not None:
-                self.seen.append(place)
-        return found
-
-    def _places(
-        self, group: Group, asked: Request, addresses: Values, registers: Collection[int]
-    ) -> list[tuple[Group, Place]]:
-        segment, offsets = self._segment_at(asked.space, addresses)
-        if segment is not None and np.all(segment.contains(offsets, asked.size)):
-            return [(group, _placed(segment, offsets, group.active))]
-        # Addresses of several arrays, or of none.
-        addresses = np.broadcast_to(addresses, (group.active.count,))
-        numbers = (addresses + np.uint64(1 << ARRAY_SHIFT - 1)) >> np.uint64(ARRAY_SHIFT)
-        found = []
-        for number in np.unique(numbers) if asked.space not in _OWN_SPACES else (None,):
-            at = np.arange(group.active.count) if number is None else np.flatnonzero(numbers == number)
-            segment, offsets = self._segment_at(asked.space, addresses[at])
-            bad = np.ones(len(at), bool) if segment is None else ~segment.contains(offsets, asked.size)
-            if bad.any():
-                verb = {"st": "writes", "red": "writes", "ld": "reads"}.get(
-                    asked.instruction.name, "accesses"
-                )
-                where = _distance(int(offsets[bad][0].view(np.int64)), segment)
-                name = "" if segment is None else segment.name
-                message = f"a thread {verb} {where}"
-                self.report("outside", asked.instruction, group.active.slots[at][bad], message, array=name)
-            if segment is not None and not bad.all():
-                part = group.some(at[~bad], registers)
-                found.append((part, _placed(segment, offsets[~bad], part.active)))
-        return found
-
-    def _segment_at(self, space: str, addresses: Values) -> tuple[Segment | None, Values]:
-        """Return the memory that the first of some addresses lies in, and how far in it they lie."""
-        if space in _OWN_SPACES:
-            return (self.shared if space == "shared" else self.local), addresses
-        first = int(addresses if addresses.ndim == 0 else addresses[0])
-        if first < SHARED_WINDOW:
-            segment = self.layout.at(first)
-        else:
-            segment = self.shared if first < LOCAL_WINDOW else self.local
-        return segment, addresses - np.uint64(0 if segment is None else segment.base)
-
     # Checks.
-
-    def _check_aligned(self, asked: Request, place: Place) -> None:
-        size, name = asked.size, place.segment.name
-        # A copy may take less than what is aligned.
-        if size > 1 and size & (size - 1) == 0:
-            past = np.uint64(size - 1)
-            if np.bitwise_or.reduce(place.offsets, axis=None) & past:
-                bad = np.broadcast_to(place.offsets & past != 0, (place.active.count,))
-                message = (
-                    f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
-                )
-                self.report("misaligned", asked.instruction, place.active.slots[bad], message, array=name)
 
     def check(self, asked: Request, place: Place) -> None:
         """Check an access for races and reads of what nobody wrote."""
@@ -289,19 +214,3 @@ def place_in(sides: Index3, number: Numbers | int) -> Any:
     """Return where a block of a grid, or a thread of a block, lies, by its number."""
     across, down, _ = sides
     return number % across, number // across % down, number // (across * down)
-
-
-def _placed(segment: Segment, offsets: Values, active: Active) -> Place:
-    flat = offsets.view(np.int64)
-    if segment.stride:
-        flat = (active.blocks if segment.space == "shared" else active.slots) * segment.stride + flat
-    return Place(segment, offsets, flat, active)
-
-
-def _distance(offset: int, segment: Segment | None) -> str:
-    """Return how far outside an offset lies, in words."""
-    if segment is None:
-        return "an address where no array is"
-    if offset < 0:
-        return f"{-offset} bytes before the beginning of {segment.name}"
-    return f"{segment.name} {offset - segment.owner_bytes + 1} bytes or less past its end"

@@ -5,18 +5,17 @@ index never meets another array; windows above stand for shared and local memory
 points there. No address is used before it is checked.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.active import Active
+from engine.ptx.active import Active, Numbers
+from engine.ptx.hazards import Hazards
 from engine.ptx.module import Instruction
 from engine.ptx.types import Values
-
-if TYPE_CHECKING:
-    from engine.ptx.hazards import Hazards
 
 ARRAY_SHIFT = 40
 SHARED_WINDOW, LOCAL_WINDOW = 1 << 60, 1 << 61
@@ -64,7 +63,7 @@ class Segment:
     owner_bytes: int
     stride: int = 0
     granule: int = 2  # the places that `hazards` knows are 2 to this bytes long
-    hazards: "Hazards | None" = None
+    hazards: Hazards | None = None
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
 
     def view(self, dtype: np.dtype) -> np.ndarray:
@@ -110,3 +109,32 @@ class Place(NamedTuple):
         """Return those of the threads at these places among them."""
         offsets, flat = (one if one.ndim == 0 else one[chosen] for one in (self.offsets, self.flat))
         return Place(self.segment, offsets, flat, self.active.some(chosen))
+
+
+class PendingCopies:
+    """The copies of a chunk that no thread has waited for yet: their groups, thread by thread."""
+
+    def __init__(self, slots: int) -> None:
+        # How many groups each thread has closed.
+        self.closed = np.zeros(slots, np.int64)
+        self._open: list[tuple[Request, Place, Numbers]] = []
+
+    def begin(self, asked: Request, place: Place) -> None:
+        """Note copies of several threads that one instruction began, in the group of each."""
+        self._open.append((asked, place, self.closed[place.active.slots]))
+
+    def waited(self, active: Active, left: int) -> Iterator[tuple[Request, Place]]:
+        """Return the copies that threads have waited for, which wait until at most `left` groups are left.
+
+        Those are of the groups that each thread has closed; below 0: all.
+        """
+        limit = np.full(len(self.closed), -1, np.int64)
+        limit[active.slots] = self.closed[active.slots] - left
+        were_open, self._open = self._open, []
+        for asked, place, groups in were_open:
+            is_done = groups < limit[place.active.slots]
+            done, rest = np.flatnonzero(is_done), np.flatnonzero(~is_done)
+            if len(rest):
+                self._open.append((asked, place.some(rest), groups[rest]))
+            if len(done):
+                yield asked._replace(effect="arrive"), place.some(done)

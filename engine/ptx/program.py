@@ -1,6 +1,7 @@
 """A kernel's instructions made steps: what computes from values, what accesses memory, what ends a block."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -8,10 +9,10 @@ import numpy as np
 
 from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.contraction import fused_sums
-from engine.ptx.group import Group
+from engine.ptx.group import Group, Step
 from engine.ptx.inline import code_of
 from engine.ptx.instructions import Rule, rule_of
-from engine.ptx.kernel import Block, Kernel, Leave, Step
+from engine.ptx.kernel import Block, Kernel
 from engine.ptx.module import Guard, Instruction, PtxError, listed
 from engine.ptx.operands import Operands
 from engine.ptx.parse import parsed
@@ -22,9 +23,31 @@ from engine.ptx.warp import WARP_STEPS
 CARRY = "carry flag"
 
 
+# The number of the block where all threads go on; below zero ~number: they wait at a barrier before it. Or
+# pairs of such a number and the places of the threads that go there.
+Leave = Callable[[Group], Any]
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    """A kernel made ready: of each of its blocks the steps, and what says where threads go on."""
+
+    kernel: Kernel
+    steps: list[list[Step]]
+    leaves: list[Leave]
+
+
+@lru_cache(maxsize=64)
+def program_of(ptx: str, entry: str | None = None) -> Program:
+    """Return a kernel of a module made ready; None: its only one."""
+    kernel = kernel_of(ptx, entry)
+    builder = _Builder(kernel)
+    return Program(kernel, [*map(builder.steps_of, kernel.blocks)], [*map(builder.leave_of, kernel.blocks)])
+
+
 @lru_cache(maxsize=64)
 def kernel_of(ptx: str, entry: str | None = None) -> Kernel:
-    """Return a kernel of a module made ready; None: its only one."""
+    """Return a kernel of a module; None: its only one."""
     module = parsed(ptx)
     names = [name for name, function in module.functions.items() if function.is_entry]
     if entry is None:
@@ -36,11 +59,7 @@ def kernel_of(ptx: str, entry: str | None = None) -> Kernel:
     code = code_of(module, entry)
     if any(map(_uses_carry, code.instructions)):
         code.registers[CARRY] = "pred"
-    kernel = Kernel(entry, module.functions[entry].parameters, module.variables, code)
-    builder = _Builder(kernel)
-    for block in kernel.blocks:
-        builder.fill(block)
-    return kernel
+    return Kernel(entry, module.functions[entry].parameters, module.variables, code)
 
 
 def _uses_carry(one: Instruction) -> bool:
@@ -54,15 +73,16 @@ class _Builder:
         self._kernel, self._operands = kernel, Operands(kernel)
         self._fused = fused_sums(kernel)
 
-    def fill(self, block: Block) -> None:
-        """Make what a block does and where threads go after it."""
+    def steps_of(self, block: Block) -> list[Step]:
+        """Return what a block does."""
+        steps = []
         for number, one in enumerate(block.instructions, block.first):
             try:
                 step = self._step(one, number)
             except PtxError as error:
                 raise error.at(one.line) from error
-            block.steps.append(step if one.guard is None else self._guarded(one, one.guard, step))
-        block.leave = self._leave(block)
+            steps.append(step if one.guard is None else self._guarded(one, one.guard, step))
+        return steps
 
     def _step(self, instruction: Instruction, number: int) -> Step:
         if (fused := self._fused.get(id(instruction))) is not None:
@@ -126,7 +146,8 @@ class _Builder:
 
         return guarded
 
-    def _leave(self, block: Block) -> Leave:
+    def leave_of(self, block: Block) -> Leave:
+        """Return what says where threads go after a block."""
         end, behind = block.end, block.number + 1
         goal = len(self._kernel.blocks)
         if end is None:
@@ -160,12 +181,10 @@ class _Builder:
 
     def _reducing(self, block: Block, end: Instruction) -> Leave:
         """Make `bar.red`: each thread brings its predicate in the register that gets the result."""
-        operation = end.first_of("popc", "and", "or")
-        if not operation or end.guard is not None:
+        if not end.first_of("popc", "and", "or") or end.guard is not None:
             raise end.unknown()
         at = self._operands.register(end.operands[0], end)
         own, goal = self._operands.source(end.operands[-1], BOOL), ~(block.number + 1)
-        block.reduction = at, operation
 
         def leave(group: Group) -> Any:
             group.values[at] = own(group)

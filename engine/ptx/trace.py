@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 
 from engine.ptx.active import Numbers
 from engine.ptx.findings import Index3
-from engine.ptx.group import Group
-from engine.ptx.kernel import Step
+from engine.ptx.group import Group, Step
 from engine.ptx.memory import Place
 from engine.ptx.module import SourceLine
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.ptx.active import WARP
-from engine.ptx.group import Group
-from engine.ptx.kernel import Step
+from engine.ptx.group import Group, Step
 from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands
 from engine.ptx.types import BOOL, S32, U32, Values
