@@ -8,9 +8,9 @@ in its last bit from an H200's. Source: PTX ISA 9.0, section 9.7.3, `mul`.
 from collections import Counter
 
 from engine.ptx.floats import fma32, fma64
-from engine.ptx.instructions import Rule
 from engine.ptx.kernel import Kernel
 from engine.ptx.module import Instruction
+from engine.ptx.rules import Rule
 from engine.ptx.types import F32, Values
 
 _REAL = ("f32",), ("f64",)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.ptx.types import F16, F32, F64, Values
+from engine.ptx.types import F16, F32, F64, U32, Values
 
 # The bits of a float64 that a float32 does not have, and those of a value halfway between two float32.
 _BELOW_F32, _HALFWAY = np.int64((1 << 29) - 1), np.int64(1 << 28)
@@ -259,6 +259,17 @@ def from_integer(dtype: np.dtype, direction: str, values: Values) -> Values:
     if dtype == F64:
         return _moved(total, error < 0, error > 0, direction)
     return narrowed(dtype, direction or "rn", to_odd(total, error))
+
+
+def half_bits(values: Values) -> Values:
+    """Return the bits of float16 in 32-bit registers, with the one NaN that a device makes."""
+    return np.where(np.isnan(values), np.uint16(0x7FFF), values.view(np.uint16))[()].astype(U32)
+
+
+def two_halves(direction: str, high: Values, low: Values) -> Values:
+    """Return two values as float16 in one register."""
+    upper, lower = (half_bits(narrowed(F16, direction or "rn", one.astype(F64))) for one in (high, low))
+    return (upper << np.uint32(16)) | lower
 
 
 def approximate(function: Callable[[Values], Values]) -> Callable[[Values], Values]:

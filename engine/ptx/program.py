@@ -11,14 +11,16 @@ from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.contraction import fused_sums
 from engine.ptx.group import Group, Step
 from engine.ptx.inline import code_of
-from engine.ptx.instructions import Rule, rule_of
+from engine.ptx.instructions import ROWS
 from engine.ptx.kernel import Block, Kernel
 from engine.ptx.module import Guard, Instruction, PtxError, listed
 from engine.ptx.operands import Operands
 from engine.ptx.parse import parsed
+from engine.ptx.rules import Rule, Table
 from engine.ptx.types import BOOL, U32, Values, extended
-from engine.ptx.warp import WARP_STEPS
+from engine.ptx.warp import LANE_ROWS, together
 
+_TABLE = Table((*ROWS, *LANE_ROWS))
 # The carry flag, as a register of its own; it does not outlive a basic block (PTX ISA, 9.7.2).
 CARRY = "carry flag"
 
@@ -87,7 +89,7 @@ class _Builder:
     def _step(self, instruction: Instruction, number: int) -> Step:
         if (fused := self._fused.get(id(instruction))) is not None:
             return self._computing(instruction, *fused)
-        if (rule := rule_of(instruction)) is not None:
+        if (rule := _TABLE.rule_of(instruction)) is not None:
             sources = [name for text in instruction.operands[1:] for name in listed(text)]
             return self._computing(instruction, rule, sources)
         make = _OF_MORE_THAN_VALUES.get(instruction.name)
@@ -106,6 +108,8 @@ class _Builder:
         targets = [self._operands.register(name, instruction) for name in names]
         widths = [self._operands.width(one) for one in targets]
         compute, first, width = rule.compute, targets[0], widths[0]
+        if rule.lanes:
+            return together(instruction, rule, sources, targets)
 
         def several(group: Group) -> None:
             results = compute(*[source(group) for source in sources])
@@ -216,8 +220,17 @@ def _nothing(instruction: Instruction, number: int, operands: Operands) -> Step:
     return lambda group: None
 
 
+def _warp_barrier(instruction: Instruction, number: int, operands: Operands) -> Step:
+    """Make `bar.warp.sync`; barriers of the block end a basic block."""
+
+    def step(group: Group) -> None:
+        group.machine.warp_moments[group.active.warp_numbers] += 1
+
+    return step
+
+
 _OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, int, Operands], Step]] = {
     **dict.fromkeys(("membar", "fence", "prefetch", "prefetchu", "nanosleep"), _nothing),
     **MEMORY_STEPS,
-    **WARP_STEPS,
+    "bar": _warp_barrier,
 }

@@ -6,15 +6,18 @@ the mask names and that does not take part is reported. Source: PTX ISA 9.0, sec
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from engine.ptx.active import WARP
 from engine.ptx.group import Group, Step
-from engine.ptx.module import Instruction, listed
-from engine.ptx.operands import Operands
-from engine.ptx.types import BOOL, S32, U32, Values
+from engine.ptx.module import Instruction
+from engine.ptx.operands import Source
+from engine.ptx.rules import Row, Rule
+from engine.ptx.types import BOOL, DTYPES, S32, U32, Values
 
 Lanes = np.ndarray
 _LANE = np.arange(WARP)
@@ -28,24 +31,8 @@ class _Warps(NamedTuple):
     report: Callable[[Lanes, str], None]
 
 
-# What lanes get, for each register that is written, of what they bring.
-Exchange = Callable[..., Sequence[Lanes]]
-
-
-def _together(
-    instruction: Instruction,
-    operands: Operands,
-    exchange: Exchange,
-    *dtypes: np.dtype,
-    has_mask: bool = True,
-) -> Step:
-    """Make a step of lanes that bring a value of each type; the last operand is the mask where one is."""
-    names = listed(instruction.operands[0].replace("|", ","))
-    targets = [operands.register(name, instruction) for name in names]
-    texts = [name for text in instruction.operands[1:] for name in listed(text)]
-    sources = [operands.source(*pair) for pair in zip(texts, dtypes, strict=False)]
-    if len(sources) != len(dtypes):
-        raise instruction.unknown()
+def together(instruction: Instruction, rule: Rule, sources: list[Source], targets: list[int]) -> Step:
+    """Make a step of lanes that bring values; the last operand is the mask where one is."""
 
     def step(group: Group) -> None:
         machine, active = group.machine, group.active
@@ -62,15 +49,14 @@ def _together(
                 machine.report("barrier", instruction, slots, message)
 
         here = counted = spread(np.True_, BOOL)
-        given = [spread(source(group), dtype) for source, dtype in zip(sources, dtypes, strict=True)]
-        if has_mask:
+        given = [spread(source(group), dtype) for source, dtype in zip(sources, rule.sources, strict=True)]
+        if instruction.name in _MASKED:
             masks = given.pop().max(axis=1)
             named = (masks[:, None] >> _LANE.astype(U32)) & np.uint32(1) == 1
             missing = (named & ~here).any(1, keepdims=True)
             report(missing, f"a lane that the mask names does not take part in {instruction.name}.sync")
             counted = named & here
-        results = exchange(_Warps(here, counted, report), *given)
-        for at, one in zip(targets, results, strict=False):
+        for at, one in zip(targets, rule.compute(_Warps(here, counted, report), *given), strict=False):
             group.values[at] = np.broadcast_to(one, here.shape)[rows, lanes]
 
     return step
@@ -82,46 +68,29 @@ def _bits(lanes: Lanes) -> Lanes:
     return found
 
 
-def _word(instruction: Instruction, *words: str) -> str:
-    found = instruction.first_of(*words)
-    if not found or "sync" not in instruction.modifiers:
-        raise instruction.unknown()
-    return found
+def _shuffle(mode: str, warps: _Warps, given: Lanes, by: Lanes, clamp: Lanes) -> Sequence[Lanes]:
+    b, c = (by & np.uint32(31)).astype(np.int64), clamp.astype(np.int64)
+    segment, limit = c >> 8 & 31, c & 31
+    highest = (_LANE & segment) | (limit & ~segment)
+    goal = {
+        "up": _LANE - b,
+        "down": _LANE + b,
+        "bfly": _LANE ^ b,
+        "idx": (_LANE & segment) | (b & ~segment),
+    }[mode]
+    inside = goal >= highest if mode == "up" else goal <= highest
+    goal = np.where(inside, goal, _LANE) & 31
+    row = np.arange(len(given))[:, None]
+    absent = inside & ~warps.here[row, goal] & warps.here
+    warps.report(absent, "a lane reads the register of a lane that takes no part in the shuffle")
+    return given[row, goal], inside
 
 
-def _shuffle(instruction: Instruction, number: int, operands: Operands) -> Step:
-    mode = _word(instruction, "up", "down", "bfly", "idx")
-
-    def exchange(warps: _Warps, given: Lanes, by: Lanes, clamp: Lanes) -> Sequence[Lanes]:
-        b, c = (by & np.uint32(31)).astype(np.int64), clamp.astype(np.int64)
-        segment, limit = c >> 8 & 31, c & 31
-        highest = (_LANE & segment) | (limit & ~segment)
-        goal = {
-            "up": _LANE - b,
-            "down": _LANE + b,
-            "bfly": _LANE ^ b,
-            "idx": (_LANE & segment) | (b & ~segment),
-        }[mode]
-        inside = goal >= highest if mode == "up" else goal <= highest
-        goal = np.where(inside, goal, _LANE) & 31
-        row = np.arange(len(given))[:, None]
-        absent = inside & ~warps.here[row, goal] & warps.here
-        warps.report(absent, "a lane reads the register of a lane that takes no part in the shuffle")
-        return given[row, goal], inside
-
-    return _together(instruction, operands, exchange, U32, U32, U32, U32)
-
-
-def _vote(instruction: Instruction, number: int, operands: Operands) -> Step:
-    mode = _word(instruction, "all", "any", "uni", "ballot")
-
-    def exchange(warps: _Warps, holds: Lanes) -> Sequence[Lanes]:
-        yes = holds & warps.counted
-        every, some = (yes == warps.counted).all(1), yes.any(1)
-        found = {"all": every, "any": some, "uni": every | ~some, "ballot": _bits(yes)}[mode]
-        return (found[:, None],)
-
-    return _together(instruction, operands, exchange, BOOL, U32)
+def _vote(mode: str, warps: _Warps, holds: Lanes) -> Sequence[Lanes]:
+    yes = holds & warps.counted
+    every, some = (yes == warps.counted).all(1), yes.any(1)
+    found = {"all": every, "any": some, "uni": every | ~some, "ballot": _bits(yes)}[mode]
+    return (found[:, None],)
 
 
 _REDUCTIONS: dict[str, Any] = {
@@ -134,85 +103,62 @@ _REDUCTIONS: dict[str, Any] = {
 }
 
 
-def _reduce(instruction: Instruction, number: int, operands: Operands) -> Step:
-    name, dtype = instruction.first_of(*_REDUCTIONS), instruction.dtype
-    if not name or dtype.kind not in "iu":
-        raise instruction.unknown()
-    info = np.iinfo(dtype)
+def _reduce(name: str, warps: _Warps, given: Lanes) -> Sequence[Lanes]:
+    dtype, info = given.dtype, np.iinfo(given.dtype)
     neutral = {"min": info.max, "max": info.min, "and": ~dtype.type(0)}.get(name, 0)
-
-    def exchange(warps: _Warps, given: Lanes) -> Sequence[Lanes]:
-        counted = np.where(warps.counted, given, dtype.type(neutral))
-        return (_REDUCTIONS[name].reduce(counted, axis=1, dtype=dtype, keepdims=True),)
-
-    return _together(instruction, operands, exchange, dtype, U32)
+    counted = np.where(warps.counted, given, dtype.type(neutral))
+    return (_REDUCTIONS[name].reduce(counted, axis=1, dtype=dtype, keepdims=True),)
 
 
-def _match(instruction: Instruction, number: int, operands: Operands) -> Step:
-    _word(instruction, "any")
-
-    def exchange(warps: _Warps, given: Lanes) -> Sequence[Lanes]:
-        same = given[:, :, None] == given[:, None, :]
-        return (_bits(same & warps.counted[:, None, :]),)
-
-    return _together(instruction, operands, exchange, instruction.dtype, U32)
+def _match(warps: _Warps, given: Lanes) -> Sequence[Lanes]:
+    same = given[:, :, None] == given[:, None, :]
+    return (_bits(same & warps.counted[:, None, :]),)
 
 
-def _active_mask(instruction: Instruction, number: int, operands: Operands) -> Step:
-    return _together(instruction, operands, lambda warps: (_bits(warps.here)[:, None],), has_mask=False)
-
-
-def _matrix_product(instruction: Instruction, number: int, operands: Operands) -> Step:
-    """Make `mma.sync.m16n8k32` of bytes: D = A B + C, rows of A by columns of B.
+def _matrix_product(kinds: tuple[str, str], warps: _Warps, *given: Lanes) -> Sequence[Lanes]:
+    """Return the product of bytes `mma.sync.m16n8k32`: D = A B + C, rows of A by columns of B.
 
     Of lane l, group g = l / 4 and place t = l mod 4: A's registers have rows g, g + 8, g, g + 8 and columns
     from 4 t, the last two from 16 + 4 t; B's column g and rows from 4 t and 16 + 4 t; C and D rows g, g,
     g + 8, g + 8 and columns 2 t, 2 t + 1, twice.
     """
-    words, kinds = instruction.modifiers, {"s8": np.dtype(np.int8), "u8": np.dtype(np.uint8)}
-    shape = "sync", "aligned", "m16n8k32", "row", "col", "s32"
-    if words[:6] != shape or words[8:] != ("s32",) or not {*words[6:8]} <= {*kinds}:
-        raise instruction.unknown()
     group, place, cells = _LANE // 4, _LANE % 4, np.arange(4)
 
-    def parts_of(lanes: Lanes, word: str) -> Lanes:
+    def parts_of(lanes: Lanes, kind: str) -> Lanes:
         """Return the 4 bytes of registers as integers along a new last axis."""
-        return lanes.view(kinds[word]).reshape(*lanes.shape, 4).astype(np.int32)
+        return lanes.view(DTYPES[kind]).reshape(*lanes.shape, 4).astype(np.int32)
 
-    def exchange(warps: _Warps, *given: Lanes) -> Sequence[Lanes]:
-        message = "lanes of the warp do not take part in a product of matrices"
-        warps.report(np.asarray(~warps.here.all(1, keepdims=True)), message)
-        # Sums of 32 products of bytes are exact in float64, whose products a library computes.
-        left, right = np.zeros((len(warps.here), 16, 32)), np.zeros((len(warps.here), 32, 8))
-        for one, lanes in enumerate(given[:4]):
-            columns = (16 * (one // 2) + 4 * place)[:, None] + cells
-            left[:, (group + 8 * (one % 2))[:, None], columns] = parts_of(lanes, words[6])
-        for one, lanes in enumerate(given[4:6]):
-            right[:, (16 * one + 4 * place)[:, None] + cells, group[:, None]] = parts_of(lanes, words[7])
-        product = (left @ right).astype(np.int64)
-        return [
-            (product[:, group + 8 * (one // 2), 2 * place + one % 2] + lanes).astype(S32)
-            for one, lanes in enumerate(given[6:])
-        ]
-
-    return _together(instruction, operands, exchange, *(U32,) * 6, *(S32,) * 4, has_mask=False)
+    message = "lanes of the warp do not take part in a product of matrices"
+    warps.report(np.asarray(~warps.here.all(1, keepdims=True)), message)
+    # Sums of 32 products of bytes are exact in float64, whose products a library computes.
+    left, right = np.zeros((len(warps.here), 16, 32)), np.zeros((len(warps.here), 32, 8))
+    for one, lanes in enumerate(given[:4]):
+        columns = (16 * (one // 2) + 4 * place)[:, None] + cells
+        left[:, (group + 8 * (one % 2))[:, None], columns] = parts_of(lanes, kinds[0])
+    for one, lanes in enumerate(given[4:6]):
+        right[:, (16 * one + 4 * place)[:, None] + cells, group[:, None]] = parts_of(lanes, kinds[1])
+    product = (left @ right).astype(np.int64)
+    return [
+        (product[:, group + 8 * (one // 2), 2 * place + one % 2] + lanes).astype(S32)
+        for one, lanes in enumerate(given[6:])
+    ]
 
 
-def _warp_barrier(instruction: Instruction, number: int, operands: Operands) -> Step:
-    """Make `bar.warp.sync`; barriers of the block end a basic block."""
-
-    def step(group: Group) -> None:
-        group.machine.warp_moments[group.active.warp_numbers] += 1
-
-    return step
-
-
-WARP_STEPS: dict[str, Callable[[Instruction, int, Operands], Step]] = {
-    "shfl": _shuffle,
-    "vote": _vote,
-    "redux": _reduce,
-    "match": _match,
-    "activemask": _active_mask,
-    "mma": _matrix_product,
-    "bar": _warp_barrier,
-}
+LANE_ROWS = (
+    Row("shfl", r"sync\.(up|down|bfly|idx)", "I:IUUU", _shuffle, lanes=True),
+    Row("vote", r"sync\.(all|any|uni|ballot)", "T:PU", _vote, lanes=True),
+    Row("redux", rf"sync\.({'|'.join(_REDUCTIONS)})", "I:IU", _reduce, lanes=True),
+    Row("match", r"any\.sync", "U:IU", _match, lanes=True),
+    Row("activemask", "", "I:", lambda warps: (_bits(warps.here)[:, None],), lanes=True),
+    *(
+        Row(
+            "mma",
+            rf"sync\.aligned\.m16n8k32\.row\.col\.s32\.{a}\.{b}",
+            "T:UUUUUUTTTT",
+            partial(_matrix_product, (a, b)),
+            lanes=True,
+        )
+        for a, b in product(("s8", "u8"), repeat=2)
+    ),
+)
+_MASKED = ("shfl", "vote", "redux", "match")
