@@ -8,10 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numba import types
 
 from engine.device.explained_code import explained_ptx
-from engine.device.launches import Between, HostStep, Operand, Pass, Placeholder
+from engine.device.launches import Between, HostStep, Operand, Pass, Placeholder, array_parameters
 from engine.device.per_thread import report_share
 from engine.errors import EngineError
 from engine.ptx import Array, Finding, Run, run
@@ -32,19 +31,6 @@ class KernelFault(EngineError):
         super().__init__(what, why, remedy)
 
 
-def kernel_arguments(signature: Sequence[object], arguments: Sequence[Any]) -> list[object]:
-    """Return the parameters of a kernel as Numba passes them: of an array its size, address and strides."""
-    found: list[object] = []
-    for kind, argument in zip(signature, arguments, strict=True):
-        if isinstance(kind, types.Array):
-            values = argument.values
-            # No owner and no parent, as nothing counts references.
-            found += [0, 0, values.size, values.itemsize, argument, *values.shape, *values.strides]
-        else:
-            found.append(argument)
-    return found
-
-
 def ptx_of(step: Pass) -> str:
     """Return the code of a pass that is interpreted, compiled where it is not kept."""
     return explained_ptx(step.kernel, step.signature, CAPABILITY)
@@ -62,21 +48,22 @@ def run_pass(
     **asked: Any,
 ) -> Run:
     """Run one pass of a variant; `arrays` by placeholder; `asked` as of `engine.ptx.run`."""
-
-    def given(name: str, argument: object) -> object:
+    parameters: list[object] = []
+    for name, argument in zip(parameters_of(step), step.arguments, strict=True):
         if isinstance(argument, Placeholder | Between):
-            return arrays[argument]
-        if isinstance(argument, np.ndarray):
-            return Array(name, np.ascontiguousarray(argument))
-        return argument
-
-    pairs = zip(parameters_of(step), step.arguments, strict=True)
+            array = arrays[argument]
+        elif isinstance(argument, np.ndarray):
+            array = Array(name, np.ascontiguousarray(argument))
+        else:
+            parameters.append(argument)
+            continue
+        parameters += array_parameters(array, array.values)
     return run(
         ptx_of(step),
         None,
         step.launch.grid,
         step.launch.block,
-        kernel_arguments(step.signature, [given(*pair) for pair in pairs]),
+        parameters,
         constants={} if step.constant is None else {step.constant[0]: step.constant[1]},
         checkpoint=checkpoint or report_share(),
         **asked,

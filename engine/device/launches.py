@@ -26,6 +26,12 @@ def registers_for(threads: int) -> int | None:
     return None if threads <= UNLIMITED_THREADS else max(16, REGISTERS // threads // 8 * 8)
 
 
+def array_parameters(address: object, values: np.ndarray) -> list[Any]:
+    """Return the parameters of a kernel that Numba passes for an array: its size, address and strides."""
+    # No owner and no parent, as nothing counts references.
+    return [0, 0, values.size, values.itemsize, address, *values.shape, *values.strides]
+
+
 class Handle(NamedTuple):
     """A stream by its handle: another library's, or one that lasts as long as what holds it."""
 

@@ -12,6 +12,7 @@ from engine.device_info import DeviceInfo
 from engine.judging.judgement import JudgeFinding
 from engine.judging.source import JudgedKernel
 from engine.judging.trials import Outcome
+from engine.ptx.machine import Machine
 
 # Launches that are timed, after one that warms up; the median is told.
 TIMED = 9
@@ -66,7 +67,7 @@ def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[
     return text, JudgeFinding("wrong", 0, (), message)
 
 
-def _values(machine: Any, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], list[Any]]:
+def _values(machine: Machine, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], list[Any]]:
     """Return arrays on the device, and a kernel's parameters with their addresses."""
     arrays: dict[str, Any] = {}
     by_base: dict[int, Any] = {}
@@ -75,12 +76,12 @@ def _values(machine: Any, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], 
             values = segment.data.view(outcome.out.values.dtype) if segment.name == "out" else segment.data
             arrays[segment.name] = cuda.to_device(np.ascontiguousarray(values))
             by_base[segment.base] = arrays[segment.name]
-    values = []
+    passed: list[Any] = []
     for variable in machine.kernel.parameters:
-        data = machine.parameters[variable.name]
+        data = machine.layout.parameters[variable.name]
         own = data.view(variable.dtype)[0]
         if int(own) in by_base and variable.dtype.itemsize == 8:
-            values.append(ctypes.c_uint64(by_base[int(own)].device_ctypes_pointer.value))
+            passed.append(ctypes.c_uint64(by_base[int(own)].device_ctypes_pointer.value))
         else:
-            values.append((ctypes.c_ubyte * len(data)).from_buffer_copy(data.tobytes()))
-    return arrays, values
+            passed.append((ctypes.c_ubyte * len(data)).from_buffer_copy(data.tobytes()))
+    return arrays, passed

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.device.launches import array_parameters
 from engine.geometry.border import Border
 from engine.judging.source import JudgedKernel, NotJudged
 from engine.mask.mask import Mask
@@ -130,16 +131,7 @@ def _launched(
         one = given[name]
         if kernel.is_numba and isinstance(one, Array):
             values = one.values[..., 0] if one.values.ndim == 3 else one.values
-            arguments += [
-                0,
-                0,
-                values.size,
-                values.itemsize,
-                one,
-                *values.shape,
-                values.shape[1] * values.itemsize,
-            ]
-            arguments.append(values.itemsize)
+            arguments += array_parameters(one, values)
         else:
             arguments.append(one)
     across, down = kernel.header.block_results

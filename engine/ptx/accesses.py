@@ -239,7 +239,7 @@ def _places(
             where = _distance(int(offsets[bad][0].view(np.int64)), segment)
             name = "" if segment is None else segment.name
             message = f"a thread {verb} {where}"
-            machine.report("outside", asked.instruction, group.active.slots[at][bad], message, array=name)
+            machine.report("outside", (asked.instruction.line,), group.active.slots[at][bad], message, name)
         if segment is not None and not bad.all():
             part = group.some(at[~bad], registers)
             found.append((part, _placed(segment, offsets[~bad], part.active)))
@@ -266,7 +266,7 @@ def _check_aligned(machine: Machine, asked: Request, place: Place) -> None:
         if np.bitwise_or.reduce(place.offsets, axis=None) & past:
             bad = np.broadcast_to(place.offsets & past != 0, (place.active.count,))
             message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
-            machine.report("misaligned", asked.instruction, place.active.slots[bad], message, array=name)
+            machine.report("misaligned", (asked.instruction.line,), place.active.slots[bad], message, name)
 
 
 def _placed(segment: Segment, offsets: Values, active: Active) -> Place:

@@ -31,7 +31,8 @@ def release(machine: Machine, waiting: Waiting) -> None:
                 other = barrier_of.get(block, end)
                 if other.line != end.line:
                     message = "threads of one block wait at two different barriers"
-                    machine.tell("barrier", (other.line, end.line), message, block, -1)
+                    slots = np.array([block * machine.row])
+                    machine.report("barrier", (other.line, end.line), slots, message)
                 barrier_of[block] = end
     if machine.checks:
         for block in map(int, np.flatnonzero((total > 0) & (total < machine.threads))):
@@ -61,5 +62,5 @@ def _tell_missing(machine: Machine, waiting: Waiting, block: int, missing: int) 
         if end is not None and len(slots):
             absent = np.setdiff1d(np.arange(machine.threads), slots - block * machine.row)
             message = f"{missing} of {machine.threads} threads of a block never come to the barrier"
-            machine.tell("barrier", (end.line,), message, block, int(absent[0]))
+            machine.report("barrier", (end.line,), absent[:1] + block * machine.row, message)
             return

@@ -165,7 +165,8 @@ class Machine:
             before = self.kernel.instructions[fault.earlier] if fault.earlier >= 0 else None
             bad = place.active.slots[fault.bad.reshape(-1, each).max(1)]
             message = self._message(fault, asked.effect, segment.name, before)
-            self.report(fault.kind, asked.instruction, bad, message, array=segment.name, before=before)
+            lines = (*((before.line,) if before is not None else ()), asked.instruction.line)
+            self.report(fault.kind, lines, bad, message, segment.name)
 
     def _message(self, fault: Fault, effect: str, name: str, before: Instruction | None) -> str:
         if before is None:
@@ -178,35 +179,14 @@ class Machine:
         return f"a thread {verb} the place in {name} that {whose} {other}, with no barrier between"
 
     def report(
-        self,
-        kind: str,
-        instruction: Instruction,
-        slots: Numbers,
-        message: str,
-        *,
-        array: str = "",
-        before: Instruction | None = None,
+        self, kind: str, lines: tuple[SourceLine, ...], slots: Numbers, message: str, array: str = ""
     ) -> None:
         """Report a fault of some threads."""
-        lines = (instruction.line,) if before is None else (before.line, instruction.line)
-        self.tell(kind, lines, message, *divmod(int(slots[0]), self.row), array, len(slots))
-
-    def tell(
-        self,
-        kind: str,
-        lines: tuple[SourceLine, ...],
-        message: str,
-        block: int,
-        thread: int,
-        array: str = "",
-        times: int = 1,
-    ) -> None:
-        """Report a fault of a thread, by the numbers of its block in the chunk and within the block."""
+        block, thread = divmod(int(slots[0]), self.row)
         x, y, z = map(int, self.blocks[block])
-        thread_at = place_in(self.block, max(thread, 0))
-        found = Finding(kind, lines, message, (x, y, z), thread_at, array, times)
+        found = Finding(kind, lines, message, (x, y, z), place_in(self.block, thread), array, len(slots))
         if (known := self.findings.get(found.key)) is not None:
-            found = replace(known, times=known.times + times)
+            found = replace(known, times=known.times + found.times)
         self.findings[found.key] = found
 
 

@@ -6,8 +6,6 @@ the mask names and that does not take part is reported. Source: PTX ISA 9.0, sec
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,7 +44,7 @@ def together(instruction: Instruction, rule: Rule, sources: list[Source], target
         def report(bad: Lanes, message: str) -> None:
             if machine.checks and bad.any():
                 slots = active.slots[np.broadcast_to(bad, here.shape)[rows, lanes]]
-                machine.report("barrier", instruction, slots, message)
+                machine.report("barrier", (instruction.line,), slots, message)
 
         here = counted = spread(np.True_, BOOL)
         given = [spread(source(group), dtype) for source, dtype in zip(sources, rule.sources, strict=True)]
@@ -115,7 +113,7 @@ def _match(warps: _Warps, given: Lanes) -> Sequence[Lanes]:
     return (_bits(same & warps.counted[:, None, :]),)
 
 
-def _matrix_product(kinds: tuple[str, str], warps: _Warps, *given: Lanes) -> Sequence[Lanes]:
+def _matrix_product(left_kind: str, right_kind: str, warps: _Warps, *given: Lanes) -> Sequence[Lanes]:
     """Return the product of bytes `mma.sync.m16n8k32`: D = A B + C, rows of A by columns of B.
 
     Of lane l, group g = l / 4 and place t = l mod 4: A's registers have rows g, g + 8, g, g + 8 and columns
@@ -134,9 +132,9 @@ def _matrix_product(kinds: tuple[str, str], warps: _Warps, *given: Lanes) -> Seq
     left, right = np.zeros((len(warps.here), 16, 32)), np.zeros((len(warps.here), 32, 8))
     for one, lanes in enumerate(given[:4]):
         columns = (16 * (one // 2) + 4 * place)[:, None] + cells
-        left[:, (group + 8 * (one % 2))[:, None], columns] = parts_of(lanes, kinds[0])
+        left[:, (group + 8 * (one % 2))[:, None], columns] = parts_of(lanes, left_kind)
     for one, lanes in enumerate(given[4:6]):
-        right[:, (16 * one + 4 * place)[:, None] + cells, group[:, None]] = parts_of(lanes, kinds[1])
+        right[:, (16 * one + 4 * place)[:, None] + cells, group[:, None]] = parts_of(lanes, right_kind)
     product = (left @ right).astype(np.int64)
     return [
         (product[:, group + 8 * (one // 2), 2 * place + one % 2] + lanes).astype(S32)
@@ -150,15 +148,12 @@ LANE_ROWS = (
     Row("redux", rf"sync\.({'|'.join(_REDUCTIONS)})", "I:IU", _reduce, lanes=True),
     Row("match", r"any\.sync", "U:IU", _match, lanes=True),
     Row("activemask", "", "I:", lambda warps: (_bits(warps.here)[:, None],), lanes=True),
-    *(
-        Row(
-            "mma",
-            rf"sync\.aligned\.m16n8k32\.row\.col\.s32\.{a}\.{b}",
-            "T:UUUUUUTTTT",
-            partial(_matrix_product, (a, b)),
-            lanes=True,
-        )
-        for a, b in product(("s8", "u8"), repeat=2)
+    Row(
+        "mma",
+        r"sync\.aligned\.m16n8k32\.row\.col\.s32\.([su]8)\.([su]8)",
+        "T:UUUUUUTTTT",
+        _matrix_product,
+        lanes=True,
     ),
 )
 _MASKED = ("shfl", "vote", "redux", "match")
