@@ -3,7 +3,7 @@
 import math
 import reprlib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, Union
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, TypeVar, Union
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,8 @@ from numpy.typing import ArrayLike
 from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 
 if TYPE_CHECKING:
     from engine.image.picture import Picture
@@ -23,14 +25,41 @@ class Exported(Protocol):
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 
+class OnGpu(Protocol):
+    """An array in a GPU's memory, such as those of CuPy, torch and Numba."""
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
+
+GpuArray = TypeVar("GpuArray", bound=OnGpu)
+
+
 # Not with "|", which Python 3.12 refuses between NumPy's alias and a name that is not imported yet.
 Image: TypeAlias = Union[ArrayLike, Exported, "Picture"]
 BlockLike = Block | tuple[int, int] | str
+
+
+class FilterOptions(TypedDict, total=False):
+    """The options of `correlate` and `convolve`, for what they return of each kind of array."""
+
+    border: str | Border
+    cval: float
+    anchor: tuple[int, int] | None
+    variant: str
+    block: BlockLike | None
+    device: str | None
+    layout: str | Layout
+    result: str
+    out: object
+    stream: object
+
+
 Options = tuple[Any, ...]
 """Border, cval, anchor, variant, block, device, flip, layout and result of a call, as they were given."""
 
 
-def as_array(image: Image) -> np.ndarray:
+def as_array(image: object) -> np.ndarray:
     """Return a picture as an array; a `BadValue` says why it is none."""
     if type(image) is np.ndarray:
         return image

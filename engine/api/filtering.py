@@ -1,8 +1,10 @@
 """The Python calls: filter an array or a picture, and list what can run here."""
 
-from typing import Any
+from typing import Any, Unpack, overload
 
-from engine.api.arguments import BlockLike, Image
+import numpy as np
+
+from engine.api.arguments import BlockLike, FilterOptions, GpuArray, Image, OnGpu
 from engine.api.calls import Applied, plan_for
 from engine.api.host_copy import host_copy
 from engine.api.plan import filtered
@@ -14,8 +16,12 @@ from engine.geometry.layout import Layout
 from engine.work.filtering.variants import VARIANTS, Variant
 
 
+@overload
+def correlate(image: GpuArray, mask: MaskLike, **options: Unpack[FilterOptions]) -> GpuArray: ...
+@overload
+def correlate(image: Image, mask: MaskLike, **options: Unpack[FilterOptions]) -> np.ndarray: ...
 def correlate(
-    image: Image,
+    image: Image | OnGpu,
     mask: MaskLike,
     *,
     border: str | Border = "zero",
@@ -90,8 +96,12 @@ def correlate(
     )
 
 
+@overload
+def convolve(image: GpuArray, mask: MaskLike, **options: Unpack[FilterOptions]) -> GpuArray: ...
+@overload
+def convolve(image: Image, mask: MaskLike, **options: Unpack[FilterOptions]) -> np.ndarray: ...
 def convolve(
-    image: Image,
+    image: Image | OnGpu,
     mask: MaskLike,
     *,
     border: str | Border = "zero",

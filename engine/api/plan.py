@@ -183,7 +183,7 @@ class Plan:
             self._on_device = calls
         return calls
 
-    def _as_samples(self, image: Image) -> np.ndarray:
+    def _as_samples(self, image: object) -> np.ndarray:
         array = as_array(image)
         samples = as_samples(array)
         if samples.dtype != self.dtype:
@@ -294,7 +294,7 @@ def plan(
     return made
 
 
-def filtered(image: Image, mask: MaskLike, options: Options, out: object, stream: object) -> Any:
+def filtered(image: object, mask: MaskLike, options: Options, out: object, stream: object) -> Any:
     """Return a filtered picture, by one of the last MOST_PLANS plans where there was such a call before."""
     library = None if type(image) is np.ndarray else library_of(image)
     if library is not None:
@@ -306,7 +306,7 @@ def filtered(image: Image, mask: MaskLike, options: Options, out: object, stream
     return _plan_for(array, mask, options)(array, out, stream=stream)
 
 
-def _as_picture(image: Image) -> np.ndarray:
+def _as_picture(image: object) -> np.ndarray:
     """Return a picture as an array; a `BadValue` says of a text or a single value that it is none."""
     array = as_array(image)
     if array.ndim not in (2, 3):

@@ -1,11 +1,11 @@
 """The Python call: `engine.matmul(a, b)`."""
 
-from typing import Any, SupportsIndex
+from typing import Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.api.arguments import as_device
+from engine.api.arguments import GpuArray, OnGpu, as_device
 from engine.api.calls import check_choices, computed
 from engine.api.host_copy import device_calls
 from engine.device.array_libraries import library_of
@@ -23,9 +23,27 @@ from engine.tasks.product.tile import as_tile
 from engine.tasks.product.variants import matmul_variant
 
 
+@overload
 def matmul(
-    a: ArrayLike | Any,
-    b: ArrayLike | Any,
+    a: GpuArray,
+    b: GpuArray,
+    *,
+    variant: str = ...,
+    tile: SupportsIndex | None = ...,
+    device: str | None = ...,
+) -> GpuArray: ...
+@overload
+def matmul(
+    a: ArrayLike,
+    b: ArrayLike,
+    *,
+    variant: str = ...,
+    tile: SupportsIndex | None = ...,
+    device: str | None = ...,
+) -> np.ndarray: ...
+def matmul(
+    a: ArrayLike | OnGpu,
+    b: ArrayLike | OnGpu,
     *,
     variant: str = AUTO,
     tile: SupportsIndex | None = None,

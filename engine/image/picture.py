@@ -1,7 +1,7 @@
 """A picture: an image (array) with what belongs to it."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +28,8 @@ class Picture:
 
     NumPy takes it for its pixels: `numpy.asarray(picture)` has their memory, as has what reads DLPack, such
     as `numpy.from_dlpack(picture)`, and from Python 3.12 on `memoryview(picture)`; before,
-    `memoryview(picture.samples)` has. A notebook shows the picture.
+    `memoryview(picture.samples)` has. `picture.shape`, `len(picture)` and `picture[10:20, 30]` are those of
+    the pixels. Two pictures are equal when all that they hold is. A notebook shows the picture.
 
     Parameters
     ----------
@@ -97,6 +98,32 @@ class Picture:
         pixels = array[..., 0] if colours == 1 else array[..., :3]
         return cls(pixels, array[..., -1] if has_alpha else None)
 
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Picture):
+            return NotImplemented
+        return all(_same(getattr(self, one.name), getattr(other, one.name)) for one in fields(self))
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.source, self.format))
+
+    def __len__(self) -> int:
+        return self.height
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.pixels[index]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(H, W) of grey, (H, W, 3) of RGB."""
+        return self.pixels.shape
+
+    @property
+    def ndim(self) -> int:
+        """2 (grey) or 3 (RGB)."""
+        return self.pixels.ndim
+
     @property
     def samples(self) -> np.ndarray:
         """The pixels as rows × columns × channels, of grey too: the same memory, without the alpha."""
@@ -153,6 +180,13 @@ class Picture:
         from engine.image.notebook import png_to_show
 
         return png_to_show(self.pixels, self.alpha)
+
+
+def _same(one: object, other: object) -> bool:
+    """Return whether two fields are equal; of pixels, NaN is equal to NaN."""
+    if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+        return one is other or (type(one) is type(other) and bool(one == other))
+    return one.dtype == other.dtype and np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
 
 
 def with_alpha(picture: Picture) -> np.ndarray:

@@ -59,7 +59,8 @@ class Mask:
     """Weights of a filter: 1 x 1 to 63 x 63 cells, odd or even, square or not; one row or column up to 127.
 
     Two masks are equal when their weights, anchor and offset are; the name is a label and does not count, and
-    how the weights were typed neither.
+    how the weights were typed neither. NumPy and SciPy take a mask for its weights:
+    `scipy.ndimage.correlate(picture, mask)`; they know no anchor and no offset.
 
     Parameters
     ----------
@@ -119,6 +120,9 @@ class Mask:
 
     def __hash__(self) -> int:
         return hash((self.shape, self.weights.tobytes(), self.anchor, self.offset))
+
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:
+        return np.array(self.weights, dtype, copy=copy)
 
     def __repr__(self) -> str:
         label = f"{self.name!r}, " if self.name else ""

@@ -1,7 +1,7 @@
 """The two matrices of a product: an array as the kernels take it, and random ones to measure with."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from engine.errors import BadValue
 from engine.image.array_input import host_array
@@ -12,7 +12,7 @@ Matrix = NDArray[np.float32]
 Matrices = tuple[Matrix, Matrix]
 
 
-def as_matrix(name: str, values: ArrayLike) -> Matrix:
+def as_matrix(name: str, values: object) -> Matrix:
     """Return a matrix as the kernels take it: (rows, columns), float32, C-contiguous, aligned.
 
     `name` is "A" or "B", for the errors; real numbers of any type become float32.

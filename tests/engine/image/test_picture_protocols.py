@@ -1,6 +1,8 @@
 """A picture as NumPy, DLPack, the memory's buffer and a notebook take it."""
 
+import pickle
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -125,3 +127,21 @@ def test_that_clear_pixels_leave_no_colour_in_the_halves():
 )
 def test_that_a_picture_in_a_notebook_has_at_most_1024_pixels_on_a_side(size, wanted):
     assert shown(Picture(np.zeros(size, np.uint8))).shape[:2] == wanted
+
+
+def test_that_a_picture_has_the_shape_the_length_and_the_items_of_its_pixels():
+    for pixels in (GREY, COLOURS):
+        picture = Picture(pixels)
+        assert (picture.shape, picture.ndim, len(picture)) == (pixels.shape, pixels.ndim, len(pixels))
+        assert np.array_equal(picture[1:3, ::2], pixels[1:3, ::2])
+        assert np.array_equal(np.stack(list(picture)), pixels)
+
+
+def test_that_a_picture_is_equal_to_its_pickled_copy_and_to_no_other():
+    pixels = np.array([[np.nan, 1.0]], np.float32)
+    picture = Picture(pixels, pixels, notes=("as it was",))
+    copy = pickle.loads(pickle.dumps(picture))
+    assert copy == picture
+    assert hash(copy) == hash(picture)
+    others = (Picture(pixels), replace(picture, notes=()), replace(picture, pixels=pixels + 1))
+    assert all(other != picture for other in (*others, Picture(np.uint8([[0, 1]])), "a picture"))

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.ndimage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -370,3 +371,18 @@ def test_that_an_unknown_preset_is_answered_with_the_closest():
 @pytest.mark.parametrize("name", ["Box 3 × 3", "Box 3 x 3"])
 def test_that_a_size_in_a_name_is_found_in_the_older_writing_too(name):
     assert names_size(name, 3, 3)
+
+
+def test_that_numpy_and_scipy_take_a_mask_for_its_weights():
+    mask = preset("sobel-x")
+    assert np.array_equal(np.asarray(mask), mask.weights)
+    assert (np.asarray(mask, np.float32).dtype, np.multiply(mask, 2).tolist()) == (
+        np.float32,
+        (2 * mask.weights).tolist(),
+    )
+    array = np.array(mask)
+    array[...] = 7
+    assert mask == preset("sobel-x")
+    picture = np.arange(20.0).reshape(4, 5) ** 2
+    found = engine.correlate(picture, mask, border="zero", device="cpu")
+    assert np.array_equal(scipy.ndimage.correlate(picture, mask, mode="constant"), found)
