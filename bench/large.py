@@ -21,7 +21,7 @@ import numpy as np
 import engine
 from engine.image.large.opening import open_large
 from engine.image.large.result import PartFolder
-from engine.image.large.storage import Storage
+from engine.image.large.source import Storage
 from engine.image.large.tiff_writer import TiffResult
 
 WIDTH, TILE = 20_480, 512

@@ -29,8 +29,7 @@ from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
 from engine.image.large.opening import open_large
 from engine.image.large.result import LargeResult, PartDamaged, PartFolder, RowUnits, ScratchLevel
-from engine.image.large.source import LargePicture
-from engine.image.large.storage import Storage
+from engine.image.large.source import LargePicture, Storage
 from engine.image.result_picture import Loss, filtered_alpha
 from engine.verify.verification import Verification
 from engine.work.filtering.clipping import Clipped, clipped_in_file

@@ -14,8 +14,7 @@ from engine.errors import BadValue
 from engine.flow.plan import Plan
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.form import bytes_text
-from engine.image.large.source import LargePicture, core_count
-from engine.image.large.storage import Storage
+from engine.image.large.source import LargePicture, Storage, core_count
 
 # What is filtered at a time, and what is read ahead: more is no faster.
 _BAND_BYTES = 32 << 20

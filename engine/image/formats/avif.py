@@ -16,7 +16,7 @@ from engine.image.canvas import Allocate, Decoded, canvas_of
 from engine.image.faults import Refused
 from engine.image.form import Budget, Form
 from engine.image.format import Format
-from engine.image.formats.boxes import boxes
+from engine.image.formats.headers import boxes
 from engine.image.formats.pillow import (
     encode_with_pillow,
     frame_notes,

@@ -11,9 +11,8 @@ from engine.image.canvas import Allocate, Decoded, canvas_of
 from engine.image.faults import Unsupported
 from engine.image.form import Budget, Form
 from engine.image.format import Format
-from engine.image.formats.boxes import boxes
+from engine.image.formats.headers import boxes, measured
 from engine.image.formats.jpeg import read_jpeg
-from engine.image.formats.measured import measured
 from engine.image.metadata import EXIF_MARK, XMP, exif_with_resolution, metadata_of, note_of_first
 from engine.image.picture import Picture, with_alpha
 

@@ -22,8 +22,7 @@ from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.form import Budget, Form, check_long_enough
 from engine.image.format import Format
 from engine.image.large.result import CheckedFile, LargeResult
-from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows
-from engine.image.large.storage import Storage
+from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows, Storage
 from engine.image.picture import Picture, with_alpha
 from engine.image.scratch import Scratch, bands
 

@@ -25,8 +25,7 @@ from engine.image.formats.tiff_page import (
     profile_of,
     silence_libraries,
 )
-from engine.image.large.source import BytesAt
-from engine.image.large.storage import Storage
+from engine.image.large.source import BytesAt, Storage
 from engine.image.large.tiff_reader import in_parts
 from engine.image.large.tiff_writer import RATIONAL, SHORT, Tag, TiffResult
 from engine.image.picture import Picture, with_alpha

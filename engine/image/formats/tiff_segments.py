@@ -2,7 +2,7 @@
 
 tifffile lets imagecodecs decode them, and much damage stays silent there. So libpng's and libtiff's words are
 heard: libtiff decodes faxes here, and names each row that is too short or too long. LZW, whose decoder ends
-with the last value that is asked for, is asked for one more. JPEGs are decoded in `tiff_jpeg`.
+with the last value that is asked for, is asked for one more. JPEGs are decoded in `tiff_inner`.
 
 A picture in one strip would be there twice and compressed besides (2.8 times the picture). So large strips
 are decoded straight into their place where their values are the pixels.
@@ -16,10 +16,14 @@ import imagecodecs
 import numpy as np
 
 from engine.image.faults import Refused, said_by_imagecodecs
-from engine.image.formats.inner_header import check_inner_picture, is_inner_picture
 from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
 from engine.image.formats.png import SURPLUS, notes_of_libpng
-from engine.image.formats.tiff_jpeg import decoder_of_jpegs, is_of_jpegs
+from engine.image.formats.tiff_inner import (
+    check_inner_picture,
+    decoder_of_jpegs,
+    is_inner_picture,
+    is_of_jpegs,
+)
 from engine.image.formats.tiff_pixels import is_as_stored
 from engine.image.large.source import BytesAt
 from engine.image.large.tiff_writer import LONG, Page, Tag, lists_of_tags

@@ -8,8 +8,7 @@ import numpy as np
 
 from engine.image.form import Form
 from engine.image.halving import halved
-from engine.image.large.source import LargePicture, core_count
-from engine.image.large.storage import Storage
+from engine.image.large.source import LargePicture, Storage, core_count
 from engine.image.open import open_image
 
 # The second level has a quarter of the columns: what a tile between the two is made of is read at once.

@@ -8,8 +8,7 @@ import numpy as np
 from engine.image.formats.npy import NpyResult
 from engine.image.formats.tiff import TIFF
 from engine.image.large.result import LargeResult, PartFolder
-from engine.image.large.source import LargePicture
-from engine.image.large.storage import Storage, storage_of_result
+from engine.image.large.source import LargePicture, Storage, storage_of_result
 from engine.image.large.tiff_writer import LOSSLESS, TiffResult
 from engine.image.large.zarr_writer import ZarrResult
 from engine.image.metadata import OME, metadata_to_save, sentence_on

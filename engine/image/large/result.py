@@ -20,7 +20,7 @@ from engine.errors import FileReadError, FileWriteError
 from engine.files.atomic_write import atomic_write, write_errors
 from engine.files.reading import read_json
 from engine.image.halving import halved
-from engine.image.large.storage import Storage
+from engine.image.large.source import Storage
 from engine.interrupts import undivided
 
 

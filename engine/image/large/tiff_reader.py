@@ -35,8 +35,8 @@ from engine.image.large.source import (
     LargePicture,
     PlainRows,
     SegmentedPicture,
+    Storage,
 )
-from engine.image.large.storage import Storage
 from engine.image.large.tiff_writer import KNOWN_TYPES, Tag
 from engine.image.metadata import EXIF_TAG, GPS_TAG, TEXT_TAGS
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.large.result import CheckedFile, LargeResult
-from engine.image.large.source import core_count
-from engine.image.large.storage import Storage, level_shapes
+from engine.image.large.source import Storage, core_count, level_shapes
 from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, loaded_exif, tiff_lists
 
 # Types of values: number, NumPy type.

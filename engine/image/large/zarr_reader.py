@@ -8,8 +8,7 @@ import numpy as np
 
 from engine.image.array_types import converted, sample_type
 from engine.image.faults import Refused
-from engine.image.large.source import DEFAULT_CACHE_BYTES, MOST_CHANNELS, SegmentedPicture
-from engine.image.large.storage import Storage
+from engine.image.large.source import DEFAULT_CACHE_BYTES, MOST_CHANNELS, SegmentedPicture, Storage
 from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, array_in, attributes_in
 
 _AXES = {"t": "times", "z": "depths"}

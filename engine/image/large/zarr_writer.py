@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.errors import EngineError
 from engine.image.large.result import LargeResult, PartDamaged, check_file, checksum_of
-from engine.image.large.storage import Storage, level_shapes
+from engine.image.large.source import Storage, level_shapes
 from engine.image.large.zarr_reader import open_zarr
 
 _INSTALL = "Install it: pip install 'haloscope[zarr]'."

@@ -17,8 +17,7 @@ from engine.flow.rows import RowStream
 from engine.flow.stream import Stream
 from engine.geometry.border import Border
 from engine.image.large.opening import open_large
-from engine.image.large.source import LargePicture
-from engine.image.large.storage import Storage
+from engine.image.large.source import LargePicture, Storage
 from engine.image.large.tiff_reader import TiffPicture
 from engine.mask.mask import Mask
 from engine.work.resolve import Resolved

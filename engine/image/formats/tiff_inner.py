@@ -1,0 +1,277 @@
+"""Strips and tiles of a TIFF that are pictures of their own: all are checked before they are decoded.
+
+A decoder takes memory for the size that is in the inner picture, whatever the tags of the TIFF say. tifffile
+lets imagecodecs decode JPEGs, which passes no warnings of libjpeg on: damage would stay silent. simplejpeg
+passes the first on. It knows neither the tags nor the tables that strips share, so both are written into each
+JPEG. What simplejpeg does not read, or warns of, is decoded by imagecodecs.
+"""
+
+import hashlib
+import io
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+import imagecodecs
+import numpy as np
+
+from engine.image.faults import Refused
+from engine.image.formats.headers import measured
+from engine.image.formats.jpeg_markers import (
+    CUT_SHORT,
+    FRAMES,
+    decode_into,
+    frame_of,
+    markers,
+    notes_on_warning,
+    with_surplus,
+)
+from engine.image.formats.png_chunks import critical_size
+
+if TYPE_CHECKING:
+    from tifffile import TiffPage
+
+
+class InnerSize(NamedTuple):
+    """The size of an inner picture in pixels, and its values per pixel, 0 where they do not matter."""
+
+    width: int
+    height: int
+    samples: int = 0
+
+
+def _jpeg(data: bytes) -> InnerSize:
+    frame = frame_of(data)
+    if frame.end is None:
+        raise Refused("a JPEG in it ends before its last row: it was cut short")
+    frame.check_scans()
+    return InnerSize(frame.width, frame.height)
+
+
+def _png(data: bytes) -> InnerSize:
+    return InnerSize(*critical_size(io.BytesIO(data), len(data)))
+
+
+def _by_imagecodecs(name: str) -> Callable[[bytes], InnerSize]:
+    def read(data: bytes) -> InnerSize:
+        (*frames, height, width, samples), _ = measured(getattr(imagecodecs, name), data)
+        if frames:
+            raise Refused("a strip or tile of it holds several pictures")
+        return InnerSize(width, height, samples)
+
+    return read
+
+
+def _jpeg2000(data: bytes) -> InnerSize:
+    offset = 0
+    while data[offset : offset + 4] != b"\xff\x4f\xff\x51":
+        # Boxes: size, kind, and where the size is 1 the size in 8 bytes.
+        size, kind = struct.unpack_from(">I4s", data, offset)
+        head = 8
+        if size == 1:
+            (size,) = struct.unpack_from(">Q", data, offset + 8)
+            head = 16
+        if kind != b"jp2c" and size < head:
+            raise Refused("a strip or tile of it is no JPEG 2000 picture")
+        offset += head if kind == b"jp2c" else size
+    right, bottom, left, top = struct.unpack_from(">4I", data, offset + 8)
+    (samples,) = struct.unpack_from(">H", data, offset + 40)
+    return InnerSize(right - left, bottom - top, samples)
+
+
+# Signature of each picture in a JPEG XR container (colours, alpha).
+_XR = b"WMPHOTO\0"
+# Pixel format, turn, kind; size and resolution; where colours and alpha lie.
+_XR_TAGS = frozenset((0xBC01, 0xBC02, 0xBC04, *range(0xBC80, 0xBC84), *range(0xBCC0, 0xBCC6)))
+
+
+def _jpegxr(data: bytes) -> InnerSize:
+    sizes = set()
+    offset = data.find(_XR)
+    while offset >= 0:
+        # ITU-T T.832, 8.3: the flag says whether width and height take two bytes each, or four.
+        is_short = struct.unpack_from("B", data, offset + 10)[0] & 0x80
+        width, height = struct.unpack_from(">HH" if is_short else ">II", data, offset + 12)
+        sizes.add((width + 1, height + 1))
+        offset = data.find(_XR, offset + 1)
+    if len(sizes) != 1:
+        raise Refused("a strip or tile of it is no JPEG XR picture")
+    _check_xr_tags(data)
+    return InnerSize(*sizes.pop())
+
+
+def _check_xr_tags(data: bytes) -> None:
+    """Raise Refused for tags that say nothing of the pixels.
+
+    The decoder prints those that it does not know, and some that describe the picture end the process.
+    """
+    (begin,) = struct.unpack_from("<I", data, 4)
+    (count,) = struct.unpack_from("<H", data, begin)
+    for number in range(count):
+        (tag,) = struct.unpack_from("<H", data, begin + 2 + 12 * number)
+        if tag not in _XR_TAGS:
+            raise Refused(f"a JPEG XR in it has the tag {tag}, which says nothing of its pixels")
+
+
+_JPEG = (6, 7, 33007, 34892)
+_READERS: dict[int, Callable[[bytes], InnerSize]] = {
+    **dict.fromkeys(_JPEG, _jpeg),
+    **dict.fromkeys((33003, 33004, 33005, 34712), _jpeg2000),
+    **dict.fromkeys((22610, 34934), _jpegxr),
+    **dict.fromkeys((34927, 50001), _by_imagecodecs("webp_decode")),
+    **dict.fromkeys((50002, 52546), _by_imagecodecs("jpegxl_decode")),
+    34887: _by_imagecodecs("lerc_decode"),
+    34933: _png,
+}
+
+
+def is_inner_picture(compression: int) -> bool:
+    """Return whether strips and tiles of a compression of TIFF are pictures of their own."""
+    return compression in _READERS
+
+
+def check_inner_picture(page: "TiffPage", number: int, data: bytes) -> None:
+    """Raise Refused where one strip or tile is a picture of another size than the tags say."""
+    planes, _, height, width, samples = page.shaped
+    rows, columns = (
+        (page.tilelength, page.tilewidth) if page.is_tiled else (min(page.rowsperstrip, height), width)
+    )
+    down, across = -(-height // rows), -(-width // columns)
+    if page.jpegheader:  # NDPI: tiles share a header, and have no end marker
+        data = page.jpegheader + data + b"\xff\xd9"
+    try:
+        found = _READERS[int(page.compression)](data)
+    except (struct.error, IndexError) as error:
+        raise Refused("the header of a strip or tile of it is damaged or cut short") from error
+    row, column = divmod(number % (down * across), across)
+    # The last may be whole, or end where the picture does.
+    heights = {rows, min(rows, height - row * rows)}
+    widths = {columns, min(columns, width - column * columns)}
+    if found.height not in heights or found.width not in widths:
+        raise Refused(
+            f"a strip or tile of it holds {found.width:,} × {found.height:,} pixels, its tags say "
+            f"{columns:,} × {rows:,}"
+        )
+    if found.samples > max(samples, planes):
+        raise Refused(f"a strip or tile of it has {found.samples:,} values per pixel, its tags say {samples}")
+
+
+_RGB, _SEPARATED, _YCBCR = 2, 5, 6
+# Quantisers, Huffman codes and conditions of arithmetic codes: libjpeg forgets other shared segments.
+_SHARED = (0xDB, 0xC4, 0xCC)
+_JFIF, _ADOBE = 0xE0, 0xEE
+# Adobe's segment with the transform 0: three components are red, green and blue.
+_ADOBE_RGB = bytes.fromhex("ffee000e") + b"Adobe" + bytes.fromhex("00640000000000")
+# Offset of the number of components in a frame header.
+_COMPONENTS = 9
+_START, _END = b"\xff\xd8", b"\xff\xd9"
+
+
+def is_of_jpegs(page: "TiffPage") -> bool:
+    """Return whether the strips or tiles of a page are JPEGs."""
+    return int(page.compression) in _JPEG
+
+
+def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callable[[bytes, int], np.ndarray]:
+    """Return what decodes the JPEGs of a page, by their data and number, to samples of shape (H, W, S).
+
+    What is damaged is given to `note`. It raises Refused where the data of a JPEG ends before its last row.
+    """
+    # Of one page nearly all begin alike.
+    head = _Head()
+
+    def by_imagecodecs(data: bytes, number: int) -> np.ndarray:
+        # What NDPI's tiles share is there already.
+        decoded, _, _ = page.decode(data, number, jpegtables=page.jpegtables, jpegheader=None)
+        assert decoded is not None
+        samples: np.ndarray = decoded[0]
+        return samples
+
+    def decode(data: bytes, number: int) -> np.ndarray:
+        nonlocal head
+        if page.jpegheader is not None:  # NDPI: tiles share it, and have no end marker
+            data = page.jpegheader + data + _END
+        its_head = head
+        if not its_head.stored or not data.startswith(its_head.stored):
+            head = its_head = _head_of(data, page)
+        warning = ""
+        if its_head.colours and its_head.shape[2] == page.shaped[4]:
+            samples = np.empty(its_head.shape, np.uint8)
+            try:
+                decode_into(samples, its_head.completed(data), its_head.colours)
+            except ValueError as error:
+                warning = str(error)
+            else:
+                return samples
+        for sentence in notes_on_warning(warning):
+            note(sentence)
+        frame = frame_of(data)
+        longer = with_surplus(data, len(data) if frame.end is None else frame.end)
+        # One after the other: a strip may be as large as the picture.
+        expected = _digest(by_imagecodecs(longer, number))
+        found = by_imagecodecs(data, number)
+        if not frame.unsupported and _digest(found) != expected:
+            raise Refused(CUT_SHORT)
+        return found
+
+    return decode
+
+
+class _Head(NamedTuple):
+    """How JPEGs of a page begin: as stored, up to the number of their components, and as it should be.
+
+    `colours` is what simplejpeg shall decode them to; empty where it does not read them as imagecodecs does.
+    """
+
+    stored: bytes = b""
+    complete: bytes = b""
+    colours: str = ""
+    shape: tuple[int, ...] = ()
+
+    def completed(self, data: bytes) -> bytes:
+        """Return a JPEG that needs no tags."""
+        return data if self.complete == self.stored else self.complete + data[len(self.stored) :]
+
+
+def _head_of(data: bytes, page: "TiffPage") -> _Head:
+    is_jfif = is_rgb = False
+    for marker, offset in markers(data):
+        if marker in FRAMES:
+            break
+        is_jfif |= marker == _JFIF
+        if marker == _ADOBE:
+            is_rgb = data.startswith(_ADOBE_RGB, offset)
+    else:
+        return _Head()
+    stored = data[: offset + _COMPONENTS + 1]
+    height, width, samples = struct.unpack_from(">HHB", data, offset + 5)
+    photometric, has_extra = int(page.photometric), bool(page.extrasamples)
+    colours, model = "", b""
+    if samples == 1:
+        colours = "GRAY"
+    elif samples == 3 and photometric in (_RGB, _YCBCR) and not has_extra:
+        colours = "RGB"
+        # Without a JFIF segment, RGB is what the tag says, whatever the JPEG says.
+        if photometric == _RGB and not page.is_jfif:
+            if is_jfif:
+                return _Head()
+            model = b"" if is_rgb else _ADOBE_RGB
+    elif samples == 4 and (photometric == _SEPARATED or has_extra):
+        colours = "CMYK"
+    tables = _tables(page)
+    complete = b"".join((_START, tables, stored[len(_START) : offset], model, stored[offset:]))
+    return _Head(stored, complete, colours, (height, width, samples))
+
+
+def _digest(samples: np.ndarray) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()
+
+
+def _tables(page: "TiffPage") -> bytes:
+    """Return the segments that the JPEGs of a page share."""
+    shared = page.jpegtables or b""
+    return b"".join(
+        shared[offset : offset + 2 + int.from_bytes(shared[offset + 2 : offset + 4], "big")]
+        for marker, offset in markers(shared)
+        if marker in _SHARED
+    )
