@@ -37,7 +37,6 @@ from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
 from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
-from engine.flow.plan import Plan
 from engine.image.form import RAISE_LIMIT
 from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
@@ -98,15 +97,15 @@ class Job:
         """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
         if not self.is_converted:
             return self.verified_and_encoded(self.filtered())
-        call, how, opened, plan = self.call, self.how, self.opened, Plan.of(self.call)
+        call, how, opened = self.call, self.how, self.opened
         regions = regions_to_check(call.problem, self.seed, AFFORDABLE_MULTIPLY_ADDS)
         checked = CheckedSamples(
             call.samples.shape, np.dtype(np.float32), regions if how.saving.verify else ()
         )
         out = self.loan.result(call.samples, opened.dtype)
-        highest = max(band.length for band in bands_to_convert(plan))
+        highest = max(band.length for band in bands_to_convert(call))
         rows = np.broadcast_to(call.samples[:1], (highest, *call.samples.shape[1:]))
-        loss = convert(plan, out, self.loan.result(rows, np.float32), checked, how.saving.range)
+        loss = convert(call, out, self.loan.result(rows, np.float32), checked, how.saving.range)
         verification, pixels = how.verified(call, checked, self.seed), out.reshape(call.shape)
         finished = finished_picture(opened.picture, pixels, pixels.dtype)
         result = Result(finished, loss.sentences(pixels.size, pixels.dtype))
@@ -237,15 +236,15 @@ class Loop:
                 self._on_workers(small)
             for file in plan.files:
                 if file.in_parts and not self.is_stopped:
-                    self._settle(0)
+                    self._report_oldest(0)
                     finished = self.attempt(file, self._in_bands, plan.how, file)
                     if finished is not None:
                         self._on_finished(finished)
-            self._settle(0)
+            self._report_oldest(0)
         except DeviceFault:
             while self._saving:
                 with suppress(DeviceFault):
-                    self._settle(0)
+                    self._report_oldest(0)
             raise
         finally:
             self._has_ended.set()
@@ -274,8 +273,8 @@ class Loop:
                         break
                     done = workers.submit(self._all_the_way, plan.how, file, Loan(memory), encoded)
                     self._saving.append((file, done))
-                    self._settle(2 * threads)
-                self._settle(0)
+                    self._report_oldest(2 * threads)
+                self._report_oldest(0)
             except BaseException:
                 # Workers begin nothing more, and end what is not in its filter yet.
                 self._has_ended.set()
@@ -366,7 +365,7 @@ class Loop:
         if self._has_ended.is_set():
             raise CancelledError
 
-    def _settle(self, most: int) -> None:
+    def _report_oldest(self, most: int) -> None:
         """Report the oldest files until at most so many are still under way."""
         while len(self._saving) > most:
             file, future = self._saving.popleft()

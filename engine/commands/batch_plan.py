@@ -349,7 +349,7 @@ def planned(settings: BatchSettings) -> BatchPlan:
         _prepare_folder(settings.out or ".")
     skipped, files = [file for file in files if file.is_done], [file for file in files if not file.is_done]
     # One that is filtered in bands has the machine for itself, and chooses for itself.
-    how, device, why = settled(how, [file for file in files if not file.in_parts] or files or skipped)
+    how, device, why = choose_device(how, [file for file in files if not file.in_parts] or files or skipped)
     written = [file.saved_as for file in files if file.saved_as is not None]
     notes = [*notes, *why, *how.saving.unused_quality(written)]
     return BatchPlan(how, files, device, notes, settings.out, settings.scheduler, skipped)
@@ -406,7 +406,9 @@ def _check_written(folder: str) -> None:
         raise FileWriteError(what, error.why, "Choose another folder.") from error
 
 
-def settled(how: PictureWork, files: Sequence[PictureFile]) -> tuple[PictureWork, DeviceInfo, list[str]]:
+def choose_device(
+    how: PictureWork, files: Sequence[PictureFile]
+) -> tuple[PictureWork, DeviceInfo, list[str]]:
     """Return what is done with its device, the device, and a sentence where `auto` leaves a GPU out.
 
     With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.

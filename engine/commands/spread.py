@@ -9,7 +9,6 @@ import numpy as np
 from engine.device.anti_aliasing import empty_result
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
-from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.flow.timeline import Queue, Timeline
 from engine.results.measurement import Measurement, Spread, Timing
@@ -29,11 +28,10 @@ def measured(
 
     `on_values` is as of `measure`.
     """
-    plan = Plan.of(call)
 
     def streamed() -> tuple[np.ndarray, Timeline]:
-        values = empty_result(plan.samples, plan.shape, plan.problem.result_dtype)
-        timeline = Stream(layout=plan.job.operands.layout, gpus=gpus).run([(plan, values)], 1)
+        values = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
+        timeline = Stream(layout=call.asked.layout, gpus=gpus).run([(call, values)], 1)
         return values, timeline
 
     values, first = streamed()

@@ -10,35 +10,36 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.flow.plan import Plan, Preparing
+from engine.flow.stream import Preparing
 from engine.geometry.cut import Span, bands
 from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
 from engine.image.convert import finite_range, to_depth
 from engine.image.result_picture import Loss
 from engine.verify.regions import CheckedSamples
+from engine.work.resolve import Resolved
 
 # Bytes of float32 results: they stay in the caches of a core until they are converted.
 BAND_BYTES = 2 << 20
 
 
-def bands_to_convert(plan: Plan) -> tuple[Span, ...]:
-    """Return the bands that a plan's picture is computed in."""
-    return bands(plan.reach, plan.problem.height, plan.problem.rows_of(BAND_BYTES))
+def bands_to_convert(call: Resolved) -> tuple[Span, ...]:
+    """Return the bands that a picture is computed in."""
+    return bands(call.reach, call.problem.height, call.problem.rows_of(BAND_BYTES))
 
 
 def convert(
-    plan: Plan, out: np.ndarray, floats: NDArray[np.float32], checked: CheckedSamples, mode: RangeMode
+    call: Resolved, out: np.ndarray, floats: NDArray[np.float32], checked: CheckedSamples, mode: RangeMode
 ) -> Loss:
-    """Compute a plan's picture on the CPU into samples `out` of a file; return what these lose.
+    """Compute a picture on the CPU into samples `out` of a file; return what these lose.
 
     `floats` has room for the result of the highest band with its halo; `checked` keeps what is verified.
     """
-    ends, loss, given = None, Loss(), plan.samples.dtype
+    ends, loss, given = None, Loss(), call.samples.dtype
     if mode == "rescale":
-        found = [finite_range(values) for _, values in _computed(plan, floats)]
+        found = [finite_range(values) for _, values in _computed(call, floats)]
         ends = min(low for low, _ in found), max(high for _, high in found)
-    for top, values in _computed(plan, floats):
+    for top, values in _computed(call, floats):
         checked.keep(top, values)
         part = out[top : top + len(values)]
         to_depth(values, out.dtype, range_mode=mode, white=full_scale_of(given), ends=ends, out=part)
@@ -46,11 +47,11 @@ def convert(
     return loss
 
 
-def _computed(plan: Plan, floats: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+def _computed(call: Resolved, floats: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
     """Yield the first row and the float32 results of each band, which the next one overwrites."""
-    preparing, samples = Preparing(), plan.samples
-    for band in bands_to_convert(plan):
+    preparing, samples = Preparing(), call.samples
+    for band in bands_to_convert(call):
         sources = [samples[first:last] for first, last in band.sources]
         image = sources[0] if len(sources) == 1 else np.concatenate(sources)
-        preparing.ready(lambda: plan, image.shape).launch(image, floats[: band.length])
+        preparing.ready(lambda: call, image.shape).launch(image, floats[: band.length])
         yield band.first, floats[band.inside]

@@ -26,7 +26,6 @@ from engine.device.anti_aliasing import reused_result
 from engine.device.core_count import launches_on
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
-from engine.flow.plan import Plan
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
@@ -185,8 +184,11 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
         raise BadValue("The simulator in tasks of Dask", why, remedy)
     dask, arrays = loaded("dask", ""), loaded("dask.array", "")
     # What is known without the workers: variants, blocks and the device are theirs to choose.
-    plan = Plan.of(_resolved(_without_choices(asked), array.shape, array.dtype).in_parts())
-    reach, dtype = plan.reach, np.dtype(plan.problem.result_dtype)
+    known = _resolved(_without_choices(asked), array.shape, array.dtype).in_parts()
+    if asked.filter and asked.variant != AUTO:
+        # Of its own device, which this machine may not have.
+        known.choice = known.choice._replace(variant=variant_named(asked.variant))
+    reach, dtype = known.reach, np.dtype(known.problem.result_dtype)
     wraps = reach.border is Border.WRAP
     chunks, halos = [], [(0, 0), (0, 0)]
     for axis, (before, after) in enumerate((reach.rows, reach.columns)):
@@ -202,13 +204,11 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
     joined = array.rechunk((*chunks, (array.shape[-1],))[: array.ndim])
     is_cut = joined.numblocks[:2] != (1, 1)
     if is_cut:
-        if asked.filter and asked.variant != AUTO:
-            plan = replace(plan, job=replace(plan.job, variant=variant_named(asked.variant)))
-        plan.refuse_cut(_CUT, _DIRECT, _WHOLE)
+        known.refuse_cut(_CUT, _DIRECT, _WHOLE)
     largest = [max(lengths) for lengths in joined.chunks]
     for axis, halo in enumerate(halos):
         largest[axis] += sum(halo)
-    settle = sealed(settled, asked, tuple(largest), array.dtype, dtype.itemsize, is_cut)
+    choose = sealed(chosen_for_chunks, asked, tuple(largest), array.dtype, dtype.itemsize, is_cut)
     # Where a chunk lies within itself with its halo: Dask would take one more task for each to find it.
     trims = [(*halos[axis], joined.numblocks[axis], wraps) for axis in (0, 1)]
     return arrays.map_overlap(
@@ -220,7 +220,7 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
         chunks=joined.chunks,
         dtype=dtype,
         meta=array._meta.astype(dtype),
-        choice=dask.delayed(settle, pure=True)(),
+        choice=dask.delayed(choose, pure=True)(),
     )
 
 
@@ -242,7 +242,7 @@ def _resolved(asked: PictureRequest, shape: tuple[int, ...], given: np.dtype) ->
 # On the workers
 
 
-def settled(
+def chosen_for_chunks(
     asked: PictureRequest, shape: tuple[int, ...], given: np.dtype, result_bytes: int, is_cut: bool
 ) -> bytes:
     """Return a request with variants, blocks and device chosen for chunks of up to this shape; or refuse it.
@@ -253,15 +253,14 @@ def settled(
     with launches_on(1):
         resolved = _resolved(asked, shape, given)
         resolved = resolved.in_parts() if is_cut else resolved
-        plan = Plan.of(resolved)
         if is_cut:
-            plan.refuse_cut(_CUT, _DIRECT, _WHOLE)
-        plan.refuse()
+            resolved.refuse_cut(_CUT, _DIRECT, _WHOLE)
+        resolved.refuse()
         if asked.step is not None:
             check_choices(asked.variant, asked.device)
             if asked.block is not None:
-                check_block(asked.block, plan.job.variant, plan.device)
-        return pickle.dumps((resolved.settled, given))
+                check_block(asked.block, resolved.choice.variant, resolved.device)
+        return pickle.dumps((resolved.chosen, given))
 
 
 @lru_cache(64)
@@ -270,12 +269,12 @@ def _ready(choice: bytes, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.n
     asked, given = pickle.loads(choice)
     if asked.filter:
         return PreparedFilter(asked, shape, given)
-    plan = Plan.of(_resolved(asked, shape, given))
+    resolved = _resolved(asked, shape, given)
 
     def computed(chunk: np.ndarray) -> np.ndarray:
         samples = as_samples(chunk)
-        out = reused_result(samples, samples.shape, np.dtype(plan.problem.result_dtype))
-        return plan.computed(samples, out).reshape(shape)
+        out = reused_result(samples, samples.shape, np.dtype(resolved.problem.result_dtype))
+        return resolved.computed(samples, out).reshape(shape)
 
     return computed
 

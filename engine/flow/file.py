@@ -19,7 +19,6 @@ from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
 from engine.flow.journal import State, identity_of
 from engine.flow.memory import MemoryPlan, free_disk_words, plan_memory, stored_bytes
-from engine.flow.plan import Plan
 from engine.flow.rows import Part, RowStream
 from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
@@ -166,11 +165,10 @@ class _Run:
         # The shape alone: it takes no memory.
         shape = min(picture.height, _MOST_ROWS), picture.width, self.colours
         self.resolved = work.resolve(np.broadcast_to(np.zeros((), picture.dtype), shape), self.dtype)
-        self.plan = Plan.of(self.resolved)
-        self.plan.refuse_cut("a picture in bands", _NAME_DIRECT, _NEEDS_ALL)
-        self.plan.refuse()
-        self.is_on_gpu = self.plan.device.is_usable_gpu
-        self.devices = self.work.gpus if self.is_on_gpu and self.work.gpus else (self.plan.device,)
+        self.resolved.refuse_cut("a picture in bands", _NAME_DIRECT, _NEEDS_ALL)
+        self.resolved.refuse()
+        self.is_on_gpu = self.resolved.device.is_usable_gpu
+        self.devices = self.work.gpus if self.is_on_gpu and self.work.gpus else (self.resolved.device,)
         storage, lost = result_storage(picture, kind, metadata=work.metadata)
         self.part.hold()
         self.task = self._task(storage)
@@ -222,14 +220,14 @@ class _Run:
     def _memory_plan(self, storage: Storage) -> MemoryPlan:
         gpus = len(self.devices) if self.is_on_gpu else 0
         return plan_memory(
-            self.picture, self.plan, storage, self.dtype, self.memory, gpus=gpus, verify=self.work.verify
+            self.picture, self.resolved, storage, self.dtype, self.memory, gpus=gpus, verify=self.work.verify
         )
 
     def _task(self, storage: Storage) -> dict[str, Any]:
         """Return what a part is of: the settings, and the file with its size and time."""
-        work, job = self.work, self.plan.job
+        work, job = self.work, self.resolved.job()
         mask = getattr(job.operands, "mask", None)
-        asked = replace(self.resolved.settled, device=self.plan.device.kind)
+        asked = replace(self.resolved.chosen, device=self.resolved.device.kind)
         settings: list[Any] = [
             repr(asked), job.task.labels(job).get("weights_digest"),
             None if mask is None else [mask.anchor, mask.offset],
@@ -261,7 +259,7 @@ class _Run:
 
     def first_pass(self) -> None:
         """Find the smallest and the largest value, where the range needs them."""
-        is_needed = self.plan.problem.result_dtype == "float32" and self.work.range == "rescale"
+        is_needed = self.resolved.problem.result_dtype == "float32" and self.work.range == "rescale"
         if not is_needed or self.state.ends is not None:
             return
         ends = [np.inf, -np.inf]
@@ -307,7 +305,7 @@ class _Run:
         def take(part: Part) -> None:
             proof = self._verified(part) if self.work.verify else None
             saved, loss = self._finished(part)
-            rows, job = len(part.values), self.plan.at(part.image).job
+            rows, job = len(part.values), self.resolved.at(part.image).job()
             clipped = clipped_in_file(job, part.values, self.dtype, self.work.range) or Clipped()
             found.append((part.top + rows, (rows, proof, loss, clipped)))
             units.add(saved, write)
@@ -317,11 +315,11 @@ class _Run:
         self.note()
 
     def _stream(self, take: Callable[[Part], None], first_row: int) -> None:
-        RowStream(self.picture, self.plan, self.work.gpus, self.rows_planned, take).run(first_row)
+        RowStream(self.picture, self.resolved, self.work.gpus, self.rows_planned, take).run(first_row)
 
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
-        job = replace(self.plan.at(part.image).job, seed=part.top, affordable=BAND_MULTIPLY_ADDS)
+        job = replace(self.resolved.at(part.image).job(), seed=part.top, affordable=BAND_MULTIPLY_ADDS)
         # Those of its halo too, as it is a picture of its own; they belong to other bands.
         found = job.task.verify(part.all_values, job, lambda fraction: None)
         own = len(part.values) / len(part.all_values)
@@ -409,7 +407,7 @@ class _Run:
         pixels, rows = picture.height * picture.width, self.rows_planned
         lost = state.loss.sentences(pixels * self.colours, self.dtype)
         facts: dict[str, object] = {
-            "result_dtype": self.plan.problem.result_dtype,
+            "result_dtype": self.resolved.problem.result_dtype,
             "rows": picture.height, "columns": picture.width, "channels": picture.channels,
             "source_format": picture.format,
             "levels": len(self.result.levels) if self.result is not None else 1,

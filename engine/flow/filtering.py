@@ -146,6 +146,7 @@ def filter_stream(
         ring=int(ring),
         checkpoint=checkpoint,
         gpus=gpus,
+        in_parts=True,
     )
     total = 1 if is_one else len(pictures) if isinstance(pictures, tuple | list) else 0
     timeline = stream.run(all_asked(), total)

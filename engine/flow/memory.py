@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from engine.errors import BadValue
-from engine.flow.plan import Plan
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.form import bytes_text
 from engine.image.large.source import LargePicture, Storage, core_count
+from engine.work.resolve import Resolved
 
 # What is filtered at a time, and what is read ahead: more is no faster.
 _BAND_BYTES = 32 << 20
@@ -47,7 +47,7 @@ class MemoryPlan:
 
 def plan_memory(
     picture: LargePicture,
-    work: Plan,
+    work: Resolved,
     storage: Storage,
     dtype: np.dtype,
     memory: int | None,
@@ -59,8 +59,8 @@ def plan_memory(
 
     The result is stored as `storage` says, in samples of a type, which may not be what the kernel writes.
     """
-    problem, halo, task, width = work.problem, work.reach.height, work.job.task, picture.width
-    between = task.between(work.job) if not gpus else 0
+    problem, halo, task, width = work.problem, work.reach.height, work.task, picture.width
+    between = task.between(work.job()) if not gpus else 0
     proof_bytes = task.proof_rows * halo * width * problem.channels * FLOAT_BYTES if verify else 0
     rows_of_segment = picture.chunk[0]
     in_row = width * picture.channels * problem.itemsize

@@ -19,8 +19,7 @@ import numpy as np
 from engine.device.anti_aliasing import reused_result
 from engine.device.devices import backend
 from engine.errors import BadValue, ImageReadError
-from engine.flow.plan import Plan
-from engine.geometry.cut import Cut
+from engine.geometry.cut import Cut, cut
 from engine.host import shared
 from engine.host.display_levels import value_range
 from engine.host.halved_tiles import HalvedTiles
@@ -91,15 +90,15 @@ class Result:
         samples = shared.attach(picture.in_memory) if self._is_in_memory else blank(picture)
         found = resolved_for_parts(asked, samples)
         found = found if self._is_in_memory else found.in_parts()
-        self.asked, self.job, self.plan = asked, cast(PictureJob, found.settled), Plan.of(found)
-        reach, is_kept = self.plan.reach, self._is_in_memory and keeps_values(picture)
+        self.asked, self.job, self.work = asked, cast(PictureJob, found.chosen), found
+        reach, is_kept = self.work.reach, self._is_in_memory and keeps_values(picture)
         if reach.whole and not is_kept:
             raise BadValue(
                 f"The result of {reach.whole}",
                 "each of its values depends on the whole picture, which is too large to compute it for a few",
                 "Crop the picture to a region.",
             )
-        between = self.plan.job.task.between(self.plan.job)
+        between = found.task.between(found.job())
         self._band_bytes = _BAND_BYTES // (between + 2 if between else 1)
         self._is_one_band = is_kept
         self._took_ms: dict[str, float] = {}
@@ -111,7 +110,7 @@ class Result:
     @property
     def steps(self) -> tuple[StepTime, ...]:
         """The steps of a chain, with their times."""
-        return steps_of(self.plan.job.operands.constant, self._took_ms) if self._took_ms else ()
+        return steps_of(self.work.constant, self._took_ms) if self._took_ms else ()
 
     @cached_property
     def _writes_clipped(self) -> bool:
@@ -123,9 +122,7 @@ class Result:
         """The parts of the result below black and above white, 0 to 1, once its bands were made."""
         if self._writes_clipped and self._is_in_memory:
             samples = shared.attach(self.job.picture.in_memory)
-            return clipped_part(
-                samples, self.plan.job.operands.constant, self.plan.job.problem, self.asked.range_mode
-            )
+            return clipped_part(samples, self.work.constant, self.work.problem, self.asked.range_mode)
         return self._clipped
 
     def let_go(self) -> None:
@@ -139,7 +136,7 @@ class Result:
 
         Raises what `HalvedTiles.rectangle` raises.
         """
-        reach = self.plan.reach
+        reach = self.work.reach
         if self._is_in_memory and (reach.whole or not reach.exact):
             opacity = source.rectangle(level, rows, columns, ends_at)[..., self._channels :]
             return self._of_whole_bands(source, rows)[:, columns], opacity
@@ -147,8 +144,8 @@ class Result:
 
     def bands(self, source: Source, report: Checkpoint) -> Iterator[tuple[slice, Samples]]:
         """Yield the result of a picture in memory in bands of whole rows."""
-        edges, job = self._edges(), self.plan.job
-        expected_s = 2.0 + job.task.expected_launch_s(job, self.plan.device)
+        edges, job = self._edges(), self.work.job()
+        expected_s = 2.0 + job.task.expected_launch_s(job, self.work.device)
         white, range_mode = full_scale_of(np.dtype(self.job.picture.dtype)), self.asked.range_mode
         below = above = 0.0
         for top, bottom in itertools.pairwise(edges):
@@ -198,7 +195,7 @@ class Result:
         height = self.asked.picture.height
         if self._is_one_band:
             return [0, height]
-        rows: int = max(self.plan.problem.rows_of(self._band_bytes), _ROWS_PER_HALO * self.plan.reach.height)
+        rows: int = max(self.work.problem.rows_of(self._band_bytes), _ROWS_PER_HALO * self.work.reach.height)
         count = -(-height // rows)
         return [*(height * number // count // 2 * 2 for number in range(count)), height]
 
@@ -218,17 +215,17 @@ class Result:
     def _rectangle(
         self, source: Source, level: int, rows: slice, columns: slice, ends_at: float
     ) -> tuple[Samples, Samples]:
-        cut = self.plan.cut(source.levels[level], rows, columns)
-        samples, channels, region = _joined(source, level, cut, ends_at), self._channels, self.asked.region
+        part = cut(self.work.reach, source.levels[level], rows, columns)
+        samples, channels, region = _joined(source, level, part, ends_at), self._channels, self.asked.region
         colours = np.ascontiguousarray(samples[..., :channels])
-        values = self._computed(colours)[cut.inside]
+        values = self._computed(colours)[part.inside]
         if region is not None:
-            values = _only_in(region.slices, (rows, columns), values, colours[cut.inside])
-        return values, samples[..., channels:][cut.inside]
+            values = _only_in(region.slices, (rows, columns), values, colours[part.inside])
+        return values, samples[..., channels:][part.inside]
 
     def _computed(self, samples: Samples) -> Samples:
         """Compute a part as a picture of its own, both (H, W, C)."""
-        job, device = self.plan.part(samples), self.plan.device
+        job, device = self.work.part(samples), self.work.device
         out = reused_result(samples, samples.shape, job.problem.result_dtype)
         if device.kind != "cpu":
             return compute(job, backend(device.key), out).reshape(samples.shape)

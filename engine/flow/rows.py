@@ -16,10 +16,10 @@ from engine.device.anti_aliasing import trim_reused
 from engine.device_info import DeviceInfo
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
 from engine.flow.picture_memory import Loan, PictureMemory
-from engine.flow.plan import Plan
 from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
 from engine.image.large.source import LargePicture
+from engine.work.resolve import Resolved
 
 
 @dataclass(eq=False, slots=True)
@@ -43,7 +43,7 @@ class RowStream:
     Parameters
     ----------
     picture : LargePicture
-    plan : Plan
+    plan : Resolved
         What computes the picture; where its own has fewer channels, they are the first ones.
     gpus : sequence of DeviceInfo
         Several that share the work; none: the plan's device does it.
@@ -55,7 +55,7 @@ class RowStream:
     def __init__(
         self,
         picture: LargePicture,
-        plan: Plan,
+        plan: Resolved,
         gpus: Sequence[DeviceInfo],
         memory: MemoryPlan,
         take: Callable[[Part], None],
@@ -84,7 +84,7 @@ class RowStream:
             # On the CPU an image is not cut again.
             is_on_gpu = self._plan.device.is_usable_gpu
             stream = Stream(
-                layout=self._plan.job.operands.layout,
+                layout=self._plan.asked.layout,
                 chunk_bytes=GPU_CHUNK_BYTES if is_on_gpu else 1 << 62,
                 ring=GPU_RING,
                 receive=receive,

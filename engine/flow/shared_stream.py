@@ -13,7 +13,6 @@ import numpy as np
 from engine.api.request import Call
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
-from engine.flow.plan import Plan
 from engine.flow.stream import Asked, Stream
 from engine.geometry.layout import Layout
 
@@ -22,7 +21,6 @@ from engine.geometry.layout import Layout
 class _Asked:
     call: Call
     out: np.ndarray
-    plan: Plan
     number: int = 0  # in the stream
     done: Future[np.ndarray] = field(default_factory=Future)
 
@@ -52,7 +50,9 @@ class SharedStream:
 
     def computed(self, call: Call, out: np.ndarray) -> np.ndarray:
         """Return what a call computes, in `out`. Called on: any thread; it waits."""
-        asked = _Asked(call, out, Plan.of(call))
+        asked = _Asked(call, out)
+        # Chosen here: the stream's thread has others' pictures to launch.
+        call.job()
         with self._lock:
             if self._error is not None:
                 raise self._error
@@ -88,7 +88,7 @@ class SharedStream:
 
     def _plans(self) -> Iterator[Asked | None]:
         """Yield what is asked for; of nothing more, once nothing is under way, the stream ends."""
-        yield self._under_way[0].plan, self._under_way[0].out
+        yield self._under_way[0].call, self._under_way[0].out
         number = 0
         while True:
             try:
@@ -101,7 +101,7 @@ class SharedStream:
                 return
             asked.number = number = number + 1
             self._under_way.append(asked)
-            yield asked.plan, asked.out
+            yield asked.call, asked.out
 
     def _alone(self, asked: _Asked) -> None:
         try:

@@ -1,24 +1,25 @@
 """From pictures to chunks, and from chunks to results: pictures go through a device, or through several."""
 
 import itertools
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, partial
-from typing import TYPE_CHECKING
+from functools import cache, lru_cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.api.request import Call
 from engine.device.devices import backend
+from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.flow.chunks import ChunkJob, InOrder
-from engine.flow.plan import Plan, Preparing
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
 from engine.geometry.layout import Layout
 from engine.results.progress import Checkpoint, Progress
+from engine.work.resolve import Resolved
 
 if TYPE_CHECKING:
     from engine.flow.loop import Loop
@@ -35,7 +36,7 @@ CHUNKS_WANTED = 4
 CHUNKS_IN_ORDER = 32
 SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
 
-Asked = tuple[Call | Plan, np.ndarray]
+Asked = tuple[Resolved, np.ndarray]
 """A picture with what is done with it, and the array for its result, in the shape of the picture."""
 
 
@@ -44,7 +45,8 @@ class Stream:
     """One call: turns pictures into chunks, and chunks into results.
 
     `receive` gets each result with its number, in order, once it is whole. Chunks are spread over `gpus`;
-    none: they go to the device of the first picture.
+    none: they go to the device of the first picture. With `in_parts` those that have to be cut get variants
+    whose results do not depend on where.
     """
 
     layout: Layout
@@ -53,6 +55,7 @@ class Stream:
     ring: int = DEFAULT_RING
     checkpoint: Checkpoint = lambda step: None
     gpus: Sequence[DeviceInfo] = ()
+    in_parts: bool = False
     _chunks: list[Chunk] = field(default_factory=list, init=False)
     _variants: dict[str, None] = field(default_factory=dict, init=False)
     # Results under way, and their rows that are not written yet.
@@ -117,8 +120,8 @@ class Stream:
                 continue
             (request, result), picture = asked, picture + 1
             samples, target = request.samples, result.reshape(request.problem.result_shape)
-            parts = _bands(request, chunk_bytes)
-            chosen: Callable[[], Plan] = partial(_chosen, request, parts, self._variants)
+            parts = self._bands(request, chunk_bytes)
+            chosen: Callable[[], Resolved] = partial(self._chosen, request, parts)
             chosen = cache(chosen) if len(parts) > 1 else chosen
             self._unfinished[picture] = result, len(target)
             for number, band in enumerate(parts):
@@ -142,6 +145,31 @@ class Stream:
                 prepare = partial(self._preparing.ready, chosen, shape)
                 yield ChunkJob(chunk, sources, rows, band.skip, written, prepare)
 
+    def _bands(self, request: Resolved, chunk_bytes: int) -> tuple[Span, ...]:
+        """Return the bands of a picture: one, where it is small or cannot be cut."""
+        problem = request.problem
+        height, rows = problem.height, problem.rows_of(chunk_bytes)
+        if rows < height:
+            # Of a mask, whose variant is chosen later, the cells under it.
+            reach = problem.reach if self.in_parts and request.asked.filter else request.reach
+            if reach.exact and not reach.whole:
+                return bands(reach, height, rows)
+        return (Span(0, height, ((0, height),), 0),)
+
+    def _chosen(self, request: Resolved, parts: Sequence[Span]) -> Resolved:
+        """Choose what computes a picture: called while its first band is copied.
+
+        It refuses what cannot be cut, and samples that cannot be taken.
+        """
+        if len(parts) > 1:
+            if self.in_parts:
+                request = request.in_parts(max(part.length for part in parts))
+            request.refuse_cut("a picture in bands", _RAISE_CHUNK, _RAISE_CHUNK)
+        job = request.job()
+        job.task.refuse_samples(job)
+        self._variants[job.variant.key] = None
+        return request
+
     def _finished(self, job: ChunkJob) -> None:
         """Hand over the picture whose last chunk is finished; pictures finish in order."""
         number = job.chunk.picture
@@ -154,35 +182,43 @@ class Stream:
         self._activate()
 
 
-def _bands(request: Call | Plan, chunk_bytes: int) -> tuple[Span, ...]:
-    """Return the bands of a picture: one, where it is small or cannot be cut."""
-    problem = request.problem
-    height, rows = problem.height, problem.rows_of(chunk_bytes)
-    if rows >= height or (reach := request.reach).whole or not reach.exact:
-        return (Span(0, height, ((0, height),), 0),)
-    return bands(reach, height, rows)
+# A picture's bands have six shapes at most, and the variant is prepared for each of them.
+MOST_PREPARED = 16
 
 
-def _chosen(request: Call | Plan, parts: Sequence[Span], variants: dict[str, None]) -> Plan:
-    """Return what computes a picture, which is chosen while the first band is copied.
+class Preparing:
+    """Variants that are ready to be launched, for a few shapes and threads. Called on: any thread.
 
-    It refuses what cannot be cut, and samples that cannot be taken; its variant's key is added to `variants`.
+    What passes keep between them belongs to one thread, which has one device.
     """
-    if isinstance(request, Plan):
-        plan = request
-    else:
-        plan = Plan.of(request.in_parts(max(part.length for part in parts)) if len(parts) > 1 else request)
-    if len(parts) > 1:
-        plan.refuse_cut("a picture in bands", _RAISE_CHUNK, _RAISE_CHUNK)
-    plan.job.task.refuse_samples(plan.job)
-    variants[plan.job.variant.key] = None
-    return plan
+
+    def __init__(self, devices: int = 1) -> None:
+        self._lock = threading.Lock()
+        self._kept = lru_cache(MOST_PREPARED * devices)(_prepared)
+
+    def ready(self, chosen: Callable[[], Resolved], shape: tuple[int, ...]) -> Prepared:
+        """Return the variant that is chosen, ready for a part of that shape."""
+        # What one thread chooses and compiles, the next one finds.
+        with self._lock:
+            found = chosen()
+            job, task = found.job(), found.task
+            if shape != found.samples.shape:
+                # The shape alone: it takes no memory.
+                job = task.part(job, np.broadcast_to(found.samples[:1, :1], shape))
+            constant = task.constant(job.operands)
+            task.refuse(job.variant, job.problem, constant, job.block, found.device)
+            return self._kept(threading.get_ident(), job.variant, job.problem, constant, job.block)
+
+
+def _prepared(thread: int, variant: Any, problem: Any, constant: Any, block: Any) -> Prepared:
+    prepared: Prepared = variant.prepare(problem, constant, block)
+    return prepared
 
 
 _RAISE_CHUNK = "Raise chunk_bytes until the picture is one chunk, or name a direct variant."
 
 
-def _chunk_bytes(request: Call | Plan, pictures: int, gpus: int) -> int:
+def _chunk_bytes(request: Resolved, pictures: int, gpus: int) -> int:
     """Return the size of a chunk; for a batch of unknown length, that for a long one."""
     if pictures == 0:
         return LARGEST_CHUNK_BYTES

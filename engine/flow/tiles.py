@@ -78,7 +78,7 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
         return _unseen(job, job.picture.screen)
     # Anew for each preview: `auto` chooses by the times that are known by now.
     result = Result(job)
-    result.plan.refuse()
+    result.work.refuse()
     # What is read of earlier ones is seldom wanted again.
     _ready.clear()
     _readied(result)
@@ -90,10 +90,10 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
     return Filtered(
         values=Computed(result.job),
         screen=screen,
-        variant=result.plan.job.variant.key,
-        device=result.plan.device.key,
+        variant=result.work.choice.variant.key,
+        device=result.work.device.key,
         elapsed_ms=(time.perf_counter() - begin) * 1e3,
-        chosen_because=result.plan.job.chosen_because,
+        chosen_because=result.work.choice.reason,
         clipped=result.clipped,
         steps=result.steps,
     )
@@ -102,19 +102,19 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
 def _unseen(asked: PictureJob, screen: TiledScreen) -> Filtered:
     """Return the result of a picture in its file, whose tiles are asked for."""
     result = Result(asked)
-    result.plan.refuse()
+    result.work.refuse()
     notes = []
-    if not result.plan.reach.exact:
+    if not result.work.reach.exact:
         notes.append("This kernel rounds parts of a picture in another way than the whole.")
     if asked.range_mode == "rescale":
         notes.append("Rescaled to the range of 16 parts of the picture.")
     return Filtered(
         values=None,
         screen=replace(screen, note=" ".join(notes)),
-        variant=result.plan.job.variant.key,
-        device=result.plan.device.key,
+        variant=result.work.choice.variant.key,
+        device=result.work.device.key,
         elapsed_ms=0.0,
-        chosen_because=result.plan.job.chosen_because,
+        chosen_because=result.work.choice.reason,
     )
 
 

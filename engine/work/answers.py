@@ -153,7 +153,7 @@ def _shown(
         for outside in asked.region.around:
             memory.array[outside] = samples[outside]
     clipped = _clipped(asked, resolved, memory.array)
-    shown, screen = memory.shown(asked.range_mode, Computed(resolved.settled))
+    shown, screen = memory.shown(asked.range_mode, Computed(resolved.chosen))
     return Filtered(
         values=shown,
         screen=screen,

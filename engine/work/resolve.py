@@ -8,12 +8,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from engine.device.devices import device_named
+from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.cut import Reach
+from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.results.found import Answer
+from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.task import Choice, Job
 from engine.work.filter_task import FILTERING, Among, PictureTask, StepTask
@@ -115,10 +117,10 @@ class Resolved:
         how = {"in_parts": self._in_parts}
         return self.step_task.choice(self.step, problem, self.constant, self.device, **how)
 
-    @property
+    @cached_property
     def reach(self) -> Reach:
-        """The cells that a result depends on, whatever the variant of a mask."""
-        reach: Reach = self.problem.reach if self.asked.filter else self.task.reach(self.job())
+        """How far the cells lie that a result depends on."""
+        reach: Reach = self.task.reach(self.job())
         return reach
 
     def in_parts(self, rows: int | None = None) -> Self:
@@ -129,7 +131,7 @@ class Resolved:
         if self.asked.operation is not None:
             return self
         other = copy(self)
-        for chosen in ("choice", "plan", *(() if self.step else ("constant",))):
+        for chosen in ("choice", "plan", "reach", *(() if self.step else ("constant",))):
             other.__dict__.pop(chosen, None)
         other._in_parts, other._part_rows = True, rows
         return other
@@ -162,7 +164,7 @@ class Resolved:
         return min(float(mask.weights.min()), mask.offset, float(self.problem.ghost_value)) >= 0.0
 
     @property
-    def settled(self) -> PictureRequest:
+    def chosen(self) -> PictureRequest:
         """The request with the device, the variants and the blocks that were chosen."""
         asked = replace(self.asked, device=self.device.key)
         if self.step is not None:
@@ -213,6 +215,41 @@ class Resolved:
         """Return the job by a variant and a block, whatever the request names."""
         operands = Operands(self.samples, self.constant, self.asked.layout)
         return Job(self.task, variant, block, self.problem, operands, seed=seed)
+
+    def at(self, samples: np.ndarray) -> Self:
+        """Return what was chosen, for a part of the picture, (H, W, C), as a picture of its own."""
+        job, part = self.job(), copy(self)
+        job = self.task.part(job, samples)
+        part.samples, part.problem, part.constant = samples, job.problem, job.operands.constant
+        return part
+
+    def part(self, samples: np.ndarray) -> AnyJob:
+        """Return the job for a part, (H, W, C), as a picture of its own; refuse what it cannot take."""
+        job = self.at(samples).job()
+        job.task.refuse_samples(job)
+        return job
+
+    def computed(self, samples: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Compute a part into an array of its shape and of the result's type."""
+        return compute(self.part(samples), backend(self.device.key), out)
+
+    def refuse(self) -> None:
+        """Raise an EngineError for what cannot be done with the whole picture, whatever its samples."""
+        variant, block, _ = self.choice
+        self.task.refuse(variant, self.problem, self.constant, block, self.device)
+
+    def refuse_cut(self, picture: str, remedy: str, needs_all: str) -> None:
+        """Refuse work whose results depend on where a picture is cut, which is `picture`: "one in bands".
+
+        `needs_all` says what helps where a result needs all of it.
+        """
+        if self.reach.whole:
+            why = "its result depends on the whole picture at once"
+            raise BadValue(f"{self.reach.whole} on {picture}", why, needs_all)
+        if not self.reach.exact:
+            why = "its sums run through the whole picture: parts would differ from it in their last digits"
+            what = f"variant '{self.choice.variant.key}' on {picture}"
+            raise UnsupportedVariant(what, Refusal("not-in-bands", why, remedy=remedy))
 
     def answer(self, values: np.ndarray) -> Answer:
         """Return what a person gets from the array that the variant wrote."""

@@ -6,7 +6,6 @@ import pytest
 import engine
 from engine.api.request import Call
 from engine.commands.command_line import main
-from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.geometry.layout import Layout
 from engine.work.chain_files import ready_chains
@@ -28,7 +27,7 @@ def assert_streamed(call):
     whole = call.filter()
     stream = Stream(layout=Layout.PITCHED, chunk_bytes=100_000, ring=3)
     out = np.empty_like(whole)
-    timeline = stream.run([(Plan.of(call), out)], 1)
+    timeline = stream.run([(call, out)], 1)
     assert len(timeline.chunks) > 2 or call.reach.whole
     np.testing.assert_array_equal(out, whole)
 

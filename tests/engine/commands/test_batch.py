@@ -20,7 +20,7 @@ from engine.commands.batch_plan import files_for
 from engine.errors import OutOfDeviceMemory
 from engine.flow import shared_stream
 from engine.flow.picture_memory import PictureMemory
-from engine.flow.plan import Preparing
+from engine.flow.stream import Preparing
 from engine.image import formats
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
@@ -386,10 +386,10 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
 def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypatch, in_a_stream, photos, out):
     ready, open_file, is_written = Preparing.ready, batch_loop.open_file, threading.Event()
 
-    def lose(self, plan, shape):
+    def lose(self, chosen, shape):
         if shape[2] == 3:
             raise LOST
-        return ready(self, plan, shape)
+        return ready(self, chosen, shape)
 
     def written(*arguments, **how):
         write_result(*arguments, **how)

@@ -8,7 +8,6 @@ from engine.commands.batch_plan import PictureFile
 from engine.commands.picture_opening import Opened
 from engine.flow import converted
 from engine.flow.picture_memory import Loan, PictureMemory
-from engine.flow.plan import Plan
 from engine.geometry.border import Border
 from engine.geometry.range_modes import RANGE_MODES
 from engine.image.picture import Picture
@@ -37,14 +36,13 @@ def both_ways(monkeypatch, picture, dtype, mask, **changed):
     how, opened = filter_of(mask, **changed), Opened(picture, np.dtype(dtype))
     call = how.call(opened)
     assert job_of(how, opened).is_converted
-    plan = Plan.of(call)
     checked = CheckedSamples(
         call.samples.shape, np.dtype(np.float32), regions_to_check(call.problem, SEED, AFFORDABLE)
     )
     in_bands = np.empty(call.samples.shape, dtype)
-    highest = max(band.length for band in converted.bands_to_convert(plan))
+    highest = max(band.length for band in converted.bands_to_convert(call))
     floats = np.empty((highest, *call.samples.shape[1:]), np.float32)
-    loss = converted.convert(plan, in_bands, floats, checked, how.saving.range)
+    loss = converted.convert(call, in_bands, floats, checked, how.saving.range)
     in_bands = in_bands.reshape(call.shape)
     finished = how.finished(call, opened, call.filter())
     assert loss.sentences(in_bands.size, in_bands.dtype) == finished.lost

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine.commands import batch_plan, picture_work
-from engine.commands.batch_plan import PictureFile, settled
+from engine.commands.batch_plan import PictureFile, choose_device
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from tests.engine.commands.works import work_of
@@ -39,12 +39,12 @@ def asked(options="", mask="emboss"):
 
 
 def test_that_only_many_pictures_start_a_gpu(with_gpu, photo):
-    few, device, notes = settled(asked(), [photo])
+    few, device, notes = choose_device(asked(), [photo])
     assert (few.asked.device, device) == ("cpu", CPU)
     assert "auto" not in with_gpu
     (note,) = notes
     assert note.startswith("The CPU filters: a GPU would take 1,200 ms to start and copy")
-    many, device, notes = settled(asked(mask="gaussian:31:5"), [photo] * 1_000_000)
+    many, device, notes = choose_device(asked(mask="gaussian:31:5"), [photo] * 1_000_000)
     assert (many.asked.device, device, notes) == ("cuda:0", GPU, [])
 
 
@@ -53,10 +53,10 @@ def test_that_a_picture_that_cannot_be_opened_does_not_decide(with_gpu, photo, t
     monkeypatch.setattr(picture_work, "why_not_gpu", lambda problem, *rest: seen.append(problem) or "so")
     refused = PictureFile("b.png", "b.png", None, BadValue("b.png", "it is another picture"))
     missing = PictureFile(str(tmp_path / "none.png"), "none.png", None)
-    assert settled(asked(), [refused, missing, photo])[1] is CPU
+    assert choose_device(asked(), [refused, missing, photo])[1] is CPU
     ((problem,),) = [seen]
     assert (problem.height, problem.width, problem.channels, problem.result_dtype) == (30, 40, 3, "uint8")
-    assert settled(asked(), [refused, missing])[1] is CPU
+    assert choose_device(asked(), [refused, missing])[1] is CPU
     assert len(seen) == 1
 
 
@@ -66,15 +66,15 @@ def test_that_a_device_or_a_variant_that_is_named_is_obeyed(with_gpu, photo):
         ("--device cuda", "cuda"),
         ("--variant cpu-parallel", "cpu"),
     ):
-        assert settled(asked(options), [photo])[1].kind == kind
+        assert choose_device(asked(options), [photo])[1].kind == kind
 
 
 def test_that_nothing_is_said_where_there_is_no_driver(monkeypatch, photo):
     monkeypatch.setattr(batch_plan, "has_driver", lambda: False)
-    _, device, notes = settled(asked(), [photo])
+    _, device, notes = choose_device(asked(), [photo])
     assert (device.kind, notes) == ("cpu", [])
 
 
 def test_that_other_operations_stay_on_the_cpu_without_a_word(with_gpu, photo):
-    how, device, notes = settled(work_of("--operation median"), [photo] * 1_000_000)
+    how, device, notes = choose_device(work_of("--operation median"), [photo] * 1_000_000)
     assert (how.asked.device, device, notes) == ("cpu", CPU, [])

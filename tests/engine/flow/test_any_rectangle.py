@@ -9,9 +9,9 @@ from engine.api.request import Call, request_of
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
 from engine.flow import filtering
-from engine.flow.plan import Plan
 from engine.flow.stream import Stream
 from engine.geometry.border import Border
+from engine.geometry.cut import cut
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.work import resolve
@@ -105,27 +105,26 @@ def parts(draw, length):
 
 
 def check_rectangle(call, data):
-    plan = Plan.of(call)
     whole = call.filter()
-    if plan.reach.whole:
+    if call.reach.whole:
         with pytest.raises(EngineError, match="the whole picture"):
-            plan.refuse_cut("a picture", "", "")
+            call.refuse_cut("a picture", "", "")
         return
-    assert plan.reach.exact
+    assert call.reach.exact
     samples = call.samples
     for _ in range(3):
         rows, columns = data.draw(parts(samples.shape[0])), data.draw(parts(samples.shape[1]))
-        cut = plan.cut(samples.shape[:2], rows, columns)
+        where = cut(call.reach, samples.shape[:2], rows, columns)
         part = np.concatenate(
             [
                 np.concatenate(
-                    [samples[slice(*down), slice(*across)] for across in cut.columns.sources], axis=1
+                    [samples[slice(*down), slice(*across)] for across in where.columns.sources], axis=1
                 )
-                for down in cut.rows.sources
+                for down in where.rows.sources
             ]
         )
         out = np.empty(part.shape, whole.dtype)
-        np.testing.assert_array_equal(plan.computed(part, out)[cut.inside], whole[rows, columns])
+        np.testing.assert_array_equal(call.computed(part, out)[where.inside], whole[rows, columns])
 
 
 @settings(max_examples=60)
@@ -165,7 +164,7 @@ def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch,
         call.device = devices[0]
         stream = Stream(layout=Layout.PITCHED, chunk_bytes=chunk_bytes, ring=2, gpus=devices)
         out = np.empty_like(whole)
-        stream.run([(Plan.of(call), out)], 1)
+        stream.run([(call, out)], 1)
         np.testing.assert_array_equal(out, whole)
 
     check()

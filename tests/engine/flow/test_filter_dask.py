@@ -162,7 +162,7 @@ def test_that_the_choice_is_made_once_for_all_chunks():
     done = []
     with Callback(posttask=lambda key, *rest: done.append(str(key))):
         computed(FLOATS, "box:3", 10, **CPU)
-    assert sum(key.startswith("settled") for key in done) == 1
+    assert sum(key.startswith("chosen_for_chunks") for key in done) == 1
 
 
 def test_that_mask_and_settings_are_in_the_graph_once():

@@ -12,7 +12,6 @@ import tifffile
 import engine
 from engine.errors import ImageReadError
 from engine.flow.memory import MemoryPlan, plan_memory
-from engine.flow.plan import Plan
 from engine.flow.rows import RowStream
 from engine.flow.stream import Stream
 from engine.geometry.border import Border
@@ -50,7 +49,7 @@ class Recorded(LargePicture):
 def plan_for(border):
     image = np.zeros((HEIGHT, WIDTH, 1), np.float32)
     asked = mask_request(mask=Mask(MASK), border=border, variant="cpu-serial", device="cpu")
-    return Plan.of(Resolved(asked, image))
+    return Resolved(asked, image)
 
 
 def late(monkeypatch, ahead):
@@ -128,7 +127,7 @@ def test_that_bands_read_ahead_are_bounded_where_the_whole_picture_is_one_strip(
     picture.chunk = picture.levels[0]
     like = Resolved(mask_request(mask=Mask(MASK), device="cpu"), picture.pixels[:99])
     how = {"gpus": 0, "verify": False}
-    plan = plan_memory(picture, Plan.of(like), Storage("npy", (1, 4096)), picture.dtype, None, **how)
+    plan = plan_memory(picture, like, Storage("npy", (1, 4096)), picture.dtype, None, **how)
     assert plan.ahead * plan.band_bytes <= 64 << 20 < plan.cache_bytes
 
 

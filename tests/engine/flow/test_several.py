@@ -232,7 +232,7 @@ def test_that_a_failure_leaves_nothing_under_way(monkeypatch, error, who):
         raise error
 
     if who == "prepare":
-        monkeypatch.setattr("engine.flow.plan._prepared", prepare)
+        monkeypatch.setattr("engine.flow.stream._prepared", prepare)
     with pytest.raises(type(error), match=str(error)):
         stream(pictures(), receive=receive)
     assert received == list(range(len(received)))
