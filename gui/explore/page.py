@@ -12,7 +12,6 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut, QUn
 from PySide6.QtWidgets import QDockWidget, QMenu, QTabWidget, QWidget
 
 from engine.errors import EngineError
-from engine.files.atomic_write import atomic_write
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.protocol import PictureHandle
@@ -45,7 +44,6 @@ from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.region_actions import RegionActions
 from gui.explore.results.answer_line import AnswerLine
-from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
@@ -53,7 +51,7 @@ from gui.explore.results.row_actions import RowActions
 from gui.explore.results.shown_difference import ShownDifference
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
-from gui.explore.run_words import last_run_sentence, no_run_sentence
+from gui.explore.run_words import no_run_sentence
 from gui.explore.selection import Selection
 from gui.explore.session_view import SessionView
 from gui.explore.sessions import Part, Sessions
@@ -63,6 +61,7 @@ from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool, Unsaved
+from gui.page.dock import Dock
 from gui.page.dock_room import DockRoom
 from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles, TakeContent
@@ -89,8 +88,8 @@ _TOOLS = ("save", "undo", "redo")
 # state. Each is made when it is first looked at.
 _BEHIND = {
     "mask": {"tile": "Tile", "history": "History", "lens": "Lens", "look": "Look"},
-    "time": {"why": "Why", "roofline": "Roofline", "ablation": "Ablation"},
-    "results": {"blocks": "Block sizes", "launch": "Launch", "code": "Code", "doctor": "Doctor"},
+    "results": {"blocks": "Block sizes", "doctor": "Doctor"},
+    "why": {"roofline": "Roofline", "ablation": "Ablation", "launch": "Launch", "code": "Code"},
 }
 _AREA = Qt.DockWidgetArea
 # Shares of the page, and the least that each needs: the mask's fields; the longest title of a kernel, its
@@ -107,13 +106,14 @@ _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
 )
-# Plot and table, as parts of the page's width.
-_LOWER_WIDTHS = (47, 53)
+# Runs and reasons, as parts of the page's width.
+_LOWER_WIDTHS = (54, 46)
 
 
 class ExplorePage(RunsPage):
     """State, controllers and panels of the page. Plots come with `finish`, after the first paint."""
 
+    table_actions: ClassVar = (*RunsPage.table_actions[:3], "show_recorded", "clear_results")
     sections: ClassVar = {
         "": "window.md#explore",
         "mask": "window.md#mask",
@@ -122,8 +122,6 @@ class ExplorePage(RunsPage):
         "history": "window.md#history",
         "lens": "looking.md#the-lens",
         "look": "looking.md#look",
-        "time": "measuring.md#the-durations",
-        "speed-up": "measuring.md#speed-up",
         "results": "window.md#results",
         "blocks": "measuring.md#block-sizes",
         "tile": "course.md#the-tile-of-a-block-cell-by-cell",
@@ -153,7 +151,6 @@ class ExplorePage(RunsPage):
             lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
             lambda: self.chain_list,
         )
-        self.plot_panel = PlotPanel(results, self.row_actions, self._teaching_order)
         self.answer_line = AnswerLine(results, workspace)
         self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
         self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
@@ -162,10 +159,8 @@ class ExplorePage(RunsPage):
         self.setCentralWidget(self.picture_view)
         self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
         self._add_answer()
-        plot = self.add_dock("time", "Time and speed-up", self.plot_panel, _AREA.BottomDockWidgetArea)
-        self.splitDockWidget(self._answer_dock, plot, Qt.Orientation.Vertical)
-        beside = self.add_dock("results", "Results", self.results_panel, _AREA.BottomDockWidgetArea)
-        self.splitDockWidget(plot, beside, Qt.Orientation.Horizontal)
+        runs = self.add_dock("results", "Runs", self.results_panel, _AREA.BottomDockWidgetArea)
+        self.splitDockWidget(self._answer_dock, runs, Qt.Orientation.Vertical)
         self.regions = RegionActions(
             services.actions, workspace, state, self.pictures, self.picture_view, self._measure_region
         )
@@ -173,7 +168,7 @@ class ExplorePage(RunsPage):
         self._add_docks_behind()
         follow_letters(self, self._fit_lower)
         FirstSizes(self, self._first_sizes, self.arrange)
-        shown = self.picture_view, results, self.results_panel, self.docks
+        shown = self.picture_view, results, self.docks
         self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
@@ -190,9 +185,7 @@ class ExplorePage(RunsPage):
 
     @property
     def status(self) -> PageStatus:
-        results, picture, settings = self.results, self.workspace.picture, self.workspace.settings
-        newest = results.current
-        is_earlier = newest is not None and results.is_earlier(newest.result)
+        picture, settings = self.workspace.picture, self.workspace.settings
         each_block = f" with block {settings.blocks[0]}" if settings.blocks else ""
         if len(settings.blocks) > 1:
             each_block = f" with each of {len(settings.blocks)} blocks"
@@ -207,10 +200,8 @@ class ExplorePage(RunsPage):
         is_ready = self._services.state.is_ready
         return replace(
             super().status,
-            sentence=last_run_sentence(newest.result, is_earlier=is_earlier)
-            if newest
-            else no_run_sentence(is_ready, picture is not None),
-            is_earlier=is_earlier,
+            # What has run stands in the line over the panels.
+            sentence="" if self.results.current else no_run_sentence(is_ready, picture is not None),
             device=settings.device,
             run_does=_RUN_CHAIN
             if self.workspace.is_chain
@@ -335,7 +326,7 @@ class ExplorePage(RunsPage):
         """The panel Block sizes, made when it is first looked at."""
         from gui.explore.blocks.blocks_panel import BlocksPanel
 
-        made = BlocksPanel(self.workspace, self._services.state, self.cells, Turns(self))
+        made = BlocksPanel(self.workspace, self._services.state, self.selection, self.cells, Turns(self))
         made.run_wanted.connect(self._services.actions["run"].trigger)
         made.cure_wanted.connect(self.kernel_panel.simulate)
 
@@ -412,8 +403,8 @@ class ExplorePage(RunsPage):
 
     def _fit_lower(self) -> None:
         """Keep rows of the plot in view with larger letters."""
-        dock = self.dock("time")
-        missing = self.plot_panel.wanted_height - dock.widget().height()
+        dock = self.dock("results")
+        missing = self.results_panel.minimumSizeHint().height() - dock.widget().height()
         if missing > 0:
             self._set_lower(dock, dock.height() + missing)
 
@@ -423,7 +414,7 @@ class ExplorePage(RunsPage):
         mask, kernel, *lower = (dock for dock in self.docks if dock.objectName() not in behind)
         left = max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE))
         right = max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE))
-        least = max(_LEAST_LOWER, self.plot_panel.wanted_height)
+        least = max(_LEAST_LOWER, self.results_panel.minimumSizeHint().height())
         height = max(least, round(self.height() * _LOWER_SHARE))
         widths = (self.width() * part // 100 for part in _LOWER_WIDTHS)
         below: dict[QDockWidget, QSize] = {
@@ -448,7 +439,7 @@ class ExplorePage(RunsPage):
     def _make_controllers(self, services: Services) -> None:
         state, link, actions, answers = services.state, services.link, services.actions, services.messages
         self.workspace = workspace = Workspace(preset(FIRST_MASK))
-        self.results = results = ResultsModel()
+        self.results = results = ResultsModel(self._teaching_order)
         self.selection = Selection(workspace, state, results)
         workspace.job_changed.connect(self._follow_problem)
         self.recorded = RecordedRows(workspace, state, link, results)
@@ -480,7 +471,7 @@ class ExplorePage(RunsPage):
         self.why = WhyState(self.selection, self.results, self.workspace, state, link, limits)
         self.roofline = RooflineState(self.results, state, limits, services.files, messages, self.files.stem)
         for explaining in (self.why, self.roofline):
-            explaining.chosen.connect(lambda chosen: self.results_panel.select(lambda run: run is chosen))
+            explaining.chosen.connect(self.results.describe)
         self.ablation = AblationState(self.selection, state, services.jobs, PageMessages(messages, self))
         self.history = self.workspace.undo_stack
         self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
@@ -492,19 +483,26 @@ class ExplorePage(RunsPage):
     def _add_docks_behind(self) -> None:
         for area in (_AREA.LeftDockWidgetArea, _AREA.BottomDockWidgetArea):
             self.setTabPosition(area, QTabWidget.TabPosition.North)
+        runs = self.dock("results")
+        beside = self._add_slot("why", "Why", runs.content, runs)
+        self.splitDockWidget(runs, beside, Qt.Orientation.Horizontal)
         for front, panels in ((self.dock(name), panels) for name, panels in _BEHIND.items()):
             # Tab reaches each after the one before it.
             before = front.content
             for name, title in panels.items():
-                module = f"{__package__}.{name}.{name}_panel"
-                slot = Slot(partial(self._made_panel, name), module, before=before)
-                slot.looked_at.connect(partial(self._watch, name))
-                dock = self.add_dock(name, title, slot, self.dockWidgetArea(front))
+                dock = self._add_slot(name, title, before, front)
                 self.share_place(front, dock)
-                before = slot
+                before = dock.content
         code = self.dock("code")
         self.code_room = DockRoom(self, code)
         code.visibilityChanged.connect(self.code_room.follow)
+
+    def _add_slot(self, name: str, title: str, before: QWidget, near: Dock) -> Dock:
+        """Add a panel that is made when it is first looked at."""
+        module = f"{__package__}.{name}.{name}_panel"
+        slot = Slot(partial(self._made_panel, name), module, before=before)
+        slot.looked_at.connect(partial(self._watch, name))
+        return self.add_dock(name, title, slot, self.dockWidgetArea(near))
 
     @cached_property
     def code(self) -> "CodeState":
@@ -565,10 +563,7 @@ class ExplorePage(RunsPage):
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
         self.row_actions.picture_wanted.connect(self._open_for)
-        self.plot_panel.save_wanted.connect(self._ask_to_save_plot)
-        self.plot_panel.saved.connect(self._write_plot)
-        for empty in (self.plot_panel.stack, self.results_panel.stack):
-            empty.offer(actions["run_all"])
+        self.results_panel.stack.offer(actions["run_all"])
         self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
@@ -603,19 +598,6 @@ class ExplorePage(RunsPage):
             self.pictures.open_sample(picture.sample, opened)
         else:
             self.pictures.open_path(Path(picture.path), opened)
-
-    def _ask_to_save_plot(self, filters: list[str], save: Callable[[Path], None]) -> None:
-        ask = self._services.files.ask_to_save
-        ask("Save the plot", filters, f"{self.files.stem()}-times.png", lambda path, _filter: save(path))
-
-    def _write_plot(self, path: Path, made: bytes) -> None:
-        messages = self._services.messages
-        try:
-            atomic_write(path, made)
-        except EngineError as error:
-            messages.show_error("plot", error)
-        else:
-            messages.show(Message("plot", Severity.INFO, f"Plot saved as {path}"))
 
     def _exchange_pictures(self, services: Services) -> None:
         """Paste pictures, copy them, drag them out."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject
 
-from engine.device_info import AUTO
+from engine.device_info import AUTO, RECORDED
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, BlockAvailability, Filtered
@@ -101,15 +101,18 @@ class RunController(QObject):
             self._jobs.add([self._run_of(job.changed(variant=variant)) for variant in able])
             self._show_left_out(kernels, [(entry.variant, entry.reason) for entry in asked])
 
-        before = len(self._results.results())
         ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
-        self._jobs.begin(SOURCE, [ask], self._messages, lambda: self._select_fastest(before))
+        self._jobs.begin(SOURCE, [ask], self._messages, lambda: self._select_best(job.device))
 
-    def _select_fastest(self, before: int) -> None:
-        """Select the fastest of the runs after the first `before`; the newest stays where none has a time."""
-        timed = [run for run in self._results.results()[before:] if run.kernel_ms is not None]
-        if timed:
-            self._results.describe(min(timed, key=lambda run: run.kernel_ms or 0.0))
+    def _select_best(self, device: str) -> None:
+        """Select the best of the runs for the problem, on the device that was asked for where it ran there."""
+        shown = self._results.bars.metric
+        runs = [run for run in self._results.drawn_runs() if run.result.device != RECORDED]
+        runs = [run for run in runs if run.result.device == device] or runs
+        values = {id(run): value for run in runs if (value := shown.value(run)) is not None}
+        if values:
+            best = (max if shown.more_is_better else min)(values, key=lambda run: values[run])
+            self._results.describe(next(run.result for run in runs if id(run) == best))
 
     def _cross(self, job: PictureJob, variants: tuple[str, ...]) -> None:
         """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""

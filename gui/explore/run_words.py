@@ -15,7 +15,7 @@ from engine.work.filtering.problem import Problem
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture_job import operation_of
 from gui.explore.workspace import Workspace
-from gui.page.runs_page import run_sentence
+from gui.runs.bars import CGMA
 
 EARLIER = "for an earlier problem"
 """For runs whose picture, mask or parameters have changed since."""
@@ -29,12 +29,6 @@ def run_title(run: Compared, *, is_earlier: bool = False) -> str:
     recorded = f", {device_text(result)}" if result.device == RECORDED else ""
     where = _where(result)
     return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{where}{earlier}{recorded}"
-
-
-def last_run_sentence(result: Measurement[Any], *, is_earlier: bool = False) -> str:
-    """Return the last run with its time and its proof."""
-    last = f"Last run, {EARLIER}" if is_earlier else "Last run"
-    return run_sentence(f"{last}: {result.title}{layout_suffix(result)}{_where(result)}", result)
 
 
 def _where(result: Measurement[Any]) -> str:
@@ -90,12 +84,14 @@ def runs_words(runs: Sequence[Compared]) -> str:
     """Return how many runs there are and whether they are proven: 19 runs, all verified."""
     if not runs:
         return "no run yet"
+    kind = "simulated " if all(run.result.no_speed == "simulated" for run in runs) else ""
     proven = sum(run.result.is_proven for run in runs)
     refuted = sum(run.result.is_refuted for run in runs)
     verified = "all verified" if proven == len(runs) > 1 else "verified" if proven == len(runs) else ""
-    parts = [f"{len(runs):,} run{'s' * (len(runs) != 1)}", verified or f"{proven:,} verified"]
+    parts = [f"{len(runs):,} {kind}run{'s' * (len(runs) != 1)}", verified or f"{proven:,} verified"]
     parts.append(f"{refuted:,} failed" if refuted else "")
-    parts.append("not timed" if all(run.result.kernel_ms is None for run in runs) and proven else "")
+    is_timed = kind or any(run.result.kernel_ms is not None for run in runs)
+    parts.append("" if is_timed or not proven else "not timed")
     return ", ".join(filter(None, parts))
 
 
@@ -103,7 +99,7 @@ def best_words(runs: Sequence[Compared]) -> str:
     """Return the fastest run with its speed-up, or its time where nothing is compared with it."""
     timed = [run for run in runs if run.result.kernel_ms is not None]
     if not timed:
-        return ""
+        return _most_per_load(runs)
     best = min(timed, key=lambda run: run.result.kernel_ms or 0.0)
     blocks = {run.result.block for run in timed if run.result.variant == best.result.variant}
     block = f" ({best.result.block})" if len(blocks) > 1 else ""
@@ -114,6 +110,17 @@ def best_words(runs: Sequence[Compared]) -> str:
         if len(timed) > 1
         else (f"{best.result.variant}{block} {number}")
     )
+
+
+def _most_per_load(runs: Sequence[Compared]) -> str:
+    """Return what of simulated runs says most of a speed: how much is done with what is loaded."""
+    count = metric(CGMA)
+    values = [(value, run) for run in runs if (value := count.value(run)) is not None]
+    if not values:
+        return ""
+    _, best = max(values, key=lambda one: one[0])
+    name = f"most {best.result.variant}" if len(values) > 1 else best.result.variant
+    return f"{name}, {count.text(best)} operations per global load"
 
 
 def compared_words(first: Compared, second: Compared) -> str:

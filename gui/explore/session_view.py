@@ -8,7 +8,6 @@ from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.session import View
 from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
@@ -24,12 +23,11 @@ class SessionView(QObject):
         pictures: PictureController,
         picture_view: PictureView,
         results: ResultsModel,
-        results_panel: ResultsPanel,
         docks: Sequence[Dock],
     ) -> None:
         super().__init__()
         self._workspace, self._picture_view = workspace, picture_view
-        self._results, self._results_panel, self._docks = results, results_panel, docks
+        self._results, self._docks = results, docks
         self._place: tuple[float, float, float] | None = None
         # Another picture is fitted first.
         pictures.opened.connect(self._look)
@@ -59,8 +57,7 @@ class SessionView(QObject):
                 dock.raise_()
         rows = self._results.rows()
         if kept.run is not None and kept.run < len(rows):
-            chosen = rows[kept.run].result
-            self._results_panel.select(lambda result: result is chosen)
+            self._results.describe(rows[kept.run].result)
         self._place = (kept.zoom, kept.row, kept.column) if kept.zoom else None
         picture = self._workspace.picture
         if picture is not None and self._workspace.state.source == PictureSource.of(picture):

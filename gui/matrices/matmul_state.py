@@ -6,7 +6,7 @@ from PySide6.QtCore import Signal
 
 from engine.device_info import AUTO, SIMULATOR
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
-from gui.widgets.runs_state import RunsState
+from gui.runs.state import RunsState
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
 LARGEST_SIDE = 8192

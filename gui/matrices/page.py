@@ -24,9 +24,9 @@ from gui.page.intents import Intent, LoadKernel
 from gui.page.runs_page import run_sentence
 from gui.page.slot import Slot
 from gui.page.variants_page import Change, VariantsPage
+from gui.runs.state import StateRuns
 from gui.style.metrics import GRID
 from gui.typed_json import Reading, Table
-from gui.widgets.runs_state import StateRuns
 
 _Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
 _Tile = Annotated[int, msgspec.Meta(ge=SMALLEST_TILE, le=LARGEST_TILE)]

@@ -5,11 +5,11 @@ from PySide6.QtWidgets import QPushButton
 from engine.device_info import SIMULATOR_SIDE
 from engine.tasks.product.problem import tile_of
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
+from gui.runs.model import RunsModel, by_reason
+from gui.runs.panel import RunsPanel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row
-from gui.widgets.runs_model import RunsModel, by_reason
-from gui.widgets.runs_panel import RunsPanel
 
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
 _TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
@@ -38,8 +38,8 @@ class MatmulResultsPanel(RunsPanel):
             "Run them in the simulator, which interprets the same kernels, to check them without a GPU. "
             f"It takes sides up to {SIMULATOR_SIDE}, and no times are shown."
         )
-        # Empty, the reasons are hidden; the buttons stay on the right.
-        line = row((self.reasons, 1), 0, self.try_small, *self.buttons)
+        # Empty, the reasons are hidden; the button stays on the right.
+        line = row((self.reasons, 1), 0, self.try_small, self.more)
         self.setLayout(
             column(line, (self.stack, 1), spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, GRID))
         )
@@ -52,7 +52,7 @@ class MatmulResultsPanel(RunsPanel):
 
     def _select_loaded(self) -> None:
         """Mark the rows of the kernel that a paper brought."""
-        self.select(lambda run: (run.variant, tile_of(run)) == self._matmul.loaded)
+        self.model.select(lambda run: (run.variant, tile_of(run)) == self._matmul.loaded)
 
     def _refresh(self) -> None:
         rows = self._matmul.rows

@@ -15,7 +15,7 @@ from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import Confusion, ForwardPass, NetworkResult
 from gui.network.drawing import Drawing
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
-from gui.widgets.runs_state import RunsState, Shared
+from gui.runs.state import RunsState, Shared
 
 BASELINE = "network-serial"
 FIRST_BATCH = 100

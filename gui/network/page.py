@@ -31,9 +31,9 @@ from gui.page.intents import Intent, LoadKernel, LoadMask
 from gui.page.runs_page import run_sentence
 from gui.page.slot import Slot
 from gui.page.variants_page import Change, VariantsPage
+from gui.runs.state import StateRuns
 from gui.style.metrics import GRID, HALF_GRID
 from gui.typed_json import Reading, Table
-from gui.widgets.runs_state import StateRuns
 
 _ENTRIES = (
     Entry(

@@ -6,13 +6,13 @@ from engine.tasks.network.problem import MAX_BATCH, SIMULATOR_BATCH
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
+from gui.runs.model import RunsModel, by_reason
+from gui.runs.panel import RunsPanel
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, digits_width
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import column, fill_box, keep_narrow, label_for, row
-from gui.widgets.runs_model import RunsModel, by_reason
-from gui.widgets.runs_panel import RunsPanel
 
 _EMPTY = "The stages are listed here once the engine is ready."
 _SIMULATOR_NOTE = f"Batches up to {SIMULATOR_BATCH}. For checking results, not speed."
@@ -86,7 +86,7 @@ class StagesPanel(RunsPanel):
             label_for("&Stage", self.stage), (self.stage, 3), label_for("Batc&h", self.batch), self.batch,
             label_for("De&vice", self.device), (self.device, 1), spacing=HALF_GRID,
         )  # fmt: skip
-        line = row((self.note, 1), *self.buttons, spacing=HALF_GRID)
+        line = row((self.note, 1), self.more, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, GRID)
         self.setLayout(column(choices, line, (self.stack, 1), spacing=HALF_GRID, margins=margins))
 
@@ -126,13 +126,12 @@ class StagesPanel(RunsPanel):
     def _select_stage(self) -> None:
         """Mark the row of the chosen stage."""
         if self._network.rows:
-            self.select(lambda run: run.variant == self._network.settings.stage)
+            self.model.select(lambda run: run.variant == self._network.settings.stage)
 
     def _take_selected(self) -> None:
-        chosen = self.table.selectionModel().selectedRows()
+        chosen = self.model.selected
         if len(chosen) == 1 and not self._network.running:
-            (run,) = self.table.runs([chosen[0].row()])
-            self._network.change(stage=run.result.variant)
+            self._network.change(stage=chosen[0].result.variant)
 
 
 def _next_batch(batch: int, up: bool) -> int:

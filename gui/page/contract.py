@@ -72,7 +72,6 @@ class PageStatus:
     document: str = ""  # what is worked on, for the title of the window
     caption: str = ""  # and for the top bar
     caption_tip: str = ""
-    is_earlier: bool = False  # whether that run is for an earlier problem than the one that is set now
 
 
 class Unsaved(NamedTuple):

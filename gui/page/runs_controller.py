@@ -12,7 +12,7 @@ from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.newest import Newest
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
-from gui.widgets.runs_state import RunsState
+from gui.runs.state import RunsState
 
 State = TypeVar("State", bound=RunsState[Any])
 

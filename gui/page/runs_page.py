@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from PySide6.QtCore import SignalInstance
 
@@ -14,13 +15,16 @@ from engine.results.text_forms import json_text
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.messages import Message, Messages, Severity
-from gui.widgets.runs_model import Run, RunsModel
-from gui.widgets.runs_panel import RunsPanel
-from gui.widgets.runs_table import RunsTable
+from gui.runs.model import Run, RunsModel
+from gui.runs.panel import PICTURE_FILTERS, RunsPanel
+from gui.runs.table import RunsTable
 
 
 class RunsPage(Page):
     """Copies, saves and clears the runs of a `RunsModel`, and keeps the choice of its table's columns."""
+
+    table_actions: ClassVar[tuple[str, ...]] = ("copy_results", "export_csv", "export_json", "clear_results")
+    """The commands in the menu of its table."""
 
     def show_runs(self, services: Services, model: RunsModel, *changes: SignalInstance) -> None:
         """Take the runs, and the signals at which `status` is another one."""
@@ -36,8 +40,8 @@ class RunsPage(Page):
         """Take the panel that shows them, once it is there."""
         self._table = table = panel.table
         table.copied.connect(self._services.messages.report_copied)
-        for button, name in zip(panel.export_buttons, ("export_csv", "export_json"), strict=True):
-            button.clicked.connect(self._services.actions[name].trigger)
+        panel.take_actions([self._services.actions[name] for name in self.table_actions])
+        panel.picture_wanted.connect(lambda: self._save_bars(panel))
         table.choose_columns(self._columns)
         self.status_changed.emit()
 
@@ -64,6 +68,15 @@ class RunsPage(Page):
 
         filters = [f"{suffix.upper()} (*.{suffix})"]
         services.files.ask_to_save("Save the results", filters, name, save)
+
+    def _save_bars(self, panel: RunsPanel) -> None:
+        services, name = self._services, f"{self.export_stem}-times.png"
+
+        def save(path: Path, _filter: str) -> None:
+            if _written(path, panel.picture_file(path), "plot", services.messages):
+                services.messages.show(Message("plot", Severity.INFO, f"Bars saved as {path}"))
+
+        services.files.ask_to_save("Save the bars", list(PICTURE_FILTERS), name, save)
 
     def copy_results(self) -> None:
         if self._table is not None:
@@ -103,10 +116,16 @@ def save_runs(path: Path, results: RunsModel, state: EngineState, messages: Mess
         text = json_text(results_document(rows, results.baseline, machine))
     else:
         text = results_csv(rows, results.baseline)
-    try:
-        atomic_write(path, text.encode())
-    except EngineError as error:
-        messages.show_error("results", error)
-    else:
+    if _written(path, text.encode(), "results", messages):
         count = f"{len(rows)} result{'s' if len(rows) != 1 else ''}"
         messages.show(Message("results", Severity.INFO, f"{count} saved as {path}"))
+
+
+def _written(path: Path, content: bytes, source: str, messages: Messages) -> bool:
+    """Write a file; say why not where that fails."""
+    try:
+        atomic_write(path, content)
+    except EngineError as error:
+        messages.show_error(source, error)
+        return False
+    return True

@@ -10,8 +10,8 @@ from PySide6.QtGui import QUndoStack
 from engine.errors import BadValue, EngineError
 from gui.page.contract import Services
 from gui.page.runs_page import RunsPage
+from gui.runs.state import Runs, RunsState, Shared, StateRuns
 from gui.typed_json import Reading, Table, Text, in_short
-from gui.widgets.runs_state import Runs, RunsState, Shared, StateRuns
 
 Change = Callable[[], object]
 

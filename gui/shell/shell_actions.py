@@ -3,7 +3,7 @@
 from gui.engine_link.recorded_button import RECORDED_TIP
 from gui.page.actions import Entry
 from gui.page.contract import PageEntry
-from gui.widgets.runs_panel import CSV_TIP, JSON_TIP
+from gui.runs.panel import CSV_TIP, JSON_TIP
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("reopen_last", "Reopen &last", "Open the file that was open last, beside the one that is shown.",

@@ -52,9 +52,6 @@ class StatusLine(QFrame):
         """Show the status of a page: each has its own device and runs."""
         self._status = status
         self._last.setText(status.sentence)
-        role = QPalette.ColorRole.PlaceholderText if status.is_earlier else QPalette.ColorRole.WindowText
-        for label in (self._last, self._figure):
-            label.setForegroundRole(role)
         self._figure.setText(status.figure)
         self._figure.setToolTip(status.figure_tip)
         self._show_engine()

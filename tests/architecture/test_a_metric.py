@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from gui.explore.results.plot_panel import PlotPanel
 from PySide6.QtCore import Qt
 
 from engine.commands.command_line import main
@@ -15,14 +16,13 @@ from engine.results import metrics
 from engine.results.compare import compared
 from engine.results.metrics import Metric
 from gui.engine_link.engine_state import EngineState
-from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulState
 from gui.page.messages import Messages
 from gui.page.runs_page import save_runs
-from gui.widgets.metric_menu import all_actions
-from gui.widgets.runs_state import StateRuns
+from gui.runs.metric_menu import all_actions
+from gui.runs.state import StateRuns
 from tests.fresh_python import ROOT
 from tests.gui.made_results import make_engine_state, make_workspace
 from tests.made_runs import made_product, made_rows, make_result

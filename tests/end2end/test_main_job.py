@@ -5,6 +5,7 @@ import signal
 
 import numpy as np
 import pytest
+from gui.explore.results.plot_panel import PlotPanel
 from PySide6.QtCore import Qt
 
 from engine.host import shared
@@ -14,7 +15,6 @@ from engine.results.columns import SPEED_UP
 from engine.work.filtering import oracle
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.variants_model import GroupRow
-from gui.explore.results.plot_panel import PlotPanel
 from tests.end2end.conftest import smooth, standing_still
 
 # Each starts processes: 1 s and more.

@@ -31,7 +31,7 @@ class BlockCells(QObject):
 
     def __init__(self, results: ResultsModel, parent: QObject | None = None) -> None:
         super().__init__(parent)
-        self._results = results
+        self.results = results
         self._key: _Key | None = None
         self._planned_for: _Key | None = None
         self._planned: dict[tuple[str, Block], Reason | None] = {}
@@ -48,7 +48,7 @@ class BlockCells(QObject):
     @property
     def is_earlier(self) -> bool:
         """Whether they are for another problem than the one that is set now."""
-        return self._key is not None and self._results.present not in (None, self._key[0])
+        return self._key is not None and self.results.present not in (None, self._key[0])
 
     def plan(self, job: PictureJob, entries: Iterable[BlockAvailability]) -> None:
         """Note what a run of several blocks is going to do, and what it cannot."""
@@ -73,14 +73,14 @@ class BlockCells(QObject):
             planned = self._planned.items() if self._planned_for == self._key else ()
             for (variant, block), reason in planned:
                 self._cells.setdefault(variant, {})[block] = reason
-            for run in self._results.rows():
+            for run in self.results.rows():
                 result = run.result
                 if result.block is not None and _key_of(result) == self._key:
                     self._cells.setdefault(result.variant, {})[result.block] = run
         return self._cells
 
     def _follow_newest(self, _parent: QModelIndex, first: int) -> None:
-        made_here = self._results.results()
+        made_here = self.results.results()
         if first >= len(made_here) or made_here[-1].task != Problem.task:
             return
         newest = made_here[-1]

@@ -1,17 +1,18 @@
-"""The panel Block sizes: what to compare, the map of a kernel, and beside it the numbers of every kernel."""
+"""The panel Block sizes: what to compare, the map of the selected kernel, and beside it every kernel.
+
+It shows the number that the bars of the runs show.
+"""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QComboBox, QPushButton, QSplitter, QWidget
+from PySide6.QtWidgets import QPushButton, QSplitter, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block, Limits
-from engine.results.columns import KERNEL, layout_suffix, problem_text
+from engine.results.columns import layout_suffix, problem_text
 from engine.results.compare import ComparedRun
-from engine.results.metrics import AnyMetric, metric
-from engine.work.filtering.problem import Problem
+from engine.results.metrics import AnyMetric
 from gui.engine_link.engine_state import EngineState
-from gui.explore.axis_button import axis_button
 from gui.explore.blocks.block_cells import BlockCells, Cells
 from gui.explore.blocks.block_lines import BlockLines
 from gui.explore.blocks.block_map import STAR, BlockMap, Kind, map_of
@@ -20,13 +21,13 @@ from gui.explore.blocks.blocks_field import BlocksField
 from gui.explore.blocks.kernels_menu import KernelsMenu
 from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
-from gui.explore.results.plot_rows import CGMA, is_of_speed
 from gui.explore.run_words import EARLIER
+from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import Placeholder, column, fill_box, row
+from gui.widgets.panel_parts import Placeholder, column
 from gui.widgets.turns import TURNS_FROM, Turns
 
 # More than any panel is wide: a splitter reads first sizes as shares.
@@ -47,16 +48,20 @@ class BlocksPanel(QWidget):
     cure_wanted = Signal()  # the person wants the simulator, because there is no GPU
 
     def __init__(
-        self, workspace: Workspace, engine_state: EngineState, cells: BlockCells, turns: Turns | None = None
+        self,
+        workspace: Workspace,
+        engine_state: EngineState,
+        selection: Selection,
+        cells: BlockCells,
+        turns: Turns | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
+        self._selection = selection
         self._cells = cells
         self._turns = turns
-        self._shown = metric(KERNEL)
-        # The kernel that the person wants to see; empty: that of the newest run.
-        self._preferred = ""
+        self._kernel = ""
         self._pointed = ""
         # By kernel: what its map was made of, and the map.
         self._maps: dict[str, tuple[tuple[Cells, AnyMetric, Limits], BlockMap]] = {}
@@ -67,21 +72,15 @@ class BlocksPanel(QWidget):
         )
         self.field = BlocksField(workspace, self.kernels.button, self.compare_button)
         simulate = QAction(SIMULATE, self, toolTip="Choose the simulator, with a picture that it takes.")
-        self.kernel = QComboBox()
-        self.kernel.setToolTip("The kernel whose map is shown.")
-        self.kernel.setAccessibleName("Kernel of the map")
-        self.kernel.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToContents)
         self.summary = ElidedLabel(small=True)
-        self.axis_button = axis_button("Block sizes: what is drawn", self._shown, self.choose)
         self.table, self.lines = BlockTable(), BlockLines()
         views = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
         for at, (view, share) in enumerate(((self.table, 3), (self.lines, 2))):
             views.addWidget(view)
             views.setStretchFactor(at, share)
         views.setSizes([3 * _LONG, 2 * _LONG])
-        head = row(self.kernel, (self.summary, 1), self.axis_button, spacing=HALF_GRID)
         compared = QWidget()
-        compared.setLayout(column(head, (views, 1), spacing=HALF_GRID))
+        compared.setLayout(column(self.summary, (views, 1), spacing=HALF_GRID))
         self.empty = Placeholder(compared)
         self.empty.offer(simulate)
         self._stack = Placeholder(self.empty)
@@ -94,10 +93,11 @@ class BlocksPanel(QWidget):
         self.table.pointed.connect(self._point)
         self.lines.clicked.connect(lambda variant, x: self.load(variant, self.lines.block_at(x)))
         self.table.chosen.connect(lambda block: self.load(self.table.shown.variant, block))
-        self.kernel.textActivated.connect(self._prefer)
-        cells.changed.connect(self._refresh_soon)
-        workspace.settings_changed.connect(self._follow_settings)
-        engine_state.running_changed.connect(self._follow_run)
+        for changed in (cells.changed, cells.results.bars_changed):
+            changed.connect(self._refresh_soon)
+        for changed in (workspace.settings_changed, selection.changed):
+            changed.connect(self.refresh)
+        engine_state.running_changed.connect(self._allow)
         engine_state.ready_changed.connect(self.refresh)
         theme_notifier().changed.connect(self.refresh)
         self.refresh()
@@ -119,48 +119,37 @@ class BlocksPanel(QWidget):
         self._stack.say(why_not)
 
     def load(self, variant: str, block: Block) -> None:
-        """Choose a kernel with a block."""
+        """Choose a kernel with a block, and select its run."""
         self._workspace.change(variant=variant, block=block)
-
-    def choose(self, key: str) -> None:
-        """Show another number of the runs."""
-        self._shown = metric(key, Problem)
-        self.refresh()
+        run = self._cells.all().get(variant, {}).get(block)
+        if isinstance(run, ComparedRun):
+            self._cells.results.describe(run.result)
 
     def refresh(self) -> None:
         """Read the state again."""
-        limits, settings, newest = self._limits(), self._workspace.settings, self._cells.newest
-        metric_shown = self._shown_now()
-        known, self._maps = self._maps, {}
+        limits, settings, shown_number = self._limits(), self._workspace.settings, self._number
+        before, self._maps = self._maps, {}
         for key, cells in self._cells.all().items():
             # A run that comes changes the map of its kernel alone; one of 50 cells takes 1 ms.
-            of = cells, metric_shown, limits
-            has_it = key in known and known[key][0] == of
-            self._maps[key] = known[key] if has_it else (of, map_of(key, *of))
+            of = cells, shown_number, limits
+            has_it = key in before and before[key][0] == of
+            self._maps[key] = before[key] if has_it else (of, map_of(key, *of))
         maps = {key: shown for key, (_, shown) in self._maps.items()}
-        candidates = (self._preferred, newest.variant if newest else "", *maps)
-        kernel = next((key for key in candidates if key in maps), "")
-        fill_box(self.kernel, {key: key for key in maps}, kernel)
-        shown, is_earlier = maps.get(kernel, BlockMap()), self._cells.is_earlier
-        chosen = self._engine_state.variant(settings.variant)
-        loaded = settings.block or (chosen.default_block if chosen else None)
+        known = self._selection.known
+        self._kernel = known.key if known else ""
+        shown, is_earlier = maps.get(self._kernel, BlockMap()), self._cells.is_earlier
+        loaded = self._selection.block
         self.empty.say("" if maps else f"{_EMPTY}{self._no_gpu()}")
         self.empty.button.setVisible(bool(self._no_gpu()) and settings.device != SIMULATOR)
-        self.table.show_map(shown, loaded if settings.variant == kernel else None, is_earlier=is_earlier)
+        self.table.show_map(shown, loaded if shown.variant else None, is_earlier=is_earlier)
+        self.table.setVisible(bool(shown.variant))
         self.lines.show_maps(list(maps.values()), is_earlier=is_earlier)
         self._allow()
         self._show_summary()
 
-    def _shown_now(self) -> AnyMetric:
-        """Return the number that is drawn: a count where no run has a time because all were simulated."""
-        runs = [
-            cell
-            for cells in self._cells.all().values()
-            for cell in cells.values()
-            if isinstance(cell, ComparedRun)
-        ]
-        are_simulated = bool(runs) and all(run.result.no_speed == "simulated" for run in runs)
-        return metric(CGMA, Problem) if are_simulated and is_of_speed(self._shown) else self._shown
+    @property
+    def _number(self) -> AnyMetric:
+        return self._cells.results.bars.metric
 
     def _compare(self) -> None:
         """Run with the blocks that are typed; with the common ones where none are."""
@@ -186,13 +175,14 @@ class BlocksPanel(QWidget):
         self.summary.setToolTip(f"{summary}\n\n{_HINT}")
 
     def _summary(self) -> str:
-        shown, newest, number = self.table.shown, self._cells.newest, self._shown_now()
+        shown, newest, number = self.table.shown, self._cells.newest, self._number
         waiting = sum(cell.kind is Kind.WAITING for cell in shown.cells.values())
         parts = (
             f"{EARLIER[0].upper()}{EARLIER[1:]}" if self._cells.is_earlier else "",
+            self._kernel if shown.variant else f"{self._kernel}: no run with a block yet",
             f"{waiting} to come" if waiting else "",
             f"Best {shown.cells[shown.best].words.rstrip('.')}" if shown.best else "",
-            "Simulated runs are not timed" if number is not self._shown else "",
+            "Simulated runs are not timed" if self._cells.results.are_simulated else "",
             number.header,
             f"cells in {shown.unit}" if shown.unit != number.unit and shown.best else "",
             f"{problem_text(newest)}{layout_suffix(newest)}" if newest else "",
@@ -202,21 +192,6 @@ class BlocksPanel(QWidget):
     def _point(self, words: str) -> None:
         self._pointed = words
         self._show_summary()
-
-    def _prefer(self, variant: str) -> None:
-        self._preferred = variant
-        self.refresh()
-
-    def _follow_settings(self) -> None:
-        # The map of a kernel that is chosen in the panel Kernel, if it has one.
-        if self._workspace.settings.variant in self._cells.all():
-            self._preferred = self._workspace.settings.variant
-        self.refresh()
-
-    def _follow_run(self) -> None:
-        self._allow()
-        if self._engine_state.running and not self._engine_state.cancelling:
-            self._preferred = ""
 
     def _no_gpu(self) -> str:
         """Return why no kernel with blocks can be timed here, on a line of its own; empty if one can."""

@@ -1,6 +1,6 @@
 """Block width and height: any whole number can be typed; a refusal says why and offers the nearest block."""
 
-from PySide6.QtCore import QSignalBlocker, Qt
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO
@@ -30,7 +30,6 @@ _DEFAULT = -_LARGEST - 1
 _FIRST_STEP = Block(16, 16)
 _WIDTH_TIP = "Block width: threads across, along a row. 32 across make one warp read one line."
 _HEIGHT_TIP = "Block height: threads down. Width × height is the number of threads."
-_NOT_USED = "not used: no blocks on the CPU"
 
 
 class BlockEditor(QWidget):
@@ -38,6 +37,8 @@ class BlockEditor(QWidget):
 
     The engine decides what a device allows: its refusal arrives as Availability and is shown here.
     """
+
+    shown_changed = Signal()  # `is_wanted`
 
     def __init__(
         self,
@@ -58,6 +59,7 @@ class BlockEditor(QWidget):
         self.offer.setIcon(icon("good"))
         self._offered: Block | None = None
         self._typing_refusal = ""
+        self._was_wanted = self.is_wanted
         # The label of the width stands before the editor.
         height_label = label_for("height", self.height_box)
         sides = row(
@@ -80,28 +82,26 @@ class BlockEditor(QWidget):
     def refresh(self) -> None:
         """Show the state: numbers, threads and warps, the refusal."""
         block, default = self._workspace.settings.block, self._default_block()
-        why_not, in_short, in_box = self._why_no_block()
-        shown = None if why_not else block or default
+        if self.is_wanted != self._was_wanted:
+            self._was_wanted = self.is_wanted
+            self.shown_changed.emit()
+        shown = block or default
         for box, side, help_text in (
             (self.width_box, shown.x if shown else _DEFAULT, _WIDTH_TIP),
             (self.height_box, shown.y if shown else _DEFAULT, _HEIGHT_TIP),
         ):
             # Setting the same would throw away what is being typed.
-            if (box.specialValueText(), box.value()) != (in_box, side):
+            if box.value() != side:
                 with QSignalBlocker(box):
-                    box.setSpecialValueText(in_box)
                     box.setValue(side)
-            box.setEnabled(not why_not)
-            box.setToolTip(why_not or f"{help_text} The arrow keys double and halve it.")
-        self.menu_button.setEnabled(not why_not)
-        # A kernel without blocks takes none of the list either.
-        compared = () if why_not else self._workspace.settings.blocks
+            box.setToolTip(f"{help_text} The arrow keys double and halve it.")
+        compared = self._workspace.settings.blocks
         runs = f"\nRuns take block {compared[0]}" if compared else ""
         if len(compared) > 1:
             runs = f"\nRuns compare {len(compared)} blocks"
-        self.count.setText((in_short or _count_text(block, default)) + runs)
+        self.count.setText(_count_text(block, default) + runs)
         about = "The list of blocks is in the panel Block sizes; without one, runs take this block."
-        self.count.setToolTip(why_not or (about if compared else ""))
+        self.count.setToolTip(about if compared else "")
         self._show_refusal()
 
     def _menu_button(self) -> QToolButton:
@@ -168,7 +168,7 @@ class BlockEditor(QWidget):
 
     def _offer_best(self) -> None:
         """Offer the best measured block in place of the default."""
-        is_default = self._workspace.settings.block is None and not self._why_no_block()[0]
+        is_default = self._workspace.settings.block is None and self.is_wanted
         best = self._best.find() if self._best and is_default else None
         if best is not None and best.block != self._default_block():
             self._offered = best.block
@@ -193,7 +193,7 @@ class BlockEditor(QWidget):
             is_refused = entry is not None and entry.nearest_block not in (None, settings.block)
             if entry is not None and is_refused and self._selection.kernel in (AUTO, known.key):
                 return entry.refusal
-        if settings.block is None or self._why_no_block()[0]:
+        if settings.block is None or not self.is_wanted:
             return None
         # A block that no device takes is refused at once, also where no kernel with blocks can run. Without a
         # GPU the limits are those of every NVIDIA GPU.
@@ -208,21 +208,14 @@ class BlockEditor(QWidget):
         chosen = self._chosen()
         return chosen.default_block if chosen and chosen.uses_block else None
 
-    def _why_no_block(self) -> tuple[str, str, str]:
-        """Return why no block can be chosen, "" if one can; the same in short; what the boxes then show."""
-        chosen, settings = self._chosen(), self._workspace.settings
-        device = self._engine_state.used_device(settings.device)
-        if chosen is not None and not chosen.uses_block:
-            if chosen.kind == "cuda":
-                why = f"{chosen.title} chooses its block itself, by the mask and the picture."
-                return why, "chosen by the kernel", "own"
-            return f"{chosen.title} has no blocks of threads.", _NOT_USED, "–"
-        if self._selection.kernel == AUTO and device is not None and device.kind == "cpu":
-            why = (
-                f"Automatic chooses a kernel of the {device.title} here, and those have no blocks of threads."
-            )
-            return why, _NOT_USED, "–"
-        return "", "", "auto"
+    @property
+    def is_wanted(self) -> bool:
+        """Whether the selected kernel has blocks to choose; with Automatic on a CPU none has."""
+        chosen = self._chosen()
+        if chosen is not None:
+            return chosen.uses_block
+        device = self._engine_state.used_device(self._workspace.settings.device)
+        return self._selection.kernel != AUTO or device is None or device.kind != "cpu"
 
 
 def _side_box(name: str) -> NumberBox:

@@ -1,6 +1,6 @@
 """The kernels as a list in groups that open and close: as long as there is room, else it scrolls.
 
-On its line a kernel has shape, title, key and newest time with a bar behind it; below it stands why it is
+On its line a kernel has shape, title, key and newest time; below it stands why it is
 greyed. A group that cannot run is closed to one line, with the button of what helps.
 """
 
@@ -56,12 +56,6 @@ _MANY_LINES = 1000
 # engine lists them.
 _EXPECTED_ROWS = 26
 _FEWEST_ROWS_SHOWN = 3
-
-
-# A bar behind a time takes at most this much of the row.
-_BARS_SHARE = 0.3
-# Words are read on the bar as well as beside it.
-BAR_ALPHA = 0.28
 _OPEN, _CLOSED = "▾", "▸"
 _CURE_MARGIN = 2
 
@@ -285,15 +279,6 @@ class _Rows(QStyledItemDelegate):
         if row.key == self._workspace.settings.variant:
             bar = QRect(whole.left(), whole.top(), _BAR_WIDTH, whole.height())
             painter.fillRect(bar, QColor(theme.accent))
-        if row.share is not None:
-            # The list itself is the chart: the longer the bar, the longer the time.
-            longest = _BARS_SHARE * line.width()
-            bars_left = line.right() - HALF_GRID - longest
-            long = max(2.0, row.share * longest)
-            bar_rect = QRectF(bars_left, line.top() + 3, long, line.height() - 6)
-            tint = QColor(series_for(row.key).colour)
-            tint.setAlphaF(BAR_ALPHA)
-            painter.fillRect(bar_rect, tint)
         painter.setPen(muted)
         painter.setFont(small_font())
         left, top = whole.left() + _SHAPE_WIDTH, line.bottom() + 1 - _REASON_LIFT
@@ -311,24 +296,20 @@ class _Rows(QStyledItemDelegate):
         painter.setOpacity(1.0)
 
         # Numbers stand out, words in their place do not.
-        font = number_font() if row.share is not None else small_font()
-        # The run that is described in plot and table.
+        font = number_font() if row.is_timed else small_font()
+        # The run that is described.
         font.setBold(row.is_described)
         painter.setFont(font)
         inner = line.adjusted(_SHAPE_WIDTH, 0, -GRID, 0)
-        # A greyed kernel keeps its time; on the bar only the colour of texts has a contrast of 4.5 : 1.
+        # A greyed kernel keeps its time.
         painter.setPen(QColor(theme.text))
         painter.drawText(inner, _RIGHT, row.time)
         inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(row.time) - GRID)
 
-        # Beside the bar where the smaller font does it, else over the bar, whole.
-        beside_bar = inner.width() if row.share is None else int(bars_left) - inner.left()
-        painter.setFont(_title_font(row.title, min(inner.width(), beside_bar)))
+        painter.setFont(_title_font(row.title, inner.width()))
         inner.setLeft(inner.left() + _draw_text(painter, inner, row.title, text) + GRID)
         painter.setFont(small_font())
-        if row.share is not None:
-            inner.setRight(min(inner.right(), int(bars_left) - HALF_GRID))
-        # Half a key, or one under a bar, says nothing; it is in the results and in the baselines too.
+        # Half a key says nothing; it is in the runs and in the baselines too.
         if not is_beside and painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
             _draw_text(painter, inner, row.subtitle, muted)
         if option.state & QStyle.StateFlag.State_HasFocus:

@@ -114,14 +114,16 @@ class KernelPanel(QWidget):
             choose_simulator(self._workspace, self._engine_state)
 
     def _describe_newest(self, key: str) -> None:
-        """Select in plot and table the newest run of the kernel that was selected."""
+        """Select among the runs the newest run of the kernel that was selected."""
         newest = self.variants.newest_run(key)
         if newest is not None:
-            self._results.select([newest])
+            self._results.describe(newest)
 
     def _form(self) -> QFormLayout:
         fields = form()
         fields.setHorizontalSpacing(HALF_GRID)
+        # A kernel without blocks has no fields for them.
+        self.block.shown_changed.connect(lambda: fields.setRowVisible(0, self.block.is_wanted))
         fields.addRow(label_for("&Block width", self.block.width_box), self.block)
         fields.addRow(label_for("&Device", self.device), self.device)
         fields.addRow(self.device_note)
@@ -134,6 +136,7 @@ class KernelPanel(QWidget):
         fields.addRow(label_for("Outpu&t type", self.result_type), memory)
         fields.addRow(label_for("Base&line", self.baseline), self.baseline)
         self._fields = fields
+        fields.setRowVisible(0, self.block.is_wanted)
         self.options.toggled.connect(self.show_options)
         self.show_options(False)
         return fields

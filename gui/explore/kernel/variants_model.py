@@ -15,7 +15,6 @@ from engine.results.measurement import Measurement
 from engine.results.quantities import duration_text
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import comparable_of, problem_of
-from gui.explore.results.bar_scale import scale_of
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
@@ -45,8 +44,7 @@ class VariantRow:
     subtitle: str = ""
     # Newest kernel time on the present problem, or a word in its place.
     time: str = ""
-    # Where that time stands between none and the longest one, 0 to 1; None without a time.
-    share: float | None = None
+    is_timed: bool = False
     # Whether the run that the results describe is of this kernel.
     is_described: bool = False
     # Why the variant cannot do the present job; None if it can.
@@ -79,7 +77,7 @@ class GroupRow:
 
 
 class VariantsModel(QAbstractListModel):
-    """Variants in groups that open and close; those that cannot run have their reason, and times a bar."""
+    """Variants in groups that open and close; those that cannot run have their reason."""
 
     def __init__(
         self,
@@ -177,7 +175,10 @@ class VariantsModel(QAbstractListModel):
         for title, kernels in groups.items():
             reason = _shared_reason(kernels)
             is_selected = any(row.key == self._selection.kernel for row in kernels)
-            is_open = self._opened.get((title, reason is None), reason is None or is_selected)
+            # Who asked for the simulator looks for the kernels that it runs.
+            is_aside = title == "CPU" and self._workspace.settings.device == SIMULATOR
+            at_first = is_selected or (reason is None and not is_aside)
+            is_open = self._opened.get((title, reason is None), at_first)
             cure = self._cure() if reason is not None and title != "CPU" else ""
             items.append(GroupRow(title, len(kernels), is_open, reason, cure))
             if is_open:
@@ -195,23 +196,19 @@ class VariantsModel(QAbstractListModel):
         return "" if has_gpu or not self._engine_state.is_ready else SIMULATE
 
     def _read_rows(self) -> list[VariantRow]:
-        newest = self._newest_runs()
-        times = {key: run.kernel_ms for key, run in newest.items() if run.kernel_ms is not None}
-        scale, described = scale_of(times.values()), self._results.described
+        newest, described = self._newest_runs(), self._results.described
         variants = self._engine_state.variants_of(self._workspace.operation)
         rows = [self._auto_row()]
         for entry in variants:
-            run, ms = newest.get(entry.key), times.get(entry.key)
-            time = (run.no_speed or duration_text(ms or 0.0)) if run else ""
-            share = scale.share(ms) if ms is not None else None
+            run = newest.get(entry.key)
             is_described = described is not None and run is not None and described.result.variant == entry.key
-            rows.append(self._variant_row(entry, time, share, is_described=is_described))
+            rows.append(self._variant_row(entry, run, is_described=is_described))
         reasons = reasons_in_list([None if row.can_run else row.reason for row in rows])
         # Few have one: copies of all took 1 ms, three times an edit.
         return [replace(row, under=under) if under else row for row, under in zip(rows, reasons, strict=True)]
 
     def _variant_row(
-        self, variant: VariantInfo, newest_time: str, share: float | None, *, is_described: bool
+        self, variant: VariantInfo, run: Measurement[Any] | None, *, is_described: bool
     ) -> VariantRow:
         found = self._engine_state.availability.get(variant.key, Availability(variant.key))
         settings = self._workspace.settings
@@ -219,6 +216,7 @@ class VariantsModel(QAbstractListModel):
             # The engine is asked about a picture only.
             found = Availability(variant.key, self._engine_state.no_gpu)
         can_run = not found.reason or found.nearest_block is not None
+        newest_time = (run.no_speed or duration_text(run.kernel_ms or 0.0)) if run else ""
         # The title of a greyed row needs the room of its time, and the reason stands under it.
         refused = "block refused" if can_run else ""
         return VariantRow(
@@ -228,7 +226,7 @@ class VariantsModel(QAbstractListModel):
             variant.remark,
             subtitle=variant.key if variant.key != variant.title.casefold() else "",
             time=refused if found.reason else newest_time,
-            share=None if found.reason else share,
+            is_timed=run is not None and run.kernel_ms is not None and not found.reason,
             is_described=is_described,
             reason=found.reason,
             can_run=can_run,

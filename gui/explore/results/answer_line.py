@@ -69,7 +69,8 @@ class AnswerLine(QFrame):
         self.setAccessibleName(f"{words}{f' · {best}' if best else ''}")
 
     def _runs(self) -> Sequence[Compared]:
-        """Return the runs of this machine for the problem that is set."""
-        results = self._results
+        """Return the runs of this machine for the problem that is set, on the device that was asked for."""
+        results, device = self._results, self._workspace.settings.device
         here = results.rows()[: len(results.results())]
-        return [run for run in here if not results.is_earlier(run.result)]
+        present = [run for run in here if not results.is_earlier(run.result)]
+        return [run for run in present if run.result.device == device] or present

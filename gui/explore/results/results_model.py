@@ -1,6 +1,6 @@
 """The results of all operations, one row per run, failed ones too; and which one is selected."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from engine.work.messages import PictureJob
 from engine.work.operations.problem import OperationProblem
 from engine.work.picture_problem import ChainProblem
 from gui.explore.state import PictureSource, Step
-from gui.widgets.runs_model import RunsModel
+from gui.runs.model import RUN_ROLE, RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts
 # have a column only where they differ.
@@ -55,9 +55,8 @@ class ResultsModel(RunsModel):
     selected_changed = Signal()  # `selected`
     said_changed = Signal()  # a run was pinned, or got a note
 
-    def __init__(self) -> None:
-        super().__init__([Problem, OperationProblem, ChainProblem], "cpu-serial", _FIRST)
-        self._selected: tuple[Measurement[Any], ...] = ()
+    def __init__(self, teaching: Callable[[], Sequence[str]] = tuple) -> None:
+        super().__init__([Problem, OperationProblem, ChainProblem], "cpu-serial", _FIRST, teaching)
         # By the identity of the results.
         self._asked: dict[int, Asked] = {}
         # The last of the rows are recorded runs for the problem that is set now.
@@ -66,8 +65,9 @@ class ResultsModel(RunsModel):
         """What recorded runs do not share with the problem that is set, or why there are none."""
         self.present: Hashable = None
         """What runs share that are for the problem that is set now; None before there is one."""
-        self.rowsInserted.connect(self._describe_new)
-        self.modelReset.connect(lambda: self.describe(None))
+        self.modelReset.connect(self._describe_newest)
+        self.selection.selectionChanged.connect(lambda *_: self.selected_changed.emit())
+        self.selection.currentRowChanged.connect(lambda *_: self.described_changed.emit())
         for comparison in (self.dataChanged, self.present_changed):
             comparison.connect(self.described_changed)
 
@@ -109,42 +109,37 @@ class ResultsModel(RunsModel):
         return own or (runs[-1] if runs else None)
 
     @property
-    def selected(self) -> tuple[Compared, ...]:
-        """The runs selected in table and plot, in the order in which they were selected."""
-        if not self._selected:
-            return ()
-        known = {id(run.result): run for run in self._runs}
-        return tuple(known[id(one)] for one in self._selected if id(one) in known)
-
-    @property
     def described(self) -> Compared | None:
-        """The run that panels describe: the one selected last, until a new one arrives."""
-        here = self._runs[: self._made_here]
-        chosen = self.selected
-        return chosen[-1] if chosen else here[-1] if here else None
+        """The run that panels describe: the one selected last, or the newest."""
+        current = self.selection.currentIndex()
+        return current.data(RUN_ROLE) if current.isValid() else None
 
-    def select(self, results: Sequence[Measurement[Any]]) -> None:
-        """Select runs, in table and plot at once; none: the newest is described."""
-        before, described = {id(one) for one in self._selected}, self.described
-        wanted = [one for one in self._selected if any(one is other for other in results)]
-        wanted += [one for one in results if id(one) not in before]
-        if [id(one) for one in wanted] != [id(one) for one in self._selected]:
-            self._selected = tuple(wanted)
-            self.selected_changed.emit()
-            # A table selects the newest run as it comes, which is described already.
-            if self.described is not described or max(len(before), len(wanted)) > 1:
-                self.described_changed.emit()
+    def describe(self, *results: Measurement[Any]) -> None:
+        """Select runs, in all views at once."""
+        self.select(lambda run: any(run is one for one in results), alone=True)
 
-    def describe(self, result: Measurement[Any] | None) -> None:
-        """Select the run with this result alone; for None none, so that the newest is described."""
-        self._selected = () if result is None else (result,)
+    def _describe_newest(self) -> None:
+        if self._made_here:
+            self.describe(self._results[self._made_here - 1])
+        else:
+            self.selection.clear()
+        # A reset says nothing of what was selected.
         self.selected_changed.emit()
         self.described_changed.emit()
 
-    def _describe_new(self, _parent: QModelIndex, first: int) -> None:
-        # Recorded runs that come or go leave the selected one as it is.
-        if first < self._made_here:
-            self.describe(None)
+    @property
+    def are_simulated(self) -> bool:
+        current = self.current
+        return current is not None and current.result.no_speed == "simulated"
+
+    def drawn_runs(self) -> list[Compared]:
+        """Return the runs for the problem that is set; where it has none, those of the newest one's."""
+        drawn = [run for run in self._runs if not self.is_earlier(run.result)]
+        current = self.current
+        if drawn or current is None:
+            return drawn
+        problem = self.problem_of(current.result)
+        return [run for run in self._runs if self.problem_of(run.result) == problem]
 
     def problem_of(self, result: Measurement[Any]) -> Hashable:
         """Return what a run shares with those that are for the same problem."""
@@ -170,6 +165,7 @@ class ResultsModel(RunsModel):
         # Most runs change no other row: all that follows both signals reads 200 rows once, not twice.
         if before != self._runs[:position] + self._runs[position + 1 :]:
             self._say_compared()
+        self.describe(result)
 
     def _tooltip(self, key: str, run: Compared) -> str:
         words, steps = super()._tooltip(key, run), run.result.steps_text
@@ -185,7 +181,6 @@ class ResultsModel(RunsModel):
         if (asked := self._asked.pop(id(result), None)) is not None:
             self._asked[id(knowing)] = asked
         self._chosen = {key: knowing if run is result else run for key, run in self._chosen.items()}
-        self._selected = tuple(knowing if run is result else run for run in self._selected)
         self._compare()
         return knowing
 
@@ -251,7 +246,7 @@ class ResultsModel(RunsModel):
         if not recorded.runs and not self._recorded and recorded.note == self.recorded_note:
             # Most edits: nobody looks at recorded runs.
             return
-        first = self._made_here
+        first, described = self._made_here, self.described
         if self._recorded:
             self.beginRemoveRows(QModelIndex(), first, len(self._results) - 1)
             del self._results[first:], self._runs[first:]
@@ -264,5 +259,7 @@ class ResultsModel(RunsModel):
             self._recorded = len(recorded.runs)
             self.endInsertRows()
             self._compare()
+        if described is not None and described.result.device == RECORDED:
+            self._describe_newest()
         self.recorded_note = recorded.note
         self.present_changed.emit()

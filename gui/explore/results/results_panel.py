@@ -1,30 +1,28 @@
-"""The table of results with what can be done with them: copy, ask to save, clear, choose the baseline."""
+"""The panel Runs: every run with its bar, what the selected one cost, and how two differ."""
 
 from typing import Any
 
-from PySide6.QtCore import QItemSelection, QItemSelectionModel, QModelIndex
+from PySide6.QtGui import QPalette
+from PySide6.QtWidgets import QPushButton
 
+from engine.results.columns import device_text
 from engine.results.measurement import Measurement
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.recorded_button import OFFER, recorded_button
+from gui.engine_link.recorded_button import OFFER
 from gui.explore.results.removed_runs import clear_command
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_actions import RowActions
-from gui.explore.run_words import EARLIER
+from gui.explore.run_words import EARLIER, compared_words, costs_words, run_title, work_words
 from gui.explore.state import Settings
 from gui.explore.workspace import Workspace
+from gui.runs.model import RUN_ROLE
+from gui.runs.panel import RunsPanel
+from gui.runs.tooltip import run_tooltip
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, row, text_button
-from gui.widgets.runs_model import RUN_ROLE
-from gui.widgets.runs_panel import RunsPanel
+from gui.widgets.panel_parts import column, row
 
-_EMPTY = (
-    "Every run appears here: its time, its speed-up, and the proof that its picture is right.\n"
-    "Press Run (Ctrl+R) to measure one kernel, or Run all to compare all that can run here."
-)
-_WHOLE_ROW = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
-_CLEAR_TIP = "Forget all results. Undo (Ctrl+Z) brings them back."
+_EMPTY = "Every run has a row here: its time as a bar, its speed-up, the proof that its picture is right."
 _HINT = (
     "Double-click a row to restore its settings. Right-click it for more, the header to choose columns; two "
     "selected rows are compared."
@@ -32,7 +30,7 @@ _HINT = (
 
 
 class ResultsPanel(RunsPanel):
-    """Results in a sortable table; the newest is selected."""
+    """The fastest run stands first; what is selected is the run that all panels describe."""
 
     def __init__(
         self,
@@ -41,37 +39,38 @@ class ResultsPanel(RunsPanel):
         state: EngineState,
         actions: RowActions | None = None,
     ) -> None:
-        super().__init__(results, _EMPTY, name="Results of the runs", newest_first=True)
+        super().__init__(results, _EMPTY, name="Runs", best_first=True)
         self._results = results
         self._workspace = workspace
         self._state = state
-        self._actions = actions or RowActions(results, workspace, self)
-        self._operation = workspace.operation
-        # As high as the buttons.
-        self.summary = ElidedLabel(most=2, small=True)
-        self.clear_button = text_button("clear", "Clear", "Clear results", _CLEAR_TIP)
-        self.clear_button.clicked.connect(self.clear)
-        self.recorded_button = recorded_button(state)
-        buttons = self.recorded_button, *self.buttons, self.clear_button
-        line = row((self.summary, 1), *buttons, spacing=HALF_GRID)
-        margins = (GRID, HALF_GRID, GRID, GRID)
-        self.setLayout(column(line, (self.stack, 1), spacing=HALF_GRID, margins=margins))
+        self._row_actions = actions or RowActions(results, workspace, self)
+        self.about = ElidedLabel(small=True)
+        self.about.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.about.setAccessibleName("The selected run")
+        self.difference = QPushButton("Show difference")
+        self.difference.setToolTip("Filter with both, and show in the picture where their results differ.")
+        self.summary = ElidedLabel(small=True)
+        line = row((self.about, 1), self.difference, self.more, spacing=HALF_GRID)
+        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
+        self.setLayout(column(line, (self.stack, 1), self.summary, spacing=HALF_GRID, margins=margins))
 
+        self.difference.clicked.connect(lambda: self._row_actions.difference_wanted.emit(*results.selected))
         self.table.caption_changed.connect(self._show_summary)
         self.table.baseline_asked.connect(self._keep_baseline)
-        self.table.selectionModel().selectionChanged.connect(self._select)
-        self.table.menu_made.connect(lambda menu, run: self._actions.fill(menu, run, self))
-        self.table.activated.connect(lambda index: self._actions.restore(index.data(RUN_ROLE)))
-        self.table.delete_asked.connect(lambda: self._actions.delete(results.selected))
-        results.selected_changed.connect(self._follow_selected)
-        results.rowsInserted.connect(self._show_newest)
-        results.modelReset.connect(self._show_summary)
-        results.present_changed.connect(self._follow_present)
+        self.table.menu_made.connect(lambda menu, run: self._row_actions.fill(menu, run, self))
+        self.table.activated.connect(lambda index: self._row_actions.restore(index.data(RUN_ROLE)))
+        self.table.delete_asked.connect(lambda: self._row_actions.delete(results.selected))
+        for changed in (results.rowsInserted, results.modelReset, results.present_changed):
+            changed.connect(self._show_summary)
+        results.selected_changed.connect(self._describe)
+        results.described_changed.connect(self._describe)
+        state.running_changed.connect(self._follow_run)
         for changed in (state.ready_changed, state.recorded_changed):
             changed.connect(self._offer_recorded)
         workspace.settings_changed.connect(self._follow_baseline)
         self._follow_baseline(workspace.settings)
         self._show_summary()
+        self._describe()
         self._offer_recorded()
 
     def _offer_recorded(self) -> None:
@@ -81,20 +80,11 @@ class ResultsPanel(RunsPanel):
         """Forget all results, as a step that can be undone."""
         self._workspace.undo_stack.push(clear_command(self._results))
 
-    def _select(self, selected: QItemSelection, deselected: QItemSelection) -> None:
-        if selected.isEmpty() and deselected.isEmpty():
-            return  # a new run came over the selected one
-        chosen = self.table.selectionModel().selectedRows()
-        # Of rows that are replaced nothing is selected for a moment.
-        if chosen:
-            rows = [index.row() for index in chosen]
-            self._results.select([run.result for run in self.table.runs(rows)])
-
-    def _follow_selected(self) -> None:
-        """Select in the table what was selected in a plot."""
-        wanted = [run.result for run in self._results.selected]
-        if wanted:
-            self.select(lambda run: any(run is one for one in wanted), alone=True)
+    def _follow_run(self) -> None:
+        """Stay where the rows are while runs come; then show the selected one."""
+        self.table.setAutoScroll(not self._state.running)
+        if not self._state.running:
+            self.table.scrollTo(self.table.currentIndex())
 
     def _follow_baseline(self, settings: Settings) -> None:
         if settings.baseline:
@@ -104,42 +94,38 @@ class ResultsPanel(RunsPanel):
         if run is not None:
             self._workspace.change(baseline=run.variant)
 
-    def _show_newest(self, _parent: QModelIndex, first: int, last: int) -> None:
-        self._show_summary()
-        if first < len(self._results.results()):
-            self._show_run(last)
-
-    def _follow_present(self) -> None:
-        self._show_summary()
-        current = self._results.current
-        if self._operation != self._workspace.operation and current is not None:
-            # The run of an operation that was left is not what anybody looks for now.
-            self._show_run(current.number - 1)
-        self._operation = self._workspace.operation
-
-    def _show_run(self, at: int) -> None:
-        index = self.table.order.mapFromSource(self._results.index(at, 0))
-        # Not selectRow, which asks for the keys that are down.
-        self.table.selectionModel().setCurrentIndex(index, _WHOLE_ROW)
-        self.table.scrollTo(index)
+    def _describe(self) -> None:
+        """Say what the selected run cost, or how two differ."""
+        selected, run = self._results.selected, self._results.described
+        is_pair = len(selected) == 2
+        self.about.setVisible(run is not None)
+        self.difference.setVisible(is_pair)
+        if is_pair:
+            self.difference.setEnabled(self._row_actions.jobs_of_pair(selected) is not None)
+            self.about.setText(compared_words(*selected))
+        elif run is None:
+            self.about.setText("")
+        else:
+            title = run_title(run, is_earlier=self._results.is_earlier(run.result))
+            self.about.setText(" · ".join(filter(None, (title, costs_words(run), work_words(run)))))
+            self.about.setToolTip(run_tooltip(run))
 
     def _show_summary(self) -> None:
         """Say what the line over the panels does not: runs of earlier problems, and recorded ones."""
         results, recorded = self._results.results(), self._results.recorded
-        self.clear_button.setEnabled(bool(results))
-        self.clear_button.setVisible(self._results.rowCount() > 0)
-        without = sum(result.kernel_ms is None for result in results)
-        count = f"{len(results)} run{'s' if len(results) != 1 else ''}"
         earlier = sum(map(self._results.is_earlier, results))
-        how_many = "all" if earlier == len(results) else f"{earlier:,}"
+        how_many = "All" if earlier == len(results) else f"{earlier:,}"
+        gpu = next((run.result for run in recorded if run.result.layout), None) or (
+            recorded[0].result if recorded else None
+        )
         parts = (
-            count,
             f"{how_many} {EARLIER}" if earlier else "",
-            f"{without} without a speed" if without else "",
-            f"{len(recorded)} recorded" if recorded else "",
+            f"Hollow bars: {device_text(gpu)}" if gpu is not None else "",
             self._results.recorded_note,
         )
-        shown = parts if results else parts[3:]
-        self.summary.setText(" · ".join(part for part in shown if part))
+        self.summary.setText(" · ".join(filter(None, parts)))
+        self.summary.setVisible(any(parts))
         caption = f"All rows: {self.table.caption}\n\n" if self.table.caption else ""
+        self.table.setAccessibleDescription(self.summary.text())
         self.summary.setToolTip(f"{self.summary.text()}\n{caption}{_HINT}")
+        self.more.setToolTip(f"What the bars show, columns, copies, files.\n\n{caption}{_HINT}")

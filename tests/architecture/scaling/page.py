@@ -4,8 +4,8 @@ from engine.host.request import Check, Run
 from engine.results.compare import compared
 from gui.page.contract import Page, PageStatus
 from gui.page.jobs import Job
-from gui.widgets.runs_model import RunsModel
-from gui.widgets.runs_table import RunsTable
+from gui.runs.model import RunsModel
+from gui.runs.table import RunsTable
 from tests.architecture.scaling.messages import ScaleRequest
 from tests.architecture.scaling.problem import Scaling
 

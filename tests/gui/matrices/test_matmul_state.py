@@ -9,7 +9,7 @@ from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_state import MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.tile_plot import limit_words, tile_figure
-from gui.widgets.runs_state import StateRuns
+from gui.runs.state import StateRuns
 from tests.made_runs import made_product, made_rows
 
 PRODUCT = MatrixProduct(1024, 1024, 1024)

@@ -6,7 +6,6 @@ from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPalette
 from PySide6.QtWidgets import QLabel, QToolButton, QVBoxLayout, QWidget
 
 from engine.work.operations.variants import OPERATION_VARIANTS
-from gui.explore.kernel.kernel_list import BAR_ALPHA
 from gui.explore.operation.histogram_plot import CHANNEL_COLOURS
 from gui.explore.tile.tile_colours import tint
 from gui.style import icons
@@ -65,13 +64,7 @@ def test_that_marks_and_numbers_of_plots_can_be_seen_and_read_wherever_they_are_
     marks = {(hue, name): contrast(hue, ground) for hue in hues for name, ground in grounds.items()}
     marks |= {(one, "base"): contrast(one, theme.base) for one in CHANNEL_COLOURS[theme.name]}
     assert {pair: ratio for pair, ratio in marks.items() if ratio < 3.0} == {}
-    # The list of kernels has a bar behind a time, also in the row that is chosen and under the mouse.
-    numbers = {
-        (hue, name): contrast(theme.text, mixed(QColor(ground), QColor(hue), BAR_ALPHA).name())
-        for hue in hues
-        for name, ground in grounds.items()
-    }
-    numbers |= {(hue, "a tile's cell"): contrast(theme.text, tint(hue, theme).name()) for hue in hues}
+    numbers = {(hue, "a tile's cell"): contrast(theme.text, tint(hue, theme).name()) for hue in hues}
     dimmed = {word: mixed(QColor(theme.base), QColor(getattr(theme, word)), EARLIER_OPACITY).name()
               for word in ("text", "muted")}  # fmt: skip
     numbers["earlier runs", "base"] = contrast(dimmed["text"], theme.base)

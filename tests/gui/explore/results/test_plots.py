@@ -3,6 +3,9 @@
 from dataclasses import replace
 
 import pytest
+from gui.explore.results.plot_model import NAME, NUMBER, RATIO
+from gui.explore.results.plot_panel import PlotPanel
+from gui.explore.results.plot_rows import Order
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QAbstractItemModelTester
@@ -10,12 +13,9 @@ from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block
 from engine.results.columns import KERNEL
-from gui.explore.results.bar_scale import scale_of
-from gui.explore.results.plot_model import NAME, NUMBER, RATIO
-from gui.explore.results.plot_panel import PlotPanel
-from gui.explore.results.plot_rows import Order
+from gui.runs.bar_scale import scale_of
+from gui.runs.metric_menu import all_actions
 from gui.style.theme import current_theme
-from gui.widgets.metric_menu import all_actions
 from tests.made_runs import PROBLEM, WORK, make_failure, make_result, make_simulated, make_unverified
 
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from gui.explore.results.plot_panel import PlotPanel
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
@@ -13,11 +14,10 @@ from engine.host.request import Describe
 from engine.mask.presets import preset
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.page.runs_page import save_runs
-from gui.widgets.runs_model import RUN_ROLE
-from gui.widgets.runs_table import RunsTable
+from gui.runs.model import RUN_ROLE
+from gui.runs.table import RunsTable
 from tests.gui.made_results import make_engine_state
 from tests.made_runs import MASK, PROBLEM, made_recorded_runs, make_result
 

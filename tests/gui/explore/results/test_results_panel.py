@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from gui.explore.results.plot_panel import PlotPanel
 from PySide6.QtCore import QItemSelectionModel, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
@@ -11,10 +12,9 @@ from engine.geometry.border import Border
 from engine.mask.presets import preset
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.quantities import MISSING
-from gui.explore.results.plot_panel import PlotPanel
 from gui.explore.results.results_panel import ResultsPanel
-from gui.widgets.metric_menu import all_actions
-from gui.widgets.runs_model import RunsOrder
+from gui.runs.metric_menu import all_actions
+from gui.runs.model import RunsOrder
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
 

@@ -1,35 +1,33 @@
 """The table of runs of every page: sorted by value, copied by rows, with a choice of columns in its header.
 
-Facts that are the same for all rows have no column: a caption shows them once, until the person selects
-it.
+One of its columns has bars. Facts that are the same for all rows have no column: a caption shows them once,
+until the person selects it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, QPoint, Qt, Signal
+from PySide6.QtCore import QEvent, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QAction,
-    QColor,
     QGuiApplication,
     QKeyEvent,
     QKeySequence,
     QPainter,
-    QPalette,
+    QPixmap,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QMenu, QStyle, QStyledItemDelegate, QStyleOptionViewItem, QTableView
+from PySide6.QtWidgets import QMenu, QTableView
 
 from engine.device_info import RECORDED
-from engine.results.columns import KERNEL, SPEED_UP, Column, repeated, server_of, table_text
+from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column, repeated, server_of, table_text
 from engine.results.compare import Compared
-from engine.results.metrics import Metric
+from engine.results.quantities import MISSING
+from gui.runs.cells import BarHeader, RunCells
+from gui.runs.metric_menu import COMMON_COLUMNS, fill_metric_menu
+from gui.runs.model import RECORDED_MARK, RUN_ROLE, RunsModel
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID
-from gui.style.series import series_for
-from gui.style.theme import Theme, current_theme
-from gui.widgets.metric_menu import COMMON_COLUMNS, fill_metric_menu
 from gui.widgets.panel_parts import dress_table
-from gui.widgets.runs_model import PIN, RECORDED_MARK, RUN_ROLE, RunsModel, RunsOrder
 
 # The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
 _TYPICAL = {
@@ -48,15 +46,16 @@ _TYPICAL = {
 }
 _NUMBER = "0.01234"
 # Without its name a row says nothing.
-_NAME = "variant"
+_NAME = VARIANT.key
+_LEAST_BARS, _BARS_SHARE = 12 * GRID, 0.24
 
 
 class RunsTable(QTableView):
     """A table of runs.
 
-    With `newest_first` the newest run stands on top, as long as no header is clicked.
     By the key of a column, `shown` overrides whether it is shown at first, `typical` the longest text that it
-    should show whole.
+    should show whole. With `best_first` the rows follow the bars, as long as no other header is clicked; else
+    they stand as in the model.
     """
 
     copied = Signal(int)  # the number of rows copied to the clipboard
@@ -73,33 +72,47 @@ class RunsTable(QTableView):
         shown: Mapping[str, bool] | None = None,
         typical: Mapping[str, str] | None = None,
         *,
-        newest_first: bool = False,
+        best_first: bool = False,
     ) -> None:
         super().__init__()
         self._runs = model
         self._at_first = dict(shown or {})
         self._wanted: dict[str, bool] = {}
         self.caption = ""
-        self.order = RunsOrder(self, newest_first=newest_first)
-        self.order.setSourceModel(model)
+        self.order = model.order
+        self.number_width = 0
+        """Of the column with bars: what its numbers take."""
+        self._drawn = ""
+        self._header = BarHeader(self)
+        self.setHorizontalHeader(self._header)
         dress_table(self, name)
         self.setModel(self.order)
-        self.setItemDelegate(_RunCells(model))
+        self.setSelectionModel(model.selection)
+        self._cells = RunCells(self, model)
+        self.setItemDelegate(self._cells)
         self._texts = _TYPICAL | dict(typical or {})
         self._set_up_header()
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_run_menu)
         self.setSortingEnabled(True)
-        # As they arrived, until a header is clicked.
+        # As in the model, until a header is clicked.
         self.sortByColumn(-1, Qt.SortOrder.AscendingOrder)
         for signal in (model.rowsInserted, model.rowsRemoved, model.modelReset):
             signal.connect(self._show_columns)
         for changed in (model.rowsInserted, model.modelReset):
             changed.connect(self._fit_recorded)
         model.headerDataChanged.connect(self._fit_baseline)
-        model.present_changed.connect(self.viewport().update)
+        # Once for the many changes of a run.
+        self._bar_timer = QTimer(self, singleShot=True, interval=0)
+        self._bar_timer.timeout.connect(self._follow_bars)
+        of_runs = model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged
+        for changed in (*of_runs, model.present_changed, model.bars_changed):
+            changed.connect(self._bar_timer.start)
         self._show_columns()
         follow_letters(self, self._fit_columns)
+        self._follow_bars()
+        if best_first:
+            self._sort_by_bars()
 
     def runs(self, rows: Sequence[int] = ()) -> list[Compared]:
         """Return the runs of some rows, or of all, in the order shown."""
@@ -132,9 +145,8 @@ class RunsTable(QTableView):
         self._wanted[key] = shown
         self._show_columns()
 
-    def column_menu(self) -> QMenu:
-        """Return the menu of columns; that of the variant names the rows, and stays."""
-        menu = QMenu(self)
+    def fill_column_menu(self, menu: QMenu) -> None:
+        """Write the columns into a menu; that of the variant names the rows, and stays."""
         menu.setToolTipsVisible(True)
 
         def dress(action: QAction, column: Column) -> None:
@@ -147,7 +159,6 @@ class RunsTable(QTableView):
         fill_metric_menu(menu, columns, COMMON_COLUMNS, dress)
         menu.addSeparator()
         menu.addAction("Reset columns").triggered.connect(self._show_first_columns)
-        return menu
 
     def run_menu(self, row: int) -> QMenu:
         menu = QMenu(self)
@@ -163,11 +174,33 @@ class RunsTable(QTableView):
         self.menu_made.emit(menu, run)
         return menu
 
+    def draw(self, painter: QPainter, width: int) -> None:
+        """Draw the bars of all runs that have one, for a picture of them."""
+        self._cells.draw(painter, width, self._drawn_rows())
+
+    def drawn_size(self, width: int) -> QSize:
+        """Return the size of such a picture."""
+        return QSize(width, self._header.height() + self.rowHeight(0) * len(self._drawn_rows()))
+
+    def picture(self, width: int, scale: int) -> QPixmap:
+        """Return the bars as a picture with so many pixels for each of the screen's."""
+        made = QPixmap(self.drawn_size(width) * scale)
+        made.setDevicePixelRatio(scale)
+        painter = QPainter(made)
+        self.draw(painter, width)
+        painter.end()
+        return made
+
+    def _drawn_rows(self) -> list[int]:
+        bars = self._runs.bars.values
+        return [row for row, run in enumerate(self.runs()) if id(run.result) in bars]
+
     def resizeEvent(self, event: QResizeEvent) -> None:
         # The row that was seen last, such as the newest, is seen in a lower panel too.
         current, before = self.currentIndex(), event.oldSize().height()
         rect = self.visualRect(current)
         super().resizeEvent(event)
+        self._fit_bars()
         if rect.isValid() and rect.top() >= 0 and rect.bottom() < before:
             self.scrollTo(current)
 
@@ -189,13 +222,16 @@ class RunsTable(QTableView):
             super().keyPressEvent(event)
 
     def _set_up_header(self) -> None:
-        header = self.horizontalHeader()
+        header = self._header
         header.setSectionsMovable(True)
         header.setSortIndicatorClearable(True)
         header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(
-            lambda position: self.column_menu().popup(header.mapToGlobal(position))
-        )
+        header.customContextMenuRequested.connect(self._open_column_menu)
+
+    def _open_column_menu(self, position: QPoint) -> None:
+        menu = QMenu(self)
+        self.fill_column_menu(menu)
+        menu.popup(self._header.mapToGlobal(position))
 
     def _open_run_menu(self, position: QPoint) -> None:
         index: QModelIndex = self.indexAt(position)
@@ -206,12 +242,45 @@ class RunsTable(QTableView):
         columns = enumerate(self._runs.columns)
         return [column for position, column in columns if not self.isColumnHidden(position)]
 
+    @property
+    def bar_column(self) -> int:
+        """Where the bars are."""
+        return self._runs.position(self._runs.bars.metric.key)
+
+    def _follow_bars(self) -> None:
+        """Have the column with bars beside the name, and the rows in its order if they were in that."""
+        key, before = self._runs.bars.metric.key, self._drawn
+        if key != before:
+            sorted_by = self._header.sortIndicatorSection()
+            was_best_first = bool(before) and sorted_by == self._runs.position(before)
+            self._drawn = key
+            self._show_columns()
+            self._header.moveSection(self._header.visualIndex(self.bar_column), 1)
+            self._fit_columns()
+            if was_best_first:
+                self._sort_by_bars()
+        widest = self._runs.bars.widest
+        self.number_width = self.fontMetrics().horizontalAdvance(f"{widest}00") + 2 * GRID
+        self._fit_bars()
+        self.viewport().update()
+        self._header.viewport().update()
+
+    def _sort_by_bars(self) -> None:
+        orders, shown = Qt.SortOrder, self._runs.bars.metric
+        best_first = orders.DescendingOrder if shown.more_is_better else orders.AscendingOrder
+        self.sortByColumn(self.bar_column, best_first)
+
+    def _fit_bars(self) -> None:
+        """Give the bars what the other columns leave."""
+        at = self.bar_column
+        whole, others = self.viewport().width(), self._header.length() - self.columnWidth(at)
+        least = max(_LEAST_BARS, round(_BARS_SHARE * whole))
+        self.setColumnWidth(at, max(self.number_width + least, whole - others))
+
     def _fit_baseline(self) -> None:
         """Make room for the name of the baseline in the header of the speed-ups."""
-        at, metrics = self._runs.position(SPEED_UP), self.horizontalHeader().fontMetrics()
-        # Qt's own hint has both lines one after the other.
-        lines = self._runs.headerData(at, Qt.Orientation.Horizontal).splitlines()
-        needed = max(map(metrics.horizontalAdvance, lines)) + 4 * GRID
+        at, metrics = self._runs.position(SPEED_UP), self._header.fontMetrics()
+        needed = metrics.horizontalAdvance(self._runs.headerData(at, Qt.Orientation.Horizontal)) + 4 * GRID
         self.setColumnWidth(at, max(self.columnWidth(at), needed))
 
     def _fit_columns(self) -> None:
@@ -220,6 +289,7 @@ class RunsTable(QTableView):
             self.setColumnWidth(position, self.fontMetrics().horizontalAdvance(text) + 3 * GRID)
         self._fit_baseline()
         self._fit_recorded()
+        self._fit_bars()
 
     def _fit_recorded(self) -> None:
         """Make room for names and devices of runs of other machines, once there are some."""
@@ -240,14 +310,19 @@ class RunsTable(QTableView):
         self._show_columns()
 
     def _show_columns(self) -> None:
-        repeated_facts = repeated(self._runs.columns, self._runs.rows())
+        runs = self._runs.rows()
+        repeated_facts = repeated(self._runs.columns, runs)
         for position, column in enumerate(self._runs.columns):
             at_first = self._at_first.get(column.key, column.shown) and column.key not in repeated_facts
-            is_shown = column.key == _NAME or self._wanted.get(column.key, at_first)
+            at_first = at_first and (not runs or any(column.text(run) != MISSING for run in runs))
+            is_shown = column.key in (_NAME, self._drawn) or self._wanted.get(column.key, at_first)
             self.setColumnHidden(position, not is_shown)
-        caption = " · ".join(
-            text for key, text in repeated_facts.items() if text and not self._wanted.get(key, False)
-        )
+        self._fit_bars()
+        self._say_caption(repeated_facts)
+
+    def _say_caption(self, facts: Mapping[str, str]) -> None:
+        texts: Iterable[str] = (text for key, text in facts.items() if not self._wanted.get(key, False))
+        caption = " · ".join(filter(None, texts))
         if caption != self.caption:
             self.caption = caption
             self.caption_changed.emit(caption)
@@ -255,68 +330,3 @@ class RunsTable(QTableView):
 
 def _is_copy(event: QEvent) -> bool:
     return isinstance(event, QKeyEvent) and event.matches(QKeySequence.StandardKey.Copy)
-
-
-class _RunCells(QStyledItemDelegate):
-    """Paints the shape of a variant, and a proof in the colour of its state."""
-
-    def __init__(self, model: RunsModel) -> None:
-        super().__init__(model)
-        self._runs = model
-        self._columns = model.columns
-
-    def initStyleOption(
-        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        super().initStyleOption(option, index)
-        run, column = index.data(RUN_ROLE), self._columns[index.column()]
-        theme = current_theme()
-        is_earlier = self._runs.is_earlier(run.result)
-        colour = theme.muted if is_earlier else _text_colour(column, run, theme)
-        option.palette.setColor(QPalette.ColorRole.Text, QColor(colour))
-        if is_earlier:
-            # Selected it is dimmed too.
-            option.palette.setColor(QPalette.ColorRole.Highlight, QColor(theme.raised))
-            option.palette.setColor(QPalette.ColorRole.HighlightedText, QColor(theme.muted))
-        # Upright is what this machine measured.
-        option.font.setItalic(run.result.device == RECORDED)
-        if column.key == "variant":
-            # Room for the shape, which `paint` adds in its own colour.
-            space = max(1, option.fontMetrics.horizontalAdvance(" "))
-            mark = RECORDED_MARK if run.result.device == RECORDED else ""
-            note = self._runs.note_of(run.result)
-            pin = f"{PIN} " if self._runs.is_pinned(run.result) else ""
-            option.text = (
-                f"{' ' * round(2 * GRID / space + 1)}{pin}{option.text}{mark}{f' – {note}' if note else ''}"
-            )
-
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        super().paint(painter, option, index)
-        if self._columns[index.column()].key != "variant":
-            return
-        result, theme = index.data(RUN_ROLE).result, current_theme()
-        series = series_for(result.variant)
-        colour = theme.muted if result.refused else series.colour
-        if option.state & QStyle.StateFlag.State_Selected:
-            colour = theme.accent_text
-        if self._runs.is_earlier(result):
-            colour = theme.muted
-        painter.save()
-        painter.setPen(QColor(colour))
-        area = option.rect.adjusted(GRID, 0, -GRID, 0)
-        painter.drawText(area, int(option.displayAlignment), series.glyph)
-        painter.restore()
-
-
-def _text_colour(column: Column, run: Compared, theme: Theme) -> str:
-    result = run.result
-    was_tried = not result.refused and result.no_speed != "not run yet"
-    if column.key == "proof" and was_tried:
-        return theme.good if result.is_proven else theme.error
-    if column.key == KERNEL and was_tried and result.no_speed:
-        return theme.muted if result.is_proven else theme.error
-    # What was only counted is as good as ever.
-    counted = isinstance(column, Metric) and column.value(run) is not None
-    return theme.text if was_tried or counted else theme.muted

@@ -9,7 +9,7 @@ from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from engine.results.compare import compared
 from engine.results.problem import TaskProblem
-from gui.widgets.runs_model import Run, RunsModel
+from gui.runs.model import Run, RunsModel
 
 
 class RunSettings(Protocol):

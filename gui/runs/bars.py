@@ -1,0 +1,129 @@
+"""The bars of a table of runs: one number of each run, on an axis that stands in the head of its column."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from PySide6.QtCore import QRect, QRectF
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
+
+from engine.device_info import RECORDED
+from engine.results.columns import SPEED_UP, Column
+from engine.results.compare import Compared
+from engine.results.measurement import AnyResult
+from engine.results.metrics import AnyMetric, Metric
+from engine.results.quantities import duration_text, rate_text, tick_text
+from gui.runs.bar_scale import BarScale, scale_of
+from gui.style.metrics import GRID, HALF_GRID, small_font
+from gui.style.series import series_for
+from gui.style.theme import current_theme
+
+CGMA = "model_cgma_flop_per_load"
+"""Key of the number that is drawn where runs were simulated, and so have no time."""
+READING = "Bar: median. Line: p20 to p80. Tick: minimum. Hollow: recorded on another machine."
+
+_MEDIAN = "_median_ms"
+_BAR_HEIGHT, _SPREAD_HEIGHT = 10, 4
+# With less room there are only numbers.
+_LEAST_WIDTH = 3 * GRID
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Which number is drawn, of which runs, and on what axis."""
+
+    metric: AnyMetric
+    scale: BarScale
+    values: Mapping[int, float]
+    """By the identity of a result; without one a run has no bar."""
+    spreads: Mapping[int, tuple[float, ...]]
+    """In the same way: p20, p80 and minimum of a duration."""
+    widest: str
+    """The longest of the numbers."""
+
+    def ticks(self) -> Iterator[tuple[float, str]]:
+        """Return where the ticks stand, 0 to 1, each with its word."""
+        for tick in self.scale.ticks if self.values else ():
+            yield self.scale.share(tick), self._tick_text(tick)
+
+    def _tick_text(self, value: float) -> str:
+        if self.metric.unit == "ms":
+            return tick_text(value) if value else "0"
+        if self.metric.key == SPEED_UP:
+            return f"{value:,.15g}×"
+        # Errors are tiny, and rates are not.
+        return rate_text(value) if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}"
+
+
+def bars_of(shown: AnyMetric, runs: Iterable[Compared], columns: Mapping[str, Column]) -> Bars:
+    """Return the bars of some runs."""
+    values = {id(run.result): float(value) for run in runs if (value := shown.value(run)) is not None}
+    head = shown.key.removesuffix(_MEDIAN)
+    ends = [columns.get(f"{head}_{end}_ms") for end in ("p20", "p80", "minimum")]
+    known = [end for end in ends if isinstance(end, Metric)] if shown.key.endswith(_MEDIAN) else []
+    spreads = {
+        id(run.result): tuple(float(end.value(run) or 0.0) for end in known)
+        for run in runs
+        if known and id(run.result) in values
+    }
+    texts = [number_text(shown, run) for run in runs if id(run.result) in values]
+    numbers = [*values.values(), *(end for spread in spreads.values() for end in spread)]
+    return Bars(shown, scale_of(numbers), values, spreads, max(texts, key=len, default=""))
+
+
+def number_text(column: Column, run: Compared) -> str:
+    """Return the text of a cell: a duration in the unit that suits it."""
+    if isinstance(column, Metric) and column.unit == "ms":
+        value = column.value(run)
+        return column.text(run) if value is None else duration_text(float(value))
+    return column.text(run)
+
+
+def needs_time(shown: AnyMetric) -> bool:
+    """Whether a number is one of runs that were timed."""
+    return shown.unit == "ms" or shown.key == SPEED_UP
+
+
+def bar_room(cell: QRect, number_width: int) -> QRectF:
+    """Return where the bar of a cell is drawn: left of its number."""
+    return QRectF(cell.adjusted(GRID, 0, -number_width, 0))
+
+
+def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, result: AnyResult) -> None:
+    """Draw the bar of a run with its spread, over lines at the ticks."""
+    room, value = bar_room(cell, number_width), bars.values.get(id(result))
+    if room.width() < _LEAST_WIDTH or value is None:
+        return
+    theme, scale = current_theme(), bars.scale
+
+    def x(number: float) -> float:
+        return room.left() + scale.share(number) * room.width()
+
+    painter.setPen(QPen(QColor(theme.line), 1))
+    for tick in scale.ticks:
+        painter.drawLine(round(x(tick)), cell.top(), round(x(tick)), cell.bottom())
+    colour = QColor(series_for(result.variant).colour)
+    middle, begin = room.center().y(), room.left() if scale.is_log else x(0.0)
+    bar = QRectF(begin, middle - _BAR_HEIGHT / 2, x(value) - begin, _BAR_HEIGHT).normalized()
+    if result.device == RECORDED:
+        # Filled is what this machine measured.
+        painter.setPen(QPen(colour, 1.5))
+        painter.drawRect(bar.adjusted(0.75, 0.75, -0.75, -0.75))
+    else:
+        painter.fillRect(bar, colour)
+    if spread := bars.spreads.get(id(result)):
+        p20, p80, minimum = spread
+        ink, wide = QColor(theme.text), max(1.0, x(p80) - x(p20))
+        painter.fillRect(QRectF(x(p20), middle - _SPREAD_HEIGHT / 2, wide, _SPREAD_HEIGHT), ink)
+        painter.fillRect(QRectF(x(minimum) - 0.75, middle - _BAR_HEIGHT / 2, 1.5, _BAR_HEIGHT), ink)
+
+
+def tick_words(bars: Bars, room: QRectF, free_to: float) -> Sequence[tuple[float, str]]:
+    """Return the words over the bars with their left ends, none over another one nor beyond `free_to`."""
+    free_from, found = room.left() - GRID, []
+    for share, word in bars.ticks():
+        wide = QFontMetrics(small_font()).horizontalAdvance(word)
+        left = max(room.left() - GRID, room.left() + share * room.width() - wide / 2)
+        if left >= free_from and left + wide <= free_to:
+            found.append((left, word))
+            free_from = left + wide + HALF_GRID
+    return found

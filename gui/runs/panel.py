@@ -1,0 +1,130 @@
+"""The table of a page's runs, with one menu of what can be done with it; while empty, what it will hold."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QBuffer, QIODevice, QPoint, QRect, Signal
+from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QPainter
+from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtWidgets import QMenu, QWidget
+
+from engine.results.columns import Column
+from engine.results.metrics import Metric
+from gui.runs.metric_menu import COMMON_NUMBERS, fill_metric_menu
+from gui.runs.model import RunsModel
+from gui.runs.table import RunsTable
+from gui.widgets.panel_parts import Placeholder, menu_button
+
+CSV_TIP = "Export as CSV: one row per run, with medians, spread and verification."
+JSON_TIP = "Export as JSON: every raw sample, the verification, the machine and its versions."
+PICTURE_FILTERS = ("PNG (*.png)", "SVG (*.svg)")
+_MORE_TIP = "What the bars show, columns, copies, files."
+# Of a saved picture: pixels of the screen, and how many of its own each has.
+_SAVED_WIDTH, _SCALE = 720, 2
+
+
+class RunsPanel(QWidget):
+    """Shows a `RunsModel`; a subclass lays out `more` and `stack` among its own controls.
+
+    `empty` says what the table will hold; `name`, `shown`, `typical` and `best_first` are those of
+    `RunsTable`.
+    """
+
+    picture_wanted = Signal()  # the person wants the bars in a file
+
+    def __init__(
+        self,
+        model: RunsModel,
+        empty: str,
+        *,
+        name: str,
+        shown: Mapping[str, bool] | None = None,
+        typical: Mapping[str, str] | None = None,
+        best_first: bool = False,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.table = RunsTable(model, name, shown, typical, best_first=best_first)
+        self.table.baseline_asked.connect(model.use_as_baseline)
+        self._actions: Sequence[QAction] = ()
+        self.menu = QMenu()
+        self.menu.aboutToShow.connect(self.fill_menu)
+        self.more = menu_button("⋯", f"{name}: more", _MORE_TIP, self.menu)
+        self.more.setAutoRaise(True)
+        self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        # Before it is laid out: shown without a parent it would be a window.
+        self.more.setParent(self)
+        self._empty = empty
+        self.stack = Placeholder(self.table)
+        for changed in (model.rowsInserted, model.rowsRemoved, model.modelReset, model.dataChanged):
+            changed.connect(self._enable)
+        self._enable()
+
+    def take_actions(self, actions: Sequence[QAction]) -> None:
+        """Have these in the menu, such as those that save the runs."""
+        self._actions = actions
+
+    def fill_menu(self) -> None:
+        """Write the menu: what the bars show, which columns there are, then pictures and the actions."""
+        menu = self.menu
+        menu.clear()
+        self._fill_axis(menu.addMenu("Bars"))
+        self.table.fill_column_menu(menu.addMenu("Columns"))
+        menu.addSeparator()
+        has_bars = bool(self.model.bars.values)
+        for text, act in (
+            ("Copy bars as picture", self.copy_picture),
+            ("Save bars as PNG or SVG…", self.picture_wanted.emit),
+        ):
+            action = menu.addAction(text)
+            action.setEnabled(has_bars)
+            action.triggered.connect(lambda _checked=False, act=act: act())
+        menu.addActions(self._actions)
+
+    def _fill_axis(self, menu: QMenu) -> None:
+        """Write the numbers of runs into a menu, one of which is drawn."""
+        menu.setToolTipsVisible(True)
+        group, shown = QActionGroup(menu), self.model.bars.metric.key
+
+        def dress(action: QAction, entry: Column) -> None:
+            group.addAction(action)
+            action.setToolTip(entry.explanation)
+            action.setCheckable(True)
+            action.setChecked(entry.key == shown)
+            action.triggered.connect(lambda: self.model.draw(entry.key))
+
+        numbers = (column for column in self.model.columns if isinstance(column, Metric))
+        fill_metric_menu(menu, numbers, COMMON_NUMBERS, dress)
+
+    def copy_picture(self) -> None:
+        """Put the bars on the clipboard, with all their rows."""
+        QGuiApplication.clipboard().setPixmap(self.table.picture(_SAVED_WIDTH, _SCALE))
+
+    def picture_file(self, path: Path) -> bytes:
+        """Return the bars as a file of the form that the suffix says: .svg, else PNG."""
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        if path.suffix.lower() == ".svg":
+            size = self.table.drawn_size(_SAVED_WIDTH)
+            drawing = QSvgGenerator()
+            drawing.setOutputDevice(buffer)
+            drawing.setSize(size)
+            drawing.setViewBox(QRect(QPoint(), size))
+            drawing.setTitle(self.table.accessibleName())
+            painter = QPainter(drawing)
+            self.table.draw(painter, _SAVED_WIDTH)
+            painter.end()
+        else:
+            self.table.picture(_SAVED_WIDTH, _SCALE).save(buffer, "PNG")
+        return bytes(buffer.data().data())
+
+    def explain_empty(self, words: str) -> None:
+        """Say something else of what the table will hold."""
+        self._empty = words
+        self._enable()
+
+    def _enable(self) -> None:
+        has_rows = self.model.rowCount() > 0
+        self.stack.say("" if has_rows else self._empty)
+        # What nothing can be done with yet is not shown.
+        self.more.setVisible(has_rows)
