@@ -105,7 +105,7 @@ class RunController(QObject):
         self._jobs.begin(SOURCE, [ask], self._messages, lambda: self._select_best(job.device))
 
     def _select_best(self, device: str) -> None:
-        """Select the best of the runs for the problem, on the device that was asked for where it ran there."""
+        """Select the best run for the problem, of those on the device that was asked for if there are any."""
         shown = self._results.bars.metric
         runs = [run for run in self._results.drawn_runs() if run.result.device != RECORDED]
         runs = [run for run in runs if run.result.device == device] or runs

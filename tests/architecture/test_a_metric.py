@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from gui.explore.results.plot_panel import PlotPanel
 from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QMenu
 
 from engine.commands.command_line import main
 from engine.results import metrics
@@ -76,20 +76,26 @@ def test_that_the_window_shows_it_wherever_it_shows_metrics(qtbot):
         assert runs.index(0, at).data() == text
         assert f"{text} toys/s" in runs.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
     assert not panel.table.isColumnHidden(model.position("toy_rate"))
-    assert "Toy rate, toys/s" in [action.text() for action in all_actions(panel.table.column_menu())]
+    menu = QMenu(panel)
+    panel.table.fill_column_menu(menu)
+    assert "Toy rate, toys/s" in [action.text() for action in all_actions(menu)]
 
 
-def test_that_it_can_be_the_axis_of_a_plot(qtbot):
+def test_that_it_can_be_the_bars_of_the_runs(qtbot):
     model = ResultsModel()
-    plot = PlotPanel(model)
-    model.setParent(plot)
-    qtbot.addWidget(plot)
+    panel = ResultsPanel(model, make_workspace(), make_engine_state())
+    model.setParent(panel)
+    qtbot.addWidget(panel)
     for variant, kernel_ms in (("naive", 2.0), ("tiled", 0.5)):
         model.add(make_result(variant, kernel_ms))
-    (action,) = (action for action in all_actions(plot.axis_button.menu()) if "Toy" in action.text())
+    panel.fill_menu()
+    action = next(action for action in all_actions(panel.menu) if "Toy" in action.text())
     action.trigger()
-    assert "naive: 500.0 toys/s; tiled: 2000.0 toys/s" in plot.accessibleDescription()
-    assert plot.legend.text() == "Toy rate, toys/s."
+    assert [model.words(run).split(",")[0] for run in model.rows()] == [
+        "naive 16 × 16: 500.0 toys/s",
+        "tiled 16 × 16: 2000.0 toys/s",
+    ]
+    assert panel.table.bar_column == model.position("toy_rate")
 
 
 @pytest.mark.parametrize("suffix", ["json", "csv"])

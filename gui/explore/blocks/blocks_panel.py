@@ -61,7 +61,6 @@ class BlocksPanel(QWidget):
         self._selection = selection
         self._cells = cells
         self._turns = turns
-        self._kernel = ""
         self._pointed = ""
         # By kernel: what its map was made of, and the map.
         self._maps: dict[str, tuple[tuple[Cells, AnyMetric, Limits], BlockMap]] = {}
@@ -135,14 +134,16 @@ class BlocksPanel(QWidget):
             has_it = key in before and before[key][0] == of
             self._maps[key] = before[key] if has_it else (of, map_of(key, *of))
         maps = {key: shown for key, (_, shown) in self._maps.items()}
-        known = self._selection.known
-        self._kernel = known.key if known else ""
-        shown, is_earlier = maps.get(self._kernel, BlockMap()), self._cells.is_earlier
+        known, newest = self._selection.known, self._cells.newest
+        # A kernel without blocks has no map: then that of the newest run.
+        candidates = (known.key if known else "", newest.variant if newest else "", *maps)
+        shown = next((maps[key] for key in candidates if key in maps), BlockMap())
+        is_earlier = self._cells.is_earlier
         loaded = self._selection.block
         self.empty.say("" if maps else f"{_EMPTY}{self._no_gpu()}")
         self.empty.button.setVisible(bool(self._no_gpu()) and settings.device != SIMULATOR)
-        self.table.show_map(shown, loaded if shown.variant else None, is_earlier=is_earlier)
-        self.table.setVisible(bool(shown.variant))
+        is_selected = known is not None and known.key == shown.variant
+        self.table.show_map(shown, loaded if is_selected else None, is_earlier=is_earlier)
         self.lines.show_maps(list(maps.values()), is_earlier=is_earlier)
         self._allow()
         self._show_summary()
@@ -179,7 +180,7 @@ class BlocksPanel(QWidget):
         waiting = sum(cell.kind is Kind.WAITING for cell in shown.cells.values())
         parts = (
             f"{EARLIER[0].upper()}{EARLIER[1:]}" if self._cells.is_earlier else "",
-            self._kernel if shown.variant else f"{self._kernel}: no run with a block yet",
+            shown.variant,
             f"{waiting} to come" if waiting else "",
             f"Best {shown.cells[shown.best].words.rstrip('.')}" if shown.best else "",
             "Simulated runs are not timed" if self._cells.results.are_simulated else "",

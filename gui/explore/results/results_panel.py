@@ -43,6 +43,7 @@ class ResultsPanel(RunsPanel):
         self._results = results
         self._workspace = workspace
         self._state = state
+        self._operation = workspace.operation
         self._row_actions = actions or RowActions(results, workspace, self)
         self.about = ElidedLabel(small=True)
         self.about.setForegroundRole(QPalette.ColorRole.WindowText)
@@ -64,6 +65,7 @@ class ResultsPanel(RunsPanel):
             changed.connect(self._show_summary)
         results.selected_changed.connect(self._describe)
         results.described_changed.connect(self._describe)
+        results.present_changed.connect(self._follow_operation)
         state.running_changed.connect(self._follow_run)
         for changed in (state.ready_changed, state.recorded_changed):
             changed.connect(self._offer_recorded)
@@ -85,6 +87,13 @@ class ResultsPanel(RunsPanel):
         self.table.setAutoScroll(not self._state.running)
         if not self._state.running:
             self.table.scrollTo(self.table.currentIndex())
+
+    def _follow_operation(self) -> None:
+        current, before = self._results.current, self._operation
+        self._operation = self._workspace.operation
+        if before != self._operation and current is not None:
+            # The run of an operation that was left is not what anybody looks for now.
+            self._results.describe(current.result)
 
     def _follow_baseline(self, settings: Settings) -> None:
         if settings.baseline:

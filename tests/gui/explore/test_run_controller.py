@@ -8,11 +8,11 @@ from engine.host.request import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.work.steps import MaskStep
 from gui.explore.picture_job import failed_run
-from gui.explore.run_words import last_run_sentence, no_run_sentence
+from gui.explore.run_words import no_run_sentence
 from gui.page.messages import Severity
 from tests.gui import fake_engine
 from tests.gui.made_results import VARIANTS, make_picture
-from tests.made_runs import make_failure, make_result, make_simulated
+from tests.made_runs import make_result
 from tests.picture_jobs import mask_job
 
 ERROR = HostLost("The engine's process ended", "it was killed", "Run again.")
@@ -245,14 +245,7 @@ def test_that_a_failed_run_keeps_what_it_was_to_do(key, layout, result_type, dty
     assert result.kernel_ms is None
 
 
-def test_that_the_last_run_is_named_with_its_time_and_proof_or_why_there_is_none():
-    for result, words in (
-        (make_result("tiled", 0.04), "Last run: Tiled, 0.0400 ms, verified: every pixel"),
-        (make_failure("tiled", "The device failed: illegal address."), "illegal address"),
-        (make_simulated("naive"), "its times mean nothing"),
-        (make_failure("cpu-fft", "Row 50 is nan."), "Cpu-fft: Row 50 is nan."),
-    ):
-        assert words in last_run_sentence(result)
+def test_that_what_is_missing_before_a_run_is_said():
     assert no_run_sentence(True, False) == "No run yet: open a picture first (Ctrl+O)."
     assert no_run_sentence(False, True) == "No run yet: kernels run once the engine is up."
     assert no_run_sentence(True, True) == "No run yet: press Run (Ctrl+R) to measure and verify."

@@ -74,7 +74,7 @@ def test_that_a_table_shows_what_is_known_of_each_product(state, qtbot):
     assert cell(model, 2, "variant") == "numpy (BLAS)"
     assert cell(model, 0, "proof") == "not run yet"
     state.add(made_product(rows[1]))
-    assert cell(model, 1, "kernel_median_ms") == "2.00"
+    assert cell(model, 1, "kernel_median_ms") == "2.00 ms"
     assert cell(model, 1, "gflops") == "1,074"
     assert cell(model, 1, "share_of_limit") == "6.71 %"
     assert (cell(model, 1, "max_error"), cell(model, 1, "error_bound")) == ("1.2e-06", "3e-05")

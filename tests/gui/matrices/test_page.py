@@ -93,7 +93,7 @@ def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
     told = page.findChild(QWidget, "tile plot").accessibleDescription()
     assert "numpy (BLAS) here" in told
     assert "matmul-tiled limit at 86.4 GB/s: 4: 86.4" in told
-    page.results_panel.copy_button.click()
+    page.results_panel.table.copy_all()
     lines = QGuiApplication.clipboard().text().splitlines()
     assert lines[0].startswith("Variant\tTile\tKernel, ms\tGFLOPS\tCGMA")
     assert len(lines) == 10
@@ -253,7 +253,7 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, v
 def test_that_the_window_speaks_of_the_page_that_is_shown(open_page, qtbot):
     haloscope, page = open_page()
     bar, engine = haloscope.window.message_bar, haloscope.window.status_line.findChild(QLabel)
-    page.results_panel.copy_button.click()
+    page.results_panel.table.copy_all()
     assert bar.text == "9 rows copied."
     assert engine.text() == "Engine: CPU, 2 cores, ready"
     haloscope.matmul.change(device="simulator", product=MatrixProduct(16, 16, 16))

@@ -260,7 +260,7 @@ def test_that_a_window_made_large_and_small_again_is_as_before_whatever_is_in_fr
 def test_that_a_height_that_a_person_chose_stays_in_a_larger_window(open_page, layouts):
     window = open_page("explore", (1280, 800))
     page = window.page
-    below = next(dock for dock in page.docks if dock.objectName() == "time")
+    below = next(dock for dock in page.docks if dock.objectName() == "results")
     page.resizeDocks([below], [150], Qt.Orientation.Vertical)
     layouts.settle()
     chosen = below.height()
@@ -322,7 +322,7 @@ def test_that_a_panel_with_a_tab_has_no_second_row_for_its_title(open_page):
     page = open_page("explore").page
     rows = {dock.objectName(): dock.widget().y() for dock in page.docks if dock.widget().isVisible()}
     assert rows.pop("kernel") > GRID  # It has no tab.
-    assert set(rows) == {"mask", "time", "results"}
+    assert set(rows) == {"mask", "why", "results"}
     assert all(above <= HALF_GRID for above in rows.values()), rows
 
 

@@ -63,8 +63,8 @@ def assert_no_word_is_cut(page):
             "explore",
             [
                 ["Mask", "Tile", "History", "Lens", "Look"],
-                ["Results", "Block sizes", "Launch", "Code", "Doctor"],
-                ["Time and speed-up", "Why", "Roofline", "Ablation"],
+                ["Runs", "Block sizes", "Doctor"],
+                ["Why", "Roofline", "Ablation", "Launch", "Code"],
             ],
         ),
         ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
@@ -133,7 +133,6 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
     assert {dock.objectName() for dock in docks} == {
         "mask",
         "kernel",
-        "time",
         "answer",
         "results",
         "blocks",
@@ -151,8 +150,6 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
     widths = {dock.objectName(): dock.width() for dock in docks}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
     assert window.first_page.surface.width() >= 400
-    kinds = [type(widget).__name__ for widget in window.findChildren(QtWidgets.QWidget)]
-    assert kinds.count("PlotPanel") == 1
     menus = window.menuBar()
     for menu in (menus, *menus.findChildren(QtWidgets.QMenu)):
         texts = " ".join(action.text().replace("&&", "") for action in menu.actions())
@@ -169,17 +166,18 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
 def test_that_run_all_fills_what_shows_runs(haloscope, qtbot):
     haloscope.actions["run_all"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
-    assert "verified" in haloscope.window.status_line.last_run
+    assert "verified" in haloscope.window.first_page.answer_line.problem.text()
     assert haloscope.actions["export_csv"].isEnabled()
     page = haloscope.window.first_page
     for copy in (haloscope.actions["copy_results"].trigger, page.results_panel.table.copy_all):
         copy()
         assert haloscope.window.message_bar.text == "3 rows copied."
         haloscope.messages.clear(haloscope.messages.newest.source)
-    assert page.plot_panel.about.text().startswith("Run 3: naive")
-    page.results_panel.table.selectRow(2)
-    assert page.plot_panel.about.text().startswith("Run 1: cpu-serial · ")
-    assert "cpu-serial" in page.plot_panel.about.toolTip()
+    fastest = min(haloscope.results.results(), key=lambda run: run.kernel_ms)
+    assert fastest.variant in page.results_panel.about.text()
+    page.results.describe(haloscope.results.results()[0])
+    assert page.results_panel.about.text().startswith("Run 1: cpu-serial · ")
+    assert "cpu-serial" in page.results_panel.about.toolTip()
 
 
 @pytest.mark.parametrize("key", [entry.key for entry in PAGES])
@@ -288,14 +286,14 @@ def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)
     first.preferences.themes.actions()[1].trigger()
-    first.window.findChild(QtWidgets.QDockWidget, "time").close()
+    first.window.findChild(QtWidgets.QDockWidget, "results").close()
     first.window.close()
     assert json.loads(path.read_text())["theme"] == "dark"
     second = open_window(theme="", preferences_path=path)
     assert current_theme().name == "dark"
-    assert not second.window.findChild(QtWidgets.QDockWidget, "time").isVisible()
+    assert not second.window.findChild(QtWidgets.QDockWidget, "results").isVisible()
     second.actions["reset_layout"].trigger()
-    assert second.window.findChild(QtWidgets.QDockWidget, "time").isVisible()
+    assert second.window.findChild(QtWidgets.QDockWidget, "results").isVisible()
 
 
 def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_shown(open_window, tmp_path):

@@ -13,6 +13,7 @@ from gui.explore.blocks import block_table
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.block_map import Kind
 from gui.explore.blocks.blocks_panel import BlocksPanel
+from gui.explore.selection import Selection
 from gui.style.cell_colours import HEAT, contrast
 from gui.style.theme import DARK, LIGHT, current_theme, palette_of
 from gui.widgets import number_table
@@ -29,7 +30,8 @@ class Shown:
     def __init__(self, qtbot, workspace, state, results):
         self.workspace, self.state, self.results = workspace, state, results
         self.cells = BlockCells(results)
-        self.panel = BlocksPanel(workspace, state, self.cells)
+        self.selection = Selection(workspace, state, results)
+        self.panel = BlocksPanel(workspace, state, self.selection, self.cells)
         self.field, self.table, self.lines = self.panel.field, self.panel.table, self.panel.lines
         qtbot.addWidget(self.panel)
         self.panel.resize(800, 300)
@@ -83,7 +85,6 @@ def test_that_an_empty_panel_says_how_to_fill_it(shown):
     assert "press Compare" in shown.panel.empty.text
     assert shown.panel.empty.label.isVisible()
     assert not shown.lines.isVisible(), "what to do first has the whole width"
-    assert not shown.panel.kernel.isVisible()
 
 
 def test_that_a_click_or_enter_on_a_cell_loads_it(shown):
@@ -115,7 +116,8 @@ def test_that_cells_are_the_brighter_the_faster_they_are(shown):
     assert "✕  refused by the kernel" in shown.panel.summary.toolTip()
     assert "Best 16 × 16: 0.100 ms" in shown.panel.summary.text()
     assert "best 16 × 16: 0.100 ms" in shown.table.accessibleDescription()
-    shown.panel.choose("speed_up")
+    shown.results.draw("speed_up")
+    shown.settle()
     assert "Best" not in shown.panel.summary.text(), "there is no run of the baseline"
 
 
@@ -138,7 +140,7 @@ def test_that_what_cannot_be_loaded_says_why(shown, monkeypatch):
     assert "1 waiting, 2 refused by the kernel, 1 illegal for CUDA" in heard
 
 
-def test_that_the_map_follows_the_newest_kernel_or_the_one_asked_for(shown):
+def test_that_the_map_is_of_the_newest_run_or_the_selected_kernel(shown):
     entries = [BlockAvailability(key, block) for key in ("naive", "tiled") for block in LIST]
     shown.cells.plan(shown.workspace.job(), entries)
     shown.settle()
@@ -147,14 +149,13 @@ def test_that_the_map_follows_the_newest_kernel_or_the_one_asked_for(shown):
     assert shown.table.shown.variant == "naive"
     assert "2 to come" in shown.panel.summary.text()
     shown.add((B8, 0.3))
-    assert shown.table.shown.variant == shown.panel.kernel.currentText() == "tiled"
-    shown.panel.kernel.textActivated.emit("naive")
-    shown.add((B16, 0.2))
-    assert shown.table.shown.variant == "naive"
-    # A kernel that is chosen in the panel Kernel is shown if it has cells.
-    shown.workspace.change(variant="tiled")
     assert shown.table.shown.variant == "tiled"
-    shown.workspace.change(variant="cached")
+    shown.selection.select("naive")
+    shown.settle()
+    assert shown.table.shown.variant == "naive"
+    # One without cells leaves the newest.
+    shown.selection.select("cached")
+    shown.settle()
     assert shown.table.shown.variant == "tiled"
 
 

@@ -387,10 +387,10 @@ def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
 
 def test_that_a_large_panel_gives_its_room_back_when_another_is_looked_at(haloscope, qtbot):
     page, panel = code_panel_of(haloscope, qtbot)
-    others = [dock for dock in page.docks if dock.objectName() in ("time", "kernel")]
+    others = [dock for dock in page.docks if dock.objectName() in ("results", "kernel")]
     before = [dock.size() for dock in others]
     low = panel.height()
     panel.room.click()
     qtbot.waitUntil(lambda: panel.height() > 1.5 * low)
-    page.bring_to_front("results")
+    page.bring_to_front("why")
     qtbot.waitUntil(lambda: [dock.size() for dock in others] == before)

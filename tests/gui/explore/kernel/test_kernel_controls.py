@@ -83,31 +83,26 @@ def test_that_threads_and_warps_are_counted(editor, workspace):
         assert (editor.width_box.value(), editor.height_box.value()) == (shown.x, shown.y)
 
 
-def test_that_a_kernel_without_blocks_of_ones_choice_disables_the_sides_with_reason(editor, workspace, state):
-    workspace.change(variant="cpu-serial")
-    assert not editor.width_box.isEnabled()
-    assert "no blocks" in editor.width_box.toolTip()
-    assert editor.count.text() == "not used: no blocks on the CPU"
+def test_that_a_kernel_without_blocks_of_ones_choice_has_no_fields_for_them(qtbot, editor, workspace, state):
+    assert editor.is_wanted
+    with qtbot.waitSignal(editor.shown_changed):
+        workspace.change(variant="cpu-serial")
+    assert not editor.is_wanted
     own = replace(VARIANTS[-1], key="register-blocked", title="Register-blocked", uses_block=False)
     state.set_ready(Ready((*VARIANTS, own), state.devices))
     workspace.change(variant="register-blocked")
-    assert not editor.width_box.isEnabled()
-    assert (editor.width_box.text(), editor.height_box.text()) == ("own", "own")
-    assert editor.count.text() == "chosen by the kernel"
-    assert editor.width_box.toolTip().startswith("Register-blocked chooses its block itself")
+    assert not editor.is_wanted
 
 
 @pytest.mark.parametrize(
     ("cuda", "device", "is_used"), [(False, "auto", False), (True, "cpu", False), (True, "auto", True)]
 )
-def test_that_automatic_on_the_cpu_says_that_the_block_is_not_used(qtbot, workspace, cuda, device, is_used):
+def test_that_automatic_on_the_cpu_has_no_fields_for_blocks(qtbot, workspace, cuda, device, is_used):
     workspace.change(variant="auto", device=device, block=Block(8, 8))
     state = make_engine_state(cuda=cuda)
     editor = BlockEditor(workspace, state, Selection(workspace, state, ResultsModel()))
     qtbot.addWidget(editor)
-    assert editor.width_box.isEnabled() == is_used
-    assert ("64 threads" in editor.count.text()) == is_used
-    assert ("not used" in editor.count.text()) != is_used
+    assert editor.is_wanted == is_used
 
 
 def test_that_the_menu_offers_common_sizes_beside_the_default(editor, workspace):

@@ -344,15 +344,6 @@ def test_that_the_button_of_a_head_simulates_with_a_small_picture_where_it_must(
     assert shown.workspace.settings.device == "simulator"
 
 
-def test_that_a_bar_stands_behind_each_time_the_longer_the_slower(show):
-    shown = show()
-    for variant, kernel_ms in (("cpu-serial", 20.0), ("tiled", 0.02), ("cached", 0.2)):
-        shown.results.add(make_result(variant, kernel_ms))
-    shares = [shown.panel.variants.row(key).share for key in ("cpu-serial", "cached", "tiled", "naive")]
-    assert shares[0] == 1.0 > shares[1] > shares[2] > 0.0
-    assert shares[3] is None
-
-
 def test_that_the_kernel_of_the_selected_run_is_marked_and_choosing_one_selects_its_run(show):
     shown = show()
     for variant in ("cpu-serial", "tiled", "cached"):
@@ -362,7 +353,7 @@ def test_that_the_kernel_of_the_selected_run_is_marked_and_choosing_one_selects_
         return [row.key for row in shown.panel.variants.rows() if row.is_described]
 
     assert marked() == ["cached"]
-    shown.results.select([shown.results.results()[0]])
+    shown.results.describe(shown.results.results()[0])
     assert marked() == ["cpu-serial"]
     shown.click("tiled")
     assert shown.results.described.result.variant == "tiled"

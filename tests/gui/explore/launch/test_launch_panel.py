@@ -278,7 +278,7 @@ def test_that_a_selected_run_is_explained(haloscope, qtbot):
     page.results.add(make_result("cached", 2.0))
     page.results.add(make_result("tiled", 1.0))
     assert page.selection.kernel == "tiled"
-    page.results.select([page.results.results()[0]])
+    page.results.describe(page.results.results()[0])
     assert page.selection.kernel == "cached"
     page.kernel_panel.kernels.chosen.emit("auto")
     page.workspace.change(variant="naive")

@@ -36,10 +36,10 @@ def heights(page):
 def test_that_a_look_at_tile_leaves_every_panel_as_high_as_it_was(open_window):
     page = open_window((1280, 800)).window.first_page
     settle()
-    before, lower = heights(page), page.plot_panel.height()
+    before, lower = heights(page), page.results_panel.height()
     page.bring_to_front("tile")
     settle()
-    assert page.plot_panel.height() == lower
+    assert page.results_panel.height() == lower
     page.bring_to_front("mask")
     settle()
     assert heights(page) == before
@@ -50,7 +50,7 @@ def test_that_default_layout_is_that_of_the_first_start(open_window):
     page = haloscope.window.first_page
     settle()
     before = heights(page)
-    page.resizeDocks([page.docks[2]], [420], Qt.Orientation.Vertical)
+    page.resizeDocks([page.dock("results")], [420], Qt.Orientation.Vertical)
     page.bring_to_front("tile")
     settle()
     haloscope.actions["reset_layout"].trigger()
@@ -64,7 +64,7 @@ def test_that_default_layout_is_that_of_the_first_start(open_window):
 def test_that_the_lower_third_is_a_share_of_the_height(open_window, size):
     page = open_window(size).window.first_page
     settle()
-    lower = page.plot_panel.height() / page.height()
+    lower = page.results_panel.height() / page.height()
     assert 0.2 < lower < 0.36
     # Neither side is left empty: each has a fifth, or what it needs.
     assert page.kernel_panel.width() >= 0.18 * page.width()
@@ -91,53 +91,39 @@ def test_that_after_run_all_the_answer_stands_once_over_the_panels(haloscope, qt
     assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · 3 runs, all verified ·"
     assert line.answer.text().startswith("best ")
     sizes = {label: label.font().pointSizeF() for label in (line.answer, line.problem)}
-    assert sizes[line.answer] > sizes[line.problem] > page.plot_panel.legend.font().pointSizeF()
+    assert sizes[line.answer] > sizes[line.problem] > page.results_panel.about.font().pointSizeF()
     # No panel says the problem again.
-    for words in (
-        page.results_panel.summary.text(),
-        page.plot_panel.caption.text(),
-        page.plot_panel.legend.text(),
-    ):
+    for words in (page.results_panel.summary.text(), page.results_panel.about.text()):
         assert "RGB" not in words
 
 
-def test_that_the_newest_result_is_selected_everywhere(haloscope, qtbot):
+def test_that_a_click_on_a_run_selects_its_kernel_and_a_kernel_its_run(haloscope, qtbot):
     page = haloscope.window.first_page
     run_all(haloscope, qtbot)
-    newest = haloscope.results.results()[-1]
-    (row,) = page.results_panel.table.selectionModel().selectedRows()
-    assert page.results_panel.table.runs([row.row()])[0].result is newest
-    (bar,) = page.plot_panel.view.selectionModel().selectedRows()
-    assert page.plot_panel.model.rows()[bar.row()].run.result is newest
-    marked = [one.key for one in page.kernel_panel.variants.rows() if one.is_described]
-    assert marked == [newest.variant]
-
-
-def test_that_a_click_on_a_bar_selects_row_kernel_and_reasons(haloscope, qtbot):
-    page = haloscope.window.first_page
-    run_all(haloscope, qtbot)
-    first = haloscope.results.results()[0]
-    view = page.plot_panel.view
-    at = next(n for n, row in enumerate(page.plot_panel.model.rows()) if row.run.result is first)
-    QTest.mouseClick(
-        view.viewport(), Qt.MouseButton.LeftButton, pos=view.visualRect(view.model().index(at, 1)).center()
+    table = page.results_panel.table
+    for row in (2, 0, 1):
+        run = table.runs([row])[0].result if row else table.runs()[0].result
+        at = table.visualRect(table.order.index(row, 1)).center()
+        QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
+        assert haloscope.results.described.result is run
+        assert [one.key for one in page.kernel_panel.variants.rows() if one.is_described] == [run.variant]
+        assert page.selection.known.key == run.variant
+    other = table.runs([2])[0].result
+    page.kernel_panel.kernels.setCurrentIndex(
+        page.kernel_panel.variants.index(page.kernel_panel.variants.position(other.variant))
     )
-    (row,) = page.results_panel.table.selectionModel().selectedRows()
-    assert page.results_panel.table.runs([row.row()])[0].result is first
-    assert haloscope.results.described.result is first
-    assert page.why.run is None or page.why.run.result is first
+    assert haloscope.results.described.result is other
 
 
 def test_that_two_rows_show_their_difference_in_the_picture_until_one_is_selected(haloscope, qtbot):
     page = haloscope.window.first_page
     run_all(haloscope, qtbot)
-    page.plot_panel.view.selectAll()
-    page.results.select(haloscope.results.results()[:2])
-    assert page.plot_panel.difference.isEnabled()
-    page.plot_panel.difference.click()
+    page.results.describe(*haloscope.results.results()[:2])
+    assert page.results_panel.difference.isEnabled()
+    page.results_panel.difference.click()
     qtbot.waitUntil(lambda: page.surface.result_name == "difference of runs 1 and 2, white: 0.5")
     assert not page.pictures.can_save_result(), "it is no result"
-    page.results.select(haloscope.results.results()[:1])
+    page.results.describe(*haloscope.results.results()[:1])
     qtbot.waitUntil(lambda: page.surface.result_name == "result")
 
 
@@ -145,13 +131,13 @@ def test_that_two_rows_show_their_difference_in_the_picture_until_one_is_selecte
 def test_that_a_difference_that_is_no_longer_wanted_is_not_shown(haloscope, qtbot, leave):
     page, fake = haloscope.window.first_page, haloscope.link._client
     run_all(haloscope, qtbot)
-    page.results.select(haloscope.results.results()[:2])
+    page.results.describe(*haloscope.results.results()[:2])
     fake.automatic = False
-    page.plot_panel.difference.click()
+    page.results_panel.difference.click()
     (asked,) = fake.waiting(ShowDifference)
     assert haloscope.state.stage == "computing the difference"
     if leave == "selection":
-        page.results.select(haloscope.results.results()[:1])
+        page.results.describe(*haloscope.results.results()[:1])
     else:
         haloscope.workspace.set_mask(preset("sobel-x"))
     assert haloscope.state.stage != "computing the difference"
@@ -226,11 +212,10 @@ def test_that_the_picture_has_a_menu(haloscope):
     assert not QGuiApplication.clipboard().pixmap().isNull()
 
 
-def test_that_empty_panels_look_alike_and_offer_run_all(haloscope):
+def test_that_before_the_first_run_the_panel_offers_run_all(haloscope):
     page = haloscope.window.first_page
-    for stack in (page.plot_panel.stack, page.results_panel.stack):
-        assert stack.text
-        assert stack.button.defaultAction() is haloscope.actions["run_all"]
+    assert page.results_panel.stack.text
+    assert page.results_panel.stack.button.defaultAction() is haloscope.actions["run_all"]
 
 
 def test_that_a_head_of_a_group_is_never_a_kernel(haloscope, qtbot):
@@ -250,15 +235,15 @@ def test_that_rows_heads_and_the_answer_are_as_large_as_their_letters(open_windo
     settle()
     run_all(haloscope, qtbot)
     haloscope.preferences.choose_letters(percent)
-    plot, table, kernels = page.plot_panel.view, page.results_panel.table, page.kernel_panel.kernels
+    table, kernels = page.results_panel.table, page.kernel_panel.kernels
     heads = table.horizontalHeader()
 
     def has_room():
         letters = QFontMetrics(number_font()).height()
         shown = [at for at in range(heads.count()) if not heads.isSectionHidden(at)]
         return (
-            plot.rowHeight(0) >= letters
-            and plot.viewport().height() >= plot.rowHeight(0)
+            table.rowHeight(0) >= letters
+            and table.viewport().height() >= table.rowHeight(0)
             and all(kernels.visualRect(kernels.model().index(row, 0)).height() >= letters for row in range(3))
             and all(heads.sectionSize(at) >= width_of_head(heads, at) for at in shown)
             and page.answer_line.height() >= page.answer_line.answer.sizeHint().height()

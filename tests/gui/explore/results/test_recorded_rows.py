@@ -4,7 +4,6 @@ import json
 from dataclasses import replace
 
 import pytest
-from gui.explore.results.plot_panel import PlotPanel
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
@@ -101,22 +100,13 @@ def test_that_recorded_runs_change_nothing_in_the_map_of_blocks(results):
     assert [list(blocks) for blocks in cells.all().values()] == [[Block(8, 8)]]
 
 
-@pytest.fixture
-def plot(qtbot, mixed):
-    plot = PlotPanel(mixed)
-    qtbot.addWidget(plot)
-    settle()
-    return plot
-
-
-def test_that_a_plot_has_rows_of_their_own_for_recorded_runs(plot):
-    names = [row.name for row in plot.model.rows()]
-    assert sorted(name for name in names if name.endswith(" (rec)")) == ["cpu-serial (rec)", "tiled (rec)"]
-
-
-def test_that_a_plot_says_whose_the_recorded_rows_are_and_of_what(plot):
-    caption = plot.caption.text().replace("\u00a0", " ")
-    assert caption == "Hollow bars: recorded, NVIDIA H200 · Nearest recorded: 4096 × 4096 RGB uint8"
+def test_that_the_panel_says_whose_the_recorded_rows_are_and_of_what(qtbot, mixed, workspace, state):
+    panel = ResultsPanel(mixed, workspace, state)
+    qtbot.addWidget(panel)
+    assert (
+        panel.summary.text() == "Hollow bars: recorded, NVIDIA H200 · Nearest recorded: 4096 × 4096 RGB uint8"
+    )
+    assert len(mixed.bars.values) == 4
 
 
 def test_that_the_panel_offers_recorded_runs_where_there_is_no_gpu(qtbot, results, workspace):

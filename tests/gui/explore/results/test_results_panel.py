@@ -1,20 +1,24 @@
+"""The table of runs: what its cells say, its bars, its order, and what can be done with a row."""
+
 from dataclasses import replace
 
 import pytest
-from gui.explore.results.plot_panel import PlotPanel
-from PySide6.QtCore import QItemSelectionModel, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QLabel, QToolButton
+from PySide6.QtWidgets import QApplication, QLabel, QMenu
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.presets import preset
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.quantities import MISSING
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.runs.bar_scale import scale_of
+from gui.runs.bars import tick_words
 from gui.runs.metric_menu import all_actions
-from gui.runs.model import RunsOrder
+from gui.runs.model import RUN_ROLE
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
 
@@ -26,8 +30,15 @@ def panel(qtbot, results, workspace, state):
     return panel
 
 
-def button(panel, text):
-    return next(found for found in panel.findChildren(QToolButton) if found.text() == text)
+def choose(panel, text):
+    """Choose an entry of the panel's menu."""
+    panel.fill_menu()
+    next(action for action in all_actions(panel.menu) if action.text() == text).trigger()
+
+
+def settle():
+    for _ in range(5):
+        QApplication.processEvents()
 
 
 def copied():
@@ -41,45 +52,32 @@ def hidden(panel, results, *keys):
 
 def test_that_a_panel_without_results_says_how_to_fill_it(panel, results):
     shown = [label.text() for label in panel.findChildren(QLabel) if label.isVisible()]
-    assert any("Run" in text for text in shown)
-    assert not button(panel, "CSV").isEnabled()
+    assert any("run" in text for text in shown)
+    assert not panel.more.isVisible()
     results.add(make_result())
     assert panel.table.isVisible()
-    assert button(panel, "CSV").isEnabled()
-    results.add(make_failure())
-    button(panel, "Clear").click()
-    assert results.results() == ()
+    assert panel.more.isVisible()
+    panel.clear()
+    assert not panel.table.isVisible()
 
 
 def test_that_copy_takes_the_selected_rows_in_the_order_shown_or_every_row(qtbot, panel, results):
     for variant, kernel_ms in (("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5)):
         results.add(make_result(variant, kernel_ms))
-    qtbot.mouseClick(button(panel, "Copy"), Qt.MouseButton.LeftButton)
+    panel.table.copy_all()
     assert [cells[0] for cells in copied()] == ["Variant", "tiled", "naive", "cpu-serial"]
-    panel.table.sortByColumn(results.position(KERNEL), Qt.SortOrder.AscendingOrder)
-    # Not selectRow, which asks for the keys that are down and may find those of an earlier test.
-    rows = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
-    panel.table.selectionModel().select(panel.table.order.index(0, 0), rows)
+    results.describe(results.results()[2])
     qtbot.keyClick(panel.table, Qt.Key.Key_C, Qt.KeyboardModifier.ControlModifier)
     assert [cells[0] for cells in copied()] == ["Variant", "tiled"]
     assert "40" in copied()[1]
-    # One that is selected by itself, as the newest always is, is no reason to leave out the others.
-    qtbot.mouseClick(button(panel, "Copy"), Qt.MouseButton.LeftButton)
-    assert len(copied()) == 4
-    panel.table.selectionModel().select(
-        panel.table.order.index(1, 0),
-        QItemSelectionModel.SelectionFlag.Select | QItemSelectionModel.SelectionFlag.Rows,
-    )
-    qtbot.mouseClick(button(panel, "Copy"), Qt.MouseButton.LeftButton)
-    assert [cells[0] for cells in copied()] == ["Variant", "tiled", "naive"]
 
 
 def test_that_the_table_has_the_baseline_of_the_workspace_in_its_header(panel, results, workspace):
     workspace.change(baseline="separable-register-blocked")
     assert results.baseline == "separable-register-blocked"
     at, header = results.position(SPEED_UP), panel.table.horizontalHeader()
-    title, against = panel.table.model().headerData(at, Qt.Orientation.Horizontal).splitlines()
-    assert (title, against) == ("Speed-up", "vs separable-register-blocked")
+    against = panel.table.model().headerData(at, Qt.Orientation.Horizontal)
+    assert against == "vs separable-register-blocked"
     assert panel.table.columnWidth(at) > header.fontMetrics().horizontalAdvance(against)
 
 
@@ -91,11 +89,17 @@ def test_that_the_columns_that_matter_most_are_seen_in_a_narrow_window(panel, re
         assert right <= panel.table.viewport().width()
 
 
+def column_menu(panel):
+    menu = QMenu(panel)
+    panel.table.fill_column_menu(menu)
+    return menu
+
+
 def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chosen(panel, results):
     results.add(make_result("tiled"))
     assert hidden(panel, results, "picture", "device", "operation", "block") == [True, True, True, False]
     # The line over the panels says what is computed.
-    assert panel.summary.text() == "1 run"
+    assert panel.summary.text() == ""
     shared = "512 × 512 RGB uint8 · mask Gaussian, 5 × 5 · border zero · pitched rows · cuda:0"
     assert shared in panel.summary.toolTip()
     results.add(make_result("cpu-serial"))
@@ -103,7 +107,7 @@ def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chose
     assert "cuda:0" not in panel.summary.toolTip()
     results.clear()
     results.add(make_result("tiled"))
-    actions = {action.text(): action for action in all_actions(panel.table.column_menu())}
+    actions = {action.text(): action for action in all_actions(column_menu(panel))}
     assert not actions["Compile, ms"].isChecked()
     assert actions["Compile, ms"].toolTip()
     for title in ("Compile, ms", "Picture, px", "Proof"):
@@ -120,8 +124,8 @@ def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chose
 def test_that_a_row_can_be_used_as_baseline(panel, results, workspace):
     for result in (make_result("naive", 2.0), make_result("naive", 8.0), make_failure()):
         results.add(result)
-    # The newest one is on top.
-    assert not panel.table.run_menu(0).actions()[0].isEnabled()
+    # One without a time is last.
+    assert not panel.table.run_menu(2).actions()[0].isEnabled()
     panel.table.run_menu(1).actions()[0].trigger()
     assert results.baseline == workspace.settings.baseline == "naive"
     assert results.rows()[0].baseline_run == 2
@@ -136,9 +140,7 @@ TOOLTIP = Qt.ItemDataRole.ToolTipRole
 
 @pytest.fixture
 def order(results):
-    order = RunsOrder()
-    order.setSourceModel(results)
-    return order
+    return results.order
 
 
 def add(results, *runs):
@@ -171,8 +173,8 @@ def test_that_times_are_sorted_as_numbers_before_missing_ones(results, order):
         results.add(result)
     results.add(make_result(kernel_ms=0.5))
     for way, times in (
-        (Qt.SortOrder.AscendingOrder, ["0.500", "9.00", "10.0"]),
-        (Qt.SortOrder.DescendingOrder, ["10.0", "9.00", "0.500"]),
+        (Qt.SortOrder.AscendingOrder, ["500 µs", "9.00 ms", "10.0 ms"]),
+        (Qt.SortOrder.DescendingOrder, ["10.0 ms", "9.00 ms", "500 µs"]),
     ):
         order.sort(results.position(KERNEL), way)
         assert [order.index(row, results.position(KERNEL)).data() for row in range(3)] == times
@@ -267,7 +269,7 @@ def test_that_each_kind_of_value_is_written_in_its_own_way(results):
         right = bool(int(results.index(0, at).data(Qt.ItemDataRole.TextAlignmentRole)) & 2)
         assert right == column.is_number
     for key in (KERNEL, "kernel_p20_ms", "end_to_end_median_ms"):
-        assert results.headerData(results.position(key), Qt.Orientation.Horizontal).endswith(", ms")
+        assert cell(results, 0, key)[-3:] in (" ms", " µs"), "durations bring their unit"
     results.add(make_failure(reason="<b>no</b>"))
     assert "&lt;b&gt;no" in cell(results, 1, KERNEL, TOOLTIP)
 
@@ -291,10 +293,10 @@ def names(panel):
     return [run.result.variant for run in panel.table.runs()]
 
 
-def test_that_the_newest_run_stands_on_top_and_is_selected(panel, results):
-    add(results, ("cpu-serial", 20.0), ("naive", 2.0), ("tiled", 0.5))
+def test_that_the_fastest_run_stands_first_and_the_newest_is_selected(panel, results):
+    add(results, ("tiled", 0.5), ("naive", 2.0), ("cpu-serial", 20.0))
     assert names(panel) == ["tiled", "naive", "cpu-serial"]
-    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [0]
+    assert [run.result.variant for run in results.selected] == ["cpu-serial"]
 
 
 def test_that_a_pinned_run_stands_on_top_in_any_order_with_its_note(panel, results):
@@ -302,13 +304,36 @@ def test_that_a_pinned_run_stands_on_top_in_any_order_with_its_note(panel, resul
     results.pin(results.results()[0], True)
     results.set_note(results.results()[0], "as in the paper")
     assert names(panel) == ["cpu-serial", "tiled", "naive"]
-    for way in (Qt.SortOrder.AscendingOrder, Qt.SortOrder.DescendingOrder):
-        panel.table.sortByColumn(results.position(KERNEL), way)
+    first = panel.table.order.index(0, 0)
+    assert "as in the paper" in first.data(Qt.ItemDataRole.AccessibleTextRole)
+    for at in (results.position(KERNEL), -1):
+        panel.table.sortByColumn(at, Qt.SortOrder.DescendingOrder)
         assert names(panel)[0] == "cpu-serial"
 
 
+def test_that_names_are_sorted_in_teaching_order(qtbot, workspace, state):
+    results = ResultsModel(lambda: ["naive", "tiled", "cached"])
+    panel = ResultsPanel(results, workspace, state)
+    results.setParent(panel)
+    qtbot.addWidget(panel)
+    add(results, ("cached", 0.1), ("naive", 2.0), ("tiled", 0.5))
+    panel.table.sortByColumn(results.position("variant"), Qt.SortOrder.AscendingOrder)
+    assert names(panel) == ["naive", "tiled", "cached"]
+
+
+def test_that_runs_of_an_earlier_problem_stand_below_and_have_no_bar(panel, results):
+    add(results, ("cached", 0.1))
+    results.add(make_result("tiled", 0.5), "now")
+    results.follow("now")
+    assert names(panel) == ["tiled", "cached"]
+    assert len(results.bars.values) == 1
+    assert "1 for an earlier problem" in panel.summary.text()
+    results.follow("another one")
+    assert len(results.bars.values) == 1, "those of the newest"
+
+
 def test_that_the_column_menu_has_eight_columns_and_groups_and_never_the_variant(panel, results):
-    menu = panel.table.column_menu()
+    menu = column_menu(panel)
     first = [action for action in menu.actions() if not action.menu() and not action.isSeparator()]
     assert len(first) == 8 + 1, "and Reset columns"
     assert "Variant" not in [action.text() for action in all_actions(menu)]
@@ -320,7 +345,7 @@ def test_that_delete_takes_a_row_away_and_undo_brings_it_back_with_its_note(qtbo
     add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
     run = results.results()[0]
     results.set_note(run, "slow")
-    results.select([run])
+    results.describe(run)
     qtbot.keyClick(panel.table, Qt.Key.Key_Delete)
     assert names(panel) == ["tiled"]
     assert workspace.undo_stack.undoText() == "Delete run 1"
@@ -331,7 +356,7 @@ def test_that_delete_takes_a_row_away_and_undo_brings_it_back_with_its_note(qtbo
 
 def test_that_clear_can_be_undone(panel, results, workspace):
     add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
-    button(panel, "Clear").click()
+    panel.clear()
     assert results.results() == ()
     workspace.undo_stack.undo()
     assert names(panel) == ["tiled", "cpu-serial"]
@@ -364,7 +389,7 @@ def test_that_a_restored_run_brings_the_mask_that_it_applied(panel, results, wor
 def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results, workspace):
     other = replace(workspace.picture, title="other.png", path="/pictures/other.png")
     results.add(make_result("tiled", 0.5), job=job_of(workspace, picture=other, border=Border.WRAP))
-    with qtbot.waitSignal(panel._actions.picture_wanted) as wanted:
+    with qtbot.waitSignal(panel._row_actions.picture_wanted) as wanted:
         panel.table.activated.emit(panel.table.order.index(0, 0))
     assert wanted.args[0] is other
     assert workspace.settings.border is Border.ZERO
@@ -372,23 +397,139 @@ def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results
     assert workspace.settings.border is Border.WRAP
 
 
-def test_that_a_row_in_the_plot_is_the_row_in_the_table(qtbot, panel, results):
-    plot = PlotPanel(results)
-    qtbot.addWidget(plot)
-    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
-    plot.model.refresh()
-    rows = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
-    plot.view.selectionModel().select(plot.model.index(1, 0), rows)
-    assert [run.result.variant for run in results.selected] == ["cpu-serial"]
-    assert [index.row() for index in panel.table.selectionModel().selectedRows()] == [1]
-    panel.table.selectionModel().select(panel.table.order.index(0, 0), rows)
-    assert [index.row() for index in plot.view.selectionModel().selectedRows()] == [0]
-    assert results.described.result.variant == "tiled"
-
-
 def test_that_a_note_is_asked_for_and_shown_in_the_row(panel, results):
     add(results, ("tiled", 0.5))
     menu = panel.table.run_menu(0)
     next(action for action in menu.actions() if action.text() == "Note…").trigger()
-    panel._actions.dialog.textValueSelected.emit("  with a  fan ")
+    panel._row_actions.dialog.textValueSelected.emit("  with a  fan ")
     assert results.note_of(results.results()[0]) == "with a fan"
+
+
+def test_that_the_axis_ends_at_the_data_and_says_that_it_is_logarithmic(panel, results):
+    add(results, ("cpu-serial", 20.0), ("tiled", 0.02))
+    bars = results.bars
+    # p80 of the slowest is the largest number there is.
+    assert bars.scale.is_log
+    assert bars.scale.high == pytest.approx(bars.spreads[id(results.results()[0])][1])
+    assert bars.scale.share(bars.scale.high) == 1.0
+    words = [word for _, word in tick_words(bars, QRectF(0, 0, 600, 20), 600)]
+    assert words == ["100 µs", "1 ms", "10 ms"]
+    assert "log" in results.headerData(panel.table.bar_column, Qt.Orientation.Horizontal)
+    add(results, ("tiled", 10.0))
+    results.take_out(results.rows_made_here()[1:2])
+    assert "log" not in results.headerData(panel.table.bar_column, Qt.Orientation.Horizontal)
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ((7.0, 10.0), (0, 5, 10)),
+        ((0.02, 30.0), (0.1, 1, 10)),
+        ((0.0,), (0.0, 0.5, 1.0)),
+        ((0.0, 1.2e-7), None),
+    ],
+)
+def test_that_times_of_one_decade_have_an_axis_from_zero(values, ticks):
+    scale = scale_of(values)
+    assert all(0 <= scale.share(value) <= 1 for value in values)
+    assert ticks is None or scale.ticks == pytest.approx(ticks)
+
+
+def test_that_only_verified_runs_have_a_bar_and_the_others_their_reason(panel, results):
+    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
+    for result in (make_failure("cached"), make_unverified("naive"), make_simulated("constant")):
+        results.add(result)
+    add(results, ("tiled", 1.0))
+    drawn = {one.variant for one in results.results() if id(one) in results.bars.values}
+    assert drawn == {"cpu-serial", "tiled"}
+    assert set(names(panel)[3:]) == {"cached", "naive", "constant"}
+
+
+def test_that_any_number_can_be_the_bar_and_the_best_stands_first(panel, results):
+    add(results, ("cpu-serial", 20.0), ("tiled", 2.0), ("naive", 4.0))
+    choose(panel, "Speed-up")
+    settle()
+    assert panel.table.bar_column == results.position(SPEED_UP)
+    assert names(panel) == ["tiled", "naive", "cpu-serial"], "more is better"
+    choose(panel, "Max error")
+    settle()
+    header = panel.table.horizontalHeader()
+    assert header.visualIndex(results.position("max_error")) == 1
+    assert not panel.table.isColumnHidden(results.position("max_error"))
+
+
+def test_that_simulated_runs_show_what_is_done_with_each_load(panel, results):
+    for variant in ("naive", "tiled"):
+        results.add(replace(make_simulated(variant), work=WORK))
+    settle()
+    assert results.bars.metric.key == "model_cgma_flop_per_load"
+    assert [results.index(0, panel.table.bar_column).data()] == ["25"]
+    assert "Simulated runs are not timed" in panel.about.text()
+    add(results, ("tiled", 2.0))
+    settle()
+    assert results.bars.metric.key == KERNEL
+
+
+def test_that_the_selected_run_says_what_it_cost(panel, results):
+    add(results, ("cpu-serial", 18.0))
+    results.add(make_result("tiled", 0.04, work=WORK))
+    words = panel.about.text()
+    assert words.startswith("Run 2: tiled, 16 × 16 · First run +412 ms compile, +1.20 ms allocate · ")
+    assert "each run 480 µs" in words
+    assert "(copy in 220 µs, kernel 40.0 µs, copy out 220 µs)" in words
+    assert "1.6 image loads, 0.4 mask loads, 25 shared loads" in words
+    results.describe(results.results()[0])
+    assert "each run 18.0 ms" in panel.about.text()
+    assert "copy" not in panel.about.text(), "the CPU copies nothing"
+
+
+def test_that_two_selected_rows_are_compared_in_words(panel, results):
+    add(results, ("tiled", 0.5), ("naive", 2.0))
+    panel.table.selectAll()
+    assert panel.about.text() == (
+        "Run 1 (tiled) is 4.00× as fast as run 2 (naive): 500 µs against 2.00 ms. "
+        "Their intervals (p20 to p80) do not overlap."
+    )
+    add(results, ("cached", 2.1))
+    results.describe(*results.results()[1:])
+    assert panel.about.text().endswith("overlap, so this may be chance.")
+    assert panel.difference.isVisible()
+    results.add(make_simulated("tiled"))
+    results.describe(results.results()[0], results.results()[3])
+    assert "has no time to compare" in panel.about.text()
+
+
+def test_that_the_bars_can_be_copied_and_saved_with_all_their_rows(panel, results, tmp_path):
+    add(results, *((f"variant-{at}", 1.0 + at) for at in range(30)))
+    settle()
+    choose(panel, "Copy bars as picture")
+    high = 2 * panel.table.drawn_size(720).height()
+    assert QGuiApplication.clipboard().image().height() == high
+    assert b"variant-29" in panel.picture_file(tmp_path / "times.svg")
+    assert QImage.fromData(panel.picture_file(tmp_path / "times.png")).height() == high
+
+
+@pytest.mark.parametrize("width", [250, 480, 1200])
+def test_that_numbers_are_not_cut_at_any_width(panel, results, width):
+    add(results, ("cpu-serial", 1888.0), ("naive", 100.0), ("tiled", 0.1))
+    panel.resize(width, 200)
+    settle()
+    metrics = panel.table.fontMetrics()
+    for key in (KERNEL, SPEED_UP):
+        needed = max(metrics.horizontalAdvance(cell(results, row, key)) for row in range(3))
+        assert panel.table.columnWidth(results.position(key)) > needed
+
+
+def test_that_a_row_is_one_sentence_for_screen_readers(results):
+    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
+    words = [cell(results, row, "variant", Qt.ItemDataRole.AccessibleTextRole) for row in range(2)]
+    against = "against cpu-serial"
+    assert words == [f"cpu-serial: 20.0 ms, 1.00× {against}", f"tiled 16 × 16: 500 µs, 40.0× {against}"]
+
+
+def test_that_the_selected_run_stays_selected_when_others_come_back(panel, results, workspace):
+    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
+    kept = results.described.result
+    knowing = results.explain(kept, None)
+    assert results.described.result is knowing
+    assert [index.data(RUN_ROLE).result for index in results.selection.selectedRows()] == [knowing]
