@@ -1,7 +1,6 @@
 """How a table of runs is painted: shapes before names, bars before numbers, and their axis in the header."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QRect, QRectF, Qt
 from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPalette
@@ -11,6 +10,7 @@ from PySide6.QtWidgets import (
     QStyledItemDelegate,
     QStyleOptionHeader,
     QStyleOptionViewItem,
+    QTableView,
 )
 
 from engine.device_info import RECORDED
@@ -23,9 +23,6 @@ from gui.style.metrics import EARLIER_OPACITY, GRID, small_font
 from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme
 
-if TYPE_CHECKING:
-    from gui.runs.table import RunsTable
-
 Index = QModelIndex | QPersistentModelIndex
 _CHOSEN_WIDTH = 3
 _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
@@ -34,9 +31,9 @@ _VCENTER = int(Qt.AlignmentFlag.AlignVCenter)
 class RunCells(QStyledItemDelegate):
     """Paints the shape of a variant, the bar of a number, and a proof in the colour of its state."""
 
-    def __init__(self, table: "RunsTable", model: RunsModel) -> None:
+    def __init__(self, table: QTableView, header: "BarHeader", model: RunsModel) -> None:
         super().__init__(table)
-        self._table = table
+        self._table, self._header = table, header
         self._runs = model
         self._columns = model.columns
 
@@ -76,19 +73,19 @@ class RunCells(QStyledItemDelegate):
             series = series_for(result.variant)
             painter.setPen(QColor(theme.muted if result.refused or is_earlier else series.colour))
             painter.drawText(rect.adjusted(GRID, 0, -GRID, 0), _VCENTER, series.glyph)
-        elif index.column() == self._table.bar_column:
+        elif index.column() == self._runs.bar_column:
             painter.setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
             painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            paint_bar(painter, option.rect, self._table.number_width, self._runs.bars, result)
+            paint_bar(painter, option.rect, self._header.number_width, self._runs.bars, result)
         painter.restore()
 
     def draw(self, painter: QPainter, width: int, rows: Sequence[int]) -> None:
         """Draw names, bars and speed-ups of some rows under their heads."""
-        table, at = self._table, self._table.bar_column
+        table, at = self._table, self._runs.bar_column
         names, ratios = self._runs.position(VARIANT.key), self._runs.position(SPEED_UP)
         sides = {names: table.columnWidth(names), ratios: 0 if at == ratios else table.columnWidth(ratios)}
         sides |= {at: width - sides[names] - sides[ratios]}
-        header, high = table.horizontalHeader(), table.rowHeight(0)
+        header, high = self._header, table.rowHeight(0)
         painter.fillRect(0, 0, width, header.height() + high * len(rows), QColor(current_theme().base))
         left = 0
         for column in dict.fromkeys((names, at, ratios)):
@@ -98,16 +95,18 @@ class RunCells(QStyledItemDelegate):
                 option = QStyleOptionViewItem()
                 table.initViewItemOption(option)
                 option.rect = QRect(left, header.height() + place * high, wide, high)
-                self.paint(painter, option, table.order.index(row, column))
+                self.paint(painter, option, self._runs.order.index(row, column))
             left += wide
 
 
 class BarHeader(QHeaderView):
     """The header of a table of runs: over the bars it has the words of their ticks."""
 
-    def __init__(self, table: "RunsTable") -> None:
+    def __init__(self, table: QTableView, model: RunsModel) -> None:
         super().__init__(Qt.Orientation.Horizontal, table)
-        self._table = table
+        self._runs = model
+        self.number_width = 0
+        """What the numbers take of the column with bars."""
         self.setSectionsClickable(True)
         self.setTextElideMode(Qt.TextElideMode.ElideRight)
 
@@ -124,17 +123,16 @@ class BarHeader(QHeaderView):
         painter.save()
         super().paintSection(painter, rect, logicalIndex)
         painter.restore()
-        model = self._table.order.sourceModel()
-        if logicalIndex != self._table.bar_column or not isinstance(model, RunsModel):
+        if logicalIndex != self._runs.bar_column:
             return
         painter.save()
         painter.setPen(QColor(current_theme().muted))
         painter.setFont(small_font())
         title = QFontMetrics(self.font()).horizontalAdvance(
-            model.headerData(logicalIndex, Qt.Orientation.Horizontal)
+            self._runs.headerData(logicalIndex, Qt.Orientation.Horizontal)
         )
-        room = bar_room(rect, self._table.number_width)
-        for left, word in tick_words(model.bars, room, rect.right() - title - 4 * GRID):
+        room = bar_room(rect, self.number_width)
+        for left, word in tick_words(self._runs.bars, room, rect.right() - title - 4 * GRID):
             painter.drawText(QRectF(left, rect.top(), rect.width(), rect.height()), _VCENTER, word)
         painter.restore()
 

@@ -78,8 +78,9 @@ class RunsModel(QAbstractTableModel):
             self.rowsInserted, self.rowsRemoved, self.modelReset, self.dataChanged, self.present_changed
         ):  # fmt: skip
             changed.connect(self._forget_bars)
+        # Children of this model would be deleted before it where garbage is collected, which crashed.
         self.order = RunsOrder(self)
-        self.selection = QItemSelectionModel(self.order, self)
+        self.selection = QItemSelectionModel(self.order)
 
     @property
     def bars(self) -> Bars:
@@ -90,6 +91,11 @@ class RunsModel(QAbstractTableModel):
                 shown = count
             self._bars = bars_of(self._metric(shown), self.drawn_runs(), self._by_key)
         return self._bars
+
+    @property
+    def bar_column(self) -> int:
+        """Where the bars are."""
+        return self.position(self.bars.metric.key)
 
     def draw(self, key: str) -> None:
         """Draw another number of the runs."""
@@ -321,7 +327,7 @@ class RunsOrder(QSortFilterProxyModel):
     """
 
     def __init__(self, model: RunsModel) -> None:
-        super().__init__(model)
+        super().__init__()
         self._by_arrival = True
         self.setSourceModel(model)
         model.present_changed.connect(self.invalidate)

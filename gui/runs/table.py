@@ -80,15 +80,15 @@ class RunsTable(QTableView):
         self._wanted: dict[str, bool] = {}
         self.caption = ""
         self.order = model.order
-        self.number_width = 0
-        """Of the column with bars: what its numbers take."""
+        # Tables that are read by their bars show them, and others all columns that they can.
+        self._are_main = best_first
         self._drawn = ""
-        self._header = BarHeader(self)
+        self._header = BarHeader(self, model)
         self.setHorizontalHeader(self._header)
         dress_table(self, name)
         self.setModel(self.order)
         self.setSelectionModel(model.selection)
-        self._cells = RunCells(self, model)
+        self._cells = RunCells(self, self._header, model)
         self.setItemDelegate(self._cells)
         self._texts = _TYPICAL | dict(typical or {})
         self._set_up_header()
@@ -242,11 +242,6 @@ class RunsTable(QTableView):
         columns = enumerate(self._runs.columns)
         return [column for position, column in columns if not self.isColumnHidden(position)]
 
-    @property
-    def bar_column(self) -> int:
-        """Where the bars are."""
-        return self._runs.position(self._runs.bars.metric.key)
-
     def _follow_bars(self) -> None:
         """Have the column with bars beside the name, and the rows in its order if they were in that."""
         key, before = self._runs.bars.metric.key, self._drawn
@@ -254,13 +249,13 @@ class RunsTable(QTableView):
             sorted_by = self._header.sortIndicatorSection()
             was_best_first = bool(before) and sorted_by == self._runs.position(before)
             self._drawn = key
-            self._show_columns()
-            self._header.moveSection(self._header.visualIndex(self.bar_column), 1)
+            self._header.moveSection(self._header.visualIndex(self._runs.bar_column), 1)
             self._fit_columns()
             if was_best_first:
                 self._sort_by_bars()
+        self._show_columns()
         widest = self._runs.bars.widest
-        self.number_width = self.fontMetrics().horizontalAdvance(f"{widest}00") + 2 * GRID
+        self._header.number_width = self.fontMetrics().horizontalAdvance(f"{widest}00") + 2 * GRID
         self._fit_bars()
         self.viewport().update()
         self._header.viewport().update()
@@ -268,14 +263,14 @@ class RunsTable(QTableView):
     def _sort_by_bars(self) -> None:
         orders, shown = Qt.SortOrder, self._runs.bars.metric
         best_first = orders.DescendingOrder if shown.more_is_better else orders.AscendingOrder
-        self.sortByColumn(self.bar_column, best_first)
+        self.sortByColumn(self._runs.bar_column, best_first)
 
     def _fit_bars(self) -> None:
         """Give the bars what the other columns leave."""
-        at = self.bar_column
+        at = self._runs.bar_column
         whole, others = self.viewport().width(), self._header.length() - self.columnWidth(at)
-        least = max(_LEAST_BARS, round(_BARS_SHARE * whole))
-        self.setColumnWidth(at, max(self.number_width + least, whole - others))
+        least = max(_LEAST_BARS, round(_BARS_SHARE * whole) if self._are_main else 0)
+        self.setColumnWidth(at, max(self._header.number_width + least, whole - others))
 
     def _fit_baseline(self) -> None:
         """Make room for the name of the baseline in the header of the speed-ups."""

@@ -66,8 +66,8 @@ class ResultsModel(RunsModel):
         self.present: Hashable = None
         """What runs share that are for the problem that is set now; None before there is one."""
         self.modelReset.connect(self._describe_newest)
-        self.selection.selectionChanged.connect(lambda *_: self.selected_changed.emit())
-        self.selection.currentRowChanged.connect(lambda *_: self.described_changed.emit())
+        self.selection.selectionChanged.connect(self.selected_changed)
+        self.selection.currentRowChanged.connect(self.described_changed)
         for comparison in (self.dataChanged, self.present_changed):
             comparison.connect(self.described_changed)
 

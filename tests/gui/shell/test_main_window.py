@@ -338,7 +338,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 16
+    assert len(shown(window, QtWidgets.QDockWidget)) == 15
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Open mask…", "Save mask…")
@@ -566,7 +566,7 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page.bring_to_front("tile")
     assert page.dock("tile").content.isVisible()
     assert not page.operation_dock.isVisible()
-    with pytest.raises(UnknownName, match="It has mask, kernel, time, results, tile, history, lens, look"):
+    with pytest.raises(UnknownName, match="It has mask, kernel, results, why, tile, history, lens, look"):
         page.bring_to_front("tiles")
 
 

@@ -253,7 +253,7 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     page.bring_to_front("launch")
     qtbot.waitUntil(lambda: page.launch.launch is not None)
-    assert page.dock("launch") in page.tabifiedDockWidgets(page.dock("blocks"))
+    assert page.dock("launch") in page.tabifiedDockWidgets(page.dock("why"))
     assert page.launch.launch.facts.block[:2] == (8, 8)
 
 

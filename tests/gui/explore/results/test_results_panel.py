@@ -414,10 +414,10 @@ def test_that_the_axis_ends_at_the_data_and_says_that_it_is_logarithmic(panel, r
     assert bars.scale.share(bars.scale.high) == 1.0
     words = [word for _, word in tick_words(bars, QRectF(0, 0, 600, 20), 600)]
     assert words == ["100 µs", "1 ms", "10 ms"]
-    assert "log" in results.headerData(panel.table.bar_column, Qt.Orientation.Horizontal)
+    assert "log" in results.headerData(results.bar_column, Qt.Orientation.Horizontal)
     add(results, ("tiled", 10.0))
     results.take_out(results.rows_made_here()[1:2])
-    assert "log" not in results.headerData(panel.table.bar_column, Qt.Orientation.Horizontal)
+    assert "log" not in results.headerData(results.bar_column, Qt.Orientation.Horizontal)
 
 
 @pytest.mark.parametrize(
@@ -449,7 +449,7 @@ def test_that_any_number_can_be_the_bar_and_the_best_stands_first(panel, results
     add(results, ("cpu-serial", 20.0), ("tiled", 2.0), ("naive", 4.0))
     choose(panel, "Speed-up")
     settle()
-    assert panel.table.bar_column == results.position(SPEED_UP)
+    assert results.bar_column == results.position(SPEED_UP)
     assert names(panel) == ["tiled", "naive", "cpu-serial"], "more is better"
     choose(panel, "Max error")
     settle()
@@ -463,7 +463,7 @@ def test_that_simulated_runs_show_what_is_done_with_each_load(panel, results):
         results.add(replace(make_simulated(variant), work=WORK))
     settle()
     assert results.bars.metric.key == "model_cgma_flop_per_load"
-    assert [results.index(0, panel.table.bar_column).data()] == ["25"]
+    assert [results.index(0, results.bar_column).data()] == ["25"]
     assert "Simulated runs are not timed" in panel.about.text()
     add(results, ("tiled", 2.0))
     settle()
