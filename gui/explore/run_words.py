@@ -119,8 +119,8 @@ def _most_per_load(runs: Sequence[Compared]) -> str:
     if not values:
         return ""
     _, best = max(values, key=lambda one: one[0])
-    name = f"most {best.result.variant}" if len(values) > 1 else best.result.variant
-    return f"{name}, {count.text(best)} operations per global load"
+    most = ", the most" if len(values) > 1 else ""
+    return f"{best.result.variant}: {count.text(best)} operations per global load{most}"
 
 
 def compared_words(first: Compared, second: Compared) -> str:
