@@ -20,11 +20,10 @@ from engine.errors import BadValue
 from engine.files.standard_streams import printable
 from engine.geometry.layout import Layout
 from engine.geometry.range_modes import RangeMode
-from engine.image.convert import change_alpha_depth
 from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.result_picture import finished_picture, in_depth, loss_sentences
+from engine.image.result_picture import Conversion
 from engine.mask.mask import Mask, names_size
 from engine.results.measurement import Measurement
 from engine.run.sampling import HARDLY_SAMPLED
@@ -249,16 +248,11 @@ class PictureWork:
         mode = self.range
         if mode is None:
             return _answered(call, opened, values)
-        values, (picture, dtype) = values.reshape(call.shape), opened
-        if values.dtype != dtype:
-            # Whole numbers of 8 and 16 bit stay what they are in float32.
-            values = values.astype(np.float32, copy=False)
+        picture, dtype = opened
         # A float32 file keeps its values.
-        mode = "clip" if dtype == np.float32 else mode
-        finished = finished_picture(picture, values, dtype, mode, with_alpha=self.filters_alpha)
-        colours = values[..., :-1] if self.filters_alpha and picture.alpha is not None else values
-        pixels = finished.pixels.reshape(colours.shape)
-        return Result(finished, loss_sentences(colours, pixels, picture.dtype))
+        conversion = Conversion(picture.dtype, dtype, "clip" if dtype == np.float32 else mode)
+        finished = conversion.picture(picture, values.reshape(call.shape), with_alpha=self.filters_alpha)
+        return Result(finished, conversion.sentences(finished.pixels.size))
 
     def clipped(self, call: Call, opened: Opened, values: np.ndarray) -> Clipped | None:
         """Return how much of the result is clipped in the file; None where nothing can be."""
@@ -388,10 +382,9 @@ def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
     if answer.mark is not None:
         scale = 1.0 if pixels.dtype == np.float32 else float(np.iinfo(pixels.dtype).max)
         pixels = drawing.marked(pixels, answer.mark, scale)
-    shaped, lost = in_depth(pixels.reshape(picture.pixels.shape), dtype)
-    alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, dtype)
-    finished = Picture(shaped, alpha, picture.icc_profile, metadata=picture.metadata)
-    return Result(finished, lost, found, words)
+    conversion = Conversion(pixels.dtype, dtype)
+    finished = conversion.picture(picture, pixels.reshape(picture.pixels.shape))
+    return Result(finished, conversion.sentences(pixels.size), found, words)
 
 
 def _lower(title: str) -> str:

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from engine.flow.stream import Preparing
 from engine.geometry.cut import Span, bands
 from engine.geometry.range_modes import RangeMode
-from engine.image.colour import full_scale_of
-from engine.image.convert import finite_range, to_depth
-from engine.image.result_picture import Loss
+from engine.image.result_picture import Conversion, Loss
 from engine.verify.regions import CheckedSamples
 from engine.work.resolve import Resolved
 
@@ -35,16 +33,12 @@ def convert(
 
     `floats` has room for the result of the highest band with its halo; `checked` keeps what is verified.
     """
-    ends, loss, given = None, Loss(), call.samples.dtype
-    if mode == "rescale":
-        found = [finite_range(values) for _, values in _computed(call, floats)]
-        ends = min(low for low, _ in found), max(high for _, high in found)
+    conversion = Conversion(call.samples.dtype, out.dtype, mode)
+    conversion.find_ends(values for _, values in _computed(call, floats))
     for top, values in _computed(call, floats):
         checked.keep(top, values)
-        part = out[top : top + len(values)]
-        to_depth(values, out.dtype, range_mode=mode, white=full_scale_of(given), ends=ends, out=part)
-        loss.add(values, part, given)
-    return loss
+        conversion.samples(values, out[top : top + len(values)])
+    return conversion.loss
 
 
 def _computed(call: Resolved, floats: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:

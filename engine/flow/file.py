@@ -21,15 +21,14 @@ from engine.flow.journal import State, identity_of
 from engine.flow.memory import MemoryPlan, free_disk_words, plan_memory, stored_bytes
 from engine.flow.rows import Part, RowStream
 from engine.geometry.range_modes import RangeMode
-from engine.image.colour import full_scale_of
-from engine.image.convert import change_alpha_depth, change_depth, finite_range, to_depth
+from engine.image.convert import finite_range
 from engine.image.faults import LIBRARY_ERRORS, Refused
 from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
 from engine.image.large.opening import open_large
 from engine.image.large.result import LargeResult, PartDamaged, PartFolder, RowUnits, ScratchLevel
 from engine.image.large.source import LargePicture, Storage
-from engine.image.result_picture import Loss, filtered_alpha
+from engine.image.result_picture import Conversion, Loss
 from engine.verify.verification import Verification
 from engine.work.filtering.clipping import Clipped, clipped_in_file
 from engine.work.resolve import Resolved
@@ -330,28 +329,16 @@ class _Run:
 
     def _finished(self, part: Part) -> tuple[np.ndarray, Loss]:
         """Return the samples to save, and what they lose."""
-        loss = Loss()
-        picture, values = self.picture, part.values
-        has_filtered_alpha = picture.has_alpha and self.colours == picture.channels
-        colours = values[..., :-1] if has_filtered_alpha else values
-        if self.work.range is None or colours.dtype != np.float32 or self.dtype == np.float32:
-            saved = change_depth(colours, self.dtype)
-        else:
-            ends = None if self.state.ends is None else (self.state.ends[0], self.state.ends[1])
-            white = full_scale_of(picture.dtype)
-            saved = to_depth(colours, self.dtype, range_mode=self.work.range, white=white, ends=ends)
-        loss.add(colours, saved, picture.dtype, counts_cut=self.work.range is None)
+        picture, values, ends = self.picture, part.values, self.state.ends
+        conversion = Conversion(
+            picture.dtype, self.dtype, self.work.range, None if ends is None else (ends[0], ends[1])
+        )
         if not picture.has_alpha:
-            return saved, loss
-        if has_filtered_alpha:
-            alpha = values[..., -1]
-            if alpha.dtype == np.float32:
-                alpha = filtered_alpha(alpha, picture.dtype, self.dtype)
-            else:
-                alpha = change_alpha_depth(alpha, self.dtype)
-        else:
-            alpha = change_alpha_depth(part.rows[..., -1], self.dtype)
-        return np.dstack([saved, alpha]), loss
+            return conversion.samples(values), conversion.loss
+        is_filtered = self.colours == picture.channels
+        saved = conversion.samples(values[..., :-1] if is_filtered else values)
+        alpha = values[..., -1] if is_filtered else part.rows[..., -1]
+        return np.dstack([saved, conversion.alpha(alpha, is_filtered=is_filtered)]), conversion.loss
 
     def _report(self, part: Part, words: str, begin: float, end: float) -> None:
         done = (part.top + len(part.values)) / self.picture.height

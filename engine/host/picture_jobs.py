@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from engine.errors import BadValue, ImageReadError
 from engine.files.output_checks import check_other_file
 from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.range_modes import RangeMode
 from engine.host import shared
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.result_values import bands_of
@@ -30,11 +31,10 @@ from engine.host.shared_picture import (
 )
 from engine.host.tiles import CloseTiled, TiledScreen
 from engine.image.colour import full_scale_of
-from engine.image.convert import finite_range, to_depth
 from engine.image.form import Form
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.result_picture import Loss, finished_picture
+from engine.image.result_picture import Conversion, finished_picture
 from engine.image.samples import sample_path
 from engine.image.save import DEPTH_DTYPES, save_image
 from engine.image.scratch import Scratch
@@ -264,20 +264,12 @@ def _round_into(
     It is made band by band: results that are not kept are never whole in float32.
     """
     height, width = pixels.shape[:2]
-    target, out = pixels.dtype, pixels.reshape(height, width, picture.channels)
-    whole, white = Region(0, height, 0, width), full_scale_of(picture.dtype)
-    ends, loss = None, Loss()
-    if range_mode == "rescale" and target.kind == "u":
-        found = [finite_range(part) for _, part in _float_bands(values, whole)]
-        ends = min(low for low, _ in found), max(high for _, high in found)
+    out, whole = pixels.reshape(height, width, picture.channels), Region(0, height, 0, width)
+    conversion = Conversion(picture.dtype, pixels.dtype, cast(RangeMode, range_mode))
+    conversion.find_ends(part for _, part in _float_bands(values, whole))
     for band, part in _float_bands(values, whole):
-        if target.kind != "u":
-            out[band.slices] = part
-            continue
-        how: dict[str, Any] = {"range_mode": range_mode, "white": white, "ends": ends}
-        out[band.slices] = to_depth(part, target, **how)
-        loss.add(part, out[band.slices], picture.dtype)
-    return loss.sentences(out.size, target)
+        conversion.samples(part, out[band.slices])
+    return conversion.sentences(out.size)
 
 
 def _float_bands(

@@ -1,9 +1,9 @@
 """From the values of a filtered picture back to a picture of the wanted depth, ready to be saved."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.geometry.range_modes import RangeMode
 from engine.image.colour import full_scale_of
@@ -42,23 +42,9 @@ def finished_picture(
     with_alpha : bool, default False
         Whether the last channel is the filtered alpha. It is clipped whatever the range mode.
     """
-    pixels, alpha = _colours_and_alpha(picture, values, with_alpha)
-    if alpha is not None and not with_alpha:
-        alpha = change_alpha_depth(alpha, target)
-    elif alpha is not None and alpha.dtype == np.float32:
-        alpha = filtered_alpha(alpha, picture.dtype, target)
-    if pixels.dtype != target:
-        pixels = to_depth(pixels, target, range_mode=range_mode, white=full_scale_of(picture.dtype))
-    return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
-
-
-def _colours_and_alpha(
-    picture: Picture, values: np.ndarray, with_alpha: bool
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return the colours of a result, and its alpha: filtered with them, or else the picture's own."""
-    if picture.alpha is None or not with_alpha:
-        return values, picture.alpha
-    return values[..., 0] if picture.channels == 1 else values[..., :-1], values[..., -1]
+    return Conversion(picture.dtype, target, range_mode).picture(
+        picture, values, with_alpha=with_alpha, counted=False
+    )
 
 
 @dataclass(slots=True)
@@ -139,25 +125,69 @@ def _both(one: tuple[float, float] | None, other: tuple[float, float] | None) ->
     return min(one[0], other[0]), max(one[1], other[1])
 
 
-def loss_sentences(values: np.ndarray, saved: np.ndarray, source: np.dtype) -> tuple[str, ...]:
-    """Return what a whole result loses, as of `Loss`."""
-    loss = Loss()
-    loss.add(values, saved, source)
-    return loss.sentences(values.size, saved.dtype)
+@dataclass(slots=True)
+class Conversion:
+    """What becomes of values in a file, of all bands of a result alike; `loss` is what they lose.
 
+    `source` is the type of the opened picture's samples, `target` that of the file's. `range_mode` is as of
+    `finished_picture`; None: the values have the range of their type, and of floats 1 is white. `ends` are
+    the smallest and the largest value, for "rescale".
+    """
 
-def in_depth(pixels: np.ndarray, target: np.dtype) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return pixels in another depth, as `change_depth`, and a sentence for each thing that they lose."""
-    saved, loss = change_depth(pixels, target), Loss()
-    loss.add(pixels, saved, pixels.dtype, counts_cut=True)
-    return saved, loss.sentences(pixels.size, saved.dtype)
+    source: np.dtype
+    target: np.dtype
+    range_mode: RangeMode | None = None
+    ends: tuple[float, float] | None = None
+    loss: Loss = field(default_factory=Loss)
 
+    def find_ends(self, bands: Iterable[np.ndarray]) -> None:
+        """Look at all values first, where the range mode needs it."""
+        if self.range_mode == "rescale" and self.target.kind == "u":
+            found = [finite_range(values) for values in bands]
+            self.ends = min(low for low, _ in found), max(high for _, high in found)
 
-def filtered_alpha(values: NDArray[np.float32], source: np.dtype, target: np.dtype) -> np.ndarray:
-    """Return alpha that was filtered, in float32, in the type of the result: clipped."""
-    if target == np.float32:
-        scale = 1.0 / full_scale_of(source)
+    def samples(
+        self, values: np.ndarray, out: np.ndarray | None = None, *, counted: bool = True
+    ) -> np.ndarray:
+        """Return the samples of colours, in `out` where that is given; what they lose is counted."""
+        if self.range_mode is None or values.dtype != np.float32 or self.target == np.float32:
+            # Values of whole numbers are final.
+            saved = change_depth(values, self.target)
+            if out is not None:
+                out[...] = saved
+        else:
+            white = full_scale_of(self.source)
+            saved = to_depth(
+                values, self.target, range_mode=self.range_mode, white=white, ends=self.ends, out=out
+            )
+        if counted:
+            self.loss.add(values, saved, self.source, counts_cut=self.range_mode is None)
+        return saved
+
+    def alpha(self, values: np.ndarray, *, is_filtered: bool) -> np.ndarray:
+        """Return the samples of alpha; of one that was filtered in float32 they are clipped."""
+        if not is_filtered or values.dtype != np.float32:
+            return change_alpha_depth(values, self.target)
+        white = full_scale_of(self.source)
+        if self.target != np.float32:
+            return to_depth(values, self.target, white=white)
         # fmax and fmin prefer the number to NaN, as everywhere where results are clipped.
-        clipped: np.ndarray = np.fmin(np.fmax(values * np.float32(scale), np.float32(0)), np.float32(1))
+        clipped: np.ndarray = np.fmin(np.fmax(values * np.float32(1.0 / white), np.float32(0)), np.float32(1))
         return clipped
-    return to_depth(values, target, white=full_scale_of(source))
+
+    def picture(
+        self, picture: Picture, values: np.ndarray, *, with_alpha: bool = False, counted: bool = True
+    ) -> Picture:
+        """Return values as a picture to save, as `finished_picture`."""
+        colours, alpha = values, picture.alpha
+        is_filtered = with_alpha and alpha is not None
+        if is_filtered:
+            colours = values[..., 0] if picture.channels == 1 else values[..., :-1]
+            alpha = values[..., -1]
+        pixels = self.samples(colours, counted=counted)
+        alpha = None if alpha is None else self.alpha(alpha, is_filtered=is_filtered)
+        return Picture(pixels, alpha, picture.icc_profile, metadata=picture.metadata)
+
+    def sentences(self, size: int) -> tuple[str, ...]:
+        """Return a sentence for each kind of loss among `size` values."""
+        return self.loss.sentences(size, self.target)

@@ -11,12 +11,11 @@ import numpy as np
 from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
 from engine.image.colour import profile_fits
-from engine.image.convert import change_alpha_depth
 from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, in_words, saved_formats, titles
 from engine.image.metadata import NO_METADATA, metadata_to_save, sentence_on
 from engine.image.picture import DEPTH_TEXTS, Picture
-from engine.image.result_picture import in_depth
+from engine.image.result_picture import Conversion
 
 Depth = Literal["keep", "8", "16", "float32"]
 
@@ -119,10 +118,8 @@ def _with_depth(picture: Picture, depth: Depth, what: str) -> tuple[Picture, tup
     if depth not in DEPTH_DTYPES:
         known = ", ".join(("keep", *DEPTH_DTYPES))
         raise ImageWriteError(what, f"there is no depth {depth!r}", f"Choose one of: {known}.")
-    dtype = DEPTH_DTYPES[depth]
-    alpha = None if picture.alpha is None else change_alpha_depth(picture.alpha, dtype)
-    pixels, lost = in_depth(picture.pixels, np.dtype(dtype))
-    return replace(picture, pixels=pixels, alpha=alpha), lost
+    conversion = Conversion(picture.dtype, np.dtype(DEPTH_DTYPES[depth]))
+    return conversion.picture(picture, picture.pixels), conversion.sentences(picture.pixels.size)
 
 
 def saved_format(name: str) -> Format:

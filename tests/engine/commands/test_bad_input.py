@@ -35,7 +35,7 @@ def folder(tmp_path):
     ("name", "says"),
     [
         ("nowhere.png", "there is no such file ... Check the name"),
-        ("folder", "it is a folder ... Choose a picture file"),
+        ("folder", "it is a folder ... Choose a file in it"),
         ("words.png", "words.png cannot be opened ... it looks like text ... Save it as PNG"),
         ("huge.png", "200,000 × 200,000 pixels ... the limit is 4.0 GiB ... smaller picture"),
         # It is not rounded into a PNG unasked.
