@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from engine.image.save import save_image
     from engine.judging.judge import judge
     from engine.judging.judgement import Judgement
+    from engine.judging.notebook import Shell
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
@@ -81,6 +82,11 @@ __all__ = [
     "open_image", "operate", "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names",
     "save_image",
 ]  # fmt: skip
+
+
+def load_ipython_extension(shell: "Shell") -> None:
+    """Register the magics of IPython and Jupyter: `%%judge`."""
+    importlib.import_module("engine.judging.notebook").load_ipython_extension(shell)
 
 
 def __getattr__(name: str) -> "Any":

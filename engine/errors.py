@@ -41,6 +41,10 @@ class EngineError(Exception):
         line = f"{head.rstrip('.')}. {self.remedy}" if self.remedy else head
         return " ".join(line.split())
 
+    def _render_traceback_(self) -> list[str]:
+        """Return what IPython and Jupyter show: the sentence, in place of the calls within the engine."""
+        return [str(self)]
+
     @property
     def reason(self) -> Reason:
         """Why it cannot be done, where what failed is named already."""

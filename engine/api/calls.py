@@ -12,7 +12,7 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import UnsupportedVariant
-from engine.results.text_forms import html_table
+from engine.results.text_forms import Shown
 from engine.run.compute import compute
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from engine.run.sampling import SamplingPlan
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Applied:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Applied(Shown):
     """A filtered picture with its verification and its times.
 
     Parameters
@@ -38,8 +38,8 @@ class Applied:
     values: Any
     result: "Measurement[Any]"
 
-    def _repr_html_(self) -> str:
-        return html_table([("Values", array_text(self.values)), *self.result.summary.items()])
+    def _shown(self) -> list[tuple[str, str]]:
+        return [("Values", array_text(self.values)), *self.result.summary.items()]
 
 
 def array_text(array: np.ndarray) -> str:

@@ -12,7 +12,7 @@ from engine.api.request import Call
 from engine.errors import BadValue
 from engine.geometry.layout import Layout
 from engine.image.convert import to_depth
-from engine.results.text_forms import html_table
+from engine.results.text_forms import Shown
 from engine.work.chain_files import chain_from, chain_named
 from engine.work.request import of_chain
 from engine.work.step_times import timed_steps, with_steps
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 ChainLike = Chain | str | os.PathLike[str] | Sequence[Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Chained:
+@dataclass(frozen=True, slots=True, repr=False)
+class Chained(Shown):
     """What a chain makes of a picture, with its verification and its times.
 
     Parameters
@@ -46,9 +46,9 @@ class Chained:
     steps: "tuple[StepTime, ...]"
     result: "Measurement[ChainProblem]"
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> list[tuple[str, str]]:
         times = ((step.id, "" if step.ms is None else f"{step.ms:.3g} ms") for step in self.steps)
-        return html_table([("Values", array_text(self.values)), *times, *self.result.summary.items()])
+        return [("Values", array_text(self.values)), *times, *self.result.summary.items()]
 
 
 def chain(

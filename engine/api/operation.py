@@ -12,7 +12,7 @@ from engine.api.request import Call
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
 from engine.results.found import Mark
-from engine.results.text_forms import html_table
+from engine.results.text_forms import Shown
 from engine.work.operations.problem import Settings
 from engine.work.request import one_step
 from engine.work.steps import OperationStep
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from engine.work.operations.problem import OperationProblem
 
 
-@dataclass(frozen=True, slots=True)
-class Operated:
+@dataclass(frozen=True, slots=True, repr=False)
+class Operated(Shown):
     """What an operation found, with its verification and its times.
 
     Parameters
@@ -50,13 +50,13 @@ class Operated:
     mark: Mark | None
     result: "Measurement[OperationProblem]"
 
-    def _repr_html_(self) -> str:
+    def _shown(self) -> list[tuple[str, str]]:
         lines = [("Values", array_text(self.values))]
         lines += [(name, f"{value:.6g}") for name, value in self.numbers.items()]
         if self.mark is not None:
             row, column, height, width = astuple(self.mark)
             lines.append(("Best match", f"row {row}, column {column}, {height} × {width}"))
-        return html_table([*lines, *self.result.summary.items()])
+        return [*lines, *self.result.summary.items()]
 
 
 def operate(

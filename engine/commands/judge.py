@@ -75,13 +75,7 @@ def in_words(judgement: Judgement, file: str) -> str:
     """Return a judgement as text for a terminal."""
     name = f"{judgement.kernel} in {file}" if judgement.kernel else file
     lines = [f"{name}: {_WORDS[judgement.verdict]}"]
-    for finding in judgement.findings:
-        where = (
-            ""
-            if not finding.lines
-            else f"line{'s' * (len(finding.lines) > 1)} {' and '.join(map(str, finding.lines))}: "
-        )
-        lines.append(f"  {where}{finding.message}")
+    lines += [f"  {finding}" for finding in judgement.findings]
     for gate in judgement.gates:
         other = "" if gate.naive is None else f", naive has {rate_text(gate.naive)}"
         state = "holds" if gate.holds else "does not hold"

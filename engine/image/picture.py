@@ -22,7 +22,7 @@ DEPTH_TEXTS = {
 _CHANNEL_LAYOUTS = {1: (1, False), 2: (1, True), 3: (3, False), 4: (3, True)}
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(frozen=True, eq=False, slots=True, repr=False)
 class Picture:
     """An image with its alpha, colour profile and origin.
 
@@ -107,6 +107,9 @@ class Picture:
 
     def __hash__(self) -> int:
         return hash((self.shape, self.dtype, self.source, self.format))
+
+    def __repr__(self) -> str:
+        return f"Picture({self.title()})"
 
     def __len__(self) -> int:
         return self.height

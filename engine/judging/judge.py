@@ -114,6 +114,7 @@ def _judged(
     asked = trials(kernel, full=full, seed=seed)
     findings: dict[tuple[str, tuple[int, ...]], JudgeFinding] = {}
     largest: Outcome | None = None
+    wrong: np.ndarray | None = None
     is_wrong = False
     for number, trial in enumerate(asked):
         outcome = outcome_of(kernel, trial, _within_time(checkpoint, number / len(asked), len(asked)))
@@ -122,6 +123,7 @@ def _judged(
             findings.setdefault((one.kind, one.lines), one)
         if outcome.wrong.any():
             is_wrong = True
+            wrong = np.any(outcome.wrong, axis=2) if wrong is None else wrong
             one = _wrong(kernel, outcome)
             findings.setdefault((one.kind, one.lines), one)
         if largest is None or outcome.wrong.size > largest.wrong.size:
@@ -145,6 +147,7 @@ def _judged(
         lines_of(largest.run),
         tuple(gate(metrics, naive) for gate in gates),
         device,
+        wrong,
     )
 
 

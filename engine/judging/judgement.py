@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
 
+import numpy as np
+
 from engine.errors import BadValue, UnknownName, closest
 from engine.ptx import Run
 from engine.ptx.counts import Requests
@@ -31,6 +33,11 @@ class JudgeFinding:
     line: int
     lines: tuple[int, ...]
     message: str
+
+    def __str__(self) -> str:
+        if not self.lines:
+            return self.message
+        return f"line{'s' * (len(self.lines) > 1)} {' and '.join(map(str, self.lines))}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,8 @@ class Judgement:
     gates : tuple of Gate
     device : str
         What a GPU said of it, where one was asked: its name and the time of the largest launch.
+    wrong : ndarray of bool of shape (H, W), optional
+        Where the first wrong result is wrong.
     """
 
     kernel: str
@@ -72,6 +81,10 @@ class Judgement:
     lines: dict[int, dict[str, dict[str, int]]] = field(default_factory=dict)
     gates: tuple[Gate, ...] = ()
     device: str = ""
+    wrong: np.ndarray | None = field(default=None, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return "\n  ".join([f"{self.kernel or 'the kernel'}: {self.verdict}", *map(str, self.findings)])
 
     @property
     def passed(self) -> bool:

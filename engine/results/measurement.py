@@ -14,7 +14,7 @@ from engine.reason import Reason
 from engine.results.launch_facts import LaunchFacts
 from engine.results.problem import P_co, TaskProblem
 from engine.results.quantities import duration_text, ms_text
-from engine.results.text_forms import html_table
+from engine.results.text_forms import Shown
 from engine.results.work import Work
 from engine.verify.verification import Verification
 
@@ -162,8 +162,8 @@ class StepTime:
 
 
 # Without slots: a generic class of frozen ones cannot be made by its alias with a parameter.
-@dataclass(frozen=True)
-class Measurement(Generic[P_co]):
+@dataclass(frozen=True, repr=False)
+class Measurement(Shown, Generic[P_co]):
     """One variant on one problem of any task: its times and its proof, or why there are none."""
 
     variant: str  # key of the one that ran; never "auto"
@@ -269,8 +269,8 @@ class Measurement(Generic[P_co]):
         found["Reason"] = self.chosen_because
         return {name: text for name, text in found.items() if text}
 
-    def _repr_html_(self) -> str:
-        return html_table(self.summary.items())
+    def _shown(self) -> list[tuple[str, str]]:
+        return list(self.summary.items())
 
     def as_json(self) -> dict[str, object]:
         """Return plain data for JSON: raw samples, medians, proof, machine, versions, problem."""

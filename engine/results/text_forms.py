@@ -20,6 +20,9 @@ def _is_number(text: str) -> bool:
         return False
 
 
+MOST_LINES = 10
+"""Of what `repr` says."""
+
 # As `html.escape`, which takes 2 ms to import.
 _ESCAPED = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#x27;"})
 
@@ -36,6 +39,23 @@ def html_table(lines: Iterable[Sequence[str]], header: Sequence[str] = ()) -> st
 
 def _cell(text: str) -> str:
     return text.translate(_ESCAPED)
+
+
+class Shown:
+    """What Python and notebooks show by a few named lines in place of all its fields."""
+
+    __slots__ = ()
+
+    def _shown(self) -> list[tuple[str, str]]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        lines = [f"{name}: {text}" for name, text in self._shown()]
+        rest = [f"and {len(lines) - MOST_LINES + 2} more"] if len(lines) >= MOST_LINES else []
+        return "\n  ".join([type(self).__name__, *lines[: MOST_LINES - 1 - len(rest)], *rest])
+
+    def _repr_html_(self) -> str:
+        return html_table(self._shown())
 
 
 NON_FINITE = "NaN, Infinity and -Infinity, which JSON does not have; missing values are written as null"
