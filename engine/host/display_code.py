@@ -82,8 +82,8 @@ def find_range(values, ends):
             ends[1] = max(ends[1], np.float64(value))
 
 
-def count(samples, white, per_unit, bins, counts, sums):
-    """Add samples to the counts of their channel: by brightness, `per_unit` bins for 1, and outside of it.
+def count(samples, white, first, per_unit, bins, counts, sums):
+    """Add samples to the counts of their channel: `per_unit` bins for 1 from `first` on, and those outside.
 
     `counts` are those below black, above white, and not finite; `sums` are the sum, that of squares, the
     least and the most.
@@ -102,8 +102,7 @@ def count(samples, white, per_unit, bins, counts, sums):
             counts[0] += 1
         elif value > white:
             counts[1] += 1
-        else:
-            bins[min(np.int64(value * per_unit), bins.size - 1)] += 1
+        bins[min(max(np.int64((value - first) * per_unit), 0), bins.size - 1)] += 1
     sums[0] += total
     sums[1] += squares
     sums[2], sums[3] = min(sums[2], least), max(sums[3], most)

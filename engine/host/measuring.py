@@ -1,10 +1,13 @@
 """Counts the samples of pictures. Called on: the thread for what comes beside a run, or the main thread."""
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.compiled.machine_code import MachineFunction
+from engine.host.display_levels import value_range
 from engine.host.picture_numbers import BINS, ChannelNumbers, MeasurePicture, PictureNumbers
 from engine.host.result_values import bands_of
 from engine.host.shared_array import Computed, SharedArray
@@ -18,33 +21,44 @@ _count = MachineFunction("engine.host.display_code", "count")
 
 def measure_picture(request: MeasurePicture, report: Checkpoint) -> PictureNumbers:
     """Return the numbers of a picture and its result."""
-    picture = request.picture
-    found = [_numbers(picture.in_memory, request, report)]
-    if request.values is not None:
-        found.append(_numbers(request.values, request, report))
-    return PictureNumbers(*found)
+    before = _numbers(request.picture.in_memory, request, report)
+    if request.values is None:
+        return PictureNumbers(*before)
+    return PictureNumbers(*before, *_numbers(request.values, request, report))
+
+
+def parts_of(
+    values: SharedArray | Computed, region: Region, report: Checkpoint
+) -> Iterator[tuple[Region, NDArray[np.generic]]]:
+    """Yield a region of values in bands; whoever asked may want another picture by now."""
+    for band, part in bands_of(values, region):
+        report(Progress("counting", 0.0, 5.0))
+        yield band, part
 
 
 def _numbers(
     values: SharedArray | Computed, request: MeasurePicture, report: Checkpoint
-) -> tuple[ChannelNumbers, ...]:
+) -> tuple[tuple[ChannelNumbers, ...], tuple[float, float]]:
     picture = request.picture
     region = request.region or Region(0, picture.height, 0, picture.width)
-    counts = [_Counts(full_scale_of(np.dtype(picture.dtype))) for _ in range(picture.channels)]
-    for _, part in bands_of(values, region):
+    white, ends = full_scale_of(np.dtype(picture.dtype)), (0.0, 255.0)
+    if not (isinstance(values, SharedArray) and values.dtype == "uint8"):
+        found = [value_range(part) for _, part in parts_of(values, region, report)]
+        low, high = min(low for low, _ in found), max(high for _, high in found)
+        ends = (low, high) if low < high else (0.0, white)
+    counts = [_Counts(white, ends) for _ in range(picture.channels)]
+    for _, part in parts_of(values, region, report):
         for rows in bands(len(part), part[0].nbytes):
-            # Whoever asked may want another picture by now.
-            report(Progress("counting", 0.0, 5.0))
             for channel, one in enumerate(counts):
                 one.add(part[rows, :, channel].reshape(-1))
-    return tuple(one.numbers for one in counts)
+    return tuple(one.numbers for one in counts), ends
 
 
 class _Counts:
-    """What was counted of a channel; `white` is its full scale."""
+    """What was counted of a channel; `white` is its full scale, the bins lie between the ends."""
 
-    def __init__(self, white: float) -> None:
-        self._white = white
+    def __init__(self, white: float, ends: tuple[float, float]) -> None:
+        self._white, self._ends = white, ends
         self._bins, self._outside = np.zeros(BINS, np.int64), np.zeros(3, np.int64)
         self._sums = np.array([0.0, 0.0, np.inf, -np.inf])
 
@@ -58,9 +72,9 @@ class _Counts:
             self._sums[:2] += found @ levels, found @ levels**2
             self._sums[2:] = min(self._sums[2], there[0]), max(self._sums[3], there[-1])
             return
-        white = self._white
-        per_unit = BINS / (white + (1.0 if white > 1.0 else 0.0))
-        _count(samples.astype(np.float32), white, per_unit, self._bins, self._outside, self._sums)
+        low, high = self._ends
+        how = self._white, low, BINS / (high - low)
+        _count(samples.astype(np.float32), *how, self._bins, self._outside, self._sums)
 
     @property
     def numbers(self) -> ChannelNumbers:
@@ -68,7 +82,7 @@ class _Counts:
         below, above, not_finite = self._outside.tolist()
         total, squares, *ends = self._sums.tolist()
         counts = tuple(self._bins.tolist())
-        count = sum(counts) + below + above
+        count = sum(counts)
         mean = total / count if count else math.nan
         deviation = math.sqrt(max(0.0, squares / count - mean * mean)) if count else math.nan
         least, most = ends if count else (math.nan, math.nan)

@@ -1,4 +1,4 @@
-"""What is asked of a picture and its result in numbers: a histogram, and mean, deviation and ends of a part.
+"""What is asked of a picture and its result: a histogram, mean, deviation and ends of a part, a window.
 
 No Numba in here.
 """
@@ -6,7 +6,7 @@ No Numba in here.
 from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.host.protocol import PictureHandle
+from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.verify.regions import Region
@@ -18,7 +18,7 @@ BINS = 256
 class ChannelNumbers:
     """One channel of a picture, or of a part of it."""
 
-    counts: tuple[int, ...]  # by brightness, from black to white; what lies outside is not in it
+    counts: tuple[int, ...]  # by brightness, of all that is finite
     below: int  # samples under black, and above white
     above: int
     not_finite: int  # NaN and infinity, which no other number counts
@@ -30,15 +30,21 @@ class ChannelNumbers:
     @property
     def total(self) -> int:
         """All samples."""
-        return sum(self.counts) + self.below + self.above + self.not_finite
+        return sum(self.counts) + self.not_finite
 
 
 @dataclass(frozen=True, slots=True)
 class PictureNumbers:
-    """A picture, and its result if there is one, channel by channel."""
+    """A picture, and its result if there is one, channel by channel.
+
+    The ends are where the first bin begins and the last one ends: black and white of 8 bit, else the least
+    and the most of the values.
+    """
 
     before: tuple[ChannelNumbers, ...]
+    before_ends: tuple[float, float] = (0.0, 255.0)
     after: tuple[ChannelNumbers, ...] = ()
+    after_ends: tuple[float, float] = (0.0, 255.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +63,34 @@ class MeasurePicture(Request):
     def queue(self) -> QueuePolicy:
         """Beside a run, but for values that are computed for it."""
         return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
+
+
+@dataclass(frozen=True, slots=True)
+class ShowWindow(Request):
+    """Make a picture in memory, or a result of it, ready for the screen, with other values black and white.
+
+    Reply: Windowed.
+    """
+
+    picture: PictureHandle
+    values: SharedArray | Computed | None  # a result; None: the picture itself
+    # What is black and what is white; None: the `PERCENTILES`.
+    ends: tuple[float, float] | None
+    handler: ClassVar[str] = "engine.host.window:show_window"
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """Beside a run, but for values that are computed for it."""
+        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """What is painted, and the values that are black and white in it."""
+
+    screen: ScreenLevels
+    ends: tuple[float, float]
+
+
+PERCENTILES = 0.5, 99.5
+"""Those between which most of the values lie."""

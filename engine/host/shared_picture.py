@@ -45,10 +45,11 @@ class SharedSegment:
         white: float,
         range_mode: str = "clip",
         alpha: SharedArray | None = None,
+        ends: tuple[float, float] | None = None,
     ) -> ScreenLevels:
-        """Fill the levels for the screen, and hand the segment over."""
+        """Fill the levels for the screen, and hand the segment over; `ends` are as `render` takes them."""
         targets = [shared.attach(level) for level in levels]
-        how = render(shared.attach(pixels), targets, white, range_mode, attached(alpha))
+        how = render(shared.attach(pixels), targets, white, range_mode, attached(alpha), ends)
         self._handed_over = True
         if levels[0].shape[:2] == pixels.shape[:2]:
             return ScreenLevels(levels, opaque=alpha is None)

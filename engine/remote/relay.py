@@ -21,7 +21,7 @@ from engine.errors import CodeNotKept, EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
 from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, ToHost, Working
-from engine.host.picture_numbers import MeasurePicture
+from engine.host.picture_numbers import MeasurePicture, ShowWindow
 from engine.host.process import HostOptions
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Request
@@ -44,7 +44,10 @@ from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.uploads import Uploads
 from engine.results.progress import Progress
 
-_LOCAL = OpenPicture, CropPicture, MeasurePicture, SaveResult, PictureTiles, PictureValues, CloseTiled
+_LOCAL = (
+    *(OpenPicture, CropPicture, MeasurePicture, ShowWindow, SaveResult),
+    *(PictureTiles, PictureValues, CloseTiled),
+)
 # How often a client hears of its requests: below the shortest deadline that it gives one.
 _REPORT_S = 0.5
 _WAITING = Progress("waiting for the server", 0.0, 2.0)

@@ -10,6 +10,7 @@ from engine.results.measurement import Measurement
 from gui.explore.state import PictureSource, State, Step
 from gui.typed_json import Text
 
+_Window = tuple[float, float]
 _Place = Annotated[float, Meta(gt=-1e9, lt=1e9)]
 
 
@@ -37,6 +38,9 @@ class View(Struct, frozen=True, omit_defaults=True, kw_only=True):
     zoom: Annotated[float, Meta(gt=0, lt=1e9)] | None = None
     row: _Place = 0.0
     column: _Place = 0.0
+    # The values that are black and white, of the original and of the result; none: as the display range says.
+    original_window: _Window | None = None
+    result_window: _Window | None = None
 
 
 @dataclass(frozen=True, slots=True)

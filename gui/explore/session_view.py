@@ -28,7 +28,7 @@ class SessionView(QObject):
         super().__init__()
         self._workspace, self._picture_view = workspace, picture_view
         self._results, self._docks = results, docks
-        self._place: tuple[float, float, float] | None = None
+        self._kept: View | None = None
         # Another picture is fitted first.
         pictures.opened.connect(self._look)
 
@@ -37,6 +37,7 @@ class SessionView(QObject):
         canvas = self._picture_view.canvas
         described, runs = self._results.described, self._results.rows()
         row, column = canvas.view.middle
+        original, result = self._picture_view.windows
         zoom = None if canvas.view.is_fitted else canvas.view.transform.zoom
         return View(
             mode=canvas.mode.value,
@@ -45,10 +46,12 @@ class SessionView(QObject):
             zoom=zoom,
             row=row if zoom else 0.0,
             column=column if zoom else 0.0,
+            original_window=original.ends,
+            result_window=result.ends,
         )
 
     def give(self, kept: View) -> None:
-        """Bring a view back: its place once the picture is there."""
+        """Bring a view back: its place and windows once the picture is there."""
         for mode in ViewMode:
             if mode.value == kept.mode:
                 self._picture_view.set_mode(mode)
@@ -58,12 +61,18 @@ class SessionView(QObject):
         rows = self._results.rows()
         if kept.run is not None and kept.run < len(rows):
             self._results.describe(rows[kept.run].result)
-        self._place = (kept.zoom, kept.row, kept.column) if kept.zoom else None
+        self._kept = kept
         picture = self._workspace.picture
         if picture is not None and self._workspace.state.source == PictureSource.of(picture):
             self._look()
 
     def _look(self) -> None:
-        place, self._place = self._place, None
-        if place is not None:
-            self._picture_view.canvas.view.look_at(*place)
+        kept, self._kept = self._kept, None
+        if kept is None:
+            return
+        if kept.zoom:
+            self._picture_view.canvas.view.look_at(kept.zoom, kept.row, kept.column)
+        for window, ends in zip(
+            self._picture_view.windows, (kept.original_window, kept.result_window), strict=True
+        ):
+            window.choose(ends)

@@ -5,9 +5,9 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QLabel, QSizePolicy, QStackedWidget, QWidget
+from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QStackedWidget, QWidget
 
-from engine.host.picture_numbers import ChannelNumbers
+from engine.host.picture_numbers import PERCENTILES, ChannelNumbers
 from gui.explore.lens.lens_words import channel_name, place
 from gui.explore.look.look_state import HISTOGRAM, PIXELS, PIXELS_SIDE, PROFILE, LookState
 from gui.explore.look.profile_plot import ProfilePlot
@@ -16,13 +16,27 @@ from gui.explore.picture.pixel_values import value_text
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, fill_box, narrow_box, quiet_label, row
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    Placeholder,
+    column,
+    fill_box,
+    menu_button,
+    narrow_box,
+    quiet_label,
+    row,
+)
 from gui.widgets.value_table import ValueTable, cell_number
 
 _TOOLS = {HISTOGRAM: "Histogram", PROFILE: "Line profile", PIXELS: "Pixels"}
 _TOOL_TIP = (
     "Histogram: how often each brightness occurs, in the picture or its region. Line profile: drag a line "
     "over the picture. Pixels: the values around the mouse."
+)
+_PERCENTILES = "{} to {} % of the values".format(*PERCENTILES)
+_WINDOW_TIP = (
+    "Which values are black and which are white on the screen: drag the two handles in a histogram, or "
+    "choose. Values and files stay as they are."
 )
 _LEAST_PLOT = 11 * GRID
 
@@ -49,6 +63,9 @@ class LookPanel(QWidget):
         self.tool.activated.connect(lambda at: look.choose(self.tool.itemData(at)))
         self.channel.activated.connect(look.choose_channel)
         look.changed.connect(self._show)
+        for plot, window in zip((self.before, self.after), look.windows, strict=True):
+            plot.window_moved.connect(window.choose)
+            window.changed.connect(self._show_windows)
         theme_notifier().changed.connect(self._show)
         self._show()
 
@@ -88,7 +105,9 @@ class LookPanel(QWidget):
             page.setLayout(column(*parts, spacing=HALF_GRID))
             self._pages.addWidget(page)
         self._stack = Placeholder(self._pages)
-        head = row((self.tool, 1), self.channel, spacing=HALF_GRID)
+        self._window_menu = self._make_window_menu()
+        self.window_button = menu_button("Window", "Window of the values", _WINDOW_TIP, self._window_menu)
+        head = row((self.tool, 1), self.channel, self.window_button, spacing=HALF_GRID)
         self.setLayout(column(head, self.what, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
     def _show(self) -> None:
@@ -99,6 +118,7 @@ class LookPanel(QWidget):
         names = {at: channel_name(at, channels).capitalize() for at in range(channels)}
         fill_box(self.channel, names, min(look.channel, max(0, channels - 1)))
         self.channel.setVisible(channels > 1 and look.tool != PROFILE)
+        self.window_button.setVisible(look.tool == HISTOGRAM and not look.words)
         self._pages.setCurrentIndex(list(_TOOLS).index(look.tool))
         self.what.setText(look.region_text if look.tool == HISTOGRAM else "")
         self.what.setVisible(look.tool == HISTOGRAM)
@@ -110,14 +130,32 @@ class LookPanel(QWidget):
         numbers = self._look.numbers
         if numbers is None:
             return
-        self.before.show_counts(tuple(one.counts for one in numbers.before))
-        self.after.show_counts(tuple(one.counts for one in numbers.after))
+        self.before.show_counts(tuple(one.counts for one in numbers.before), numbers.before_ends)
+        self.after.show_counts(tuple(one.counts for one in numbers.after), numbers.after_ends)
+        self._show_windows()
         for part in (self.after, self._after_title):
             part.setVisible(bool(numbers.after))
         chosen = min(self._look.channel, len(numbers.before) - 1)
         before = numbers.before[chosen]
         after = numbers.after[min(chosen, len(numbers.after) - 1)] if numbers.after else None
         self.numbers.setText(_numbers_html(before, after, self._look.area))
+
+    def _show_windows(self) -> None:
+        for plot, window in zip((self.before, self.after), self._look.windows, strict=True):
+            plot.show_window(window.ends or (0.0, self._look.white))
+        for action in self._window_menu.actions()[-1:]:
+            action.setEnabled(any(window.is_wanted for window in self._look.windows))
+
+    def _make_window_menu(self) -> QMenu:
+        menu, windows = QMenu(self), self._look.windows
+        for text, choose in (
+            (_PERCENTILES, lambda window: window.choose_percentiles()),
+            ("As the display range", lambda window: window.choose(None)),
+        ):
+            menu.addAction(text).triggered.connect(
+                lambda _on=False, choose=choose: [choose(window) for window in windows]
+            )
+        return menu
 
     def _show_profile(self) -> None:
         self.profile.show_profile(self._look.profile)

@@ -10,6 +10,7 @@ from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.host.picture_numbers import MeasurePicture, PictureNumbers
 from engine.host.tiles import TiledScreen
+from engine.image.colour import full_scale_of
 from engine.work.filtering.one_pixel import window_of
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
@@ -63,6 +64,7 @@ class LookState(Question):
         changes = workspace.region_changed, state.filtered, state.ready_changed
         super().__init__(*changes, delay_ms=_WAIT_MS)
         self._workspace, self._state, self._view = workspace, state, view
+        self.windows = view.windows
         self._newest = Newest(link)
         self.tool = HISTOGRAM
         self.channel = 0
@@ -106,6 +108,12 @@ class LookState(Question):
         """Channels of the picture."""
         picture = self._workspace.picture
         return 0 if picture is None else picture.channels
+
+    @property
+    def white(self) -> float:
+        """The value that is white where no window is chosen."""
+        picture = self._workspace.picture
+        return full_scale_of(np.dtype(picture.dtype)) if picture is not None else 255.0
 
     @property
     def region_text(self) -> str:

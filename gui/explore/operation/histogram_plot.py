@@ -1,7 +1,7 @@
 """A histogram as steps, a colour for each channel."""
 
 import numpy as np
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
@@ -10,6 +10,7 @@ from gui.plots.plot import Plot
 from gui.style.metrics import GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
 
+Ends = tuple[float, float]
 _NAMES = ("Red", "Green", "Blue")
 # On light and on dark, each at least 3 : 1 against the plot's base.
 CHANNEL_COLOURS = {"light": ("#b3202a", "#136a2e", "#0b5fc0"), "dark": ("#ff8a82", "#56c777", "#5aaaf5")}
@@ -23,17 +24,26 @@ _STEPS = {
     Qt.Key.Key_Home: -_ALL,
     Qt.Key.Key_End: _ALL,
 }
+# Black begins with a bin, white ends with one.
+_ENDS_KEYS = "[", "]"
 _KEYS = "Arrow keys read a bin, Page Up and Page Down go 16 on, Home and End to the ends."
 
 
 class HistogramPlot(Plot):
     """Counts by brightness, from black to white; on a square-root scale, as one full bin hides the others.
 
-    The mouse and the arrow keys read single bins.
+    The mouse and the arrow keys read single bins. Where it is shown what is black and white, two handles move
+    these, or the keys [ and ] in a bin.
     """
+
+    window_moved = Signal(tuple)  # the values that are to be black and white
 
     def __init__(self) -> None:
         super().__init__()
+        # The values at the ends of the axis; None: black and white.
+        self._ends: Ends | None = None
+        self._window: Ends | None = None
+        self._handles: tuple[pg.InfiniteLine, ...] = ()
         self._counts: tuple[tuple[int, ...], ...] = ()
         # Bin chosen by the arrow keys; None before the first.
         self._bin: int | None = None
@@ -44,15 +54,53 @@ class HistogramPlot(Plot):
         self.setMinimumHeight(16 * GRID)
         theme_notifier().changed.connect(self._draw)
 
-    def show_counts(self, counts: tuple[tuple[int, ...], ...]) -> None:
-        """Show the counts, a row for each channel."""
-        if counts == self._counts:
+    def show_counts(self, counts: tuple[tuple[int, ...], ...], ends: Ends | None = None) -> None:
+        """Show the counts, a row for each channel; `ends` are the values of the ends of the bins."""
+        if (counts, ends) == (self._counts, self._ends):
             return  # drawn already; with its paint that takes 5 ms
+        self._ends = ends
         if not counts or not self._counts or len(counts[0]) != len(self._counts[0]):
             self._bin = None
         self._counts = counts
         self._describe()
         self._draw()
+
+    def show_window(self, window: Ends) -> None:
+        """Show which values are black and white, by handles that can be moved."""
+        self._window = window
+        if not self._handles:
+            self._handles = tuple(self._handle() for _ in window)
+        for handle, value in zip(self._handles, window, strict=True):
+            with QSignalBlocker(handle):
+                handle.setPos(min(max(self._place(value), 0.0), self._bins))
+
+    def _handle(self) -> pg.InfiniteLine:
+        handle = pg.InfiniteLine(0, 90, pg.mkPen(current_theme().accent, width=2), True)
+        handle.addMarker("<|>", 0.5, 9)
+        handle.setZValue(2)
+        self.box.addItem(handle, ignoreBounds=True)
+        handle.sigPositionChanged.connect(lambda: self._move(handle, float(handle.value())))
+        return handle
+
+    def _move(self, handle: pg.InfiniteLine, place: float) -> None:
+        """Take the place of a handle as its value; the other one keeps its own."""
+        if self._window is not None:
+            ends = list(self._window)
+            ends[self._handles.index(handle)] = self._value(place)
+            if ends[0] < ends[1]:
+                self.window_moved.emit(tuple(ends))
+
+    @property
+    def _bins(self) -> int:
+        return len(self._counts[0]) if self._counts else 1
+
+    def _place(self, value: float) -> float:
+        low, high = self._ends or (0.0, 1.0)
+        return (value - low) / (high - low) * self._bins
+
+    def _value(self, place: float) -> float:
+        low, high = self._ends or (0.0, 1.0)
+        return low + place / self._bins * (high - low)
 
     def _describe(self) -> None:
         counts = self._counts
@@ -62,7 +110,7 @@ class HistogramPlot(Plot):
         self.setAccessibleDescription(f"{here}{total:,} samples in {bins} bins of {channels}. {_KEYS}")
 
     def _draw(self) -> None:
-        theme, bins = current_theme(), len(self._counts[0]) if self._counts else 1
+        theme, bins = current_theme(), self._bins
         self.clear()
         self.colour(theme)
         self.setStyleSheet(
@@ -81,9 +129,13 @@ class HistogramPlot(Plot):
             self.draw(curve)
         top = max((max(counts) for counts in self._counts), default=1) ** 0.5
         # Room for the words at the ends.
-        self.show_range((-0.05 * bins, 1.05 * bins), (0, max(top, 1.0) * 1.03))
+        self.show_range((-0.08 * bins, 1.08 * bins), (0, max(top, 1.0) * 1.03))
         self.bottom.setTickFont(small_font())
-        self.bottom.setTicks([[(0, "black"), (bins / 2, "square root of counts"), (bins, "white")]])
+        first, last = (f"{end:.5g}" for end in self._ends) if self._ends else ("black", "white")
+        self.bottom.setTicks([[(0, first), (bins / 2, "square root of counts"), (bins, last)]])
+        for handle in self._handles:
+            handle.setPen(pg.mkPen(theme.accent, width=2))
+            handle.setHoverPen(pg.mkPen(theme.accent, width=4))
         if self._bin is not None and self._counts and self.hasFocus():
             self._draw_bin(self._bin, bins, top)
 
@@ -112,6 +164,10 @@ class HistogramPlot(Plot):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         bins = len(self._counts[0]) if self._counts else 0
+        if bins and self._handles and self._bin is not None and event.text() in _ENDS_KEYS:
+            at = _ENDS_KEYS.index(event.text())
+            self._move(self._handles[at], self._bin + at)
+            return
         steps = _STEPS.get(Qt.Key(event.key()))
         if not bins or steps is None:
             event.ignore()

@@ -57,7 +57,7 @@ class PictureCanvas(QWidget):
         self.view = ViewState(self)
         self.handle = SplitHandle(self)
         self.mode = ViewMode.SPLIT
-        self.result_name = "result"
+        self.original_name, self.result_name = "original", "result"
         self._original: Levels | None = None
         self._result: Levels | None = None
         self._values: Numbers | None = None
@@ -111,6 +111,11 @@ class PictureCanvas(QWidget):
         """Show another result of the same picture, at the same place."""
         self._result = result
         self._place_handle()
+        self.update()
+
+    def set_original(self, original: Levels) -> None:
+        """Paint the same picture in another way, at the same place."""
+        self._original = original
         self.update()
 
     def set_mark(self, mark: Mark | None, text: str = "") -> None:
@@ -288,7 +293,7 @@ class PictureCanvas(QWidget):
         width, height = self._device_size()
         whole, values = QRectF(0, 0, width, height), self._values
         original = Layer(
-            self._original, _label("original", self._original), partial(values.texts, "original")
+            self._original, _label(self.original_name, self._original), partial(values.texts, "original")
         )
         result = Layer(
             self._result,

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QStackedWidget, QWidget
 
@@ -20,11 +21,12 @@ from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
-from gui.explore.picture.pixel_values import Numbers, PixelValues
+from gui.explore.picture.pixel_values import Numbers, PixelValues, value_text
 from gui.explore.picture.readout import Readout, ReadoutStrip
 from gui.explore.picture.tiled_levels import TiledLevels
 from gui.explore.picture.tiled_values import TiledValues
 from gui.explore.picture.toolbar import PictureToolbar
+from gui.explore.picture.window_level import Window
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, PageMessages, Severity
 from gui.style.metrics import GRID
@@ -56,6 +58,7 @@ class PictureView(QWidget):
         self._values: Numbers | None = None
         self._original: TiledLevels | None = None
         self._result: TiledLevels | None = None
+        self._result_levels: PictureLevels | TiledLevels | None = None
         # The server that computed the result; empty for this computer.
         self._server = ""
         self._state = engine_state
@@ -63,6 +66,9 @@ class PictureView(QWidget):
         self._told: Message | None = None
         self.canvas = PictureCanvas()
         self.comparison = Comparison(workspace, engine_state, link)
+        of = workspace, engine_state, link
+        self.windows = Window(*of, of_result=False), Window(*of, of_result=True)
+        """What is black and white of the original, and of the result."""
         self.toolbar = PictureToolbar(workspace, self.canvas.view)
         self.drag_handle = DragHandle()
         # In the corner of the result.
@@ -89,6 +95,8 @@ class PictureView(QWidget):
         self.canvas.region_drawn.connect(workspace.select)
         workspace.region_changed.connect(lambda: self.canvas.set_region(workspace.region))
         self.comparison.changed.connect(self._show_comparison)
+        for window in self.windows:
+            window.changed.connect(self._show_windows)
         self.canvas.view.changed.connect(self._describe)
         self.canvas.pixel_hovered.connect(self._hover)
         self._show_picture(workspace.picture)
@@ -136,8 +144,21 @@ class PictureView(QWidget):
         screen = self.comparison.screen
         self.canvas.set_difference(self._in_memory(screen) if screen else None, self.comparison.words)
 
+    def _show_windows(self) -> None:
+        """Paint what a window makes of the values, or else the picture and its result as they came."""
+        original, result = self.windows
+        if self._picture is not None and isinstance(self._picture.screen, ScreenLevels):
+            self.canvas.set_original(self._in_memory(original.screen or self._picture.screen))
+        if result.screen is not None:
+            self.canvas.set_result(self._in_memory(result.screen))
+        elif self._result_levels is not None:
+            self.canvas.set_result(self._result_levels)
+        self.canvas.original_name = f"original{_window_words(original)}"
+        self._name_result()
+
     def _show_picture(self, picture: PictureHandle | None) -> None:
         self._let_go()
+        self._result_levels = None
         self._picture = picture
         self._hovered = None
         levels: PictureLevels | TiledLevels | None = None
@@ -199,7 +220,10 @@ class PictureView(QWidget):
         machine = self._state.machine
         is_elsewhere = self._result is not None and self._result.is_elsewhere
         self._server = machine.title if machine is not None and is_elsewhere else ""
-        self.canvas.set_result(levels)
+        self._result_levels = levels
+        # That of a window follows, and the one before is seen until then.
+        if self.windows[1].screen is None:
+            self.canvas.set_result(levels)
         self._name_result()
 
     def _stop_elsewhere(self) -> None:
@@ -282,7 +306,9 @@ class PictureView(QWidget):
         if name == "result" and number:
             name = f"result of step {number}"
         name = f"{name} on {self._server}" if self._server else name
-        clipped = Clipped(*state.last_result.clipped) if state.last_result is not None else Clipped(0.0, 0.0)
+        name += _window_words(self.windows[1])
+        has_range = state.last_result is not None and self.windows[1].screen is None
+        clipped = Clipped(*state.last_result.clipped) if has_range and state.last_result else Clipped()
         self.toolbar.show_clipped(clipped.in_shortest)
         self.canvas.name_result(", ".join(filter(None, (name, clipped.in_short))))
         self._hover(self._hovered)
@@ -303,3 +329,9 @@ class PictureView(QWidget):
         self.canvas.setAccessibleDescription(
             f"{title}, {self.canvas.mode.value}, {self.canvas.result_name}, zoom {100 * zoom:.0f} %"
         )
+
+
+def _window_words(window: Window) -> str:
+    if window.screen is None or window.ends is None:
+        return ""
+    return ", black {} to white {}".format(*(value_text(np.float64(end)) for end in window.ends))

@@ -5,13 +5,13 @@ import pytest
 
 from engine.errors import BadValue
 from engine.geometry.range_modes import RANGE_MODES
-from engine.host import shared
+from engine.host import measuring, shared
 from engine.host.display_levels import level_shapes, render
 from engine.host.display_range import shown_level
-from engine.host.picture_numbers import MeasurePicture
+from engine.host.picture_numbers import PERCENTILES, MeasurePicture, ShowWindow
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, ScreenLevels
 from engine.host.request import answer
-from engine.host.shared_array import segments_of
+from engine.host.shared_array import Computed, segments_of
 from engine.image.samples import sample_path
 from engine.verify.regions import Region
 
@@ -62,8 +62,31 @@ def test_that_clipped_samples_are_counted_apart(opened):
     values = np.array([-1, 0, 255, 256, 300, np.nan], np.float32).reshape(2, 3, 1)
     (array,) = shared.create((values.shape, "float32"))
     shared.attach(array)[...] = values
-    (after,) = opened(MeasurePicture(picture, array)).after
-    assert (after.below, after.above, after.not_finite, after.counts[0], after.counts[255]) == (1, 2, 1, 1, 1)
+    found = opened(MeasurePicture(picture, array))
+    (after,) = found.after
+    assert (after.below, after.above, after.not_finite, after.total) == (1, 2, 1, 6)
+    assert found.after_ends == (-1.0, 300.0)
+    assert [after.counts[at] for at in (0, 217, 218, 255)] == [2, 1, 1, 1]
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "computed"])
+def test_that_a_window_shows_its_ends_black_and_white_and_leaves_the_values(opened, is_kept, monkeypatch):
+    random = np.random.default_rng(3)
+    samples = random.integers(0, 4096, (70, 80, 1), np.uint16)
+    picture = handle(samples)
+    values = None
+    if not is_kept:
+        monkeypatch.setattr(measuring, "bands_of", lambda _, region: [(region, samples[region.slices])])
+        values = Computed(None)
+    found = opened(ShowWindow(picture, values, (1000.0, 3000.0)))
+    level = shared.attach(found.screen.levels[0])[..., 0]
+    wanted = np.rint(np.clip((samples[..., 0].astype(np.float64) - 1000) / 2000, 0, 1) * 255)
+    assert np.abs(level - wanted).max() <= 1.0  # where float32 rounds a half to the other side
+    assert (level[samples[..., 0] <= 1000] == 0).all()
+    assert (level[samples[..., 0] >= 3000] == 255).all()
+    assert (shared.attach(picture.pixels) == samples).all()
+    low, high = opened(ShowWindow(picture, values, None)).ends
+    assert (low, high) == pytest.approx(np.percentile(samples, PERCENTILES).tolist())
 
 
 def test_that_mean_and_deviation_are_those_of_the_samples(opened):

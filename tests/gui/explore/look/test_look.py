@@ -2,11 +2,15 @@
 
 import numpy as np
 import pytest
+from PySide6.QtCore import Qt
 
+from engine.host import shared
 from engine.verify.regions import Region
 from gui.explore.look.look_state import HISTOGRAM, PIXELS, PROFILE
+from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.picture.drawn import Drawing, Line
 from gui.explore.picture.pixel_values import PixelValues
+from tests.gui.made_window import made
 
 
 @pytest.fixture
@@ -62,3 +66,49 @@ def test_that_pixels_beside_the_picture_are_marked(look):
     look._point((0, 0))
     assert look.pixels.outside[0, 0]
     assert not look.pixels.outside[3, 3]
+
+
+def test_that_handles_and_percentiles_choose_what_is_black_and_white_on_the_screen(look, haloscope, qtbot):
+    page, (original, result) = haloscope.window.first_page, look.windows
+    view = page.picture_view
+    before = view.values.original[5, 6].tolist()
+    panel = made(page, "look")
+    panel.before.window_moved.emit((20.0, 90.0))
+    result.choose_percentiles()
+    qtbot.waitUntil(lambda: original.screen is not None and result.screen is not None)
+    assert original.ends == (20.0, 90.0)
+    assert result.ends[0] < result.ends[1]
+    painted = shared.attach(original.screen.levels[0])
+    assert painted[5, 6, 2::-1].tolist() == np.rint((np.clip(before, 20, 90) - 20) / 70 * 255).tolist()
+    assert view.values.original[5, 6].tolist() == before
+    # The result of another job has the same window; another picture has none.
+    shown = result.screen
+    haloscope.workspace.change(flip=True)
+    qtbot.waitUntil(lambda: result.screen not in (None, shown))
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title != "astronaut")
+    assert (original.ends, original.screen, result.ends) == (None, None, None)
+
+
+def test_that_a_session_keeps_the_window(look, haloscope, qtbot, tmp_path):
+    files, (original, result) = haloscope.window.first_page.files, look.windows
+    original.choose((20.0, 90.0))
+    qtbot.waitUntil(lambda: original.screen is not None)
+    files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
+    original.choose(None)
+    files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: original.screen is not None)
+    assert (original.ends, result.ends) == ((20.0, 90.0), None)
+
+
+def test_that_the_bracket_keys_move_the_handles(qtbot):
+    plot = HistogramPlot()
+    qtbot.addWidget(plot)
+    plot.show_counts(((1, 2, 3, 4),), (0.0, 400.0))
+    plot.show_window((0.0, 400.0))
+    moved = []
+    plot.window_moved.connect(lambda ends: (moved.append(ends), plot.show_window(ends)))
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight):
+        qtbot.keyClick(plot, key)
+    assert moved == [(100.0, 400.0), (100.0, 200.0)]
