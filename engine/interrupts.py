@@ -41,6 +41,19 @@ def lock_through_forks() -> _thread.RLock:
 _writing = lock_through_forks()
 
 
+def stop_at_ctrl_c() -> None:
+    """End the process at Ctrl+C, in the middle of any import, until `listen` is called."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _stop)
+
+
+def _stop(number: int, _: object) -> None:
+    try:
+        os.write(2, b"Stopped.\n")
+    finally:
+        os._exit(128 + number)
+
+
 def listen() -> None:
     """Hear signals from now on; called again it does nothing. Called on: the main thread.
 
