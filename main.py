@@ -36,7 +36,7 @@ def main(arguments: list[str]) -> int:
 
 def run() -> int:
     """Answer to the arguments of the command line; return the exit status."""
-    from engine.own_process import answered
+    from engine.commands.own_process import answered
 
     return answered(main, sys.argv[1:])
 
