@@ -120,7 +120,7 @@ runpy.run_path({root!r} + "/main.py", run_name="__main__")
 @pytest.mark.parametrize(
     ("arguments", "modules"),
     [
-        ("masks", "engine.files.standard_streams engine.commands.own_process platformdirs engine.commands.listing"),
+        ("masks", "engine.files.standard_streams platformdirs engine.commands.listing"),
         ("variants --json", "numpy engine.work.filtering.variants"),
         (
             "filter in.png out.png --mask box-3",
