@@ -58,8 +58,6 @@ class _Reading(NamedTuple):
 
 def opencv_code(recipe: Recipe) -> str:
     """Return a script that calls `cv2.filter2D`."""
-    recipe.refuse_operation("OpenCV")
-    recipe.refuse_parts("OpenCV")
     if recipe.source.dtype == "float32":
         # OpenCV 5 reads no TIFF of float32.
         how, note = _read_as_rgb(recipe, ("import cv2",)), ""
@@ -87,8 +85,6 @@ def _opencv_filtering(recipe: Recipe) -> list[str]:
 
 def scipy_code(recipe: Recipe) -> str:
     """Return a script that calls `scipy.ndimage.correlate`."""
-    recipe.refuse_operation("SciPy")
-    recipe.refuse_parts("SciPy")
     how = _read_as_rgb(recipe, ("from scipy import ndimage",))
     return _script(recipe, how, "", "SciPy", _scipy_filtering)
 
@@ -100,8 +96,6 @@ def _scipy_filtering(recipe: Recipe) -> list[str]:
 
 def cupy_code(recipe: Recipe) -> str:
     """Return a script that calls `cupyx.scipy.ndimage.correlate` on a GPU."""
-    recipe.refuse_operation("CuPy")
-    recipe.refuse_parts("CuPy")
     how = _read_as_rgb(recipe, ("import cupy as cp", "from cupyx.scipy import ndimage"))
     return _script(recipe, how, "", "CuPy", _cupy_filtering)
 
@@ -122,14 +116,16 @@ def _mask_lines(mask: Mask) -> list[str]:
 
 
 def _script(recipe: Recipe, how: _Reading, note: str, target: str, filtering: _Filtering) -> str:
+    recipe.refuse_operation(target)
+    recipe.refuse_parts(target)
     source = recipe.source
     if recipe.chain is not None:
         body = chain_blocks(recipe, target, lambda one: [*_mask_lines(one.filter.applied), *filtering(one)])
     else:
         body = [*_mask_lines(recipe.filter.applied), *filtering(recipe)]
     hint = [f"# {source.hint}"] * bool(source.hint)
-    where = recipe.asked.variant != "auto" or recipe.asked.block is not None or recipe.asked.device != "auto"
-    elsewhere = ["# Kernel, block and device are Haloscope's: the library chooses its own."] * where
+    is_ours = recipe.where.keys() & {"variant", "block", "device"}
+    elsewhere = ["# Kernel, block and device are Haloscope's: the library chooses its own."] * bool(is_ours)
     return "\n".join(
         [
             f"# {recipe.summary}",

@@ -6,8 +6,6 @@ import shlex
 from importlib import import_module
 from subprocess import list2cmdline
 
-from engine.device_info import AUTO
-from engine.geometry.layout import Layout
 from engine.mask.generator_table import number_text
 from engine.mask.text import format_mask
 from engine.recipes.recipe import Recipe
@@ -34,7 +32,8 @@ def option_words(recipe: Recipe, file: str = "") -> list[str]:
     else:
         operation = recipe.asked.operation
         how = _mask(recipe, file) if operation is None else _operation(recipe, operation)
-    return [*how, *_where(recipe)]
+    where = [word for name, value in recipe.where.items() for word in (f"--{name}", value)]
+    return [*how, *where]
 
 
 def _document(chain: Chain) -> dict[str, object]:
@@ -68,16 +67,3 @@ def _operation(recipe: Recipe, step: OperationStep) -> list[str]:
     for name, value in step.settings:
         arguments += ["--set", f"{name}={value}"]
     return [*arguments, "--patch", recipe.patch_path] if recipe.patch_path else arguments
-
-
-def _where(recipe: Recipe) -> list[str]:
-    arguments = []
-    if recipe.asked.variant != AUTO:
-        arguments += ["--variant", recipe.asked.variant]
-    if recipe.asked.block is not None:
-        arguments += ["--block", f"{recipe.asked.block.x}x{recipe.asked.block.y}"]
-    if recipe.asked.device != AUTO:
-        arguments += ["--device", recipe.asked.device]
-    if recipe.asked.layout is not Layout.PITCHED:
-        arguments += ["--layout", str(recipe.asked.layout)]
-    return arguments

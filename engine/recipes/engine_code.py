@@ -5,7 +5,6 @@ from importlib import import_module
 
 from engine.device_info import AUTO
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.recipes.recipe import Recipe
 from engine.work.steps import Chain, OperationStep
@@ -84,13 +83,6 @@ def _operated(recipe: Recipe, step: OperationStep) -> list[str]:
 
 
 def _where(recipe: Recipe) -> list[str]:
-    options = []
-    if recipe.asked.variant != AUTO:
-        options.append(f"variant={recipe.asked.variant!r}")
-    if recipe.asked.block is not None:
-        options.append(f"block=({recipe.asked.block.x}, {recipe.asked.block.y})")
-    if recipe.asked.device != AUTO:
-        options.append(f"device={recipe.asked.device!r}")
-    if recipe.asked.layout is not Layout.PITCHED:
-        options.append(f"layout={str(recipe.asked.layout)!r}")
-    return options
+    block = recipe.asked.block
+    sides = {} if block is None else {"block": (block.x, block.y)}
+    return [f"{name}={value!r}" for name, value in (recipe.where | sides).items()]

@@ -5,7 +5,9 @@ from pathlib import PurePath
 
 import numpy as np
 
+from engine.device_info import AUTO
 from engine.errors import BadValue
+from engine.geometry.layout import Layout
 from engine.mask.presets import presets
 from engine.work.request import PictureRequest
 from engine.work.steps import Chain, MaskStep
@@ -73,6 +75,18 @@ class Recipe:
     def range_mode(self) -> str:
         """What becomes of values outside the range."""
         return self.asked.chain.range
+
+    @property
+    def where(self) -> dict[str, str]:
+        """How it is computed, by the names of options: what is not left to the program."""
+        asked = self.asked
+        found = {
+            "variant": asked.variant,
+            "block": AUTO if asked.block is None else f"{asked.block.x}x{asked.block.y}",
+            "device": asked.device,
+            "layout": AUTO if asked.layout is Layout.PITCHED else str(asked.layout),
+        }
+        return {name: text for name, text in found.items() if text != AUTO}
 
     @property
     def preset(self) -> str:
