@@ -1,12 +1,12 @@
 """`code`: a kernel's source with its story, its PTX and SASS with counts, diffs of two, and all as slides."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, option, refuse_given
-from engine.commands.code_documents import diff_document, listing_document, source_document, story_document
+from engine.commands.code_documents import diff_document, listing_document, story_document
 from engine.commands.code_text import diff_text, listing_text, source_text
 from engine.commands.option_readers import OneOf, whole
 from engine.commands.output import log, log_notes, print_answer, print_json, report_interrupt
@@ -32,19 +32,8 @@ from engine.work.operations.table import parameters_from
 from engine.work.pictures import DTYPES, MAX_CHANNELS
 
 FORMAT, VERSION = "haloscope-code", 1
-_OF_A_KERNEL = (
-    "ptx",
-    "sass",
-    "diff",
-    "side_by_side",
-    "mask",
-    "border",
-    "dtype",
-    "result_type",
-    "channels",
-    "block",
-    "set",
-)
+_DEPENDED_ON = "mask", "border", "dtype", "result_type", "channels", "block", "set"
+_OF_A_KERNEL = "ptx", "sass", "diff", "side_by_side", *_DEPENDED_ON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +142,7 @@ def run(settings: CodeSettings) -> int:
         return DONE
     if settings.form is None:
         source = source_of(example)
-        document, text = source_document(source), source_text(example, source)
+        document, text = asdict(source), source_text(example, source)
     else:
         kernels = listed_kernels(example, settings.form, settings.arch)
         document, text = listing_document(kernels), listing_text(example, kernels)
@@ -186,20 +175,12 @@ def _diff(settings: CodeSettings, one: AnySubject, other: AnySubject, results: S
 def _unused(settings: CodeSettings, examples: Sequence[AnySubject]) -> list[str]:
     """Return a sentence for each option that changes none of these kernels."""
     used = {name for example in examples for name in example.depends_on}
-    given = {
-        "mask": settings.mask is not None,
-        "border": settings.border is not Border.ZERO,
-        "dtype": settings.dtype is not None,
-        "result_type": settings.result_type != "float32",
-        "channels": settings.channels != 1,
-        "block": settings.block is not None,
-        "set": bool(settings.set),
-    }
+    given = [known.name for known in fields(settings) if getattr(settings, known.name) != known.default]
     notes = [
         f"--{name.replace('_', '-')} was not used: {' and '.join(one.variant.key for one in examples)} "
         f"do{'es' * (len(examples) == 1)} not depend on it."
-        for name, is_given in given.items()
-        if is_given and name not in used
+        for name in _DEPENDED_ON
+        if name in given and name not in used
     ]
     if settings.form is None and settings.arch != DEFAULT:
         notes.append("--arch was not used: it is for --ptx, --sass and --story.")

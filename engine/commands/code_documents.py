@@ -1,26 +1,10 @@
-"""What `code --json` prints: sources, listings with counts, diffs and the story as plain data."""
+"""What `code --json` prints: listings with counts, diffs and the story as plain data."""
 
 from collections.abc import Sequence
 
 from engine.explain.code.code_diff import Diff, MeasuredDifference
 from engine.explain.code.listing import CodeLine, InstructionCounts, ListedKernel
-from engine.explain.code.source import KernelSource, Story
 from engine.explain.code.teaching_story import Chapter, Step, TapCost
-
-
-def source_document(source: KernelSource) -> dict[str, object]:
-    """Return the story and the functions of a kernel."""
-    functions = [
-        {
-            "role": str(one.role),
-            "name": one.name,
-            "path": one.path,
-            "first_line": one.first_line,
-            "lines": list(one.lines),
-        }
-        for one in source.functions
-    ]
-    return {"story": _story(source.story), "remark": source.remark, "functions": functions}
 
 
 def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, object]:
@@ -59,11 +43,6 @@ def diff_document(diff: Diff) -> dict[str, object]:
 def story_document(chapters: Sequence[Chapter]) -> list[dict[str, object]]:
     """Return the steps of the story, without their code."""
     return [{"title": one.title, "steps": [_step(step) for step in one.steps]} for one in chapters]
-
-
-def _story(story: Story) -> dict[str, object]:
-    sections = [{"heading": one.heading, "text": one.text} for one in story.sections]
-    return {"title": story.title, "sections": sections}
 
 
 def _counts(counts: InstructionCounts) -> dict[str, object]:
