@@ -61,16 +61,6 @@ class Requests:
         """Wavefronts per request; None without requests."""
         return self._per_request(self.wavefronts)
 
-    @property
-    def sector_bytes(self) -> int:
-        """Bytes of all sectors: what L1 delivers."""
-        return self.sectors * SECTOR_BYTES
-
-    @property
-    def efficiency(self) -> float | None:
-        """Bytes that threads ask for per byte of sectors: above 1 where threads share them."""
-        return self.bytes / self.sector_bytes if self.sectors else None
-
 
 class AccessKey(NamedTuple):
     """Which requests are counted together."""

@@ -156,10 +156,10 @@ class _Launch:
             machine.counts.end_chunk()
 
     def _chunk(self, everyone: Active) -> None:
-        machine, blocks = self._machine, self._kernel.blocks
+        machine, end = self._machine, len(self._kernel.blocks)
         known = {everyone.count: everyone}
-        end = len(blocks)
-        ready = {0: [Group(machine, everyone, list(self._kernel.zeros))]} if blocks else {}
+        live = [*(one.live_in for one in self._kernel.blocks), ()]
+        ready = {0: [Group(machine, everyone, list(self._kernel.zeros))]} if end else {}
         waiting: dict[int, list[Group]] = {}
         steps_left = MOST_STEPS
         while ready or waiting:
@@ -169,46 +169,41 @@ class _Launch:
                 ready.pop(end, None)
                 continue
             number = min(ready)
-            group = joined(ready.pop(number), blocks[number].live_in, known)
+            group = joined(ready.pop(number), live[number], known)
             next_other = min(ready, default=end)
             while number < next_other:
                 steps_left -= 1
                 if steps_left < 0:
                     raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
                 self._run_block(number, group)
-                target = self._program.leaves[number](group)
-                if isinstance(target, int) and target >= 0:
-                    number = target
+                ways = self._program.leaves[number](group)
+                if ways[0][1] is None and ways[0][0] >= 0:
+                    number = ways[0][0]
                     continue
-                parts = [(target, None)] if isinstance(target, int) else target
-                for one, places in parts:
+                for target, places in ways:
                     # Below zero: they wait at a barrier, and go on there.
-                    goal = one if one >= 0 else ~one
-                    part = (
-                        group
-                        if places is None
-                        else group.some(places, blocks[goal].live_in if goal < end else ())
-                    )
-                    if goal < end or one < 0:
-                        (ready if one >= 0 else waiting).setdefault(goal, []).append(part)
+                    goal = max(target, ~target)
+                    part = group if places is None else group.some(places, live[goal])
+                    if target != end:
+                        (ready if target >= 0 else waiting).setdefault(goal, []).append(part)
                 break
             else:
                 if number < end:
                     ready.setdefault(number, []).append(group)
 
     def _run_block(self, number: int, group: Group) -> None:
-        tracer, steps, block = self._tracer, self._program.steps[number], self._kernel.blocks[number]
+        tracer, block = self._tracer, self._kernel.blocks[number]
         self._machine.counts.ran(number, group.active)
-        for first in range(0, len(steps), STEPS_BETWEEN_CHECKS):
-            for at, step in enumerate(steps[first : first + STEPS_BETWEEN_CHECKS], block.first + first):
-                if tracer is None:
-                    step(group)
-                else:
-                    tracer.run(at, step, group)
-            self._check()
+        for at, step in enumerate(self._program.steps[number], block.first):
+            if tracer is None:
+                step(group)
+            else:
+                tracer.run(at, step, group)
+            if at % STEPS_BETWEEN_CHECKS == 0:
+                self._check()
         if tracer is not None and block.end is not None:
             # Before threads leave.
-            tracer.run(block.first + len(steps), None, group)
+            tracer.run(block.first + len(block.instructions), None, group)
         self._check()
 
     def _check(self) -> None:

@@ -59,12 +59,11 @@ class Layout:
         """Return the bytes of a parameter; an array is taken in."""
         if isinstance(argument, Array):
             values = argument.values
-            memory = values if argument.around is None else argument.around
             if id(values) not in self._arrays:
-                segment = self._arrays[id(values)] = self._add(argument.name, memory)
+                segment = self._arrays[id(values)] = self._add(argument.name, values)
                 self._itemsizes[argument.name] = values.itemsize
                 self._watch(segment, values.itemsize, argument.is_output, id(values) in self._written)
-            argument = self._arrays[id(values)].base + values.ctypes.data - memory.ctypes.data
+            argument = self._arrays[id(values)].base
         if isinstance(argument, bytes):
             return np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
         return np.atleast_1d(np.array(argument).astype(variable.dtype)).view(np.uint8)

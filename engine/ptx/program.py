@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.contraction import fused_sums
@@ -25,9 +25,10 @@ _TABLE = Table((*ROWS, *LANE_ROWS))
 CARRY = "carry flag"
 
 
-# The number of the block where all threads go on; below zero ~number: they wait at a barrier before it. Or
-# pairs of such a number and the places of the threads that go there.
-Leave = Callable[[Group], Any]
+# The numbers of the blocks where threads go on, with the places of those that do, None for all; below zero
+# ~number: they wait at a barrier before it.
+Ways = list[tuple[int, NDArray[np.intp] | None]]
+Leave = Callable[[Group], Ways]
 
 
 @dataclass(slots=True, eq=False)
@@ -168,18 +169,20 @@ class _Builder:
             return self._by_index(end)
         elif end.name == "trap":
             raise end.unknown("a trap ends the whole launch")
+        all_go: Ways = [(goal, None)]
+        none_goes: Ways = [(behind, None)]
         if end is None or end.guard is None:
-            return lambda group: goal
+            return lambda group: all_go
         holds = self._operands.predicate(end.guard)
 
-        def leave(group: Group) -> Any:
+        def leave(group: Group) -> Ways:
             taken = holds(group)
             if taken.ndim == 0:
-                return goal if taken else behind
+                return all_go if taken else none_goes
             there = np.flatnonzero(taken)
             if len(there) == group.active.count:
-                return goal
-            return [(goal, there), (behind, np.flatnonzero(~taken))] if len(there) else behind
+                return all_go
+            return [(goal, there), (behind, np.flatnonzero(~taken))] if len(there) else none_goes
 
         return leave
 
@@ -188,11 +191,11 @@ class _Builder:
         if not end.first_of("popc", "and", "or") or end.guard is not None:
             raise end.unknown()
         at = self._operands.register(end.operands[0], end)
-        own, goal = self._operands.source(end.operands[-1], BOOL), ~(block.number + 1)
+        own = self._operands.source(end.operands[-1], BOOL)
 
-        def leave(group: Group) -> Any:
+        def leave(group: Group) -> Ways:
             group.values[at] = own(group)
-            return goal
+            return [(~(block.number + 1), None)]
 
         return leave
 
@@ -203,12 +206,12 @@ class _Builder:
         labels = self._kernel.code.targets[end.operands[1]]
         goals = np.array([self._kernel.labels[one] for one in labels])
 
-        def leave(group: Group) -> Any:
+        def leave(group: Group) -> Ways:
             numbers: Values = index(group)
             if np.any(numbers >= len(goals)):
                 raise end.unknown("it jumps past the end of its table")
             if numbers.ndim == 0:
-                return int(goals[int(numbers)])
+                return [(int(goals[int(numbers)]), None)]
             found = goals[numbers]
             return [(int(one), np.flatnonzero(found == one)) for one in np.unique(found)]
 
