@@ -73,15 +73,7 @@ def _access(instruction: Instruction, number: int, operands: Operands) -> Step:
     given = listed(texts[1]) if is_store else texts[1:] if update else []
     sources = [operands.source(name, dtype) for name in given]
     # What an exchange finds it mostly drops.
-    effect = (
-        "read"
-        if not (is_store or update)
-        else "write"
-        if is_store
-        else "swap"
-        if update == "exch"
-        else "update"
-    )
+    effect = {"": "write" if is_store else "read", "exch": "swap"}.get(update, "update")
     read, size, outside = operands.read_by(instruction), count * dtype.itemsize, 0 if update else OUTSIDE_BYTE
     asked = Request(instruction, number, space, effect, size)
 
@@ -230,16 +222,15 @@ def _places(
     addresses = np.broadcast_to(addresses, (group.active.count,))
     numbers = (addresses + np.uint64(1 << ARRAY_SHIFT - 1)) >> np.uint64(ARRAY_SHIFT)
     found = []
-    for number in np.unique(numbers) if asked.space not in _OWN_SPACES else (None,):
-        at = np.arange(group.active.count) if number is None else np.flatnonzero(numbers == number)
+    for number in np.unique(numbers):
+        at = np.flatnonzero(numbers == number)
         segment, offsets = _segment_at(machine, asked.space, addresses[at])
         bad = np.ones(len(at), bool) if segment is None else ~segment.contains(offsets, asked.size)
         if bad.any():
-            verb = {"st": "writes", "red": "writes", "ld": "reads"}.get(asked.instruction.name, "accesses")
             where = _distance(int(offsets[bad][0].view(np.int64)), segment)
-            name = "" if segment is None else segment.name
-            message = f"a thread {verb} {where}"
-            machine.report("outside", (asked.instruction.line,), group.active.slots[at][bad], message, name)
+            message = f"a thread {_VERBS.get(asked.instruction.name, 'accesses')} {where}"
+            name, slots = "" if segment is None else segment.name, group.active.slots[at][bad]
+            machine.report("outside", (asked.instruction.line,), slots, message, name)
         if segment is not None and not bad.all():
             part = group.some(at[~bad], registers)
             found.append((part, _placed(segment, offsets[~bad], part.active)))
@@ -261,12 +252,11 @@ def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segmen
 def _check_aligned(machine: Machine, asked: Request, place: Place) -> None:
     size, name = asked.size, place.segment.name
     # A copy may take less than what is aligned.
-    if size > 1 and size & (size - 1) == 0:
-        past = np.uint64(size - 1)
-        if np.bitwise_or.reduce(place.offsets, axis=None) & past:
-            bad = np.broadcast_to(place.offsets & past != 0, (place.active.count,))
-            message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
-            machine.report("misaligned", (asked.instruction.line,), place.active.slots[bad], message, name)
+    past = np.uint64(0 if size & (size - 1) else size - 1)
+    if past and np.bitwise_or.reduce(place.offsets, axis=None) & past:
+        bad = np.broadcast_to(place.offsets & past != 0, (place.active.count,))
+        message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
+        machine.report("misaligned", (asked.instruction.line,), place.active.slots[bad], message, name)
 
 
 def _placed(segment: Segment, offsets: Values, active: Active) -> Place:

@@ -10,6 +10,9 @@ from numpy.typing import NDArray
 
 WARP = 32
 _WARP_SHIFT = 5
+# Offsets within a segment of memory are less than 2 to this.
+_PART_SHIFT = 44
+_WHOLE = np.zeros(1, np.int64)
 Numbers = NDArray[np.int64]
 
 
@@ -74,49 +77,25 @@ class Active:
 
     def sectors(self, addresses: Numbers) -> tuple[Numbers, Numbers, Numbers]:
         """Return each warp's sectors of 32 bytes and lines of 128, and the numbers of all these sectors."""
-        numbers = addresses >> 5
-        starts = self.starts(_WARP_SHIFT)
-        steps = numbers[1:] - numbers[:-1]
-        is_first = np.empty(self.count, bool)
-        is_first[0] = True
-        np.not_equal(steps, 0, out=is_first[1:])
-        is_first[starts] = True
-        falls = steps < 0
-        falls[starts[1:] - 1] = False
-        if falls.any():
-            order = np.lexsort((numbers, self.rows(_WARP_SHIFT)))
-            numbers = numbers[order]
-            np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
-            is_first[starts] = True
-        own = numbers[is_first]
-        lines = own >> 2
-        new_line = np.empty(len(own), bool)
-        new_line[0] = True
-        np.not_equal(lines[1:], lines[:-1], out=new_line[1:])
-        # A warp that begins within the line in which the one before ended.
-        of_warps = np.add.reduceat(is_first, starts, dtype=np.int64)
-        first_of_warp = np.cumsum(of_warps) - of_warps
-        new_line[first_of_warp] = True
-        return of_warps, np.add.reduceat(new_line, first_of_warp, dtype=np.int64), own
+        numbers, of_warps = different(addresses >> 5, self.starts(_WARP_SHIFT))
+        _, lines = different(numbers >> 2, np.cumsum(of_warps) - of_warps)
+        return of_warps, lines, numbers
 
     def wavefronts(self, addresses: Numbers, size: int) -> Numbers:
         """Return the passes over the 32 banks of shared memory that each warp's request takes.
 
         Up to 4 bytes a warp is served together; of 8 bytes each half of it, of 16 each quarter.
         """
-        words_each = max(1, size >> 2)
-        shift = {1: 5, 2: 4, 4: 3}[words_each]
+        each = max(1, size >> 2)
+        shift = {1: 5, 2: 4, 4: 3}[each]
         starts, words = self.starts(shift), addresses >> 2
         least, most = np.minimum.reduceat(words, starts), np.maximum.reduceat(words, starts)
-        if (most - least <= WARP - words_each).all():
+        if (most - least <= WARP - each).all():
             fronts = np.ones_like(starts)
         else:
-            rows = self.rows(shift)
-            if words_each > 1:
-                words = (words[:, None] + np.arange(words_each)).reshape(-1)
-                rows = np.repeat(rows, words_each)
-            keys = different(rows * (1 << ARRAY_WORDS) + words)
-            banks = (keys >> ARRAY_WORDS) * WARP + (keys & (WARP - 1))
+            words = (words[:, None] + np.arange(each)).reshape(-1)
+            words, counts = different(words, starts * each)
+            banks = np.repeat(np.arange(len(starts)) * WARP, counts) + (words & (WARP - 1))
             fronts = np.bincount(banks, minlength=len(starts) * WARP).reshape(-1, WARP).max(1)
         if shift == _WARP_SHIFT:
             return fronts
@@ -124,22 +103,19 @@ class Active:
 
     def different_words(self, addresses: Numbers) -> Numbers:
         """Return each warp's different words of 4 bytes in constant memory, served one by one."""
-        words = addresses >> 2
-        of_warps = self.rows(_WARP_SHIFT)
-        if (words == words[0]).all():
-            return np.ones_like(self.starts(_WARP_SHIFT))
-        keys = different(of_warps * (1 << 44) + (words & ((1 << 44) - 1)))
-        return np.bincount(keys >> 44, minlength=len(self.starts(_WARP_SHIFT)))
+        return different(addresses >> 2, self.starts(_WARP_SHIFT))[1]
 
 
-def different(keys: Numbers) -> Numbers:
-    """Return the different ones of some numbers, sorted: NumPy's own takes five times as long."""
-    ordered = np.sort(keys)
-    is_first = np.empty(len(ordered), bool)
-    is_first[:1] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=is_first[1:])
-    return ordered[is_first]
+def different(numbers: Numbers, starts: Numbers = _WHOLE) -> tuple[Numbers, Numbers]:
+    """Return the different ones of each part of some numbers, sorted, and how many each part has.
 
-
-# Shared memory has less words than 2 to this.
-ARRAY_WORDS = 20
+    NumPy's own takes five times as long, and mostly the numbers are in order.
+    """
+    falls_between = np.count_nonzero(numbers[starts[1:]] < numbers[starts[1:] - 1])
+    if np.count_nonzero(numbers[1:] < numbers[:-1]) > falls_between:
+        parts = np.repeat(np.arange(len(starts)) << _PART_SHIFT, np.diff(starts, append=len(numbers)))
+        numbers = np.sort(parts + numbers) & ((1 << _PART_SHIFT) - 1)
+    is_first = np.empty(len(numbers), bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
+    is_first[starts] = True
+    return numbers[is_first], np.add.reduceat(is_first, starts, dtype=np.int64)

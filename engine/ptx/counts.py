@@ -150,14 +150,14 @@ class Counts:
         touched[numbers] = True
         keys = active.blocks * len(touched) + of_threads
         own = self._sectors_of_blocks[segment.name]
-        own.append(keys[np.concatenate(([True], keys[1:] != keys[:-1]))])
+        own.append(different(keys)[0])
         if len(own) > 64:
-            self._sectors_of_blocks[segment.name] = [different(np.concatenate(own))]
+            self._sectors_of_blocks[segment.name] = [different(np.concatenate(own))[0]]
 
     def end_chunk(self) -> None:
         """Count the sectors that each block of the chunk asked for, once per block and array."""
         for name, keys in self._sectors_of_blocks.items():
-            blocks = different(np.concatenate(keys)) // len(self.touched[name])
+            blocks = different(np.concatenate(keys))[0] // len(self.touched[name])
             self.block_sectors[name] += int(
                 len(blocks) if self._weights is None else self._chunk[blocks].sum()
             )
