@@ -79,7 +79,6 @@ class Hazards:
     def __init__(
         self, places: int, is_written: bool, knows_warps: bool, *, among_blocks: bool, tracks_reads: bool
     ) -> None:
-        self.written = None if is_written else np.zeros(places, bool)
         self._tracks_reads = tracks_reads
         self._places, self._all_written = places, is_written
         self._writer, self._reader, self._other_reader = (
@@ -91,13 +90,18 @@ class Hazards:
 
     def begin_interval(self) -> None:
         """Note that threads have passed a barrier."""
-        if self.written is not None and not self._all_written:
+        if not self._all_written:
             self._all_written = bool(self.written.all())
+
+    @property
+    def written(self) -> Flags:
+        """Which places the kernel has written."""
+        return self._writer.was_accessed(slice(self._places))
 
     def note(self, effect: str, access: Access) -> Iterator[Fault]:
         """Note what a `Request` does; yield what is wrong with it."""
-        if effect in ("read", "update") and not self._all_written and self.written is not None:
-            missing = ~self.written[access.places]
+        if effect in ("read", "update") and not self._all_written:
+            missing = ~self._writer.was_accessed(access.places)
             if missing.any():
                 yield Fault("unwritten", missing)
         if effect == "read":
@@ -138,13 +142,11 @@ class Hazards:
             self._was_atomic = np.zeros(self._places, bool)
         if self._was_atomic is not None:
             self._was_atomic[access.places] = atomic
-        if self.written is not None:
-            self.written[access.places] = True
 
     def writer_at(self, place: int) -> tuple[int, int, int] | None:
         """Return the thread, the block and the instruction that last wrote a place."""
         writer = self._writer
-        is_known = writer.stamp[place : place + 1].any()
+        is_known = writer.was_accessed(np.array([place]))[0]
         return (*writer.who(place), int(writer.number[place])) if is_known else None
 
 
@@ -178,6 +180,13 @@ class _History:
         self.stamp[places], self.number[places] = other.stamp[places], other.number[places]
         if self._warp_moment is not None and other._warp_moment is not None:
             self._warp_moment[places] = other._warp_moment[places]
+
+    def was_accessed(self, places: Numbers | slice) -> Flags:
+        """Return which places were accessed."""
+        if self._newest < 0:
+            return np.zeros(self._places, bool)[places]
+        found: Flags = self.stamp[places] > 0
+        return found
 
     def lost(self, access: Access) -> Flags:
         """Return which of the accesses that were just noted another one of the same instruction replaced."""

@@ -133,13 +133,12 @@ class Layout:
         return self._arrays[id(array.values)]
 
     def written(self, array: Array) -> NDArray[np.bool_]:
-        """Return which values of an array were written, for one that is an output."""
+        """Return which values of an array were written, where accesses were checked."""
         segment = self._arrays[id(array.values)]
-        hazards = segment.hazards
-        if hazards is None or hazards.written is None:
-            raise ValueError(f"{array.name} is no output that was checked")
+        assert segment.hazards is not None
         each = array.values.itemsize >> segment.granule
-        found: NDArray[np.bool_] = hazards.written.reshape(-1, each).min(1).reshape(array.values.shape)
+        written = segment.hazards.written
+        found: NDArray[np.bool_] = written.reshape(-1, each).min(1).reshape(array.values.shape)
         return found
 
     def itemsize_of(self, name: str) -> int:
