@@ -1,16 +1,198 @@
 """What each instruction computes from values alone: no memory, no other thread, no jump.
 
-Source: PTX ISA 9.0, chapter 9.7.
+What NumPy lacks of floating-point numbers is in `floats`. Source: PTX ISA 9.0, chapter 9.7.
 """
 
 from functools import partial
 
 import numpy as np
 
-from engine.ptx import floats, integers
+from engine.ptx import floats
 from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
 from engine.ptx.rules import Compute, Row
-from engine.ptx.types import DTYPES, U32, Values, unsigned
+from engine.ptx.types import DTYPES, U32, U64, Values, as_type, unsigned, wider
+
+# Integers.
+
+
+def _quotient(a: Values, b: Values) -> Values:
+    """Return a quotient of integers rounded towards zero; -1, all bits set, for a division by zero."""
+    found = (a - np.fmod(a, b)) // b if a.dtype.kind == "i" else a // b
+    chosen: Values = np.where(b == 0, ~a.dtype.type(0), found)
+    return chosen[()]
+
+
+def _remainder(a: Values, b: Values) -> Values:
+    chosen: Values = np.where(b == 0, a, np.fmod(a, b))
+    return chosen[()]
+
+
+def _saturating_add(a: Values, b: Values, sign: int = 1) -> Values:
+    info = np.iinfo(a.dtype)
+    return np.clip(a.astype(np.int64) + np.int64(sign) * b, info.min, info.max).astype(a.dtype)
+
+
+def _clipped(dtype: np.dtype, values: Values) -> Values:
+    own, info = np.iinfo(values.dtype), np.iinfo(dtype)
+    return np.clip(values, max(own.min, info.min), min(own.max, info.max)).astype(dtype)
+
+
+def _wide_product(a: Values, b: Values) -> Values:
+    wide = wider(a.dtype)
+    return a.astype(wide) * b.astype(wide)
+
+
+def _high_product(a: Values, b: Values) -> Values:
+    dtype = a.dtype
+    if dtype.itemsize < 8:
+        return (_wide_product(a, b) >> wider(dtype).type(8 * dtype.itemsize)).astype(dtype)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    x, y = a.view(U64), b.view(U64)
+    x0, x1, y0, y1 = x & low, x >> half, y & low, y >> half
+    middle = x1 * y0 + ((x0 * y0) >> half)
+    high = x1 * y1 + (middle >> half) + ((x0 * y1 + (middle & low)) >> half)
+    if dtype.kind == "i":
+        high = high - np.where(a < 0, y, np.uint64(0)) - np.where(b < 0, x, np.uint64(0))
+    return high.view(dtype)[()]
+
+
+_PRODUCTS: dict[str, Compute] = {"lo": np.multiply, "hi": _high_product, "wide": _wide_product}
+
+
+def _multiply_add(part: str, a: Values, b: Values, c: Values) -> Values:
+    return _PRODUCTS[part](a, b) + c
+
+
+def _product_24(part: str, a: Values, b: Values, c: Values = 0) -> Values:
+    """Return the lower or upper 32 bits of the 48 of a product of the low 24 bits of each, plus c."""
+    eight = a.dtype.type(8)
+    wide = _wide_product((a << eight) >> eight, (b << eight) >> eight)
+    return (wide >> wide.dtype.type(16 if part == "hi" else 0)).astype(a.dtype) + c
+
+
+def _funnel_shift(direction: str, mode: str, low: Values, high: Values, count: Values) -> Values:
+    """Return the upper, or for "r" the lower, half of 64 bits that are shifted."""
+    n = (count & np.uint32(31)) if mode == "wrap" else np.minimum(count, np.uint32(32))
+    n, both = n.astype(U64), (high.astype(U64) << np.uint64(32)) | low.astype(U64)
+    return (both >> n if direction == "r" else (both << n) >> np.uint64(32)).astype(U32)
+
+
+def _population(a: Values) -> Values:
+    return np.bitwise_count(a).astype(U32)
+
+
+def _leading_zeros(a: Values) -> Values:
+    return np.uint32(8 * a.dtype.itemsize) - _population(_smeared(a))
+
+
+def _find_leading(a: Values) -> Values:
+    """Return the place of the highest bit unlike the sign, -1 where there is none."""
+    own = np.where(a < 0, ~a, a)[()].view(unsigned(a.dtype)) if a.dtype.kind == "i" else a
+    return _population(_smeared(own)) - np.uint32(1)
+
+
+def _shift_to_leading(a: Values) -> Values:
+    found = _find_leading(a)
+    return np.where(~found == 0, found, np.uint32(8 * a.dtype.itemsize - 1) - found)[()]
+
+
+def _smeared(bits: Values) -> Values:
+    """Return numbers with every bit below their highest one set."""
+    for shift in (1, 2, 4, 8, 16, 32)[: int(bits.dtype.itemsize).bit_length() + 2]:
+        bits = bits | (bits >> bits.dtype.type(shift))
+    return bits
+
+
+def _reverse(a: Values) -> Values:
+    bits = np.unpackbits(np.reshape(a, (-1, 1)).view(np.uint8), axis=1)
+    return np.packbits(bits[:, ::-1], axis=1).view(a.dtype).reshape(a.shape)[()]
+
+
+def _ones(count: Values, dtype: np.dtype) -> Values:
+    """Return numbers whose lowest bits, so many, are set."""
+    one, kept = dtype.type(1), count.astype(dtype)
+    return np.where(count >= 8 * dtype.itemsize, ~dtype.type(0), (one << kept) - one)[()]
+
+
+def _place(values: Values, bits: int) -> Values:
+    """Return where a field begins, or how long it is: of 32 bit the low byte says it (seen on an H100)."""
+    return values & np.uint32(255) if bits == 32 else values
+
+
+def _extract_field(a: Values, start: Values, length: Values) -> Values:
+    """Return a field of bits, of signed numbers with the sign that it ends in."""
+    dtype, bits = a.dtype, 8 * a.dtype.itemsize
+    own, at, count = unsigned(dtype), _place(start, bits), _place(length, bits)
+    mask = _ones(count, own)
+    found = (a >> at.astype(dtype)).view(own) & mask
+    if dtype.kind == "i":
+        top = np.minimum(at.astype(np.int64) + count, bits) - 1
+        sign = (a >> np.maximum(top, 0).astype(dtype)) & dtype.type(1)
+        found = np.where((sign != 0) & (count != 0), found | ~mask, found)[()]
+    return found.view(dtype)
+
+
+def _insert_field(a: Values, b: Values, start: Values, length: Values) -> Values:
+    bits = 8 * a.dtype.itemsize
+    at = _place(start, bits).astype(a.dtype)
+    mask = _ones(_place(length, bits), a.dtype) << at
+    return (b & ~mask) | ((a << at) & mask)
+
+
+def _logic_3(a: Values, b: Values, c: Values, table: Values) -> Values:
+    """Return what a table of 8 bits says of each three bits."""
+    found = a & a.dtype.type(0)
+    for number in range(8):
+        if int(table) >> number & 1:
+            part = (a if number & 4 else ~a) & (b if number & 2 else ~b) & (c if number & 1 else ~c)
+            found = found | part
+    return found
+
+
+def _permute(a: Values, b: Values, selection: Values) -> Values:
+    """Return four chosen bytes of eight, or the sign of each."""
+    both = (b.astype(U64) << np.uint64(32)) | a.astype(U64)
+    found = np.uint32(0)
+    for place in range(4):
+        pick = (selection >> np.uint32(4 * place)) & np.uint32(15)
+        shift = ((pick & np.uint32(7)) << np.uint32(3)).astype(U64)
+        byte: Values = ((both >> shift) & np.uint64(255)).astype(U32)
+        sign = np.where(byte & np.uint32(128), np.uint32(255), np.uint32(0))[()]
+        byte = np.where(pick & np.uint32(8), sign, byte)[()]
+        found = found | (byte << np.uint32(8 * place))
+    return found
+
+
+def _dot(width: int, first: int, a: Values, b: Values, c: Values) -> Values:
+    """Return c plus the products of parts of a, `width` bits long, with bytes of b from the first on."""
+
+    def part(values: Values, at: int, bits: int) -> Values:
+        own = np.dtype(f"{values.dtype.kind}{bits // 8}")
+        return as_type(values.view(U32) >> np.uint32(at * bits), own).astype(np.int64)
+
+    total = c.astype(np.int64)
+    for k in range(32 // width):
+        total = total + part(a, k, width) * part(b, first + k, 8)
+    return total.astype(c.dtype)
+
+
+def _add_with_carry(takes: bool, sign: int, a: Values, b: Values, flag: Values) -> tuple[Values, Values]:
+    """Return a + sign * b with the carry that it takes, and the carry that it gives. PTX ISA, 9.7.2."""
+    own = unsigned(a.dtype)
+    carry, x, y = flag if takes else np.False_, a.view(own), b.view(own)
+    if sign < 0:
+        return x - y - carry.astype(own), (x < y) | (carry & (x == y))
+    total = x + y + carry.astype(own)
+    return total, (total < x) | (carry & (total == x))
+
+
+def _multiply_add_with_carry(
+    takes: bool, part: str, a: Values, b: Values, c: Values, flag: Values
+) -> tuple[Values, Values]:
+    return _add_with_carry(takes, 1, _PRODUCTS[part](a, b), c, flag)
+
+
+# Comparisons, and what two types decide.
 
 _COMPARE: dict[str, Compute] = {
     "eq": np.equal,
@@ -59,7 +241,7 @@ def _converted(result: np.dtype, direction: str, a: Values) -> Values:
 def _packed(kind: str, high: Values, low: Values, rest: Values | None = None) -> Values:
     """Return the result of `cvt.pack`: two integers, the first above the second, below what a third has."""
     dtype, own, bits = DTYPES[kind], unsigned(DTYPES[kind]), np.uint32(8 * DTYPES[kind].itemsize)
-    upper, lower = (integers.clipped(dtype, one).view(own).astype(U32) for one in (high, low))
+    upper, lower = (_clipped(dtype, one).view(own).astype(U32) for one in (high, low))
     packed = (upper << bits) | lower
     return packed if rest is None else (rest << (bits + bits)) | packed
 
@@ -98,40 +280,40 @@ ROWS = (
     Row("selp", "", "T:TTP", choose),
     Row("slct", "(?:ftz)?", "S:SST", lambda a, b, c: choose(a, b, c >= 0)),
     # Integers.
-    Row("add", "sat", "I:II", integers.saturating_add),
-    Row("sub", "sat", "I:II", partial(integers.saturating_add, sign=-1)),
+    Row("add", "sat", "I:II", _saturating_add),
+    Row("sub", "sat", "I:II", partial(_saturating_add, sign=-1)),
     Row("mul", "lo", "I:II", np.multiply),
-    Row("mul", "hi", "I:II", integers.high_product),
-    Row("mul", "wide", "W:II", integers.wide_product),
-    Row("mad", "(lo|hi)", "I:III", integers.multiply_add),
-    Row("mad", "(wide)", "W:IIW", integers.multiply_add),
-    Row("mul24", "(lo|hi)", "I:II", integers.product_24),
-    Row("mad24", "(lo|hi)", "I:III", integers.product_24),
-    Row("add", "cc", "I:IIC", partial(integers.add_with_carry, False, 1)),
-    Row("sub", "cc", "I:IIC", partial(integers.add_with_carry, False, -1)),
-    Row("mad", r"(lo|hi)\.cc", "I:IIIC", partial(integers.multiply_add_with_carry, False)),
-    Row("addc", "(?:cc)?", "I:IIC", partial(integers.add_with_carry, True, 1)),
-    Row("subc", "(?:cc)?", "I:IIC", partial(integers.add_with_carry, True, -1)),
-    Row("madc", r"(lo|hi)(?:\.cc)?", "I:IIIC", partial(integers.multiply_add_with_carry, True)),
-    Row("div", "", "I:II", integers.quotient),
-    Row("rem", "", "I:II", integers.remainder),
+    Row("mul", "hi", "I:II", _high_product),
+    Row("mul", "wide", "W:II", _wide_product),
+    Row("mad", "(lo|hi)", "I:III", _multiply_add),
+    Row("mad", "(wide)", "W:IIW", _multiply_add),
+    Row("mul24", "(lo|hi)", "I:II", _product_24),
+    Row("mad24", "(lo|hi)", "I:III", _product_24),
+    Row("add", "cc", "I:IIC", partial(_add_with_carry, False, 1)),
+    Row("sub", "cc", "I:IIC", partial(_add_with_carry, False, -1)),
+    Row("mad", r"(lo|hi)\.cc", "I:IIIC", partial(_multiply_add_with_carry, False)),
+    Row("addc", "(?:cc)?", "I:IIC", partial(_add_with_carry, True, 1)),
+    Row("subc", "(?:cc)?", "I:IIC", partial(_add_with_carry, True, -1)),
+    Row("madc", r"(lo|hi)(?:\.cc)?", "I:IIIC", partial(_multiply_add_with_carry, True)),
+    Row("div", "", "I:II", _quotient),
+    Row("rem", "", "I:II", _remainder),
     Row("sad", "", "I:III", lambda a, b, c: np.where(a > b, a - b, b - a)[()] + c),
     Row("cnot", "", "I:I", lambda a: (a == 0).astype(a.dtype)),
     Row("shl", "", "I:IU", lambda a, b: np.left_shift(a, b.astype(a.dtype))),
     Row("shr", "", "I:IU", lambda a, b: np.right_shift(a, b.astype(a.dtype))),
-    Row("shf", r"(l|r)\.?(wrap|clamp|)", "I:IIU", integers.funnel_shift),
-    Row("popc", "", "U:I", integers.population),
-    Row("clz", "", "U:I", integers.leading_zeros),
-    Row("bfind", "", "U:I", integers.find_leading),
-    Row("bfind", "shiftamt", "U:I", integers.shift_to_leading),
-    Row("brev", "", "I:I", integers.reverse),
-    Row("bfe", "", "I:IUU", integers.extract_field),
-    Row("bfi", "", "I:IIUU", integers.insert_field),
-    Row("lop3", "", "I:IIIU", integers.logic_3),
-    Row("prmt", "", "I:III", integers.permute),
-    Row("dp4a", "", "D:STD", partial(integers.dot, 8, 0)),
-    Row("dp2a", "lo", "D:STD", partial(integers.dot, 16, 0)),
-    Row("dp2a", "hi", "D:STD", partial(integers.dot, 16, 2)),
+    Row("shf", r"(l|r)\.?(wrap|clamp|)", "I:IIU", _funnel_shift),
+    Row("popc", "", "U:I", _population),
+    Row("clz", "", "U:I", _leading_zeros),
+    Row("bfind", "", "U:I", _find_leading),
+    Row("bfind", "shiftamt", "U:I", _shift_to_leading),
+    Row("brev", "", "I:I", _reverse),
+    Row("bfe", "", "I:IUU", _extract_field),
+    Row("bfi", "", "I:IIUU", _insert_field),
+    Row("lop3", "", "I:IIIU", _logic_3),
+    Row("prmt", "", "I:III", _permute),
+    Row("dp4a", "", "D:STD", partial(_dot, 8, 0)),
+    Row("dp2a", "lo", "D:STD", partial(_dot, 16, 0)),
+    Row("dp2a", "hi", "D:STD", partial(_dot, 16, 2)),
     # Floating-point numbers: `.approx` and `.full` are within 2 units in the last place.
     Row("fma mad", "(?:rn)?", "F:FFF", floats.fma),
     Row("div", "(?:rn|full)?", "F:FF", np.divide),
@@ -150,7 +332,7 @@ ROWS = (
     Row("max", "NaN", "F:FF", partial(floats.propagating, floats.greatest)),
     Row("testp", f"({'|'.join(floats.PROPERTIES)})", "P:F", lambda word, a: floats.PROPERTIES[word](a)),
     # Conversions.
-    Row("cvt", "sat", "J:I", integers.clipped, typed=True),
+    Row("cvt", "sat", "J:I", _clipped, typed=True),
     Row("cvt", "(rn|rz|rm|rp|rna|rni|rzi|rmi|rpi|)", "S:T", _converted, typed=True),
     Row("cvt", r"(rn|rz|rm|rp|rna|)\.?f16x2", "U:TT", floats.two_halves),
     Row("cvt", r"pack\.sat\.([su](?:8|16))", "U:II", _packed),
