@@ -61,6 +61,11 @@ class Requests:
         """Wavefronts per request; None without requests."""
         return self._per_request(self.wavefronts)
 
+    @property
+    def efficiency(self) -> float | None:
+        """Bytes that threads ask for per byte of sectors: above 1 where threads share them."""
+        return self.bytes / (self.sectors * SECTOR_BYTES) if self.sectors else None
+
 
 class AccessKey(NamedTuple):
     """Which requests are counted together."""

@@ -53,14 +53,14 @@ def test_that_neighbours_in_a_row_are_four_sectors_of_one_line():
     assert found.is_exact
     for requests in (of(found, "image"), of(found, "out", "stores")):
         assert (requests.sectors_per_request, requests.transactions_per_request) == (4, 1)
-        assert requests.bytes == 32 * requests.sectors
+        assert requests.efficiency == 1.0
 
 
 def test_that_a_warp_down_a_column_takes_32_sectors_of_32_lines():
     found = counted(filtering("naive-uncoalesced", (32, 8), (1, 1)))
     for requests in (of(found, "image"), of(found, "out", "stores")):
         assert (requests.sectors_per_request, requests.transactions_per_request) == (32, 32)
-        assert 8 * requests.bytes == 32 * requests.sectors
+        assert requests.efficiency == 1 / 8
 
 
 def test_that_a_column_of_8_threads_takes_8_rows():
@@ -79,7 +79,7 @@ def test_that_a_weight_is_one_sector_for_all_threads_of_a_warp():
     found = counted(filtering("naive", (32, 8)))
     assert of(found, "weights").requests == 25 * 512 * 512 // 32
     assert of(found, "weights").sectors_per_request == 1
-    assert of(found, "weights").bytes == 4 * 32 * of(found, "weights").sectors
+    assert of(found, "weights").efficiency == 4.0
 
 
 def test_that_constant_memory_is_one_request_with_one_address_per_tap_and_warp():
