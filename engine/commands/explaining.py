@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from engine.device_info import DeviceInfo
-    from engine.results.measurement import Measurement
+    from engine.results.measurement import AnyResult
     from engine.run.task import AnyJob
 
 
-def with_reason(result: "Measurement[Any]", job: "AnyJob", device: "DeviceInfo") -> "Measurement[Any]":
+def with_reason(result: "AnyResult", job: "AnyJob", device: "DeviceInfo") -> "AnyResult":
     """Return a result with the reason for its time; one that is not proven as it is."""
     # It takes 1.3 s to load, and nobody else needs it.
     from engine.explain.bounds.explained import explained_time
@@ -20,7 +20,7 @@ def with_reason(result: "Measurement[Any]", job: "AnyJob", device: "DeviceInfo")
     return replace(result, explained=explained_time(job, device, result.kernel_ms))
 
 
-def reasons(results: "Sequence[Measurement[Any]]") -> str:
+def reasons(results: "Sequence[AnyResult]") -> str:
     """Return the reasons as lines, by the numbers of the runs."""
     said = ((number, run.explained) for number, run in enumerate(results, start=1))
     return "\n".join(f"run {number}: {explained.words}" for number, explained in said if explained)

@@ -5,7 +5,7 @@ from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from engine.image.save import encoded_image, saved_format
 
 if TYPE_CHECKING:
     from engine.commands.picture_work import PictureWork, Result
-    from engine.results.measurement import Measurement
+    from engine.results.measurement import AnyResult
 
 VERSION = 1
 
@@ -199,7 +199,7 @@ def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as
     return status_of([None if proof is None else proof.verification])
 
 
-def _how_it_went(proof: "Measurement[Any] | None", elapsed_ms: float) -> str:
+def _how_it_went(proof: "AnyResult | None", elapsed_ms: float) -> str:
     if proof is None:
         return f"{elapsed_ms:.3g} ms with everything, not verified"
     if not proof.is_proven:

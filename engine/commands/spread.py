@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.flow.stream import Stream
 from engine.flow.timeline import Queue, Timeline
-from engine.results.measurement import Measurement, Spread, Timing
+from engine.results.measurement import AnyResult, Spread, Timing
 from engine.run.measure import unrun
 from engine.work.resolve import Resolved
 
@@ -23,7 +22,7 @@ def measured(
     *,
     verify: bool,
     is_recorded: bool,
-) -> tuple[np.ndarray, Measurement[Any] | None, list[DeviceInfo]]:
+) -> tuple[np.ndarray, AnyResult | None, list[DeviceInfo]]:
     """Return the values of a call with the proof and the time, if asked for, and the GPUs that computed it.
 
     `on_values` is as of `measure`.

@@ -5,13 +5,12 @@ The queue cannot run empty between launches of one graph, so events measure the 
 
 import weakref
 from dataclasses import dataclass, field
-from typing import Any
 
 from engine.device.backend import Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import check
-from engine.device.launches import Prepared
+from engine.device.launches import Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
 
 # A sample shorter than this would show the events' own resolution of about 0.5 us; a longer one only costs
@@ -26,7 +25,7 @@ class LaunchGraph:
     It is freed when it is dropped.
     """
 
-    def __init__(self, prepared: Prepared, buffers: Buffers, stream: Any, launches: int) -> None:
+    def __init__(self, prepared: Prepared, buffers: Buffers, stream: Stream, launches: int) -> None:
         # Its weights and constant memory are read at each replay.
         self._prepared = prepared
         self._handle = driver.CUstream(int(stream.handle))
@@ -57,7 +56,7 @@ class GraphClock:
 
     prepared: Prepared
     buffers: Buffers
-    stream: Any
+    stream: Stream
     launches: int = 1
     name: str = "device events around a replayed graph"
     _graph: LaunchGraph | None = field(default=None, repr=False)

@@ -1,7 +1,7 @@
 """Calls of a CUDA device with arrays of the host, made again and again: copy in, launch, copy out."""
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -42,7 +42,7 @@ class _Arrays(NamedTuple):
     """What a call uses: a stream, device memory, and page-locked memory."""
 
     stream: Handle
-    held: tuple[Any, ...]
+    held: tuple[object, ...]
     image: DeviceView
     out: DeviceView
     ring: list[_Slot]

@@ -6,7 +6,7 @@ a subject, such as the launch of a CPU variant, is left out.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.explain.ablation.results import Ablation, ablation_document, ablation_rows, ablation_sentences
 from engine.explain.bounds.explained import explained_here
@@ -35,7 +35,7 @@ _CURVE_POINT = ("at", "blocks", "share")
 class Explained:
     """What a section says."""
 
-    document: Mapping[str, Any]  # for JSON
+    document: Mapping[str, object]  # for JSON
     rows: Sequence[Sequence[str]]  # a name and a text for each launch, or one
     sentences: Sequence[str] = ()  # below the rows
 

@@ -1,7 +1,8 @@
 """What a result, and all that makes one, asks of the problem of any task."""
 
 from collections.abc import Hashable
-from typing import Any, ClassVar, Protocol, TypeVar
+from dataclasses import Field
+from typing import ClassVar, Protocol, TypeVar
 
 
 class TaskProblem(Protocol):
@@ -15,7 +16,7 @@ class TaskProblem(Protocol):
     task: ClassVar[str]
     columns_module: ClassVar[str]
     checked_unit: ClassVar[str]
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
 
     @property
     def size_text(self) -> str:

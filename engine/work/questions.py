@@ -81,7 +81,7 @@ def _mergers(asked: MergeRequest) -> tuple[MergerOffer, ...]:
     return tuple(MergerOffer(one.sentence, one.is_faster, one.chain) for one in found)
 
 
-_ANSWERS: dict[type, Callable[[Any], Any]] = {
+_ANSWERS: dict[type, Callable[[Any], object]] = {
     TileRequest: _tiles,
     SumOrderRequest: _sum_order,
     MergeRequest: _mergers,

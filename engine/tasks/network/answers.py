@@ -1,7 +1,6 @@
 """Answers what the page on the network asks. Called on: the main thread of the host process."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ def describe(request: Describe[NetworkRequest], report: Checkpoint) -> NetworkFa
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
     weights, digits = weights_from(request.job.weights), held_out()
     of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
-    arrays: list[Any] = [*of_layers, digits.pixels]
+    arrays: list[np.ndarray] = [*of_layers, digits.pixels]
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
     for target, array in zip(made, arrays, strict=True):
         shared.attach(target)[...] = array
