@@ -29,9 +29,9 @@ PLACES = {
     "kernels": (980, 120),
     "CPU, one thread": (1059, 143),
     "device": (1157, 455),
-    "first run": (727, 649),
-    "second run": (727, 673),
-    "Show difference": (576, 730),
+    "first run": (139, 633),
+    "second run": (139, 657),
+    "Show difference": (625, 577),
     "close the message": (927, 462),
     "Restore": (809, 462),
 }

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QToolButton
 
 from engine.results.columns import device_text
 from engine.results.measurement import Measurement
@@ -48,7 +49,11 @@ class ResultsPanel(RunsPanel):
         self.about = ElidedLabel(small=True)
         self.about.setForegroundRole(QPalette.ColorRole.WindowText)
         self.about.setAccessibleName("The selected run")
-        self.difference = QPushButton("Show difference")
+        # As high as the button beside it, so that no row moves when it comes.
+        self.difference = QToolButton()
+        self.difference.setText("Show difference")
+        self.difference.setAutoRaise(True)
+        self.difference.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.difference.setToolTip("Filter with both, and show in the picture where their results differ.")
         self.summary = ElidedLabel(small=True)
         line = row((self.about, 1), self.difference, self.more, spacing=HALF_GRID)
