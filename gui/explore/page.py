@@ -326,7 +326,7 @@ class ExplorePage(RunsPage):
         """The panel Block sizes, made when it is first looked at."""
         from gui.explore.blocks.blocks_panel import BlocksPanel
 
-        made = BlocksPanel(self.workspace, self._services.state, self.selection, self.cells, Turns(self))
+        made = BlocksPanel(self.workspace, self._services.state, self.selection, self.cells)
         made.run_wanted.connect(self._services.actions["run"].trigger)
         made.cure_wanted.connect(self.kernel_panel.simulate)
 

@@ -20,7 +20,7 @@ class TilePlot(FigurePlot):
     """Follows the rows of the page Matrices."""
 
     def __init__(self, matmul: MatmulState) -> None:
-        super().__init__(empty=_EMPTY)
+        super().__init__(_EMPTY)
         self.setObjectName("tile plot")
         self._matmul = matmul
         matmul.rows_changed.connect(self._follow)

@@ -20,7 +20,6 @@ from gui.network.layer_times import LayerTimesPanel
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import BASELINE, NetworkState
-from gui.network.product_panel import ProductPanel
 from gui.network.session_part import part_of, run_in, show_part, table_of
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
@@ -50,7 +49,7 @@ _AREA = Qt.DockWidgetArea
 _FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
 _LEFT_WIDTH = 34 * GRID
 _RIGHT_WIDTH = 38 * GRID
-# The report's product below and all maps above need no scrolling in a window of 1280 x 800.
+# All maps above need no scrolling in a window of 1280 x 800.
 _LOWER_HEIGHT = 30 * GRID + HALF_GRID
 _LOWER_WIDTHS = (78 * GRID, 38 * GRID)
 
@@ -67,7 +66,6 @@ class NetworkPage(VariantsPage):
         "stages": "network.md#stages",
         "layers": "network.md#time-by-layer",
         "timeline": "measuring.md#chunks-and-the-timeline",
-        "product": "network.md#what-the-fast-ones-do",
     }
 
     def __init__(self, services: Services) -> None:
@@ -102,8 +100,7 @@ class NetworkPage(VariantsPage):
             "timeline", "Timeline", Slot(lambda: TimelinePanel(network)), _AREA.BottomDockWidgetArea
         )
         self._ran_one = False
-        product = self.add_dock("product", "Product", Slot(ProductPanel), _AREA.BottomDockWidgetArea)
-        self.share_place(layers, timeline, product)
+        self.share_place(layers, timeline)
         FirstSizes(self, lambda: {self.docks[3]: QSize(0, self._lower_height())}, self.arrange)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)

@@ -1,11 +1,11 @@
 """Curves with marks, such as a figure of a paper: solid as measured here, dashed as the paper has them."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from html import escape
 
 import numpy as np
-from PySide6.QtCore import QSize, Qt, Signal
+from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QLabel, QWidget
 
@@ -14,7 +14,7 @@ from engine.course.paper import Series as Curve
 from gui.plots.library import pg
 from gui.plots.log_axis import LogAxis
 from gui.plots.plot import Plot, text_over
-from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier
 from gui.widgets.legend import LegendEntry, legend_html
@@ -22,7 +22,7 @@ from gui.widgets.panel_parts import column
 
 # From there on sizes such as 256 to 10240 crowd at the left of a linear axis.
 _LOG_FROM_RATIO = 8.0
-_MARK_SIZE, _SMALL_MARK_SIZE, _RING_SIZE = 9, 6, 17
+_MARK_SIZE, _SMALL_MARK_SIZE = 9, 6
 _ROOM = 0.08
 _PAPER = "paper"
 # A curve, how it is drawn, and whether the paper printed it.
@@ -38,31 +38,15 @@ def number_text(value: float) -> str:
 class FigurePlot(QWidget):
     """Draws a Figure; its numbers are in the table beside it and in the accessible description.
 
-    `name` is for screen readers where a figure has no title; `empty` says what will be here and how to fill
-    it, `dashed` what the dashed curves (`Figure.printed`) are; `x_text` and `y_text` write values.
+    `empty` says what will be here and how to fill it.
     """
 
-    clicked = Signal(str, float)  # the name of a curve and the x of its mark that was clicked
-    joins_points = True
-    """Whether a line joins the marks of a curve."""
-
-    def __init__(
-        self,
-        *,
-        name: str = "Figure of the paper",
-        empty: str = _EMPTY,
-        dashed: str = _PAPER,
-        x_text: Callable[[float], str] = "{:g}".format,
-        y_text: Callable[[float], str] = number_text,
-    ) -> None:
+    def __init__(self, empty: str = _EMPTY) -> None:
         super().__init__()
-        self._name = name
-        self._dashed = dashed
-        self._x_text, self._y_text = x_text, y_text
+        self._dashed = _PAPER
         self._figure: Figure | None = None
-        self._rings: Sequence[tuple[float, float]] = ()
         self._x_is_log = False
-        self._left = LogAxis(y_text, "left", is_log=False)
+        self._left = LogAxis(number_text, "left", is_log=False)
         self._bottom = pg.AxisItem("bottom")
         self.caption = QLabel()
         self.plot = Plot(self._left, self._bottom)
@@ -71,31 +55,12 @@ class FigurePlot(QWidget):
         self.plot.box.sigResized.connect(self._place_ticks)
         theme_notifier().changed.connect(self._redraw)
 
-    def show_figure(
-        self,
-        figure: Figure | None,
-        dashed: str = "",
-        *,
-        rings: Sequence[tuple[float, float]] = (),
-        is_earlier: bool = False,
-    ) -> None:
-        """Draw a figure, or none; `dashed` says what its dashed curves are, if not what the plot says.
-
-        `rings` stand around the best marks; what is for an earlier problem is dimmed.
-        """
-        dashed = dashed or self._dashed
-        self.plot.whole.setOpacity(EARLIER_OPACITY if is_earlier else 1.0)
-        if (figure, dashed, rings) != (self._figure, self._dashed, self._rings):
-            self._figure, self._dashed, self._rings = figure, dashed, rings
+    def show_figure(self, figure: Figure | None, dashed: str = "") -> None:
+        """Draw a figure, or none; `dashed` says what its dashed curves are, if they are not the paper's."""
+        dashed = dashed or _PAPER
+        if (figure, dashed) != (self._figure, self._dashed):
+            self._figure, self._dashed = figure, dashed
             self._redraw()
-
-    def tip_of(self, name: str, x: float, y: float) -> str:
-        """Return what is said of a mark under the mouse."""
-        return f"{name}, {self._x_text(x)}: {self._y_text(y)}"
-
-    def heard(self, drawn: Sequence[_Drawn]) -> str:
-        """Return the curves for screen readers."""
-        return ". ".join(self._curve_text(curve, is_printed) for curve, _, is_printed in drawn)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(30 * GRID, 16 * GRID)
@@ -111,8 +76,9 @@ class FigurePlot(QWidget):
             axis.setVisible(bool(drawn))
         self.caption.setText(self._legend(figure, drawn, theme) if figure else "")
         self.caption.setVisible(bool(figure))
-        self.setAccessibleName(figure.title if figure and figure.title else self._name)
-        self.setAccessibleDescription(self.heard(drawn) or self.empty_text.text().replace("\n", " "))
+        self.setAccessibleName(figure.title if figure else "Figure of the paper")
+        heard = ". ".join(self._curve_text(curve, is_printed) for curve, _, is_printed in drawn)
+        self.setAccessibleDescription(heard or self.empty_text.text().replace("\n", " "))
         if figure and drawn:
             self._draw(figure, drawn, theme)
 
@@ -132,19 +98,14 @@ class FigurePlot(QWidget):
             style = Qt.PenStyle.DashLine if is_printed else Qt.PenStyle.SolidLine
             pen = pg.mkPen(series.colour, width=1 if is_printed else 2, style=style)
             line = np.array(points).T
-            if self.joins_points:
-                self.plot.draw(pg.PlotCurveItem(*line, pen=pen, antialias=True))
+            self.plot.draw(pg.PlotCurveItem(*line, pen=pen, antialias=True))
             # Marks with the same pen and brush are rendered once.
             mark = {"symbol": series.symbol, "size": size, "pen": pg.mkPen(series.colour)}
             mark["brush"] = pg.mkBrush(theme.base if is_printed else series.colour)
             about = ((curve.name, *value) for value in values)
             spots += [{"pos": at, "data": data, **mark} for at, data in zip(points, about, strict=True)]
-        ring = {"symbol": "o", "size": _RING_SIZE, "brush": None, "pen": pg.mkPen(theme.text, width=1.5)}
         # One item for all marks: each costs about 0.5 ms when the plot is drawn anew.
-        for some in ([{"pos": self._place(*at), **ring} for at in self._rings], spots):
-            marks = pg.ScatterPlotItem(spots=some, hoverable=some is spots, tip=self._tip)
-            marks.sigClicked.connect(self._click)
-            self.plot.draw(marks)
+        self.plot.draw(pg.ScatterPlotItem(spots=spots, hoverable=True, tip=self._tip))
         low, high = (min(heights) - 0.1, max(heights) + 0.1) if figure.log_y else (0.0, max(heights) * 1.08)
         # One value alone, or only zeros, still has an axis.
         ends = self._at(min(xs)), self._at(max(xs))
@@ -155,11 +116,8 @@ class FigurePlot(QWidget):
         self._place_ticks()
 
     def _tip(self, x: float, y: float, data: tuple[str, float, float]) -> str:
-        return self.tip_of(*data)
-
-    def _click(self, _item: object, points: Sequence[pg.SpotItem], _event: object = None) -> None:
-        if len(points) and points[0].data():
-            self.clicked.emit(*points[0].data()[:2])
+        name, at, value = data
+        return f"{name}, {at:g}: {number_text(value)}"
 
     def _place(self, x: float, y: float) -> tuple[float, float]:
         return self._at(x), math.log10(y) if self._left.is_log else y
@@ -179,7 +137,7 @@ class FigurePlot(QWidget):
         ticks: list[tuple[float, str]] = []
         free_from = -math.inf
         for x in sorted({x for curve in (*figure.series, *figure.printed) for x, _ in _points(curve)}):
-            text = self._x_text(x)
+            text = f"{x:g}"
             half = metrics.horizontalAdvance(text) / 2
             centre = self._at(x) * pixels
             if centre - half >= free_from:
@@ -201,8 +159,6 @@ class FigurePlot(QWidget):
         """Return the figure's title and its curves, each with its shape in its colour."""
         looks = {curve.name: series for curve, series, _ in drawn}
         entries = [LegendEntry(name, look.colour, look.glyph) for name, look in looks.items()]
-        if self._rings:
-            entries.append(LegendEntry("best", theme.text, "◯"))
         dashed, sides = self._dashed, frozenset(is_printed for _, _, is_printed in drawn)
         meaning = {
             frozenset((True, False)): f"solid: here, dashed: {dashed}",
@@ -214,7 +170,7 @@ class FigurePlot(QWidget):
         return f"{title}{legend_html(entries)}{quiet if meaning else ''}"
 
     def _curve_text(self, curve: Curve, is_printed: bool) -> str:
-        values = ", ".join(f"{self._x_text(x)}: {self._y_text(y)}" for x, y in _points(curve))
+        values = ", ".join(f"{x:g}: {number_text(y)}" for x, y in _points(curve))
         printed = "as printed" if self._dashed == _PAPER else self._dashed
         return f"{curve.name} {printed if is_printed else 'here'}: {values}"
 

@@ -1,11 +1,11 @@
-"""The panel Block sizes: what to compare, the map of the selected kernel, and beside it every kernel.
+"""The panel Block sizes: what to compare, and the map of the selected kernel.
 
 It shows the number that the bars of the runs show.
 """
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QAction
-from PySide6.QtWidgets import QPushButton, QSplitter, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block, Limits
@@ -13,8 +13,7 @@ from engine.results.columns import layout_suffix, problem_text
 from engine.results.compare import ComparedRun
 from engine.results.metrics import AnyMetric
 from gui.engine_link.engine_state import EngineState
-from gui.explore.blocks.block_cells import BlockCells, Cells
-from gui.explore.blocks.block_lines import BlockLines
+from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.block_map import STAR, BlockMap, Kind, map_of
 from gui.explore.blocks.block_table import BlockTable
 from gui.explore.blocks.blocks_field import BlocksField
@@ -28,10 +27,7 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import Placeholder, column
-from gui.widgets.turns import TURNS_FROM, Turns
 
-# More than any panel is wide: a splitter reads first sizes as shares.
-_LONG = 10_000
 _EMPTY = (
     "A kernel's time with each block, the best one marked.\n"
     "Choose a CUDA kernel, write blocks or choose a set, then press Compare (Return)."
@@ -42,7 +38,7 @@ _HINT = f"Click a cell to load its block and kernel.\n{STAR}  best\n{_SIGNS}"
 
 
 class BlocksPanel(QWidget):
-    """Follows the cells. It is made after the first paint, because of the lines."""
+    """Follows the cells."""
 
     run_wanted = Signal()  # the person wants the blocks compared
     cure_wanted = Signal()  # the person wants the simulator, because there is no GPU
@@ -53,17 +49,13 @@ class BlocksPanel(QWidget):
         engine_state: EngineState,
         selection: Selection,
         cells: BlockCells,
-        turns: Turns | None = None,
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
         self._selection = selection
         self._cells = cells
-        self._turns = turns
         self._pointed = ""
-        # By kernel: what its map was made of, and the map.
-        self._maps: dict[str, tuple[tuple[Cells, AnyMetric, Limits], BlockMap]] = {}
         self.kernels = KernelsMenu(workspace, engine_state)
         self.compare_button = QPushButton("Compare")
         self.compare_button.setToolTip(
@@ -72,14 +64,9 @@ class BlocksPanel(QWidget):
         self.field = BlocksField(workspace, self.kernels.button, self.compare_button)
         simulate = QAction(SIMULATE, self, toolTip="Choose the simulator, with a picture that it takes.")
         self.summary = ElidedLabel(small=True)
-        self.table, self.lines = BlockTable(), BlockLines()
-        views = QSplitter(Qt.Orientation.Horizontal, childrenCollapsible=False)
-        for at, (view, share) in enumerate(((self.table, 3), (self.lines, 2))):
-            views.addWidget(view)
-            views.setStretchFactor(at, share)
-        views.setSizes([3 * _LONG, 2 * _LONG])
+        self.table = BlockTable()
         compared = QWidget()
-        compared.setLayout(column(self.summary, (views, 1), spacing=HALF_GRID))
+        compared.setLayout(column(self.summary, (self.table, 1), spacing=HALF_GRID))
         self.empty = Placeholder(compared)
         self.empty.offer(simulate)
         self._stack = Placeholder(self.empty)
@@ -90,11 +77,9 @@ class BlocksPanel(QWidget):
         simulate.triggered.connect(self.cure_wanted)
 
         self.table.pointed.connect(self._point)
-        self.lines.clicked.connect(lambda variant, x: self.load(variant, self.lines.block_at(x)))
         self.table.chosen.connect(lambda block: self.load(self.table.shown.variant, block))
-        for changed in (cells.changed, cells.results.bars_changed):
-            changed.connect(self._refresh_soon)
-        for changed in (workspace.settings_changed, selection.changed):
+        of_results = cells.changed, cells.results.bars_changed
+        for changed in (*of_results, workspace.settings_changed, selection.changed):
             changed.connect(self.refresh)
         engine_state.running_changed.connect(self._allow)
         engine_state.ready_changed.connect(self.refresh)
@@ -126,25 +111,16 @@ class BlocksPanel(QWidget):
 
     def refresh(self) -> None:
         """Read the state again."""
-        limits, settings, shown_number = self._limits(), self._workspace.settings, self._number
-        before, self._maps = self._maps, {}
-        for key, cells in self._cells.all().items():
-            # A run that comes changes the map of its kernel alone; one of 50 cells takes 1 ms.
-            of = cells, shown_number, limits
-            has_it = key in before and before[key][0] == of
-            self._maps[key] = before[key] if has_it else (of, map_of(key, *of))
-        maps = {key: shown for key, (_, shown) in self._maps.items()}
-        known, newest = self._selection.known, self._cells.newest
+        all_cells, known, newest = self._cells.all(), self._selection.known, self._cells.newest
         # A kernel without blocks has no map: then that of the newest run.
-        candidates = (known.key if known else "", newest.variant if newest else "", *maps)
-        shown = next((maps[key] for key in candidates if key in maps), BlockMap())
-        is_earlier = self._cells.is_earlier
-        loaded = self._selection.block
-        self.empty.say("" if maps else f"{_EMPTY}{self._no_gpu()}")
-        self.empty.button.setVisible(bool(self._no_gpu()) and settings.device != SIMULATOR)
-        is_selected = known is not None and known.key == shown.variant
-        self.table.show_map(shown, loaded if is_selected else None, is_earlier=is_earlier)
-        self.lines.show_maps(list(maps.values()), is_earlier=is_earlier)
+        candidates = (known.key if known else "", newest.variant if newest else "", *all_cells)
+        key = next((key for key in candidates if key in all_cells), "")
+        shown = map_of(key, all_cells[key], self._number, self._limits()) if key else BlockMap()
+        loaded = self._selection.block if known is not None and known.key == key else None
+        self.empty.say("" if all_cells else f"{_EMPTY}{self._no_gpu()}")
+        is_simulator = self._workspace.settings.device == SIMULATOR
+        self.empty.button.setVisible(bool(self._no_gpu()) and not is_simulator)
+        self.table.show_map(shown, loaded, is_earlier=self._cells.is_earlier)
         self._allow()
         self._show_summary()
 
@@ -163,12 +139,6 @@ class BlocksPanel(QWidget):
 
     def _allow(self) -> None:
         self.compare_button.setEnabled(self.field.isEnabled() and not self._engine_state.why_no_run)
-
-    def _refresh_soon(self) -> None:
-        if self._turns is None or sum(map(len, self._cells.all().values())) < TURNS_FROM:
-            self.refresh()
-        else:
-            self._turns.ask(self.refresh)
 
     def _show_summary(self) -> None:
         summary = self._summary()

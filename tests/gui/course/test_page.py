@@ -42,7 +42,7 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     panels = next(menu for menu in haloscope.window.findChildren(QMenu) if menu.title() == "&Panels")
     assert (panels.actions(), panels.isEnabled()) == ([], False)
     haloscope.window.show_page("explore")
-    assert {"Mask", "Kernel", "Results"} <= {action.text() for action in panels.actions()}
+    assert {"Mask", "Kernel", "Runs"} <= {action.text() for action in panels.actions()}
     haloscope.actions["page:course"].trigger()
     assert haloscope.window._entered["course"] is page
 

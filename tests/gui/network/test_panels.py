@@ -1,4 +1,4 @@
-"""Panels of the page by themselves: bars, timeline, worked product, layers."""
+"""Panels of the page by themselves: bars, timeline, layers."""
 
 import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
@@ -9,7 +9,6 @@ from gui.network.layer_times import LayerTimesPanel
 from gui.network.layers import Facts
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_state import NetworkState
-from gui.network.product_panel import ProductPanel
 from gui.network.timeline_panel import TimelinePanel, timeline_words
 from gui.style.theme import apply_theme
 from tests.gui.made_network import LAYERS, STAGES, checked_stages, made_digits, made_run, made_weights
@@ -101,29 +100,6 @@ def test_that_the_legend_tells_every_colour_from_the_others(network, qapp, qtbot
             for other in hues[at + 1 :]:
                 far = sum(abs(a - b) for a, b in zip(one.getRgb(), other.getRgb(), strict=True))
                 assert far >= 60, (theme, one.name(), other.name())
-
-
-def test_that_the_worked_product_sums_to_the_reports_numbers(qtbot):
-    panel = shown(qtbot, ProductPanel())
-    outputs = []
-    for row in range(2):
-        for column in range(4):
-            panel.outputs.setCurrentIndex(panel.outputs.texts.index(row, column))
-            outputs.append(int(panel.words.rpartition("= ")[2]))
-            sums = panel.words.split(": ")[1].split(" = ")[0].split(" + ")
-            pairs = (one.split(" × ") for one in sums)
-            assert sum(int(weight) * int(value) for weight, value in pairs) == outputs[-1]
-    assert outputs == [14, 20, 15, 24, 12, 24, 17, 26]
-    panel.outputs.setFocus()
-    qtbot.keyClick(panel.outputs, Qt.Key.Key_Left)
-    assert panel.outputs.cell == (1, 2)
-    qtbot.keyClick(panel.outputs, Qt.Key.Key_Up)
-    assert panel.outputs.accessibleDescription().startswith("Filter 1, output 3: ")
-    qtbot.mouseMove(
-        panel.outputs.viewport(), panel.outputs.visualRect(panel.outputs.texts.index(0, 1)).center()
-    )
-    assert panel.outputs.cell == (0, 1)
-    panel.grab()
 
 
 def test_that_maps_are_zoomed_by_keys_or_wheel(network, qtbot):

@@ -67,7 +67,7 @@ def assert_no_word_is_cut(page):
                 ["Why", "Roofline", "Ablation", "Launch", "Code"],
             ],
         ),
-        ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline", "Product"]]),
+        ("network", [["Origin of a value", "Confusion matrix"], ["Time by layer", "Timeline"]]),
     ],
 )
 def test_that_each_place_with_several_panels_has_one_bar_of_tabs(open_window, qtbot, page, titles):

@@ -32,7 +32,7 @@ class Shown:
         self.cells = BlockCells(results)
         self.selection = Selection(workspace, state, results)
         self.panel = BlocksPanel(workspace, state, self.selection, self.cells)
-        self.field, self.table, self.lines = self.panel.field, self.panel.table, self.panel.lines
+        self.field, self.table = self.panel.field, self.panel.table
         qtbot.addWidget(self.panel)
         self.panel.resize(800, 300)
         with qtbot.waitExposed(self.panel):
@@ -84,7 +84,6 @@ def shown(qtbot, workspace, state, results):
 def test_that_an_empty_panel_says_how_to_fill_it(shown):
     assert "press Compare" in shown.panel.empty.text
     assert shown.panel.empty.label.isVisible()
-    assert not shown.lines.isVisible(), "what to do first has the whole width"
 
 
 def test_that_a_click_or_enter_on_a_cell_loads_it(shown):
@@ -102,8 +101,8 @@ def test_that_a_click_or_enter_on_a_cell_loads_it(shown):
     QTest.keyClick(shown.table, Qt.Key.Key_Down)
     QTest.keyClick(shown.table, Qt.Key.Key_Enter)
     assert shown.settings.block == Block(16, 8)
-    shown.lines._click(None, shown.lines.plot.drawn[-1].points()[:1])
-    assert shown.settings.block in LIST
+    shown.click(B16)
+    assert shown.results.described.result.block == B16, "its run is selected"
 
 
 def test_that_cells_are_the_brighter_the_faster_they_are(shown):
@@ -159,29 +158,11 @@ def test_that_the_map_is_of_the_newest_run_or_the_selected_kernel(shown):
     assert shown.table.shown.variant == "tiled"
 
 
-def test_that_the_lines_name_each_block_or_some_where_they_crowd(qtbot, shown):
-    shown.add((B8, 0.4), (B32, 0.2), (B16, 0.1))
-    shown.add((B8, 0.6), variant="naive")
-    axis = shown.lines.plot.bottom
-    assert [name for _, name in axis._tickLevels[0]] == ["8×8", "16×16", "32×8"]
-    assert "tiled" in shown.lines.caption.text()
-    assert "naive" in shown.lines.caption.text()
-    heard = shown.lines.accessibleDescription()
-    assert "tiled: 3 blocks, best 16 × 16: 0.100 ms" in heard
-    assert "naive: 1 block, best 8 × 8" in heard
-    shown.add(*((block, 1 / block.threads) for block in every_block()))
-    qtbot.waitUntil(lambda: len(shown.lines._blocks) == len(every_block()))
-    names = [name for _, name in axis._tickLevels[0]]
-    assert names[0] == "1×1"
-    assert 1 < len(names) < len(every_block()) / 2
-
-
 def test_that_simulated_runs_have_counts_in_place_of_times(shown):
     for block in LIST:
         shown.results.add(replace(make_simulated("tiled"), block=block))
     shown.settle()
     assert "3 verified, not timed" in shown.table.accessibleDescription()
-    assert shown.lines.empty_text.isVisible()
 
 
 @pytest.mark.parametrize("size", [(300, 160), (620, 190), (1200, 500)])
@@ -306,7 +287,7 @@ def test_that_without_a_gpu_the_empty_panel_points_to_the_simulator(qtbot, works
     assert shown.panel.empty.button.isVisible()
     assert words.heightForWidth(words.width()) <= words.height()
     shown.add((B8, 0.4))
-    assert shown.lines.isVisible()
+    assert shown.table.isVisible()
     assert "no GPU" not in Shown(qtbot, workspace, make_engine_state(), results).panel.empty.text
 
 

@@ -8,7 +8,6 @@ from PySide6.QtWidgets import QApplication
 from engine.geometry.block import Block
 from engine.mask.presets import preset
 from gui.page.messages import Message, Severity
-from gui.style.metrics import EARLIER_OPACITY
 from gui.style.theme import current_theme
 from tests.made_runs import make_result
 
@@ -146,7 +145,6 @@ def test_that_the_map_of_blocks_is_dimmed_with_the_mask(haloscope, qtbot):
     settle()
     assert panel.summary.text().startswith("For an earlier problem · ")
     assert panel.table.grab().toImage() != bright
-    assert panel.lines.plot.whole.opacity() == EARLIER_OPACITY < 1
 
 
 def test_that_a_kernel_on_the_cpu_says_nothing_of_blocks_that_runs_would_compare(haloscope):
