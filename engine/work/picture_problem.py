@@ -106,6 +106,17 @@ class PictureProblem(TaskProblem):
         return None
 
     @property
+    def picture_columns(self) -> dict[str, str | int | float | None]:
+        """The picture and the type of the result under the names of their columns in CSV files."""
+        return {
+            "width_px": self.width,
+            "height_px": self.height,
+            "channels": self.channels,
+            "dtype": self.dtype,
+            "result_dtype": self.result_dtype,
+        }
+
+    @property
     def size_text(self) -> str:
         """Width x height and channels, as people write it."""
         colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
@@ -160,12 +171,4 @@ class ChainProblem(PictureProblem):
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
-        return {
-            "width_px": self.width,
-            "height_px": self.height,
-            "channels": self.channels,
-            "dtype": self.dtype,
-            "result_dtype": self.result_dtype,
-            "chain": self.chain,
-            "steps": self.steps,
-        }
+        return self.picture_columns | {"chain": self.chain, "steps": self.steps}

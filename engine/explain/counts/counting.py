@@ -145,7 +145,7 @@ def picture_buffers(problem: PictureProblem, layout: Layout = Layout.PITCHED) ->
     def like(wanted: tuple[int, ...], dtype: str) -> np.ndarray:
         return np.broadcast_to(np.zeros((), dtype), wanted)
 
-    result = like(getattr(problem, "result_shape", shape), problem.result_dtype)
+    result = like(problem.result_shape, problem.result_dtype)
     return InterpreterBackend().allocate(like(shape, problem.dtype), result, layout)
 
 

@@ -73,12 +73,7 @@ class Problem(PictureProblem):
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
-        return {
-            "width_px": self.width,
-            "height_px": self.height,
-            "channels": self.channels,
-            "dtype": self.dtype,
-            "result_dtype": self.result_dtype,
+        return self.picture_columns | {
             "mask_rows": self.mask_shape[0],
             "mask_columns": self.mask_shape[1],
             "anchor_row": self.anchor[0],

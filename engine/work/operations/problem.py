@@ -95,12 +95,4 @@ class OperationProblem(PictureProblem):
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
-        return {
-            "operation": self.operation,
-            "settings": str(self.settings),
-            "width_px": self.width,
-            "height_px": self.height,
-            "channels": self.channels,
-            "dtype": self.dtype,
-            "result_dtype": self.result_dtype,
-        }
+        return {"operation": self.operation, "settings": str(self.settings), **self.picture_columns}
