@@ -23,24 +23,13 @@ from engine.flow.timeline import Queue, Span
 _ORDER = {queue: place for place, queue in enumerate(Queue)}
 
 
-class _Done:
-    """What was done at once, as a future."""
-
-    def __init__(self, found: object) -> None:
-        self._found = found
-
-    def done(self) -> bool:
-        return True
-
-    def result(self) -> Any:
-        return self._found
-
-
 class _Here:
     """The calling thread, as an executor of one thread: what is submitted is done at once."""
 
-    def submit(self, act: Callable[..., object], *given: object) -> _Done:
-        return _Done(act(*given))
+    def submit(self, act: Callable[..., Any], *given: object) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(act(*given))
+        return done
 
     def shutdown(self) -> None:
         pass
@@ -67,7 +56,7 @@ class Driver:
         self.error: BaseException | None = None
         self._opened, self._stack = opened, ExitStack()
         self._in_words = partial(cuda_errors_in_words, doing) if doing else nullcontext
-        self._finishing: Future[bool] | _Done | None = None
+        self._finishing: Future[bool] | None = None
         self._thread: ThreadPoolExecutor | _Here
         self._thread = ThreadPoolExecutor(1, f"stream-{key}") if is_apart else _Here()
         self._thread.submit(self._tried, self._open)
@@ -91,7 +80,7 @@ class Driver:
         self.under_way.append(job)
         self._thread.submit(self._tried, lambda: self.device.send(job))
 
-    def finishing(self) -> Future[bool] | _Done:
+    def finishing(self) -> Future[bool]:
         """Have the oldest chunk finished, if nobody asked yet."""
         if self._finishing is None:
             self._finishing = self._thread.submit(self._tried, lambda: self.device.finish())
@@ -193,8 +182,7 @@ class Loop:
 
     def _hear(self, drivers: Sequence[Driver]) -> None:
         pending = [driver.finishing() for driver in drivers]
-        if not any(one.done() for one in pending):
-            wait([one for one in pending if isinstance(one, Future)], return_when=FIRST_COMPLETED)
+        wait(pending, return_when=FIRST_COMPLETED)
         found = [driver.finished() for driver in drivers]
         self._done |= {job.chunk.number for job in found if job is not None}
 
