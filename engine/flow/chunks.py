@@ -1,7 +1,7 @@
 """A chunk with its arrays, and the device that does one after the other: a CPU, or the simulator."""
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -35,25 +35,35 @@ class ChunkJob:
 
 
 class InOrder:
-    """The loop over a device without queues: each chunk is done and reported before the next is taken."""
+    """A device without queues, as the loop sees it: a chunk is finished when it is sent."""
 
-    def __init__(self, backend: Backend, layout: Layout, finished: Callable[[ChunkJob], None]) -> None:
-        self._backend, self._layout, self._finished = backend, layout, finished
+    most = 1
+
+    def __init__(self, backend: Backend, layout: Layout) -> None:
+        self._backend, self._layout = backend, layout
         self._begin_s = time.perf_counter()
         self._spans: list[Span] = []
-        self.keys: list[str] = []
+        self._finished: list[ChunkJob] = []
 
-    def run(self, jobs: Iterable[ChunkJob | None]) -> None:
-        """Filter all chunks; None, in place of one that is not there yet, has nothing to wait for."""
-        for job in jobs:
-            if job is not None:
-                self.keys.append(self._backend.info.key)
-                self._filter(job)
-                self._finished(job)
+    @property
+    def has_room(self) -> bool:
+        """Whether the last chunk was reported."""
+        return not self._finished
 
-    def spans(self) -> tuple[Span, ...]:
+    def send(self, job: ChunkJob) -> str:
+        """Filter a chunk."""
+        self._filter(job)
+        self._finished.append(job)
+        return self._backend.info.key
+
+    def wait(self) -> list[ChunkJob]:
+        """Return the last chunk."""
+        finished, self._finished = self._finished, []
+        return finished
+
+    def spans(self) -> list[Span]:
         """Return when each chunk was filtered, by the host's clock."""
-        return tuple(self._spans)
+        return self._spans
 
     def _filter(self, job: ChunkJob) -> None:
         prepared, backend = job.prepare(), self._backend

@@ -24,13 +24,14 @@ import time
 from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from engine.device.cuda_faults import cuda_errors_in_words
 from engine.flow.chunks import ChunkJob
 from engine.flow.staging import StagingThreads
 from engine.flow.timeline import Queue, Span
@@ -56,17 +57,18 @@ class _Passage:
 
 
 class Pipeline:
-    """A device with queues, as the loop drives it.
+    """A device with queues, as the loop sees it; `doing` says in errors what it was doing.
 
     With a `ring` of 2 slots copies and kernels overlap, 3 keep all three queues busy, one more covers the
     host's delays. Made when the queues' clock begins.
     """
 
-    def __init__(self, queues: "CudaQueues", ring: int) -> None:
+    def __init__(self, queues: "CudaQueues", ring: int, key: str = "cuda", doing: str = "") -> None:
+        self.key, self.most = key, 2 * ring
         self.begin_s = time.perf_counter()
-        self.spans: list[Span] = []
-        """Where each finished chunk was."""
+        self._spans: list[Span] = []
         self._queues = queues
+        self._in_words = partial(cuda_errors_in_words, doing) if doing else nullcontext
         # The last chunk of each slot, until it is finished.
         self._slots: list[_Passage | None] = [None] * ring
         self._next_slots = itertools.cycle(range(ring))
@@ -75,8 +77,27 @@ class Pipeline:
         self._ahead: list[_Passage] | None = []
         self._threads = StagingThreads()
 
-    def send(self, job: ChunkJob) -> None:
+    @property
+    def has_room(self) -> bool:
+        """Whether the host is less than two rounds of the ring ahead."""
+        return len(self._under_way) < self.most
+
+    def send(self, job: ChunkJob) -> str:
         """Enqueue a chunk."""
+        with self._in_words():
+            self._send(job)
+        return self.key
+
+    def wait(self) -> list[ChunkJob]:
+        """Wait until the result of the oldest chunk is in its target; return that chunk."""
+        with self._in_words():
+            return [self._finished()]
+
+    def spans(self) -> list[Span]:
+        """Return where each finished chunk was, by the device's clock."""
+        return self._spans
+
+    def _send(self, job: ChunkJob) -> None:
         passage = _Passage(job, next(self._next_slots))
         self._under_way.append(passage)
         self._bring_in(passage)
@@ -93,8 +114,8 @@ class Pipeline:
         passages, self._ahead = self._ahead or (), None
         self._send_on(*passages)
 
-    def finish(self) -> None:
-        """Wait until the result of the oldest chunk is in its target, and read its marks."""
+    def _finished(self) -> ChunkJob:
+        """Wait for the oldest chunk, and read its marks."""
         self._send_ahead()
         passage = self._under_way.popleft()
         if passage.delivered is not None:
@@ -108,10 +129,11 @@ class Pipeline:
             begin_ms, end_ms = (1e3 * (at_s - self.begin_s) for at_s in host_s)
             times_ms[queue] = begin_ms, end_ms
         number = passage.job.chunk.number
-        self.spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
+        self._spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
         if self._slots[passage.slot] is passage:
             self._slots[passage.slot] = None
         self._queues.forget([*passage.begins.values(), *passage.ends.values()])
+        return passage.job
 
     def close(self) -> None:
         """Wait for what is under way: no array may be freed while a copy to it is pending."""

@@ -4,9 +4,10 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,14 +16,12 @@ from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.flow.chunks import ChunkJob, InOrder
+from engine.flow.loop import Device, Loop
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
 from engine.geometry.layout import Layout
 from engine.results.progress import Checkpoint, Progress
 from engine.work.resolve import Resolved
-
-if TYPE_CHECKING:
-    from engine.flow.loop import Loop
 
 DEFAULT_RING = 4
 # A chunk costs the host 0.1 to 0.35 ms to enqueue, and a copy in has two marks of 6 us; a copy of 32 MB takes
@@ -82,17 +81,16 @@ class Stream:
         chunk_bytes = self.chunk_bytes or _chunk_bytes(first[0], total, len(gpus))
         jobs = self._jobs(itertools.chain((first,), found), chunk_bytes, total)
         machine, ring, clock = backend(device.key), 1, "host clock"
-        loop: Loop | InOrder
         # The pictures and the choice of a variant are for the first device.
-        with machine.selected():
+        with machine.selected(), ExitStack() as stack:
+            one: Device = InOrder(machine, self.layout)
             if device.is_usable_gpu:
                 # Numba's CUDA target and what drives it: the CPU needs neither.
                 from engine.flow import on_gpus
 
                 self._activate, ring, clock = machine.activate, self.ring, "device events"
-                loop = on_gpus.loop_over(gpus, self.layout, ring, self._finished)
-            else:
-                loop = InOrder(machine, self.layout, self._finished)
+                one = stack.enter_context(on_gpus.pipelines(gpus, self.layout, ring))
+            loop = Loop(one, self._finished)
             loop.run(jobs)
         return Timeline(
             device=", ".join(gpu.key for gpu in gpus),
@@ -103,7 +101,7 @@ class Stream:
                 chunk if chunk.device == key else replace(chunk, device=key)
                 for chunk, key in zip(self._chunks, loop.keys, strict=True)
             ),
-            spans=loop.spans(),
+            spans=tuple(one.spans()),
             end_to_end_ms=(self._end_s - begin_s) * 1e3,
         )
 

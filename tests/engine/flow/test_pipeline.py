@@ -3,7 +3,7 @@
 import itertools
 import json
 import threading
-from contextlib import contextmanager
+from contextlib import closing
 from dataclasses import replace
 from functools import cache, partial
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ from engine.errors import Cancelled, EngineError
 from engine.flow import staging
 from engine.flow.arguments import IntervalsInUse
 from engine.flow.chunks import ChunkJob
-from engine.flow.loop import Driver, Loop
+from engine.flow.loop import Loop
 from engine.flow.pipeline import Pipeline
 from engine.flow.timeline import Chunk, Queue, Span, Timeline
 from engine.geometry.border import Border
@@ -123,16 +123,16 @@ def jobs(queues, pinned_in, pinned_out, dtype="float32"):
     return found, wanted
 
 
-def loop(queues, ring, finished):
-    """Return the loop over one device with these queues, driven by this thread."""
+class ClosedLoop(Loop):
+    """The loop over one device with these queues, which is closed at the end."""
 
-    @contextmanager
-    def opened():
-        pipeline = Pipeline(queues, ring)
-        yield pipeline
-        pipeline.close()
+    def __init__(self, queues, ring, finished):
+        self.pipeline = Pipeline(queues, ring)
+        super().__init__(self.pipeline, finished)
 
-    return Loop([Driver("cuda:0", opened, 2 * ring)], finished)
+    def run(self, jobs):
+        with closing(self.pipeline):
+            super().run(jobs)
 
 
 def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
@@ -145,11 +145,11 @@ def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
         np.testing.assert_array_equal(job.target, wanted[job.chunk.number])
         finished.append(job.chunk.number)
 
-    pipeline = loop(queues, ring, check)
-    pipeline.run(chunks)
+    loop = ClosedLoop(queues, ring, check)
+    loop.run(chunks)
     assert finished == list(range(CHUNKS))
     assert queues.is_idle
-    return pipeline
+    return loop.pipeline
 
 
 @pytest.mark.slow
@@ -209,7 +209,7 @@ def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring():
         nonlocal finished
         finished += 1
 
-    loop(queues, 2, count).run(one_by_one())
+    ClosedLoop(queues, 2, count).run(one_by_one())
     assert taken == finished == CHUNKS
 
 
@@ -236,7 +236,7 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
                 fail()
 
         with pytest.raises(EngineError, match=r"Stopped|Failed"):
-            loop(queues, 3, finished).run(pictures())
+            ClosedLoop(queues, 3, finished).run(pictures())
         assert queues.is_idle, number
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
@@ -253,7 +253,7 @@ def test_that_the_error_of_an_earlier_picture_comes_first():
         raise EngineError("the second")
 
     with pytest.raises(EngineError, match="the first"):
-        loop(queues, 3, lambda job: None).run(with_a_wrong_second())
+        ClosedLoop(queues, 3, lambda job: None).run(with_a_wrong_second())
     assert queues.is_idle
 
 
@@ -275,7 +275,7 @@ def test_that_the_first_copies_go_in_before_a_kernel_is_made_ready(pinned, copie
     monkeypatch.setattr(
         queues, "copy_in", lambda host, place, row: copied.add(id(place.base)) or copy_in(host, place, row)
     )
-    loop(queues, 3, lambda job: None).run([seen(job) for job in chunks])
+    ClosedLoop(queues, 3, lambda job: None).run([seen(job) for job in chunks])
     assert copied_at_prepare[0] == copied_first
     assert len(copied_at_prepare) == CHUNKS
     for job, right in zip(chunks, wanted, strict=True):
