@@ -25,7 +25,6 @@ class Column(IntEnum):
     PAPER = 0
     HERE = 1
     DIFFERENCE = 2
-    LOAD = 3
 
 
 # Column: its heading and tooltip.
@@ -36,7 +35,6 @@ _HEADERS = {
         "The variant that does the same, in its colour and shape, and what is loaded with it.",
     ),
     Column.DIFFERENCE: ("What differs", "What is not as in the paper, and why."),
-    Column.LOAD: ("", ""),
 }
 
 
@@ -127,7 +125,6 @@ def _items(kernel: CourseKernel, reason: str, lasting: str) -> list[QStandardIte
         Column.PAPER: (kernel.name, kernel.place),
         Column.HERE: (kernel.here.variant, configuration_text(kernel.here)),
         Column.DIFFERENCE: (difference, ""),
-        Column.LOAD: ("", ""),
     }
     tip = (
         f"{kernel.name} cannot be loaded. {reason}"

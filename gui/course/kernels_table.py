@@ -1,17 +1,15 @@
-"""Which kernel is which: the paper's names, the variants here, and buttons that load one or show its code."""
+"""Which kernel is which: the paper's names and the variants here; the selected one is loaded, or read."""
 
 from PySide6.QtCore import QItemSelectionModel, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QFrame, QHeaderView, QTableView, QToolButton, QWidget
+from PySide6.QtWidgets import QFrame, QHeaderView, QTableView
 
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import Column, KernelsModel
 from gui.course.two_lines import TwoLines
 from gui.engine_link.engine_state import EngineState
 from gui.style.letters import follow_letters
-from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import dress_table, text_button
-from gui.widgets.panel_parts import row as layout_row
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
 # Name and source, variant and configuration, what differs.
@@ -19,7 +17,10 @@ _WIDTH_FRACTIONS = {Column.PAPER: 0.28, Column.HERE: 0.29, Column.DIFFERENCE: 0.
 
 
 class KernelsTable(QTableView):
-    """One row per kernel; the first button, Enter and a double click load its configuration."""
+    """One row per kernel; Enter, a double click and `load_button` load the configuration of the selected one.
+
+    Both buttons are laid out by the page.
+    """
 
     load_wanted = Signal(object)  # the person wants the configuration of this CourseKernel
     code_wanted = Signal(object)  # or its code
@@ -29,7 +30,18 @@ class KernelsTable(QTableView):
         self.kernels = KernelsModel(course, state, self)
         self.setModel(self.kernels)
         self.setItemDelegate(TwoLines(self))
+        self.load_button = text_button("load", "Load", "Load the selected kernel", "")
+        self.code_button = text_button("code-tags", "Code", "Code of the selected kernel", "")
+        for button in (self.load_button, self.code_button):
+            # Before it is laid out: shown without a parent it would be a window.
+            button.setParent(self)
+            button.setAutoRaise(False)
         self._build()
+        self.load_button.clicked.connect(lambda: self.load(self.currentIndex().row()))
+        self.code_button.clicked.connect(
+            lambda: self.code_wanted.emit(self.kernels.kernel(self.currentIndex().row()))
+        )
+        self.selectionModel().currentRowChanged.connect(self._explain_buttons)
         self.doubleClicked.connect(lambda index: self.load(index.row()))
         self.kernels.refreshed.connect(self._show_kernels)
         self._show_kernels()
@@ -39,30 +51,6 @@ class KernelsTable(QTableView):
         """Ask for the configuration of a row, if it can be loaded."""
         if not self.kernels.reason(row):
             self.load_wanted.emit(self.kernels.kernel(row))
-
-    def button(self, row: int) -> QToolButton:
-        """Return the button of a row that loads its kernel."""
-        return self._buttons(row)[0]
-
-    def code_button(self, row: int) -> QToolButton:
-        """Return the button of a row that shows its code."""
-        return self._buttons(row)[1]
-
-    def _buttons(self, row: int) -> list[QToolButton]:
-        return self.indexWidget(self.kernels.index(row, Column.LOAD)).findChildren(QToolButton)
-
-    def _width_of_buttons(self, row: int) -> int:
-        buttons = self._buttons(row)
-        for button in buttons:
-            # Before that they do not know their font.
-            button.ensurePolished()
-        # Their margins and the gap between them, and those of a cell.
-        around = (len(buttons) + 1) * HALF_GRID + 2 * GRID
-        return sum(button.sizeHint().width() for button in buttons) + around
-
-    def _want_code(self, row: int) -> None:
-        self.selectRow(row)
-        self.code_wanted.emit(self.kernels.kernel(row))
 
     @property
     def needed_height(self) -> int:
@@ -80,12 +68,8 @@ class KernelsTable(QTableView):
         self._share_width()
 
     def _share_width(self) -> None:
-        """Give the buttons what they need with the letters as they are, and the texts the rest."""
-        of_buttons = max(map(self._width_of_buttons, range(self.kernels.rowCount())), default=0)
-        room = self.viewport().width() - of_buttons
         for column, share in _WIDTH_FRACTIONS.items():
-            self.setColumnWidth(column, int(room * share))
-        self.setColumnWidth(Column.LOAD, of_buttons)
+            self.setColumnWidth(column, int(self.viewport().width() * share))
         self.resizeRowsToContents()
 
     def _build(self) -> None:
@@ -101,36 +85,24 @@ class KernelsTable(QTableView):
         self.horizontalHeader().setSectionsClickable(False)
 
     def _show_kernels(self) -> None:
-        before: QWidget = self
-        for row in range(self.kernels.rowCount()):
-            self.setIndexWidget(self.kernels.index(row, Column.LOAD), self._made_buttons(row))
-            # They are made after the widgets below, and would come last.
-            for button in self._buttons(row):
-                self.setTabOrder(before, button)
-                before = button
         self._share_width()
         if self.kernels.rowCount():
             flags = QItemSelectionModel.SelectionFlag
             row_only = flags.ClearAndSelect | flags.Rows
             self.selectionModel().setCurrentIndex(self.kernels.index(0, 0), row_only)
+        self._explain_buttons()
         self.scrollToTop()
 
-    def _made_buttons(self, row: int) -> QWidget:
-        kernel, reason = self.kernels.kernel(row), self.kernels.reason(row)
+    def _explain_buttons(self) -> None:
+        """Say what the buttons do with the selected kernel, or why they cannot."""
+        current = self.currentIndex()
+        for button in (self.load_button, self.code_button):
+            button.setEnabled(current.isValid())
+        if not current.isValid():
+            return
+        kernel, reason = self.kernels.kernel(current.row()), self.kernels.reason(current.row())
         does = f"Load this configuration ({kernel.here.variant}) and show it on its page (Enter)."
-        button = text_button("load", "Load", f"Load {kernel.name}", reason or does)
-        button.setAutoRaise(False)
-        button.setEnabled(not reason)
-        button.clicked.connect(lambda: self.load(row))
-        shows = f"Show the code of {kernel.here.variant}"
-        shows += ", beside it with the paper's names." if kernel.names else "."
-        code = text_button("code-tags", "Code", f"Code of {kernel.name}", shows)
-        code.setAutoRaise(False)
-        code.clicked.connect(lambda: self._want_code(row))
-        cell = QWidget()
-        margins = HALF_GRID, HALF_GRID, HALF_GRID, HALF_GRID
-        line = layout_row(1, button, code, spacing=HALF_GRID, margins=margins)
-        for one in (button, code):
-            line.setAlignment(one, Qt.AlignmentFlag.AlignTop)
-        cell.setLayout(line)
-        return cell
+        self.load_button.setToolTip(reason or does)
+        self.load_button.setEnabled(not reason)
+        beside = ", beside it with the paper's names" if kernel.names else ""
+        self.code_button.setToolTip(f"Show the code of {kernel.here.variant}{beside}.")

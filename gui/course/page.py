@@ -5,7 +5,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QSplitter, QTabWidget, QWidget
+from PySide6.QtWidgets import QLayout, QSplitter, QTabWidget, QWidget
 
 from engine.course.paper import CourseKernel, Excerpt
 from gui.course.code_panel import CodePanel
@@ -18,8 +18,8 @@ from gui.course.tables_panel import TablesPanel
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.slides_saving import save_slides
 from gui.page.slot import Slot
-from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column, quiet_label
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import column, quiet_label, row
 
 _PAPERS_WIDTH = 31 * GRID
 # The kernels above take what they need, but leave the tables below more than half of the height.
@@ -166,7 +166,7 @@ class CoursePage(Page):
         if self._is_moved:
             return
         height = self._halves.height() - self._halves.handleWidth()
-        needed = self.header.heightForWidth(self._halves.width()) + self.kernels.needed_height
+        needed = self.header.heightForWidth(self.header.width()) + self.kernels.needed_height
         kernels_height = min(needed, int(height * _MOST_KERNELS_HEIGHT))
         self._halves.setSizes([kernels_height, max(1, height - kernels_height)])
 
@@ -176,7 +176,11 @@ class CoursePage(Page):
     def _build(self) -> None:
         title = quiet_label("Papers")
         title.setContentsMargins(GRID, GRID, GRID, GRID)
-        self._halves.addWidget(_under(self.header, self.kernels))
+        buttons = self.kernels.load_button, self.kernels.code_button
+        head = row((self.header, 1), *buttons, spacing=HALF_GRID, margins=(0, 0, GRID, HALF_GRID))
+        for button in buttons:
+            head.setAlignment(button, Qt.AlignmentFlag.AlignBottom)
+        self._halves.addWidget(_under(head, self.kernels))
         self.tabs.setDocumentMode(True)
         self.tabs.addTab(Slot(lambda: self.tables), "Tables")
         self.tabs.addTab(Slot(lambda: self.code), "Code")
@@ -190,7 +194,7 @@ class CoursePage(Page):
         self.setCentralWidget(self._sides)
 
 
-def _under(head: QWidget, body: QWidget) -> QWidget:
+def _under(head: QWidget | QLayout, body: QWidget) -> QWidget:
     """Return a widget with a body that takes the room below its head."""
     whole = QWidget()
     whole.setLayout(column(head, (body, 1), spacing=0))

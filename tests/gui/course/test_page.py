@@ -74,7 +74,8 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
     assert saved == [(PAPERS[0].key, tmp_path)]
     row = next(row for row, kernel in enumerate(PAPERS[0].kernels) if kernel.here.variant == "naive")
     here = PAPERS[0].kernels[row].here
-    page.kernels.button(row).click()
+    page.kernels.selectRow(row)
+    page.kernels.load_button.click()
     settings = haloscope.workspace.settings
     assert (settings.variant, settings.block, settings.border) == ("naive", here.block, Border(here.border))
     assert haloscope.workspace.mask == resolve_mask(here.mask)
@@ -84,7 +85,8 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
 
 def test_that_the_button_of_a_kernel_brings_its_code_to_the_front(open_course, qtbot):
     _, page = open_course()
-    page.kernels.code_button(1).click()
+    page.kernels.selectRow(1)
+    page.kernels.code_button.click()
     qtbot.waitUntil(lambda: page.code.shown is not None)
     qtbot.waitUntil(page.code.isVisible)
     assert not page.tables.isVisible()
@@ -112,7 +114,7 @@ def test_that_no_word_of_the_course_is_cut_whatever_the_size_of_the_letters(open
     def whole():
         words = " ".join(f"{paper.title} {paper.authors}" for paper in page.course.papers).split()
         widest = max(QFontMetrics(scaled_font(1.0, bold=True)).horizontalAdvance(word) for word in words)
-        buttons = page.kernels.button(0), page.kernels.code_button(0)
+        buttons = page.kernels.load_button, page.kernels.code_button
         return page.papers.viewport().width() >= widest + 2 * GRID and all(
             button.width() >= button.sizeHint().width() for button in buttons
         )

@@ -1,8 +1,8 @@
 import pytest
-from PySide6.QtCore import QEvent, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QApplication, QLineEdit, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication
 
 from engine.course.messages import MeasuredPaper
 from engine.course.paper import Cell, Configuration, CourseTable
@@ -106,39 +106,21 @@ def table(qtbot, course):
 def test_that_a_kernel_that_is_here_is_loaded_by_mouse_or_keys(table, qtbot):
     loaded = []
     table.load_wanted.connect(loaded.append)
-    table.button(1).click()
     table.selectRow(1)
+    table.load_button.click()
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
         qtbot.keyClick(table, key)
     point = table.visualRect(table.kernels.index(0, Column.PAPER)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert loaded == [PAPER.kernels[1]] * 3 + [PAPER.kernels[0]]
-    assert [table.button(row).isEnabled() for row in range(4)] == [True, True, False, False]
-    assert "no variant lost" in table.button(2).toolTip()
+    for row, is_here in enumerate((True, True, False, False)):
+        table.selectRow(row)
+        assert table.load_button.isEnabled() == is_here
     table.selectRow(2)
+    assert "no variant lost" in table.load_button.toolTip()
     with qtbot.assertNotEmitted(table.load_wanted):
         qtbot.keyClick(table, Qt.Key.Key_Return)
-
-
-def test_that_tab_goes_from_the_table_through_its_named_buttons_to_what_is_below(course, qtbot):
-    whole = QWidget()
-    qtbot.addWidget(whole)
-    column = QVBoxLayout(whole)
-    table, below = KernelsTable(course, make_engine_state()), QLineEdit()
-    column.addWidget(table)
-    column.addWidget(below)
-    course.choose(OTHER_PAPER.key)
-    course.choose(PAPER.key)
-    # The buttons of the paper before.
-    QApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    order = [table.nextInFocusChain()]
-    while order[-1] is not below:
-        order.append(order[-1].nextInFocusChain())
-    buttons = [widget for widget in order if isinstance(widget, QToolButton)]
-    rows = range(len(PAPER.kernels))
-    assert buttons == [of_row(row) for row in rows for of_row in (table.button, table.code_button)]
-    assert table.button(1).accessibleName() == "Load ConvolutionKernel"
 
 
 def test_that_rows_are_as_high_as_their_words(table, qtbot):
