@@ -377,7 +377,13 @@ class PlainRows(LargePicture):
             self._bytes.fill(self._planes[0] + rows.start * self._row_bytes, _bytes_of(out))
             return
         for part in bands(rows.stop - rows.start, len(self._planes) * self._row_bytes):
-            out[part] = self._pixels(slice(rows.start + part.start, rows.start + part.stop), columns)
+            planes = self._read(slice(rows.start + part.start, rows.start + part.stop), columns)
+            if self._interpret is not None:
+                out[part] = self._pixels(planes)
+                continue
+            for number, plane in enumerate(planes):
+                first = number * self._per_plane
+                out[part, :, first : first + self._per_plane] = plane
 
     def decode_onto(self, canvas: Canvas) -> None:
         """Put all pixels onto a canvas, band by band where that needs no memory for all of them."""
@@ -385,14 +391,14 @@ class PlainRows(LargePicture):
             super().decode_onto(canvas)
             return
         for rows in bands(self.height, len(self._planes) * self._row_bytes):
-            canvas.put_samples(rows, self._pixels(rows, slice(0, self.width)))
+            canvas.put_samples(rows, self._pixels(self._read(rows, slice(0, self.width))))
 
-    def _pixels(self, rows: slice, columns: slice) -> np.ndarray:
-        samples = self._samples_of(rows, columns)
+    def _pixels(self, planes: np.ndarray) -> np.ndarray:
+        samples = np.moveaxis(planes, 0, -2).reshape(*planes.shape[1:3], -1)
         return samples if self._interpret is None else self._interpret(samples)
 
-    def _samples_of(self, rows: slice, columns: slice) -> np.ndarray:
-        """Return the samples of a rectangle, (rows, columns, samples of all planes)."""
+    def _read(self, rows: slice, columns: slice) -> np.ndarray:
+        """Return a rectangle as it is stored, (planes, rows, columns, samples of a plane)."""
         pixel = self._per_plane * self._stored.itemsize
         count, width = rows.stop - rows.start, columns.stop - columns.start
         is_narrow = width * pixel < min(self._row_bytes, _NARROW_BYTES)
@@ -403,8 +409,7 @@ class PlainRows(LargePicture):
             for row in plane if is_narrow else (plane,):
                 self._bytes.fill(offset, _bytes_of(row))
                 offset += self._row_bytes
-        kept = found if is_narrow else found[:, :, columns]
-        return np.moveaxis(kept, 0, -2).reshape(count, width, -1)
+        return found if is_narrow else found[:, :, columns]
 
     def close(self) -> None:
         """Close the file; nothing is read after that."""
