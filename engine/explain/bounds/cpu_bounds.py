@@ -4,7 +4,7 @@ Limits are those of this processor (`engine.explain.limits.measured_cpu`), amoun
 its loops do (`engine.results.work.LoopWork`).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,7 +130,7 @@ def _share(limits: DeviceLimits, threads: int) -> float:
 def cpu_cause(found: CpuTime) -> Cause:
     """Return what the bounds give as the cause of the time, and the variant that removes it."""
     subject, tallest = found.subject, found.bounds[0]
-    what = _WORDS[tallest.key](tallest, subject, found.limits.vector_bits // 32)
+    what = f"Bound by {_words(tallest, subject.problem.samples, found.limits.vector_bits // 32)}"
     best = choose(AUTO, subject.problem, subject.constant, None, cpu_info()).variant
     if best is subject.variant:
         return Cause(what, "No variant on the CPU is expected to take less")
@@ -158,54 +158,33 @@ def _made(one: VariantOf[Problem, Any], subject: Subject[Problem]) -> float:
     return work.flops / 2 if work else 0.0
 
 
-def _copy(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    megabytes, rate = _count(bound.amount / 1e6), _count(bound.per_s / 1e9)
-    return f"Bound by memory, {megabytes} MB read and written at {rate} GB/s at most"
-
-
-def _multiply_adds(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    return f"Bound by multiply-adds, {_count(bound.amount / subject.problem.samples)} for each result"
-
-
-def _one_at_a_time(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    each = _count(bound.amount / subject.problem.samples)
-    return f"Bound by multiply-adds one at a time, {each} for each result"
-
-
-def _of_integers(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    return f"{_one_at_a_time(bound, subject, vector)}, of samples that are made float32"
-
-
-def _call(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    return f"Bound by the call, {_count(1e3 * bound.ms)} µs before anything is computed"
-
-
-def _shared_call(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-    return f"{_call(bound, subject, vector)} by all cores"
-
-
-def _per_vector(words: str) -> Callable[[Bound, Subject[Problem], int], str]:
-    def said(bound: Bound, subject: Subject[Problem], vector: int) -> str:
-        each = _count(bound.amount / subject.problem.samples * vector)
-        return f"Bound by {words}, {each} for {vector} results"
-
-    return said
-
-
 def _count(value: float) -> str:
     return digits_text(value, 3).removesuffix(".0") if value < 100 else digits_text(value, 3)
 
 
-_WORDS: dict[str, Callable[[Bound, Subject[Problem], int], str]] = {
-    "copy": _copy,
-    "multiply-adds": _multiply_adds,
-    "scalar-multiply-adds": _one_at_a_time,
-    "converted-multiply-adds": _of_integers,
-    "short-scalar-multiply-adds": _one_at_a_time,
-    "short-converted-multiply-adds": _of_integers,
-    "launch": _call,
-    "shared-launch": _shared_call,
-    "vector-operations": _per_vector("operations on whole vectors"),
-    "loads": _per_vector("loads of vectors from the first cache"),
-    "stores": _per_vector("stores of vectors into the first cache"),
+def _words(bound: Bound, samples: float, vector: int) -> str:
+    """Return what bounds a run, whose vectors have so many elements."""
+    return _WORDS[bound.key].format(
+        megabytes=_count(bound.amount / 1e6),
+        rate=_count(bound.per_s / 1e9),
+        each=_count(bound.amount / samples),
+        us=_count(1e3 * bound.ms),
+        of_vector=f"{_count(bound.amount / samples * vector)} for {vector} results",
+    )
+
+
+_ONE = "multiply-adds one at a time, {each} for each result"
+_CALL = "the call, {us} µs before anything is computed"
+_WORDS = {
+    "copy": "memory, {megabytes} MB read and written at {rate} GB/s at most",
+    "multiply-adds": "multiply-adds, {each} for each result",
+    "scalar-multiply-adds": _ONE,
+    "converted-multiply-adds": f"{_ONE}, of samples that are made float32",
+    "short-scalar-multiply-adds": _ONE,
+    "short-converted-multiply-adds": f"{_ONE}, of samples that are made float32",
+    "launch": _CALL,
+    "shared-launch": f"{_CALL} by all cores",
+    "vector-operations": "operations on whole vectors, {of_vector}",
+    "loads": "loads of vectors from the first cache, {of_vector}",
+    "stores": "stores of vectors into the first cache, {of_vector}",
 }

@@ -5,7 +5,7 @@ It is shown as slides: one HTML file, without anything from elsewhere, to show o
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 
 from engine.device.cuda_presence import missing
@@ -138,22 +138,17 @@ def _steps(
         source = sources[key]
         before = compared_with(variant, tuple(known.values())) or _of_same_kernels(variant, known, sources)
         step = Step(key, variant.title, source.story, source, cost=costs[key])
-        if before is None:
-            yield step
-            continue
-        measured = measured_difference(results, before.key, key)
-        names = before.key, key
-        yield Step(
-            key,
-            variant.title,
-            source.story,
-            source,
-            before.key,
-            source_diff(sources[before.key].kernels, source.kernels, names, measured),
-            measured,
-            costs[key],
-            costs[before.key],
-        )
+        if before is not None:
+            measured = measured_difference(results, before.key, key)
+            kernels = sources[before.key].kernels, source.kernels
+            step = replace(
+                step,
+                before=before.key,
+                diff=source_diff(*kernels, (before.key, key), measured),
+                measured=measured,
+                cost_before=costs[before.key],
+            )
+        yield step
 
 
 def _of_same_kernels(
