@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from engine.ptx import floats
 from engine.ptx.active import Active
 from engine.ptx.group import Group, Step
+from engine.ptx.kernel import SPACES
 from engine.ptx.machine import Machine
 from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Place, Request, Segment
 from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands
 from engine.ptx.types import U32, Values, extended
 
-SPACES = "global", "shared", "local", "const", "param"
 # A block, or a thread, has its own: an address counts from its beginning.
 _OWN_SPACES = "shared", "local"
 _VERBS = {"st": "writes", "red": "writes", "ld": "reads"}

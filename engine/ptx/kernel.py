@@ -14,7 +14,7 @@ from engine.ptx.types import DTYPES, Values
 ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")
 # What these write is not their first operand.
 _WRITE_NOTHING = ("st", "red", "membar", "fence", "cp", "prefetch", "prefetchu", "nanosleep", *ENDS)
-_SPACES = {"shared", "global", "local", "const", "param"}
+SPACES = {"shared", "global", "local", "const", "param"}
 
 
 @dataclass(slots=True, eq=False)
@@ -70,7 +70,7 @@ class Kernel:
             one.dtype.itemsize
             for one in self.instructions
             if one.name in ("ld", "st", "atom", "red")
-            and not (_SPACES - {space}) & {*one.modifiers}
+            and not (SPACES - {space}) & {*one.modifiers}
             and one.modifiers[-1] in DTYPES
         ]
         return min([4, *sizes])

@@ -22,7 +22,6 @@ MOST_BYTES = 1 << 26
 # What a step without lanes takes, about.
 _STEP_BYTES = 200
 _STORES = "st", "red"
-_WITHOUT_VALUES = "bra", "brx", "ret", "exit", "bar", "barrier", "membar", "fence", "cp", "prefetch"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +88,7 @@ class Tracer:
             step(group)
         if not self.is_whole or not chosen.any():
             return
-        if not is_store and instruction.name not in _WITHOUT_VALUES:
+        if step is not None and kernel.written_by(instruction):
             found = held(0)
         at = np.flatnonzero(chosen)
         kept = None if found is None else np.ascontiguousarray(found[..., at])
