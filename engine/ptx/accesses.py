@@ -59,7 +59,7 @@ def _spelled(instruction: Instruction) -> tuple[str, int, str]:
     return space, count, update
 
 
-def _access(instruction: Instruction, number: int, operands: Operands) -> Step:
+def _access(instruction: Instruction, operands: Operands) -> Step:
     """Make a load, a store, or an atomic operation: `red`, or `atom`, which gives what was there before."""
     space, count, update = _spelled(instruction)
     dtype, is_store, texts = instruction.dtype, instruction.name == "st", [*instruction.operands]
@@ -75,7 +75,7 @@ def _access(instruction: Instruction, number: int, operands: Operands) -> Step:
     # What an exchange finds it mostly drops.
     effect = {"": "write" if is_store else "read", "exch": "swap"}.get(update, "update")
     read, size, outside = operands.read_by(instruction), count * dtype.itemsize, 0 if update else OUTSIDE_BYTE
-    asked = Request(instruction, number, space, effect, size)
+    asked = Request(instruction, space, effect, size)
 
     def act(group: Group, place: Place) -> list[Values]:
         """Do it; return what threads get."""
@@ -139,13 +139,13 @@ def _updated(view: np.ndarray, places: np.ndarray, given: list[np.ndarray], name
     return found
 
 
-def _copies(instruction: Instruction, number: int, operands: Operands) -> Step:
+def _copies(instruction: Instruction, operands: Operands) -> Step:
     """Make a `cp.async`, or what closes a group of them or waits."""
     words = instruction.modifiers
     if words[:1] != ("async",) or "bulk" in words or "mbarrier" in words:
         raise instruction.unknown()
     if not instruction.first_of("commit_group", "wait_group", "wait_all"):
-        return _copy(instruction, number, operands)
+        return _copy(instruction, operands)
     left = int(instruction.operands[0], 0) if "wait_group" in words else -1
 
     def step(group: Group) -> None:
@@ -159,7 +159,7 @@ def _copies(instruction: Instruction, number: int, operands: Operands) -> Step:
     return step
 
 
-def _copy(instruction: Instruction, number: int, operands: Operands) -> Step:
+def _copy(instruction: Instruction, operands: Operands) -> Step:
     target_text, source_text, size_text, *rest = instruction.operands
     if rest and (rest[0].startswith("!") or len(rest) > 1):
         raise instruction.unknown()
@@ -167,7 +167,7 @@ def _copy(instruction: Instruction, number: int, operands: Operands) -> Step:
     target, source = operands.address(target_text), operands.address(source_text)
     # How many bytes each thread takes; zeros are behind them.
     taken = operands.source(rest[0] if rest else size_text, U32)
-    read, written = operands.read_by(instruction), Request(instruction, number, "shared", "copy", size)
+    read, written = operands.read_by(instruction), Request(instruction, "shared", "copy", size)
 
     def step(group: Group) -> None:
         machine, count = group.machine, group.active.count
@@ -175,7 +175,7 @@ def _copy(instruction: Instruction, number: int, operands: Operands) -> Step:
         data = np.zeros((count, size), np.uint8)
         for length in map(int, np.unique(lengths[lengths > 0])):
             takers = group.some(np.flatnonzero(lengths == length), read)
-            asked = Request(instruction, number, "global", "read", length)
+            asked = Request(instruction, "global", "read", length)
             for part, place in accessed(takers, asked, source(takers), read):
                 rows = takers.at if part is takers else takers.at[part.at]
                 data[rows[:, None], np.arange(length)] = place.segment.data[_bytes_at(place, length)]
@@ -275,7 +275,7 @@ def _distance(offset: int, segment: Segment | None) -> str:
     return f"{segment.name} {offset - segment.owner_bytes + 1} bytes or less past its end"
 
 
-MEMORY_STEPS: dict[str, Callable[[Instruction, int, Operands], Step]] = {
+MEMORY_STEPS: dict[str, Callable[[Instruction, Operands], Step]] = {
     **dict.fromkeys(("ld", "ldu", "st", "atom", "red"), _access),
     "cp": _copies,
 }

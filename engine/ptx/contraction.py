@@ -19,7 +19,7 @@ Fused = tuple[Rule, list[str]]
 
 
 def fused_sums(kernel: Kernel) -> dict[int, Fused]:
-    """Return what sums compute that take a product with them, by the identity of the instruction."""
+    """Return what sums compute that take a product with them, by the number of the instruction."""
     uses = Counter(number for one in kernel.instructions for number in kernel.read_by(one))
     found: dict[int, Fused] = {}
     for block in kernel.blocks:
@@ -27,7 +27,7 @@ def fused_sums(kernel: Kernel) -> dict[int, Fused]:
         for one in block.instructions:
             is_real = one.modifiers in _REAL and one.guard is None
             if is_real and one.name in ("add", "sub") and (fused := _fused(one, products)) is not None:
-                found[id(one)] = fused
+                found[one.number] = fused
             written = one.operands[0] if one.operands else ""
             # What a product is made of must still be there.
             products = {

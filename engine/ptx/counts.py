@@ -128,7 +128,7 @@ class Counts:
         """Count a request of each warp."""
         segment, active, size = place.segment, place.active, asked.size
         offsets = np.broadcast_to(place.offsets.view(np.int64), (active.count,))
-        counted = self.accesses[AccessKey(asked.number, segment.space, asked.kind, segment.name)]
+        counted = self.accesses[AccessKey(asked.instruction.number, segment.space, asked.kind, segment.name)]
         counted.requests += self._warps(active)
         counted.bytes += size * (
             active.count if self._weights is None else self._sum(active, active.threads_of_warps)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from engine.ptx.module import Body, Code, Function, Guard, Instruction, Module, PtxError, SourceLine, listed
+from engine.ptx.module import Body, Code, Function, Guard, Instruction, Module, PtxError, Statement, listed
 from engine.ptx.parse import IGNORED, variable_of
 from engine.ptx.types import DTYPES
 
@@ -60,7 +60,7 @@ class _Inliner:
                 labels = tuple(names.get(label, label) for label in _NAME.findall(table[2]))
                 code.targets[names.get(table[1], table[1])] = labels
             elif one.text[:1] not in ("", "."):
-                self._append(_instruction(one.text, names, one.line), behind, callers)
+                self._append(self._instruction(one, names), behind, callers)
 
     def _suffix(self, suffix: str) -> str:
         self._opened += 1
@@ -87,6 +87,17 @@ class _Inliner:
             variable = variable_of(text)
             name = own(variable.name)
             self.code.variables[name] = replace(variable, name=name, extern=False)
+
+    def _instruction(self, one: Statement, names: Mapping[str, str]) -> Instruction:
+        if (found := _INSTRUCTION.fullmatch(one.text)) is None:
+            raise PtxError("the text of PTX", f"this is no instruction: {one.text[:80]}")
+        negated, register, opcode, rest = found.groups()
+        if names:
+            rest = _NAME.sub(lambda one: names.get(one[0], one[0]), rest)
+        guard = Guard(names.get(register, register), bool(negated)) if register else None
+        name, *modifiers = opcode.split(".")
+        operands = tuple(text.strip() for text in _OPERAND.findall(rest) if text.strip())
+        return Instruction(name, tuple(modifiers), operands, guard, one.line, len(self.code.instructions))
 
     def _append(self, one: Instruction, behind: str, callers: tuple[str, ...]) -> None:
         if one.name == "call":
@@ -138,19 +149,6 @@ class _Inliner:
             self.code.registers[passed] = f"b{8 * max(size, 2)}"
             pair = (register, passed) if is_load else (passed, register)
             # Of 8 bit a register of 16 is moved.
-            moves.append(
-                replace(instruction, name="mov", modifiers=(kind if size > 1 else "b16",), operands=pair)
-            )
+            modifiers, at = (kind if size > 1 else "b16",), instruction.number + number
+            moves.append(replace(instruction, name="mov", modifiers=modifiers, operands=pair, number=at))
         return moves
-
-
-def _instruction(text: str, names: Mapping[str, str], line: SourceLine) -> Instruction:
-    if (found := _INSTRUCTION.fullmatch(text)) is None:
-        raise PtxError("the text of PTX", f"this is no instruction: {text[:80]}")
-    negated, register, opcode, rest = found.groups()
-    if names:
-        rest = _NAME.sub(lambda one: names.get(one[0], one[0]), rest)
-    guard = Guard(names.get(register, register), bool(negated)) if register else None
-    name, *modifiers = opcode.split(".")
-    operands = tuple(one.strip() for one in _OPERAND.findall(rest) if one.strip())
-    return Instruction(name, tuple(modifiers), operands, guard, line)

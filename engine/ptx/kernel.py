@@ -22,7 +22,6 @@ class Block:
     """A basic block: instructions without jumps, and the one that ends it, where one does."""
 
     number: int
-    first: int  # the number of its first instruction
     instructions: list[Instruction]
     end: Instruction | None
     next: list[int] = field(default_factory=list)
@@ -85,7 +84,7 @@ class Kernel:
             number_at[first] = len(blocks)
             body = instructions[first:last]
             end = body.pop() if is_end(body[-1]) else None
-            blocks.append(Block(len(blocks), first, body, end))
+            blocks.append(Block(len(blocks), body, end))
         number_at[len(instructions)] = len(blocks)
         return blocks, {name: number_at[number] for name, number in self.code.labels.items()}
 

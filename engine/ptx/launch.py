@@ -192,18 +192,18 @@ class _Launch:
                     ready.setdefault(number, []).append(group)
 
     def _run_block(self, number: int, group: Group) -> None:
-        tracer, block = self._tracer, self._kernel.blocks[number]
+        tracer, block, steps = self._tracer, self._kernel.blocks[number], self._program.steps[number]
         self._machine.counts.ran(number, group.active)
-        for at, step in enumerate(self._program.steps[number], block.first):
+        for instruction, step in zip(block.instructions, steps, strict=True):
             if tracer is None:
                 step(group)
             else:
-                tracer.run(at, step, group)
-            if at % STEPS_BETWEEN_CHECKS == 0:
+                tracer.run(instruction, step, group)
+            if instruction.number % STEPS_BETWEEN_CHECKS == 0:
                 self._check()
         if tracer is not None and block.end is not None:
             # Before threads leave.
-            tracer.run(block.first + len(block.instructions), None, group)
+            tracer.run(block.end, None, group)
         self._check()
 
     def _check(self) -> None:

@@ -155,7 +155,7 @@ class Machine:
             places, slots = (places[:, None] + np.arange(each)).reshape(-1), np.repeat(slots, each)
         knows_warps = self.kernel.knows_warps and segment.space != "local"
         access = Access(
-            asked.number,
+            asked.instruction.number,
             places,
             self._stamps[slots],
             self.moment,

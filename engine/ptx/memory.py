@@ -81,7 +81,6 @@ class Request(NamedTuple):
     """What an instruction asks of memory, for each of its threads."""
 
     instruction: Instruction
-    number: int  # of the instruction in the program
     space: str  # "" for a generic address
     effect: str  # "read", "write", "update" or, without a look at what was there, "swap"; "copy", "arrive"
     size: int  # in bytes

@@ -88,6 +88,7 @@ class Instruction:
     operands: tuple[str, ...]
     guard: Guard | None
     line: SourceLine
+    number: int  # of the instructions of the kernel
 
     @property
     def spelling(self) -> str:

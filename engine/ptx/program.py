@@ -79,16 +79,16 @@ class _Builder:
     def steps_of(self, block: Block) -> list[Step]:
         """Return what a block does."""
         steps = []
-        for number, one in enumerate(block.instructions, block.first):
+        for one in block.instructions:
             try:
-                step = self._step(one, number)
+                step = self._step(one)
             except PtxError as error:
                 raise error.at(one.line) from error
             steps.append(step if one.guard is None else self._guarded(one, one.guard, step))
         return steps
 
-    def _step(self, instruction: Instruction, number: int) -> Step:
-        if (fused := self._fused.get(id(instruction))) is not None:
+    def _step(self, instruction: Instruction) -> Step:
+        if (fused := self._fused.get(instruction.number)) is not None:
             return self._computing(instruction, *fused)
         if (rule := _TABLE.rule_of(instruction)) is not None:
             sources = [name for text in instruction.operands[1:] for name in listed(text)]
@@ -96,7 +96,7 @@ class _Builder:
         make = _OF_MORE_THAN_VALUES.get(instruction.name)
         if make is None:
             raise instruction.unknown()
-        return make(instruction, number, self._operands)
+        return make(instruction, self._operands)
 
     def _computing(self, instruction: Instruction, rule: Rule, operands: list[str]) -> Step:
         """Make a step of what values alone say."""
@@ -218,12 +218,12 @@ class _Builder:
         return leave
 
 
-def _nothing(instruction: Instruction, number: int, operands: Operands) -> Step:
+def _nothing(instruction: Instruction, operands: Operands) -> Step:
     """Make what orders accesses only as other threads see them, or asks for a line ahead."""
     return lambda group: None
 
 
-def _warp_barrier(instruction: Instruction, number: int, operands: Operands) -> Step:
+def _warp_barrier(instruction: Instruction, operands: Operands) -> Step:
     """Make `bar.warp.sync`; barriers of the block end a basic block."""
 
     def step(group: Group) -> None:
@@ -232,7 +232,7 @@ def _warp_barrier(instruction: Instruction, number: int, operands: Operands) -> 
     return step
 
 
-_OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, int, Operands], Step]] = {
+_OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, Operands], Step]] = {
     **dict.fromkeys(("membar", "fence", "prefetch", "prefetchu", "nanosleep"), _nothing),
     **MEMORY_STEPS,
     "bar": _warp_barrier,

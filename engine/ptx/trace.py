@@ -15,7 +15,7 @@ from engine.ptx.active import Numbers
 from engine.ptx.findings import Index3
 from engine.ptx.group import Group, Step
 from engine.ptx.memory import Place
-from engine.ptx.module import SourceLine
+from engine.ptx.module import Instruction, SourceLine
 
 # All arrays of a trace; what comes behind is not noted.
 MOST_BYTES = 1 << 26
@@ -65,10 +65,10 @@ class Tracer:
         self.is_whole = True
         self._bytes = 0
 
-    def run(self, number: int, step: Step | None, group: Group) -> None:
+    def run(self, instruction: Instruction, step: Step | None, group: Group) -> None:
         """Do a step, None for what ends a basic block, and note it."""
         machine, values, active = group.machine, group.values, group.active
-        kernel, instruction = machine.kernel, machine.kernel.instructions[number]
+        kernel = machine.kernel
         chosen = (machine.blocks == self._block).all(1)[active.blocks]
         if instruction.guard is not None:
             guard = values[kernel.registers[instruction.guard.register]]
@@ -94,9 +94,9 @@ class Tracer:
         kept = None if found is None else np.ascontiguousarray(found[..., at])
         threads = (active.slots[at] % active.row).astype(np.uint16)
         parts = [
-            TraceStep(number, instruction.text, instruction.line, *one)
+            TraceStep(instruction.number, instruction.text, instruction.line, *one)
             for one in _accesses(machine.seen, active.slots[at], threads, kept)
-        ] or [TraceStep(number, instruction.text, instruction.line, threads, values=kept)]
+        ] or [TraceStep(instruction.number, instruction.text, instruction.line, threads, values=kept)]
         arrays = [one for part in parts for one in (part.threads, part.addresses, part.values)]
         self._bytes += _STEP_BYTES * len(parts) + sum(one.nbytes for one in arrays if one is not None)
         if self._bytes > MOST_BYTES:
