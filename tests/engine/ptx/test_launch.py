@@ -96,6 +96,19 @@ def test_that_carries_go_from_one_instruction_to_the_next():
     assert out.tolist() == [99, 2100, 2100, 3100]
 
 
+def test_that_lanes_whose_guard_holds_exchange_values():
+    lines = "setp.lt.u32 %p1, %t, 16; mov.u32 %r2, 700;", "@%p1 shfl.sync.bfly.b32 %r2, %t, 1, 31, 0xffff;"
+    run, out = launched(*lines, WRITE, blocks=1, threads=32)
+    assert faults(run) == []
+    assert out.tolist() == [t ^ 1 for t in range(16)] + [700] * 16
+
+
+def test_that_both_halves_of_a_register_are_compared():
+    # 1 above 2, and 2 above 1, as float16.
+    _, out = launched("mov.u32 %r1, 0x3c004000;", "min.f16x2 %r2, %r1, 0x40003c00;", WRITE, blocks=1)
+    assert {*out.tolist()} == {0x3C003C00}
+
+
 class Stopped(Exception):
     """What a checkpoint raises."""
 
