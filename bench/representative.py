@@ -26,7 +26,7 @@ from engine.tasks.network.weights import random_weights
 from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS
 from engine.work.pictures import as_samples
 
 

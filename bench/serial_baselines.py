@@ -29,12 +29,12 @@ from engine.tasks.network.weights import random_weights
 from engine.variants.matmul.blas import NumpyProduct
 from engine.variants.network.host_layers import connect, convolve, pool
 from engine.variants.network.layer_kernels import TILE
+from engine.variants.operations.compress import basis, steps_of
 from engine.variants.tiles.separable import required_factors
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
-from engine.work.operations.compress import basis, steps_of
 from engine.work.operations.problem import OperationProblem, Settings
-from engine.work.operations.variants import operation_variant
+from engine.work.operations.table import operation_variant
 from engine.work.pictures import random_picture
 
 SOURCE = Path(__file__).with_suffix(".c")

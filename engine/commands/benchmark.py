@@ -42,8 +42,12 @@ from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import VARIANTS, Variant, variant
 from engine.work.operations.problem import Settings as Parameters
-from engine.work.operations.table import operation_named, parameters_from
-from engine.work.operations.variants import operation_variant, operation_variants
+from engine.work.operations.table import (
+    operation_named,
+    operation_variant,
+    operation_variants,
+    parameters_from,
+)
 from engine.work.picture_problem import MAX_SIDE
 from engine.work.pictures import DTYPES, MAX_CHANNELS
 from engine.work.planned import CHAIN_VARIANTS

@@ -52,12 +52,16 @@ class MachineFunction:
     ----------
     module, name : str
         Where the Python function is; the module is imported only to compile it.
+    made_for : tuple, optional
+        The arguments of a factory of that name, which makes the function.
     options
         For Numba's compiler.
     """
 
-    def __init__(self, module: str, name: str, **options: object) -> None:
-        self.module, self.name, self._options = module, name, options
+    def __init__(
+        self, module: str, name: str, *, made_for: tuple[object, ...] | None = None, **options: object
+    ) -> None:
+        self.module, self.name, self._made_for, self._options = module, name, made_for, options
         self._addresses: dict[str, int] = {}
 
     def __call__(self, *arguments: object) -> None:
@@ -87,7 +91,8 @@ class MachineFunction:
 
     def _key(self, types: str) -> str:
         target = cpu_target()
-        facts = [self.module, self.name, types, self._options, target.name, target.features, *_compilers()]
+        own = [self.module, self.name, self._made_for, types, self._options]
+        facts = [*own, target.name, target.features, *_compilers()]
         return json.dumps(facts, allow_nan=False)
 
     def _compiled(self, types: str) -> bytes:
@@ -97,6 +102,8 @@ class MachineFunction:
 
         load_numba(without_scipy=_is_own_process)
         function = getattr(importlib.import_module(self.module), self.name)
+        if self._made_for is not None:
+            function = function(*self._made_for)
         name, library = compiled_library(function, types, self._options)
         return (name + ENTRY).encode() + b"\0" + object_code(library)
 

@@ -42,12 +42,17 @@ def kernel_factory(factory: Factory) -> Factory:
 
 
 @functools.cache
-def import_names(name: str) -> None:
-    """Import into a module, once, what it imports under `if TYPE_CHECKING:`."""
+def import_names(name: str, only: frozenset[str] | None = None) -> None:
+    """Import into a module, once, what it imports under `if TYPE_CHECKING:`; `only` what has such names."""
     module = sys.modules[name]
     for step in ast.parse(inspect.getsource(module)).body:
         if isinstance(step, ast.If) and ast.unparse(step.test) == "TYPE_CHECKING":
-            exec(compile(ast.Module(step.body, []), str(module.__file__), "exec"), vars(module))
+            for one in step.body:
+                if isinstance(one, ast.ImportFrom) and only is not None:
+                    one.names = [found for found in one.names if found.name in only]
+                    if not one.names:
+                        continue
+                exec(compile(ast.Module([one], []), str(module.__file__), "exec"), vars(module))
 
 
 def origin_of(kernel: Kernel) -> list[str] | None:

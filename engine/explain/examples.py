@@ -29,9 +29,9 @@ from engine.work.filter_task import planned_mask
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import MaskClass, Variant
 from engine.work.filtering.variants import variant as filter_variant
+from engine.work.operations.contract import OperationVariant
 from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import operation_named
-from engine.work.operations.variants import OperationVariant
 from engine.work.picture_problem import ChainProblem
 from engine.work.planned import Plan, PlannedStep, combined
 from engine.work.steps import MaskStep, OperationStep

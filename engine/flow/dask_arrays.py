@@ -33,8 +33,7 @@ from engine.work.chain_files import ready_chains
 from engine.work.filtering.variants import variant as variant_named
 from engine.work.operations.contract import ResultKind
 from engine.work.operations.problem import Settings
-from engine.work.operations.table import operation_named
-from engine.work.operations.variants import operation_variant
+from engine.work.operations.table import operation_named, operation_variant
 from engine.work.pictures import as_samples, sample_type
 from engine.work.request import PictureRequest, of_chain, one_step
 from engine.work.resolve import Resolved, resolved_for_parts

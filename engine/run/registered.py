@@ -51,8 +51,13 @@ class Registered(Sequence[V], Generic[V]):
 
 
 @cache
+def declared_in(module: str, name: str) -> Any:
+    """Return what a module of `engine.variants` declares under a name."""
+    return getattr(import_module(f"engine.variants.{module}"), name)
+
+
 def _variant_in(module: str) -> Any:
-    return import_module(f"engine.variants.{module}").VARIANT
+    return declared_in(module, "VARIANT")
 
 
 def named(

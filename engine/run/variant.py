@@ -44,6 +44,8 @@ class VariantOf(Generic[P, C]):
     # The kernels with their arguments, one per launch; empty for CPU variants.
     passes: Callable[[P, C, Block], tuple[Pass, ...]] = lambda problem, constant, block: ()
     uses_block: bool = True  # whether the block changes how the variant runs
+    # Idea, who loads what, what it saves, its limit; None: the docstring of its module has them.
+    story: str | None = None
     remark: str = ""  # a warning or limit for users; empty where the idea says it all
     # The Python package that does the work; empty where our own code does. Such a variant has no passes.
     library: str = ""

@@ -53,7 +53,7 @@ def _filters() -> tuple[VariantInfo, ...]:
 
 def _operations() -> tuple[OperationInfo, ...]:
     found: dict[str, list[VariantInfo]] = {}
-    for variant in import_module("engine.work.operations.variants").OPERATION_VARIANTS:
+    for variant in import_module("engine.work.operations.table").OPERATION_VARIANTS:
         found.setdefault(variant.operation, []).append(VariantInfo.of(variant))
     return tuple(OperationInfo(key, tuple(variants)) for key, variants in found.items())
 

@@ -32,7 +32,6 @@ from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.verify.inputs import Inputs
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
 from engine.verify.verification import Verification, kept, verify_regions
-from engine.work.equalised import Levels, counted_levels, levelled
 from engine.work.filtering.agreement import rounding_bound
 from engine.work.filtering.oracle import correlate_at
 from engine.work.filtering.problem import Problem
@@ -73,7 +72,7 @@ class ChainOracle:
 
     samples: np.ndarray
     plan: Plan
-    _levels: dict[int, Levels] = field(default_factory=dict)
+    _of_all: dict[int, Callable[[Range], tuple[Range, int]]] = field(default_factory=dict)
     _added: dict[str, float] = field(default_factory=dict)
 
     @property
@@ -158,15 +157,15 @@ class ChainOracle:
         planned, known = self.plan[at], operation_named(problem.operation)
         white = planned.white
         exact = read.grain > 0 and white == 1.0
-        if known.of_cells is None:
-            if at not in self._levels:
+        if known.of_all is not None:
+            if at not in self._of_all:
                 before = planned.inputs[0]
-                self._levels[at] = counted_levels(
+                self._of_all[at] = known.of_all(
                     problem, lambda rows, columns: _scaled(self._before(before, rows, columns), 1 / white)
                 )
-            scaled = _scaled(_on(read, grid).range, 1 / white)
-            levelled_, undecided = levelled(scaled, self._levels[at], problem)
-            return Computed(grid, _scaled(levelled_, white), 0.0, undecided, levelled_.value.size)
+            result, undecided = self._of_all[at](_scaled(_on(read, grid).range, 1 / white))
+            return Computed(grid, _scaled(result, white), 0.0, undecided, result.value.size)
+        assert known.of_cells is not None
         half = planned.reach or 0
         sources = self._windows(half, grid)
         down, across = (

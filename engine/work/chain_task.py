@@ -21,13 +21,12 @@ from engine.work.filter_task import (
     check_device,
     refuse_non_finite,
 )
-from engine.work.operations.contract import Patch
-from engine.work.operations.find_patch import patch_from, ready_patch
+from engine.work.operations.contract import OperationVariant
+from engine.work.operations.patch import Patch, patch_from, ready_patch
 from engine.work.operations.problem import OperationProblem
-from engine.work.operations.table import OPERATIONS
-from engine.work.operations.variants import (
+from engine.work.operations.table import (
     OPERATION_VARIANTS,
-    OperationVariant,
+    OPERATIONS,
     operation_variant,
     operation_variants,
 )
@@ -164,7 +163,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         """
         step: OperationStep = node.step  # type: ignore[assignment]
         known, samples = step.known, among.samples
-        if known.of_cells is None and known.key != "equalise":
+        if known.of_cells is None and known.of_all is None:
             why = "what it makes of an error is not known, so its result could not be proven"
             raise BadValue(known.key, why, "Take another operation.")
         parameters = known.read(dict(step.settings))

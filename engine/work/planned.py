@@ -105,7 +105,7 @@ class PlannedStep:
         return self.step.kind == OperationStep.kind
 
 
-_OPERATIONS = "engine.work.operations.variants"
+_OPERATIONS = "engine.work.operations.table"
 _NAMED: dict[str, Callable[[str, Any], AnyVariant]] = {
     MaskStep.kind: lambda key, step: filter_variant(key),
     # A mask does without the operations, which take a while to import.

@@ -15,7 +15,7 @@ from engine.run.registered import ONE_LAYOUT, ways
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import measured_result
 from engine.run.variant import AnyVariant
-from engine.work.operations.find_patch import patch_from
+from engine.work.operations.patch import patch_from
 from engine.work.pictures import random_picture
 from engine.work.request import PictureRequest
 from engine.work.resolve import AnyJob, Resolved

@@ -1,4 +1,4 @@
-"""What a new operation costs: its entry and its variant, a line each. A toy one is found everywhere."""
+"""What a new operation costs: its file and a line that names it. A toy one is found everywhere."""
 
 import json
 import sys
@@ -12,11 +12,9 @@ import engine
 from engine.errors import BadValue, UnknownName
 from engine.host.request import Describe
 from engine.image.save import save_image
-from engine.run.registered import Registered
-from engine.variants.operations.bands import cpu_variant
+from engine.variants.operations.kernels import cpu_variant
 from engine.work import answers
 from engine.work.messages import ListRequest
-from engine.work.operations import variants
 from engine.work.operations.cells import OfCells, rising
 from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
@@ -32,6 +30,23 @@ def levels(cells, problem):
     return cells[..., 0, 0] // problem.whole("step") * problem.whole("step")
 
 
+class Steps:
+    def __init__(self, problem):
+        self._step = problem.whole("step")
+
+    def launch(self, image, out, stream=None):
+        out[...] = image // self._step * self._step
+
+
+CPU = cpu_variant(
+    lambda problem, constant: Steps(problem),
+    key="toy-posterise",
+    title="A toy",
+    idea="Nothing.",
+    work=lambda problem, block: operation_work(problem, picture_loads=problem.samples, flops=problem.samples),
+)
+
+
 TOY = Operation(
     key="posterise",
     title="Posterise",
@@ -43,38 +58,17 @@ TOY = Operation(
     window=pixel_alone,
     of_cells=OfCells(rising(levels), jumps=True),
     proof="Equal.",
-)
-
-
-class Steps:
-    def __init__(self, problem):
-        self._step = problem.whole("step")
-
-    def launch(self, image, out, stream=None):
-        out[...] = image // self._step * self._step
-
-
-VARIANT = cpu_variant(
-    lambda problem, constant: Steps(problem),
-    key="toy-posterise",
-    title="A toy",
-    operation="posterise",
-    idea="Nothing.",
-    work=lambda problem, block: operation_work(problem, picture_loads=problem.samples, flops=problem.samples),
+    variants=(CPU,),
 )
 
 
 @pytest.fixture
 def toy(monkeypatch):
-    """The tables with a line more each, as a program that starts with them has them."""
-    known = variants.OPERATION_VARIANTS
-    module = ModuleType("engine.variants.toy_posterise")
-    module.VARIANT = VARIANT
-    monkeypatch.setitem(sys.modules, module.__name__, module)
-    cpu, cuda = known.modules.values()
-    longer = Registered(cpu=(*cpu, "toy_posterise"), cuda=cuda)
-    monkeypatch.setattr(known, "modules", longer.modules)
-    monkeypatch.setitem(OPERATIONS, TOY.key, TOY)
+    """Its file, and the line of the table."""
+    file = ModuleType("engine.variants.operations.posterise")
+    file.POSTERISE = TOY
+    monkeypatch.setitem(sys.modules, file.__name__, file)
+    monkeypatch.setitem(OPERATIONS.files, "posterise", "posterise")
 
 
 @pytest.mark.usefixtures("toy")

@@ -15,6 +15,7 @@ from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
 from engine.work.filtering.variants import VARIANTS
+from engine.work.operations.contract import Operation
 
 ROOT = Path(__file__).parents[2]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
@@ -28,18 +29,21 @@ def graph():
 
 
 def modules_of_variants():
-    """Return the module of each variant, of filters and of products."""
+    """Return the variants of each module: one, or those of its operations."""
     found = {}
     for module in pkgutil.walk_packages(engine.variants.__path__, "engine.variants."):
-        declared = getattr(importlib.import_module(module.name), "VARIANT", None)
-        if declared is not None:
-            found[module.name] = declared
+        names = vars(importlib.import_module(module.name))
+        operations = [one for one in names.values() if isinstance(one, Operation)]
+        own = [names["VARIANT"]] if "VARIANT" in names else [v for one in operations for v in one.variants]
+        if own:
+            found[module.name] = own
     return found
 
 
 def test_that_every_module_with_a_variant_is_in_a_registry_and_the_other_way_round():
     registered = [variant for task in TASKS.values() for variant in task.variants]
-    assert sorted(known.key for known in modules_of_variants().values()) == sorted(v.key for v in registered)
+    declared = [known.key for own in modules_of_variants().values() for known in own]
+    assert sorted(declared) == sorted(v.key for v in registered)
 
 
 def test_that_variants_never_import_one_another_not_even_through_others(graph):

@@ -14,8 +14,7 @@ from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.operations.table import OPERATIONS
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS
 from gui.shell.pages import PAGES
 
 

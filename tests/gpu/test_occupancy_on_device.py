@@ -25,7 +25,7 @@ from engine.work.chain_task import OPERATION
 from engine.work.filter_task import filter_job
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.variants.suited import mask_for, typed
 from tests.picture_jobs import operation_request, resolved_operands
 

@@ -8,7 +8,7 @@ from engine.geometry.block import Block
 from engine.image.samples import open_sample
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.variants.operations.cases import Case, cases_of, check
 from tests.gpu.conftest import assert_compiled_as_planned
 

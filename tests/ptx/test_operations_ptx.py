@@ -5,7 +5,7 @@ import re
 import pytest
 
 from engine.geometry.block import Block
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 from tests.engine.variants.operations.cases import Case
 from tests.picture_jobs import operation_request, resolved_operands

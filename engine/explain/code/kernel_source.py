@@ -147,6 +147,9 @@ def _within(role: Role, value: object) -> Iterator[tuple[Role, object]]:
     if isinstance(value, MachineFunction):
         if _is_ours(value.module):
             yield Role.KERNEL, getattr(import_module(value.module), value.name)
+    elif isinstance(factory := getattr(value, "factory", None), FunctionType):
+        # What makes code for the CPU (`engine.variants.operations.kernels.CpuCode`).
+        yield Role.KERNEL, factory
     elif isinstance(value, MethodType | functools.partial):
         yield role, value.__func__ if isinstance(value, MethodType) else value.func
     elif isinstance(value, dict):

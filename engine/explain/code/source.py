@@ -4,6 +4,7 @@ The story is the module's docstring: its idea, who loads what, its limit. No Num
 """
 
 import ast
+import inspect
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -89,8 +90,9 @@ def module_of(variant: AnyVariant) -> str:
 
 
 def story_of(variant: AnyVariant) -> Story:
-    """Return the story of a variant's module."""
-    return story_in(sys.modules[module_of(variant)].__doc__ or variant.idea)
+    """Return the story of a variant, or of its module."""
+    told = variant.story or sys.modules[module_of(variant)].__doc__ or variant.idea
+    return story_in(inspect.cleandoc(told))
 
 
 def story_in(docstring: str) -> Story:

@@ -1,26 +1,32 @@
 """What an operation is: one entry with its parameters, its oracle and its answer. No Numba in here.
 
-An operation is a file of this folder with an `Operation` and a line of `engine.work.operations.table`;
-its variants are files of `engine.variants.operations`. Command line, Python and the window list it from here.
+An operation is a file of `engine.variants.operations`, with its `Operation` and its kernels, and a line of
+`engine.work.operations.table`. Command line, Python and the window list it from here.
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.errors import BadValue, UnknownName
+from engine.geometry.block import Block, Limits
+from engine.geometry.refusal import Refusal
 from engine.results.found import Answer as Answer  # for operations too: answers are this module's subject
 from engine.results.found import Mark as Mark
 from engine.results.found import Quantity as Quantity
+from engine.results.work import Work
+from engine.run.variant import VariantOf
 from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Verification, kept, verify_regions
 from engine.work.operations.cells import OfCells, Range, cells_around
+from engine.work.operations.patch import Patch
 from engine.work.operations.problem import OperationProblem, Settings, Shape, Value
 from engine.work.pictures import Operands, ProvenJob
 
@@ -94,20 +100,49 @@ class Parameter:
         return f"{self.name}={self.default}"
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """The small picture to find, made ready: float32, less its mean, scaled so that its squares add up to 1.
+DEFAULT_BLOCK = Block(32, 8)
 
-    `weights` is (height, width, channels).
-    """
 
-    weights: np.ndarray
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationVariant(VariantOf[OperationProblem, Patch | None]):
+    """One way to compute one operation; its constant is the patch to find, where there is one."""
+
+    task: ClassVar[str] = OperationProblem.task
+
+    operation: str = ""  # key of the operation that names it
+    work: Callable[[OperationProblem, Block], Work]
+    default_block: Block = DEFAULT_BLOCK
+    # Whether each thread has an array in local memory, to show what that is; all others keep to registers.
+    uses_local_memory: bool = False
 
     @property
-    def shape(self) -> Shape:
-        """Height, width, channels."""
-        height, width, channels = self.weights.shape
-        return height, width, channels
+    def facts(self) -> dict[str, object]:
+        """The operation."""
+        return {"operation": self.operation}
+
+    @property
+    def line(self) -> str:
+        """What `variants` says of it."""
+        return f"{self.operation}: {self.key}: {self.idea}"
+
+    def why_not(
+        self,
+        problem: OperationProblem,
+        constant: Patch | None,
+        block: Block,
+        limits: Limits,
+        known: Iterable[Any] = (),
+    ) -> Refusal | None:
+        """Return why the variant cannot do that, or None; the reason names those `known` that can."""
+        if problem.operation != self.operation:
+            keys = [other.key for other in known if other.operation == problem.operation]
+            return Refusal(
+                "other-operation",
+                f"Computes {self.operation}, not {problem.operation}",
+                f"It computes {self.operation}, not {problem.operation}.",
+                f"Choose one of: {', '.join(keys)}.",
+            )
+        return self.unsupported(problem, constant, block, limits)
 
 
 OperationOperands = Operands[Patch | None]
@@ -127,6 +162,16 @@ def takes_any(samples: np.ndarray, parameters: dict[str, Value]) -> None:
     """Refuse no picture."""
 
 
+def takes_rgb(samples: np.ndarray, parameters: dict[str, Value]) -> None:
+    """Refuse, with a `BadValue`, a picture without three channels: it has no colour."""
+    if samples.shape[2] != 3:
+        number = samples.shape[2]
+        what = "a grey picture" if number == 1 else f"a picture of {number} channels"
+        raise BadValue(
+            what, "the operation changes colours, red, green and blue", "Take one of three channels."
+        )
+
+
 def pixel_alone(parameters: dict[str, Value]) -> int:
     """Return the window of an operation on each pixel by itself."""
     return 0
@@ -135,6 +180,14 @@ def pixel_alone(parameters: dict[str, Value]) -> int:
 Window = Callable[[dict[str, Value]], int]
 OperatedJob = ProvenJob[OperationProblem, Patch | None]
 Verify = Callable[[np.ndarray, OperatedJob, Checkpoint], Verification]
+
+
+OfAll = Callable[
+    [OperationProblem, Callable[[NDArray[np.intp], NDArray[np.intp]], Range]],
+    Callable[[Range], tuple[Range, int]],
+]
+"""Looks at all samples, which a function gives for rows and columns, from 0 to 1; returns what makes of some
+of them their results, and says of how many it is not known which one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,6 +215,14 @@ class Operation:
     answer: Callable[[np.ndarray, OperationProblem, OperationOperands], Answer] = answer_is_picture
     # What it makes of the cells within `window` of a sample: such an operation can be a step of a chain.
     of_cells: OfCells | None = None
+    # The same for an operation that looks at the whole picture first.
+    of_all: OfAll | None = None
+    # What computes it, in teaching order: of those for a device the last is the fastest.
+    variants: tuple[OperationVariant, ...] = ()
+
+    def __post_init__(self) -> None:
+        own = tuple(replace(variant, operation=self.key) for variant in self.variants)
+        object.__setattr__(self, "variants", own)
 
     @property
     def is_exact(self) -> bool:

@@ -1,43 +1,90 @@
-"""Every operation, in teaching order: a new one is its file beside this, and a line here."""
+"""Every operation, in teaching order, and its variants. No Numba in here."""
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, overload
 
+from engine.device.launches import DeviceKind
 from engine.errors import BadValue, UnknownName, closest
-from engine.work.operations.bilateral import BILATERAL
-from engine.work.operations.compress import COMPRESS
-from engine.work.operations.contract import Operation
-from engine.work.operations.desaturate import DESATURATE
-from engine.work.operations.equalise import EQUALISE
-from engine.work.operations.extreme import MAXIMUM, MINIMUM
-from engine.work.operations.find_patch import FIND_PATCH
-from engine.work.operations.gradient_magnitude import GRADIENT_MAGNITUDE
-from engine.work.operations.histogram import HISTOGRAM
-from engine.work.operations.hue_shift import HUE_SHIFT
-from engine.work.operations.median import MEDIAN
-from engine.work.operations.morphology import MORPHOLOGY
-from engine.work.operations.negative import NEGATIVE
-from engine.work.operations.threshold import THRESHOLD
+from engine.run.registered import declared_in, named
+from engine.work.operations.contract import Operation, OperationVariant
 
-OPERATIONS: dict[str, Operation] = {
-    operation.key: operation
-    for operation in (
-        NEGATIVE,
-        THRESHOLD,
-        DESATURATE,
-        HUE_SHIFT,
-        HISTOGRAM,
-        EQUALISE,
-        GRADIENT_MAGNITUDE,
-        MEDIAN,
-        MINIMUM,
-        MAXIMUM,
-        MORPHOLOGY,
-        BILATERAL,
-        FIND_PATCH,
-        COMPRESS,
-    )
-}
+
+class Operations(Mapping[str, Operation]):
+    """Operations by their keys, each imported when it is first asked for.
+
+    `files` names, for each key, the file of `engine.variants.operations` that has it, under its key in
+    capitals.
+    """
+
+    def __init__(self, files: dict[str, str]) -> None:
+        self.files = files
+
+    def __getitem__(self, key: str) -> Operation:
+        """Return an operation; a `KeyError` where there is none."""
+        found: Operation = declared_in(f"operations.{self.files[key]}", key.upper().replace("-", "_"))
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the keys."""
+        return iter(self.files)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.files)
+
+
+OPERATIONS = Operations(
+    {
+        "negative": "negative",
+        "threshold": "threshold",
+        "desaturate": "desaturate",
+        "hue-shift": "hue_shift",
+        "histogram": "histogram",
+        "equalise": "equalise",
+        "gradient-magnitude": "gradient_magnitude",
+        "median": "median",
+        "minimum": "extremes",
+        "maximum": "extremes",
+        "morphology": "extremes",
+        "bilateral": "bilateral",
+        "find-patch": "find_patch",
+        "compress": "compress",
+    }
+)
+
+
+class OperationVariants(Sequence[OperationVariant]):
+    """The variants of all operations, those for the CPU first."""
+
+    def on(self, kind: str) -> tuple[OperationVariant, ...]:
+        """Return those for a kind of device."""
+        return tuple(one for known in OPERATIONS.values() for one in known.variants if one.device == kind)
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return sum(len(known.variants) for known in OPERATIONS.values())
+
+    @overload
+    def __getitem__(self, number: int) -> OperationVariant: ...
+    @overload
+    def __getitem__(self, number: slice) -> tuple[OperationVariant, ...]: ...
+    def __getitem__(self, number: int | slice) -> OperationVariant | tuple[OperationVariant, ...]:
+        """Return one of them, or some."""
+        return tuple(one for kind in DeviceKind for one in self.on(kind))[number]
+
+
+OPERATION_VARIANTS = OperationVariants()
+
+
+def operation_variants(operation: str) -> tuple[OperationVariant, ...]:
+    """Return the variants of an operation, in teaching order."""
+    return operation_named(operation).variants
+
+
+def operation_variant(key: str, operation: str) -> OperationVariant:
+    """Return the variant of an operation of that key; an `UnknownName` names all of them."""
+    known = operation_variants(operation)
+    return named(key, known, ("auto",), f"no variant of {operation} is called that", alike=0.5)
 
 
 def operation_named(key: object) -> Operation:

@@ -20,7 +20,7 @@ from engine.mask.presets import presets
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.work.filtering.variants import VARIANTS
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS
 from engine.work.planned import CHAIN_VARIANTS
 from tests.engine.commands.conftest import LOST, Left, raising
 from tests.fresh_python import fresh_python

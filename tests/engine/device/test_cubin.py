@@ -15,7 +15,7 @@ from engine.tasks.network.weights import trained_weights
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.problem import OperationProblem, Settings
-from engine.work.operations.variants import operation_variant
+from engine.work.operations.table import operation_variant
 
 if not missing:
     from engine.device.kernel_code import compiled

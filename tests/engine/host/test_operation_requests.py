@@ -12,8 +12,7 @@ from engine.host.shared_array import segments_of
 from engine.image.samples import open_sample
 from engine.image.save import save_image
 from engine.work.messages import ListRequest
-from engine.work.operations.table import OPERATIONS
-from engine.work.operations.variants import operation_variants
+from engine.work.operations.table import OPERATIONS, operation_variants
 from tests.picture_jobs import operation_job
 
 PHOTO = open_sample("astronaut").pixels[100:164, 180:252]

@@ -5,7 +5,7 @@ from PySide6.QtCore import QEvent, QObject, QSize
 from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPalette
 from PySide6.QtWidgets import QLabel, QToolButton, QVBoxLayout, QWidget
 
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS
 from gui.explore.operation.histogram_plot import CHANNEL_COLOURS
 from gui.explore.tile.tile_colours import tint
 from gui.style import icons

@@ -23,7 +23,7 @@ from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.explain.jobs import operation, product, zeros
 from tests.engine.variants.emitted import needs_nvvm
 

@@ -19,7 +19,7 @@ from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
 from engine.work.filter_task import filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass
-from engine.work.operations.variants import OPERATION_VARIANTS
+from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.explain.jobs import filtering, operation, product, zeros
 from tests.engine.variants.cases import problem_of
 

@@ -11,7 +11,7 @@ from engine.tasks.product.variants import matmul_variant
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.problem import OperationProblem
-from engine.work.operations.variants import operation_variant
+from engine.work.operations.table import operation_variant
 
 HD = Problem(1080, 1920, 1, "uint8", (5, 5), (2, 2))
 H200, GA102 = ABSENT_GPUS[9, 0].attributes, ABSENT_GPUS[8, 6].attributes

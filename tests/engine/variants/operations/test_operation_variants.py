@@ -8,10 +8,9 @@ import pytest
 
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
-from engine.variants.operations.match_tiled import VARIANT as MATCH_TILED
-from engine.variants.operations.median_network import middle_of_3, sorted_3, sorted_5
-from engine.work.operations.table import OPERATIONS
-from engine.work.operations.variants import OPERATION_VARIANTS, operation_variants
+from engine.variants.operations.find_patch import TILED as MATCH_TILED
+from engine.variants.operations.median import middle_of_3, sorted_3, sorted_5
+from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS, operation_variants
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check
 from tests.picture_jobs import operation_request, resolved_operands

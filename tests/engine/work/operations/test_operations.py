@@ -16,11 +16,12 @@ from engine.errors import BadValue, EngineError, UnknownName
 from engine.image.jpeg_quality import BRIGHTNESS_TABLE
 from engine.image.samples import open_sample
 from engine.run.compute import compute
+from engine.variants.operations import compress, counts, find_patch
 from engine.verify.regions import Region
-from engine.work.operations import compress, find_patch, histogram
 from engine.work.operations.cells import cells_around
 from engine.work.operations.contract import Mark
 from engine.work.operations.drawing import BACKGROUND, BAR, histogram_picture, marked
+from engine.work.operations.patch import corner_of
 from engine.work.operations.table import OPERATIONS, operation_named, settings_from
 from engine.work.pictures import Operands
 from engine.work.resolve import Resolved
@@ -141,10 +142,10 @@ def test_that_the_median_is_numpys_with_repeated_edges():
 
 def test_that_bins_are_exact():
     samples = np.array([0, 15, 16, 255], np.uint8)
-    assert histogram.bins_of(samples, 16).tolist() == [0, 0, 1, 15]
-    assert histogram.bins_of(np.array([0, 255, 256, 65535], np.uint16), 256).tolist() == [0, 0, 1, 255]
+    assert counts.bins_of(samples, 16).tolist() == [0, 0, 1, 15]
+    assert counts.bins_of(np.array([0, 255, 256, 65535], np.uint16), 256).tolist() == [0, 0, 1, 255]
     floats = np.array([-1, 0, 0.25, 0.9999, 1, 7, np.nan, np.inf, -np.inf], np.float32)
-    assert histogram.bins_of(floats, 4).tolist() == [0, 0, 1, 3, 3, 3, -1, 3, 0]
+    assert counts.bins_of(floats, 4).tolist() == [0, 0, 1, 3, 3, 3, -1, 3, 0]
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
@@ -152,7 +153,7 @@ def test_that_equalisation_gives_the_share_of_darker_samples(dtype):
     samples = picture(9, 11, 2, dtype)
     samples[..., 1] = samples[0, 0, 1]
     found = engine.operate(samples, "equalise", bins=32, device="cpu").picture
-    bins, white = histogram.bins_of(samples, 32)[..., 0], {"uint8": 255, "uint16": 65535, "float32": 1}[dtype]
+    bins, white = counts.bins_of(samples, 32)[..., 0], {"uint8": 255, "uint16": 65535, "float32": 1}[dtype]
     in_darkest = int((bins == bins.min()).sum())
     for row, column in np.ndindex(bins.shape):
         above = int((bins <= bins[row, column]).sum()) - in_darkest
@@ -181,7 +182,7 @@ def test_that_scores_are_the_correlation_coefficients_of_numpy():
     score, _, bound = find_patch.scores(
         samples, operands.constant, Region(0, problem.result_shape[0], 0, problem.result_shape[1])
     )
-    row, column = find_patch.corner_of(samples, problem.parameters)
+    row, column = corner_of(samples, problem.parameters)
     cells = samples[row : row + 3, column : column + 4].astype(float).ravel()
     for i, j, _ in np.ndindex(score.shape):
         window = samples[i : i + 3, j : j + 4].astype(float).ravel()
@@ -367,7 +368,7 @@ def test_that_what_is_wrong_with_a_coefficient_is_told_with_its_value(amount, va
 
 
 def test_that_a_histogram_is_counted_in_bands_between_which_it_can_be_stopped(monkeypatch):
-    monkeypatch.setattr(histogram, "_BAND_SAMPLES", 60)
+    monkeypatch.setattr(counts, "_BAND_SAMPLES", 60)
     steps = []
     samples = picture(9, 11, 3, "float32")
     samples[4, 4, 1] = np.nan

@@ -1,9 +1,13 @@
-"""What the kernels of operations share: launches with their arguments, grids, refusals of blocks."""
+"""How an operation names what computes it: code for the CPU, steps with their grids for CUDA. No Numba."""
 
+import dis
 import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from types import CodeType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from engine.device.kernel_factory import import_names
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
@@ -11,9 +15,77 @@ from engine.geometry.refusal import Refusal
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import argument_type, type_of
-from engine.work.operations.contract import Patch
+from engine.work.operations.contract import DEFAULT_BLOCK, OperationVariant
+from engine.work.operations.patch import Patch
 from engine.work.operations.problem import OperationProblem
-from engine.work.operations.variants import DEFAULT_BLOCK, OperationVariant
+from engine.work.picture_problem import PictureProblem
+
+if TYPE_CHECKING:
+    from engine.variants.operations.bands import Bands
+
+_ROOM = __name__.rpartition(".")[0]
+
+
+class CpuCode:
+    """Decorates a factory of code for the CPU, which is compiled by Numba and kept on disk.
+
+    What it makes takes (image, out, top, bottom, worker, ...), writes the rows from `top` to before `bottom`,
+    allocates nothing and raises nothing. The factory's arguments are numbers and texts. What it names of
+    `if TYPE_CHECKING:` is imported where it is compiled: kept code needs no Numba.
+    """
+
+    def __init__(self, factory: Callable[..., Callable[..., None]]) -> None:
+        self.factory = factory
+        self.__doc__ = factory.__doc__
+
+    def __call__(self, *made_for: object) -> Callable[..., None]:
+        """Return the function that each worker calls."""
+        import_names(self.factory.__module__, frozenset(_names_in(self.factory.__code__)))
+        on_bands: Any = import_module(f"{_ROOM}.bands_code").on_bands
+        made: Callable[..., None] = on_bands(self.factory(*made_for))
+        return made
+
+
+def _names_in(code: CodeType) -> Iterator[str]:
+    """Yield what a function, and those within it, name of their module."""
+    yield from (str(one.argval) for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL")
+    for one in code.co_consts:
+        if isinstance(one, CodeType):
+            yield from _names_in(one)
+
+
+def on_all_cores(
+    problem: PictureProblem,
+    code: CpuCode,
+    steps: int,
+    arguments: tuple[object, ...] | Callable[[int], tuple[object, ...]],
+    made_for: tuple[object, ...] = (),
+    *,
+    contracts: bool = False,
+    **more: Any,
+) -> "Bands":
+    """Return code for the CPU, compiled for a problem: `Bands` says what these are.
+
+    `made_for` are the arguments of the code's factory.
+    """
+    # It loads LLVM.
+    bands: Any = import_module(f"{_ROOM}.bands")
+    factory = code.factory
+    function = bands.rows_function(factory.__module__, factory.__name__, made_for, contracts)
+    made: Bands = bands.Bands(problem, function, steps, arguments, **more)
+    return made
+
+
+def cpu_variant(prepare: Callable[[OperationProblem, Patch | None], Any], **traits: Any) -> OperationVariant:
+    """Return the variant of code for the CPU."""
+    return OperationVariant(
+        title=traits.pop("title", "CPU, all cores"),
+        device=DeviceKind.CPU,
+        prepare=lambda problem, constant, block: prepare(problem, constant),
+        uses_block=False,
+        default_block=Block(1, 1),
+        **traits,
+    )
 
 
 def samples(problem: OperationProblem) -> tuple[int, int, int]:

@@ -1,0 +1,203 @@
+"""Histogram: how many samples of each channel lie in each of some equal intervals from black to white."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.device.kernel_factory import kernel_factory
+from engine.geometry.block import Block
+from engine.results.work import Work
+from engine.variants.operations.counts import (
+    BINS,
+    PartialHistograms,
+    clearing,
+    count_code,
+    count_kernel,
+    counted,
+    counting,
+    cuda_bin,
+    refuse,
+)
+from engine.variants.operations.kernels import Step, cpu_variant, cuda_variant
+from engine.verify.verification import Verification
+from engine.work.operations.contract import (
+    Answer,
+    Checkpoint,
+    OperatedJob,
+    Operation,
+    OperationOperands,
+    Quantity,
+    ResultKind,
+)
+from engine.work.operations.problem import OperationProblem, Shape, Value
+from engine.work.operations.work import operation_work
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda
+
+
+def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) -> Shape:
+    """Return (channels, bins, 1)."""
+    return channels, int(parameters["bins"]), 1
+
+
+def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
+    """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
+    reason, error, wrong = "", 0.0, 0
+    problem = job.problem
+    exact = counted(job.operands.samples, problem, checkpoint)
+    for channel, counts in enumerate(exact):
+        off = np.abs(values[channel, :, 0].astype(np.int64) - counts)
+        error, wrong = max(error, float(off.max())), wrong + int(np.count_nonzero(off))
+        if off.any() and not reason:
+            at = int(np.flatnonzero(off)[0])
+            reason = (
+                f"not verified: channel {channel}, bin {at} is {values[channel, at, 0]}, "
+                f"and {counts[at]} samples lie in it"
+            )
+    return Verification(
+        not reason, error, 0.0, problem.pixels, problem.pixels, not reason, reason, wrong_samples=wrong
+    )
+
+
+def answer(values: np.ndarray, problem: OperationProblem, operands: OperationOperands) -> Answer:
+    """Return the counts, with how many there are and the fullest bin of all channels together."""
+    counts = values[..., 0].astype(np.int64)
+    bins, every = counts.shape[1], counts.sum(axis=0)
+    total, fullest = int(every.sum()), int(every.argmax())
+    low, high = (fullest + step for step in (0, 1))
+    if problem.is_float:
+        where = f"{low / bins:.4g} to {high / bins:.4g}"
+    else:
+        levels = int(problem.full_scale) + 1
+        first, last = low * levels // bins, high * levels // bins - 1
+        where = f"{first}" if first == last else f"{first} to {last}"
+    quantities = [
+        Quantity(
+            "counted", "Counted", total, f"{total:,} samples", "Samples that lie in a bin; NaN does not."
+        ),
+        Quantity(
+            "fullest_bin",
+            "Fullest bin",
+            fullest,
+            f"{where} ({int(every[fullest]):,} samples)",
+            "The interval with the most samples, of all channels together.",
+        ),
+    ]
+    return Answer(quantities=tuple(quantities), counts=counts)
+
+
+def cpu_work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: each sample is read and counted once, and each count is written once.
+
+    The cores' own counts stay in their caches.
+    """
+    return operation_work(problem, picture_loads=problem.samples, flops=problem.samples)
+
+
+CPU = cpu_variant(
+    lambda problem, patch: PartialHistograms(problem),
+    key="cpu-histogram",
+    idea="Each core counts its rows into bins of its own, which are added up in the end.",
+    story=count_code.__doc__,
+    work=cpu_work,
+)
+
+
+def global_work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: each sample is loaded, and its atomic loads and stores a count; NaN has none."""
+    return operation_work(
+        problem,
+        picture_loads=problem.samples,
+        flops=problem.samples,
+        result_loads=problem.samples,
+        stores=problem.values + problem.samples,
+    )
+
+
+@kernel_factory
+def global_kernel(dtype: str, bins: int):
+    """`histogram-global`: a thread per sample, one histogram in global memory, atomics.
+
+    Idea
+        Thread (row, column) of layer `channel` adds 1 to the bin of its sample by an atomic: reading, adding
+        and writing as one step that no other thread comes between.
+    Who loads what
+        Each thread loads one sample. All threads of the device share the bins: those that have the same bin
+        at the same time take turns, in L2, where atomics on global memory are done.
+    Limit
+        A picture of few values (a sky, a drawing) sends all threads to a few bins, one after the other.
+
+    Source: COSC 407, "CUDA Memories and Performance Revisited", histogram operations.
+    """
+    bin_of = cuda_bin(dtype, bins)
+
+    @cuda.jit
+    def count_in_global_memory(image, width, out):
+        column, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        if row >= image.shape[0] or column >= width:
+            return
+        index = bin_of(image[row, column, channel])
+        if index >= 0:
+            cuda.atomic.add(out, (channel, index, 0), 1)
+
+    return count_in_global_memory
+
+
+GLOBAL = cuda_variant(
+    clearing(),
+    Step(lambda problem, block: global_kernel(problem.dtype, problem.whole("bins"))),
+    work=global_work,
+    key="histogram-global",
+    title="Global atomics",
+    idea="A thread per sample adds 1 to its bin in global memory; threads with the same bin take turns.",
+    story=global_kernel.__doc__,
+)
+
+COUNTING = counting()
+
+
+def shared_work(problem: OperationProblem, block: Block) -> Work:
+    """Return the work: an atomic in shared memory for each sample, one in global memory for each block's bin.
+
+    Each block clears its bins, and reads them again to add them; NaN is not counted.
+    """
+    bins = problem.whole("bins")
+    blocks = COUNTING.launch(problem, block).blocks
+    return operation_work(
+        problem,
+        picture_loads=problem.samples,
+        flops=problem.samples + blocks * bins,
+        result_loads=blocks * bins,
+        stores=problem.values + blocks * bins,
+        shared_loads=problem.samples + blocks * bins,
+        shared_stores=problem.samples + blocks * bins,
+    )
+
+
+SHARED = cuda_variant(
+    clearing(),
+    COUNTING,
+    work=shared_work,
+    key="histogram-shared",
+    title="Shared histograms",
+    idea="Each block counts into bins of its own in shared memory, and adds them to global memory once.",
+    story=count_kernel.__doc__,
+)
+
+HISTOGRAM = Operation(
+    key="histogram",
+    title="Histogram",
+    teaches="Threads that count into the same bin must take turns: atomics in global memory against a "
+    "partial histogram per block in shared memory.",
+    result=ResultKind.PLOT,
+    parameters=(BINS,),
+    result_shape=shape,
+    result_dtype="uint32",
+    refuse=refuse,
+    verify=verify,
+    answer=answer,
+    proof="Whole numbers: every count must be equal.",
+    variants=(CPU, GLOBAL, SHARED),
+)

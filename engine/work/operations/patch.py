@@ -1,0 +1,79 @@
+"""The small picture that an operation looks for: cut from the picture or given, and made ready. No Numba."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from engine.errors import BadValue
+from engine.work.operations.problem import Shape, Value
+
+MOST_SIDE = 64
+MIDDLE = -1
+"""Of a corner: the patch lies in the middle."""
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """The small picture to find, made ready: float32, less its mean, scaled so that its squares add up to 1.
+
+    `weights` is (height, width, channels).
+    """
+
+    weights: np.ndarray
+
+    @property
+    def shape(self) -> Shape:
+        """Height, width, channels."""
+        height, width, channels = self.weights.shape
+        return height, width, channels
+
+
+def corner_of(samples: np.ndarray, parameters: dict[str, Value]) -> tuple[int, int]:
+    """Return row and column of the patch that is cut from the picture itself."""
+    sides = int(parameters["height"]), int(parameters["width"])
+    wanted = int(parameters["top"]), int(parameters["left"])
+    row, column = (
+        (length - side) // 2 if at == MIDDLE else at
+        for length, side, at in zip(samples.shape[:2], sides, wanted, strict=True)
+    )
+    return row, column
+
+
+def patch_from(samples: np.ndarray, parameters: dict[str, Value]) -> np.ndarray:
+    """Return the patch that the parameters cut from the picture itself.
+
+    Raises BadValue where it reaches over the picture's edge.
+    """
+    height, width = int(parameters["height"]), int(parameters["width"])
+    row, column = corner_of(samples, parameters)
+    if row + height > samples.shape[0] or column + width > samples.shape[1]:
+        raise BadValue(
+            f"a patch of {width} × {height} from column {column}, row {row} on",
+            f"it reaches over the edge of the picture of {samples.shape[1]} × {samples.shape[0]}",
+            "Move it, or choose a smaller one.",
+        )
+    return samples[row : row + height, column : column + width]
+
+
+def ready_patch(cells: np.ndarray, samples: np.ndarray) -> Patch:
+    """Return a patch (h, w, C) made ready for a picture; a `BadValue` says why it can be found nowhere."""
+    height, width, channels = cells.shape
+    if max(height, width) > MOST_SIDE:
+        what, why = f"a patch of {width} × {height}", f"each side can have up to {MOST_SIDE} pixels"
+        raise BadValue(what, why, "Cut a smaller one out.")
+    if channels != samples.shape[2]:
+        names = {1: "grey", 3: "RGB"}
+        found, needed = (names.get(number, f"{number} channels") for number in (channels, samples.shape[2]))
+        raise BadValue(f"a patch that is {found}", f"the picture is {needed}", "Give both the same colours.")
+    numbers = cells.astype(np.float64)
+    if not np.isfinite(numbers).all():
+        raise BadValue("the patch", "it has NaN or infinity, which equal nothing", "Take another patch.")
+    if numbers.max() == numbers.min():
+        raise BadValue(
+            "the patch",
+            f"all its samples are {numbers.flat[0]:g}, and the correlation divides by their spread, 0",
+            "Take a patch with an edge or a texture in it.",
+        )
+    numbers = numbers / np.abs(numbers).max()
+    numbers -= numbers.mean()
+    return Patch((numbers / np.sqrt((numbers * numbers).sum())).astype(np.float32))
