@@ -260,7 +260,7 @@ def test_that_counts_are_those_of_numpy():
             samples = picture(*shape, dtype)
             top = 1.0 if dtype == "float32" else np.iinfo(dtype).max + 1.0
             found = engine.operate(samples, "histogram", bins=32, device="cpu").counts
-            for channel, counts in enumerate(found):
+            for channel, found_counts in enumerate(found):
                 own = samples[..., channel].astype(float)
                 assert np.array_equal(counts, np.histogram(own, 32, (0, top))[0])
 
