@@ -262,7 +262,7 @@ def test_that_counts_are_those_of_numpy():
             found = engine.operate(samples, "histogram", bins=32, device="cpu").counts
             for channel, found_counts in enumerate(found):
                 own = samples[..., channel].astype(float)
-                assert np.array_equal(counts, np.histogram(own, 32, (0, top))[0])
+                assert np.array_equal(found_counts, np.histogram(own, 32, (0, top))[0])
 
 
 @pytest.mark.slow
