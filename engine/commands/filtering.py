@@ -173,7 +173,7 @@ def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as
         result, data, lost_or_left = results[0].result()
     atomic_write(settings.output, data)
     unused = (*how.notes, *how.unused(call, opened), *settings.saving.unused_quality([saved_as]))
-    hint = [clip_hint(clipped)] if clipped is not None and clipped.better_range else []
+    hint = [clip_hint(clipped)] if clipped.better_range else []
     picture = opened.picture
     notes = (*picture.notes, *how.picture_notes(picture), *unused, *lost_or_left)
     log_notes((*notes, *hint))
@@ -184,7 +184,7 @@ def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as
         document |= {"input": settings.input, "output": settings.output}
         document |= {**how.facts(call), **result.found, **how.document(call, proof, used)}
         document |= {"verified": proof is not None and proof.is_proven, "elapsed_ms": elapsed_ms}
-        document |= {"clipped": 0.0 if clipped is None else clipped.share}
+        document |= {"clipped": clipped.share}
         document |= {"result": None if proof is None else proof.as_json(), "notes": list(notes)}
         print_json(document)
     else:

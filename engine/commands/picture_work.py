@@ -254,8 +254,8 @@ class PictureWork:
         finished = conversion.picture(picture, values.reshape(call.shape), with_alpha=self.filters_alpha)
         return Result(finished, conversion.sentences(finished.pixels.size))
 
-    def clipped(self, call: Call, opened: Opened, values: np.ndarray) -> Clipped | None:
-        """Return how much of the result is clipped in the file; None where nothing can be."""
+    def clipped(self, call: Call, opened: Opened, values: np.ndarray) -> Clipped:
+        """Return how much of the result is clipped in the file."""
         return clipped_in_file(call.job(), values, opened.dtype, self.range)
 
     def measured(

@@ -305,7 +305,7 @@ class _Run:
             proof = self._verified(part) if self.work.verify else None
             saved, loss = self._finished(part)
             rows, job = len(part.values), self.resolved.at(part.image).job()
-            clipped = clipped_in_file(job, part.values, self.dtype, self.work.range) or Clipped()
+            clipped = clipped_in_file(job, part.values, self.dtype, self.work.range)
             found.append((part.top + rows, (rows, proof, loss, clipped)))
             units.add(saved, write)
             self._report(part, "filtered", share, 1.0)

@@ -11,7 +11,6 @@ Called on: the main thread of the host process.
 import itertools
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -27,11 +26,10 @@ from engine.host.protocol import PictureHandle
 from engine.host.shared_picture import attached, keeps_values
 from engine.host.tile_jobs import opened
 from engine.host.tiles import TILE, Place, TiledScreen
-from engine.image.colour import full_scale_of
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
-from engine.work.filtering.clipping import clipped_part, clipped_values
+from engine.work.filtering.clipping import clipped_of
 from engine.work.measured_part import blank
 from engine.work.messages import PictureJob
 from engine.work.resolve import resolved_for_parts
@@ -103,7 +101,8 @@ class Result:
         self._is_one_band = is_kept
         self._took_ms: dict[str, float] = {}
         self._ends: tuple[float, float] | None = None
-        self._clipped = 0.0, 0.0
+        # The parts of the result below black and above white, 0 to 1, once its bands were made.
+        self.clipped = 0.0, 0.0
         # Of a variant that computes whole bands only.
         self._last: tuple[slice, Samples] | None = None
 
@@ -111,19 +110,6 @@ class Result:
     def steps(self) -> tuple[StepTime, ...]:
         """The steps of a chain, with their times."""
         return steps_of(self.work.constant, self._took_ms) if self._took_ms else ()
-
-    @cached_property
-    def _writes_clipped(self) -> bool:
-        """Whether values say nothing of what is clipped: a mask's kernel may write 8 or 16 bit."""
-        return self.asked.filter is not None
-
-    @property
-    def clipped(self) -> tuple[float, float]:
-        """The parts of the result below black and above white, 0 to 1, once its bands were made."""
-        if self._writes_clipped and self._is_in_memory:
-            samples = shared.attach(self.job.picture.in_memory)
-            return clipped_part(samples, self.work.constant, self.work.problem, self.asked.range_mode)
-        return self._clipped
 
     def let_go(self) -> None:
         """Keep no values: they are computed again."""
@@ -146,18 +132,21 @@ class Result:
         """Yield the result of a picture in memory in bands of whole rows."""
         edges, job = self._edges(), self.work.job()
         expected_s = 2.0 + job.task.expected_launch_s(job, self.work.device)
-        white, range_mode = full_scale_of(np.dtype(self.job.picture.dtype)), self.asked.range_mode
+        is_mask, range_mode = self.asked.filter is not None, self.asked.range_mode
         below = above = 0.0
         for top, bottom in itertools.pairwise(edges):
             report(Progress("filtering", top / edges[-1], expected_s))
             values = self._band(source, slice(top, bottom))
-            if not self._writes_clipped:
-                found, share = clipped_values(values, white, range_mode), len(values) / edges[-1]
+            if not is_mask:
+                found, share = clipped_of(job, values, range_mode), len(values) / edges[-1]
                 below, above = below + share * found.below, above + share * found.above
             yield slice(top, bottom), values
             # Its memory serves the next band.
             del values
-        self._clipped = below, above
+        if is_mask:
+            found = clipped_of(job, self.work.samples, range_mode)
+            below, above = found.below, found.above
+        self.clipped = below, above
 
     def ends(self, source: Source, report: Checkpoint) -> tuple[float, float] | None:
         """Return the range that "rescale" maps to the screen's; of a picture in its file that of parts."""

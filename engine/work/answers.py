@@ -29,7 +29,7 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Job
 from engine.run.variant import AnyVariant
-from engine.work.filtering.clipping import clipped_part, clipped_values
+from engine.work.filtering.clipping import clipped_of
 from engine.work.filtering.variants import VARIANTS
 from engine.work.kept_results import KeptResults
 from engine.work.messages import ListRequest, OperationInfo, PictureJob
@@ -152,7 +152,7 @@ def _shown(
     if asked.region is not None:
         for outside in asked.region.around:
             memory.array[outside] = samples[outside]
-    clipped = _clipped(asked, resolved, memory.array)
+    clipped = clipped_of(resolved.job(), memory.array, asked.range_mode)
     shown, screen = memory.shown(asked.range_mode, Computed(resolved.chosen))
     return Filtered(
         values=shown,
@@ -161,21 +161,12 @@ def _shown(
         device=resolved.device.key,
         elapsed_ms=(time.perf_counter() - begin) * 1e3,
         chosen_because=resolved.choice.reason,
-        clipped=clipped,
+        clipped=(clipped.below, clipped.above),
         steps=steps,
         quantities=answer.quantities,
         counts=() if answer.counts is None else tuple(map(tuple, answer.counts.tolist())),
         mark=answer.mark,
     )
-
-
-def _clipped(asked: PictureJob, resolved: Resolved, values: np.ndarray) -> tuple[float, float]:
-    if asked.filter is not None:
-        return clipped_part(resolved.samples, resolved.constant, resolved.problem, asked.range_mode)
-    if asked.operation is not None:
-        return 0.0, 0.0
-    found = clipped_values(values, full_scale_of(resolved.samples.dtype), asked.range_mode)
-    return found.below, found.above
 
 
 def check(

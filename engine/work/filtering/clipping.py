@@ -81,35 +81,25 @@ def can_clip(mask: Mask, white: float, least: float = 0.0) -> bool:
     return lowest < -1e-6 * white or highest > white * (1 + 1e-6)
 
 
-def clipped_part(samples: np.ndarray, mask: Mask, problem: Problem, range_mode: str) -> tuple[float, float]:
-    """Return how much of a result is clipped as it is shown; only a mask that can clip costs a look."""
-    white = full_scale_of(samples.dtype)
-    # A kernel that writes 8 or 16 bit has clipped its results.
-    mode = range_mode if problem.result_dtype == "float32" else "clip"
-    is_wide = problem.dtype == "float32" or mode == "offset" or can_clip(mask, white, problem.ghost_value)
-    if mode == "rescale" or not is_wide:
-        return 0.0, 0.0
-    found = sample_clipped(samples, mask, white, mode)
-    return found.below, found.above
+def clipped_of(job: AnyJob, values: np.ndarray, range_mode: str) -> Clipped:
+    """Return how much of a result is clipped as it is shown in a range mode.
 
-
-def clipped_in_file(
-    job: AnyJob, values: np.ndarray, saved: np.dtype, range_mode: str | None
-) -> Clipped | None:
-    """Return how much of a result is clipped in a file of a type; None where nothing can be.
-
-    Of a mask some variants write values that are clipped already: its windows all over the picture say it.
+    Of a mask some variants write values that are clipped already: its windows all over the picture say it,
+    and only a mask that can clip costs a look.
     """
-    if range_mode != "clip" or saved.kind == "f":
-        return None
-    given, is_mask = job.operands.samples.dtype, job.problem.task == Problem.task
-    white = full_scale_of(given)
-    if not is_mask:
-        return clipped_values(np.atleast_3d(values), white)
-    mask = job.operands.constant
-    if given.kind == "u" and not can_clip(mask, white, job.problem.ghost_value):
-        return None
-    return sample_clipped(job.operands.samples, mask, white)
+    problem, samples = job.problem, job.operands.samples
+    white = full_scale_of(samples.dtype)
+    if problem.task != Problem.task:
+        return clipped_values(np.atleast_3d(values), white, range_mode)
+    mask, mode = job.operands.constant, range_mode if problem.result_dtype == "float32" else "clip"
+    is_wide = problem.dtype == "float32" or mode == "offset" or can_clip(mask, white, problem.ghost_value)
+    return sample_clipped(samples, mask, white, mode) if is_wide and mode != "rescale" else Clipped()
+
+
+def clipped_in_file(job: AnyJob, values: np.ndarray, saved: np.dtype, range_mode: str | None) -> Clipped:
+    """Return how much of a result is clipped in a file of a type: in another range, or in floats, nothing."""
+    is_clipped = range_mode == "clip" and saved.kind == "u"
+    return clipped_of(job, values, "clip") if is_clipped else Clipped()
 
 
 def sample_clipped(samples: np.ndarray, mask: Mask, white: float, range_mode: str = "clip") -> Clipped:

@@ -5,8 +5,10 @@ import pytest
 
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.work.filtering.clipping import Clipped, can_clip, clipped_part, clipped_values, sample_clipped
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.clipping import Clipped, can_clip, clipped_of, clipped_values, sample_clipped
+from engine.work.request import one_step
+from engine.work.resolve import Resolved
+from engine.work.steps import MaskStep
 
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
@@ -64,22 +66,16 @@ def test_that_a_fifth_needs_no_word():
 def test_that_what_is_shown_black_or_white_is_counted_in_every_range(weight, how):
     samples = np.arange(256, dtype=np.uint8).reshape(16, 16, 1)
     mask = Mask([[float(weight)]])
-    result_dtype = "uint8" if how == "same type" else "float32"
-    problem = Problem(
-        height=16,
-        width=16,
-        channels=1,
-        dtype="uint8",
-        mask_shape=(1, 1),
-        anchor=(0, 0),
-        result_dtype=result_dtype,
-    )
+    result_type = "same" if how == "same type" else "float32"
+    step = MaskStep(mask=mask, variant="cpu-serial")
+    job = Resolved(one_step(step, device="cpu", result_type=result_type), samples).job()
     values = weight * np.arange(256)
     shown = {"absolute": abs(values), "offset": values + 128}.get(how, values)
     below, above = float((shown < 0).mean()), float((shown > 255).mean())
     expected = (0.0, 0.0) if how == "rescale" else (below, above)
     mode = "clip" if how == "same type" else how
-    assert clipped_part(samples, mask, problem, mode) == expected
+    found = clipped_of(job, np.empty(0), mode)
+    assert (found.below, found.above) == expected
 
 
 @pytest.mark.parametrize("mode", ["absolute", "offset"])
