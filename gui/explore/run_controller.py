@@ -128,7 +128,12 @@ class RunController(QObject):
 
         ask = Check(job, variants, self._workspace.settings.blocks)
         look = Job("Looking for what can run here", ask, checked, is_counted=False)
-        self._jobs.begin(SOURCE, [look], self._messages, self._cells.end_plan)
+
+        def ended() -> None:
+            self._cells.end_plan()
+            self._select_best(job.device)
+
+        self._jobs.begin(SOURCE, [look], self._messages, ended)
 
     def _show_left_out(self, asked: tuple[str, ...], found: list[tuple[str, Reason | None]]) -> None:
         """Say that nothing can run, or which of the kernels that were asked for by name cannot, and why."""

@@ -101,15 +101,16 @@ def best_words(runs: Sequence[Compared]) -> str:
     if not timed:
         return _most_per_load(runs)
     best = min(timed, key=lambda run: run.result.kernel_ms or 0.0)
-    blocks = {run.result.block for run in timed if run.result.variant == best.result.variant}
-    block = f" ({best.result.block})" if len(blocks) > 1 else ""
+    name = _name_among(best, timed)
     is_own = best.speed_up is None or best.baseline is best.result
     number = duration_text(best.result.kernel_ms or 0.0) if is_own else ratio_text(best.speed_up)
-    return (
-        f"best {best.result.variant}{block} {number}"
-        if len(timed) > 1
-        else (f"{best.result.variant}{block} {number}")
-    )
+    return f"best {name} {number}" if len(timed) > 1 else f"{name} {number}"
+
+
+def _name_among(run: Compared, runs: Sequence[Compared]) -> str:
+    """Return the variant of a run, with its block where the variant ran with several."""
+    blocks = {one.result.block for one in runs if one.result.variant == run.result.variant}
+    return f"{run.result.variant} ({run.result.block})" if len(blocks) > 1 else run.result.variant
 
 
 def _most_per_load(runs: Sequence[Compared]) -> str:
@@ -120,7 +121,7 @@ def _most_per_load(runs: Sequence[Compared]) -> str:
         return ""
     _, best = max(values, key=lambda one: one[0])
     most = ", the most" if len(values) > 1 else ""
-    return f"{best.result.variant}: {count.text(best)} operations per global load{most}"
+    return f"{_name_among(best, runs)}: {count.text(best)} operations per global load{most}"
 
 
 def compared_words(first: Compared, second: Compared) -> str:

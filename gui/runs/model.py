@@ -212,7 +212,7 @@ class RunsModel(QAbstractTableModel):
         roles = Qt.ItemDataRole
         match role:
             case roles.DisplayRole:
-                return self._text(column, run)
+                return self.text(column, run)
             case roles.TextAlignmentRole:
                 return _RIGHT if column.is_number else _LEFT
             case roles.ToolTipRole:
@@ -223,9 +223,16 @@ class RunsModel(QAbstractTableModel):
             return run
         return self._sort_key(column, run) if role == SORT_ROLE else None
 
-    def _text(self, column: Column, run: Compared) -> str:
-        if column.key == "proof" and run.result.is_refuted:
-            return run.result.short_status
+    def text(self, column: Column, run: Compared) -> str:
+        """Return the text of a cell."""
+        if column.key == "proof":
+            result = run.result
+            # Why there is no time stands in the place of the time.
+            return (
+                result.short_status
+                if result.is_refuted
+                else result.proof.removesuffix(f", {result.no_speed}")
+            )
         no_speed = run.result.no_speed if column.key == KERNEL else ""
         # Before a product has run, show what can be counted.
         return number_text(column, run) if no_speed in ("", "not run yet") else no_speed

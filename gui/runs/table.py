@@ -309,7 +309,7 @@ class RunsTable(QTableView):
         repeated_facts = repeated(self._runs.columns, runs)
         for position, column in enumerate(self._runs.columns):
             at_first = self._at_first.get(column.key, column.shown) and column.key not in repeated_facts
-            at_first = at_first and (not runs or any(column.text(run) != MISSING for run in runs))
+            at_first = at_first and (not runs or any(self._runs.text(column, run) != MISSING for run in runs))
             is_shown = column.key in (_NAME, self._drawn) or self._wanted.get(column.key, at_first)
             self.setColumnHidden(position, not is_shown)
         self._fit_bars()

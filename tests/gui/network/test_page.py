@@ -344,7 +344,8 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     row = next(row for row in rows if kernels.kernel(row).here.variant == "network-fused")
     assert len(rows) == 12
     assert "stage of the network" in kernels.index(row, 1).data(SECOND_ROLE)
-    course.kernels.button(row).click()
+    course.kernels.selectRow(row)
+    course.kernels.load_button.click()
     page = haloscope.window.page
     assert page is haloscope.window.page_of("network")
     assert haloscope.network.settings.stage == "network-fused"
