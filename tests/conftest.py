@@ -114,7 +114,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         fixtures = getattr(item, "fixturenames", ())
         if "qapp" in fixtures:
             item.add_marker("gui")
-        if not {"open_window", "window_of_file"}.isdisjoint(fixtures):
+        if not {"haloscope", "open_window", "window_of_file"}.isdisjoint(fixtures):
             item.add_marker("slow")
         if "tests/gpu" in item.path.as_posix():
             item.add_marker("gpu")

@@ -99,7 +99,7 @@ def close(haloscope):
 
 @pytest.fixture(scope="module")
 def window_of_file(request, rest_is_kept, qapp, tmp_path_factory):
-    """One window for the tests of a file that leave it as it was: to make it takes longer than they do."""
+    """One window for the tests of a file: to make it takes longer than most of them do."""
     with pytest.MonkeyPatch.context() as own:
         for kind in ("CONFIG", "DATA", "STATE"):
             own.setenv(f"XDG_{kind}_HOME", str(tmp_path_factory.mktemp("settings")))
@@ -112,9 +112,17 @@ def window_of_file(request, rest_is_kept, qapp, tmp_path_factory):
 
 
 @pytest.fixture
-def haloscope(open_window):
-    """The whole window as `open_window` makes it."""
-    return open_window()
+def haloscope(request, qtbot):
+    """The window of the file, with everything on its page Explore as `opened` makes it.
+
+    A test that changes more, such as other pages or the size of the window, or wants what nobody has looked
+    at, is marked `fresh_window`: it gets one of its own.
+    """
+    if request.node.get_closest_marker("fresh_window"):
+        return request.getfixturevalue("open_window")()
+    window = request.getfixturevalue("window_of_file")
+    window.reset(qtbot)
+    return window
 
 
 @pytest.fixture

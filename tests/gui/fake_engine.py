@@ -156,6 +156,7 @@ class FakeEngineClient:
         self.automatic = automatic
         self._says_ready = ready
         self.unavailable = unavailable if unavailable is not None else {"tiled": NO_CUDA, "cached": NO_CUDA}
+        self.first_unavailable = self.unavailable
         self.use_cuda = True
         self.remote = remote
         # Of every call of `connect`: the server.

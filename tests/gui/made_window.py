@@ -1,6 +1,7 @@
 """The whole window, and its controllers without any widget, around a fake engine."""
 
 from PySide6.QtCore import QCoreApplication, QEvent
+from PySide6.QtWidgets import QDialog
 
 from engine.host.protocol import OpenPicture
 from engine.host.request import Preview
@@ -11,12 +12,15 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.files import ExploreFiles
+from gui.explore.page import FIRST_MASK
+from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
 from gui.explore.sessions import Sessions
 from gui.explore.small_picture import ComputingMessages
+from gui.explore.state import PictureSource, State, Step
 from gui.explore.workspace import Workspace
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
@@ -65,6 +69,35 @@ def shown_page(window, key, qtbot):
 
 class OpenedWindow(Haloscope):
     """`haloscope.workspace` is that of the page Explore, and so on; pages are built when first asked for."""
+
+    def reset(self, bot):
+        """Show the page Explore as at first: its picture, settings, view and panels; no runs, no messages."""
+        page, fake = self.window.first_page, self.link._client
+        for dialog in self.window.findChildren(QDialog):
+            dialog.close()
+        fake.automatic, fake.unavailable, fake.save_notes = True, fake.first_unavailable, ()
+        self.window.cancel()
+        while fake.asked:
+            fake.answer()
+        self.window.show_page("explore")
+        self.results.put_back(())
+        self.workspace.begin_with(
+            State((Step.of(preset(FIRST_MASK)),), source=PictureSource("", "astronaut"))
+        )
+        page.picture_view.set_mode(ViewMode.SPLIT)
+        page.picture_view.canvas.view.fit()
+        page.picture_view.canvas.set_channel(None)
+        bot.waitUntil(
+            lambda: self.workspace.picture.sample == "astronaut" and self.state.last_result is not None
+        )
+        bot.waitUntil(lambda: not page.display.is_earlier and not fake.asked)
+        self.actions["reset_layout"].trigger()
+        for name in ("mask", "results"):
+            page.bring_to_front(name)
+        page.undo_stack.clear()
+        self.messages.clear(*self.messages._messages)
+        fake.seen.clear()
+        QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
 
     def __getattr__(self, name):
         if name not in _PAGE_OF:

@@ -175,6 +175,7 @@ def test_that_the_result_is_dragged_out_as_picture_and_file(haloscope, qtbot, mo
     assert drags[0].urls()[0].fileName() == "astronaut-sharpen.png"
 
 
+@pytest.mark.fresh_window
 def test_that_a_button_released_before_the_file_is_there_drags_nothing(haloscope, qtbot, monkeypatch):
     haloscope.link._client.automatic = False
     handle, drags = dragged(haloscope, qtbot, monkeypatch)
@@ -199,6 +200,7 @@ def test_that_paste_in_a_number_box_is_the_box_s(haloscope, put, qtbot):
     assert box.lineEdit().text() == "5"
 
 
+@pytest.mark.fresh_window
 def test_that_what_a_copy_loses_is_said(haloscope, clipboard, qtbot):
     haloscope.link._client.save_notes = ("Little is left.",)
     for _ in range(2):

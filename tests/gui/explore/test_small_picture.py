@@ -12,6 +12,8 @@ from engine.host.request import Preview
 from gui.explore.small_picture import USE_PART
 from tests.gui.made_results import NO_CUDA
 
+pytestmark = pytest.mark.fresh_window
+
 
 def by_preview(haloscope):
     """A photo is opened while the simulator is chosen."""

@@ -13,6 +13,8 @@ from gui.shell.pages import PAGES
 from gui.style.metrics import GRID, HALF_GRID
 from tests.gui.made_window import made, shown_page
 
+pytestmark = pytest.mark.fresh_window
+
 # The least room shows most: what settles there settles in a larger window.
 SMALL = (1024, 700)
 WITH_PANELS = ["explore", "matrices", "network"]

@@ -19,6 +19,8 @@ from gui.shell.machines import RECONNECT, SOURCE, TRY_AGAIN
 from gui.shell.preferences import Preferences, load_preferences, save_preferences
 from tests.gui.made_window import shown_page
 
+pytestmark = pytest.mark.fresh_window
+
 SERVER = RemoteServer("me@server")
 OTHER = RemoteServer("me@other", "python3.12")
 

@@ -26,6 +26,8 @@ from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import OpenedWindow, panel_of, shown_page
 from tests.made_runs import make_failure, make_result
 
+pytestmark = pytest.mark.fresh_window
+
 
 def shown(window, kind):
     return [widget for widget in window.findChildren(kind) if widget.isVisible() and widget.width() > 0]

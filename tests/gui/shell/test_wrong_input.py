@@ -13,6 +13,8 @@ from engine.geometry.border import Border
 from gui.page.recent import Recent
 from tests.made_runs import make_result
 
+pytestmark = pytest.mark.fresh_window
+
 
 @pytest.fixture
 def worked(haloscope):

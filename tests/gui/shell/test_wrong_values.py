@@ -23,6 +23,8 @@ from gui.widgets.code.find_bar import FindBar
 from gui.widgets.number_box import NumberBox
 from tests.gui.made_window import panel_of, shown_page
 
+pytestmark = pytest.mark.fresh_window
+
 HUGE = "9" * 5000
 NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "1,500", "1 2", "1/0", "--1", "0x10", "½", HUGE)
 NO_WHOLE_NUMBERS = (*NO_NUMBERS, "1.5", "1e3", "1,024", "16 threads", "1_6")

@@ -16,7 +16,7 @@ from gui.explore.batch.present_job import job_sentence, job_words
 from gui.explore.workspace import Workspace
 
 # A workspace has timers.
-pytestmark = pytest.mark.usefixtures("qapp")
+pytestmark = [pytest.mark.usefixtures("qapp"), pytest.mark.fresh_window]
 
 WAIT_MS = 60_000
 

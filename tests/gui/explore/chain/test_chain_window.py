@@ -19,6 +19,8 @@ from gui.explore.state import COMBINE
 from gui.page.intents import LoadKernel, LoadMask
 from gui.style.metrics import number_font, small_font
 
+pytestmark = pytest.mark.fresh_window
+
 READY = ("sobel-magnitude", "unsharp", "edge-map")
 
 

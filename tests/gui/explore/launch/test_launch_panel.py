@@ -22,6 +22,8 @@ from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
+pytestmark = pytest.mark.fresh_window
+
 AT_ONCE, COMPILED = (Describe, LaunchRequest), (Describe, CompiledLaunchRequest)
 
 

@@ -15,6 +15,8 @@ from tests.gui.explore.picture.test_canvas import handle_of
 from tests.gui.made_window import panel_of
 from tests.picture_jobs import mask_job
 
+pytestmark = pytest.mark.fresh_window
+
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
 

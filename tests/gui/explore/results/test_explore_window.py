@@ -97,6 +97,7 @@ def test_that_after_run_all_the_answer_stands_once_over_the_panels(haloscope, qt
         assert "RGB" not in words
 
 
+@pytest.mark.fresh_window
 def test_that_a_click_on_a_run_selects_its_kernel_and_a_kernel_its_run(haloscope, qtbot):
     page = haloscope.window.first_page
     run_all(haloscope, qtbot)
@@ -212,6 +213,7 @@ def test_that_the_picture_has_a_menu(haloscope):
     assert not QGuiApplication.clipboard().pixmap().isNull()
 
 
+@pytest.mark.fresh_window
 def test_that_before_the_first_run_the_panel_offers_run_all(haloscope):
     page = haloscope.window.first_page
     assert page.results_panel.stack.text

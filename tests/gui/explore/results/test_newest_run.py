@@ -11,6 +11,8 @@ from gui.page.messages import Message, Severity
 from gui.style.theme import current_theme
 from tests.made_runs import make_result
 
+pytestmark = pytest.mark.fresh_window
+
 
 def settle():
     for _ in range(10):
