@@ -92,5 +92,7 @@ class VariantOf(Generic[P, C]):
         return self.unsupported(problem, constant, block, limits)
 
 
+ON_CPU: dict[str, Any] = {"device": DeviceKind.CPU, "default_block": Block(1, 1), "uses_block": False}
+"""What a variant of code for the CPU is like: it has no blocks."""
 AnyVariant = VariantOf[Any, Any]
 """A variant of some task."""

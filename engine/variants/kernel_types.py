@@ -1,10 +1,11 @@
-"""The types of the arguments of kernels, and the passes of those that take a picture."""
+"""The types of the arguments of kernels, and passes made of a kernel, its launch and its arguments."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from engine.device.launches import Between, Kernel, Launch, Operand, Pass
+from engine.device.launches import Between, Kernel, Launch, Operand, Pass, Placeholder
 from engine.work.filtering.problem import Problem
 
 
@@ -24,17 +25,32 @@ def argument_type(argument: object) -> Any:
     return type_of(np.float32 if isinstance(argument, np.float32) else np.int64)
 
 
+Types = Mapping[Placeholder, tuple[str, int]]
+"""The type of the numbers, and how many axes it has, of each array that is there when a pass is launched."""
+
+
+def made_pass(
+    kernel: Kernel,
+    launch: Launch,
+    arguments: tuple[Any, ...],
+    types: Types,
+    constant: tuple[str, np.ndarray] | None = None,
+    name: str = "",
+) -> Pass:
+    """Return the pass of a kernel, under its own name or another; its types follow from the arguments."""
+    signature = tuple(
+        type_of(*types[one]) if isinstance(one, Placeholder) else argument_type(one) for one in arguments
+    )
+    return Pass(name or kernel.py_func.__name__, kernel, signature, launch, arguments, constant)
+
+
 def filter_pass(
-    function: Kernel,
+    kernel: Kernel,
     problem: Problem,
     launch: Launch,
     arguments: tuple[object, ...],
     constant: tuple[str, np.ndarray] | None = None,
 ) -> Pass:
-    """Return the pass of a filter kernel, under its own name; its types follow from the arguments."""
+    """Return the pass of a filter kernel."""
     dtypes = {Operand.IMAGE: problem.dtype, Operand.OUT: problem.result_dtype, Operand.SCRATCH: "float32"}
-    signature = tuple(
-        type_of(dtypes[argument], 3) if isinstance(argument, Operand) else argument_type(argument)
-        for argument in arguments
-    )
-    return Pass(function.py_func.__name__, function, signature, launch, arguments, constant)
+    return made_pass(kernel, launch, arguments, {one: (dtype, 3) for one, dtype in dtypes.items()}, constant)

@@ -20,7 +20,7 @@ from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import argument_type, type_of
+from engine.variants.kernel_types import Types, made_pass
 from engine.work.picture_problem import ChainProblem
 from engine.work.planned import ChainVariant, Plan, PlannedStep, refuse_step
 
@@ -127,13 +127,9 @@ def _placed(value: object, at: int, source: Place, target: Place, problem: Chain
 
 
 def _thread_per_sample(kernel: Any, problem: ChainProblem, arguments: tuple[Any, ...]) -> Pass:
-    types = {Operand.IMAGE: problem.dtype, Operand.OUT: problem.result_dtype}
-    signature = tuple(
-        type_of(types[value], 3) if isinstance(value, Operand) else argument_type(value)
-        for value in arguments
-    )
+    types: Types = {Operand.IMAGE: (problem.dtype, 3), Operand.OUT: (problem.result_dtype, 3)}
     grid = blocks_along(problem.width, BLOCK.x), blocks_along(problem.height, BLOCK.y), problem.channels
-    return Pass(kernel.py_func.__name__, kernel, signature, Launch(grid, (BLOCK.x, BLOCK.y, 1)), arguments)
+    return made_pass(kernel, Launch(grid, (BLOCK.x, BLOCK.y, 1)), arguments, types)
 
 
 VARIANT = ChainVariant(

@@ -22,17 +22,16 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
-from engine.device.launches import DeviceKind
 from engine.device.threads.thread_pool import TASK, workers_for
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.work import LoopWork, Work
+from engine.run.variant import ON_CPU
 from engine.variants.cpu.banded_filter import CONVERSION, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.variants.tiles.box_mask import refuse_other_masks
-from engine.variants.tiles.geometry import no_launches
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import RUNNING_SUMS
 from engine.work.filtering.variants import Growth, MaskClass, Variant
@@ -133,18 +132,15 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:
 
 
 VARIANT = Variant(
+    **ON_CPU,
     key="cpu-box",
     title="CPU, running sums",
-    device=DeviceKind.CPU,
     idea="For masks of equal weights: each window is the end of one segment of rows and the beginning of "
     "the next, so that a large mask costs hardly more than a small one.",
-    default_block=Block(1, 1),
-    plan=no_launches,
     work=work,
     prepare=prepare,
     sum_order=lambda problem, mask: RUNNING_SUMS,
     unsupported=unsupported,
-    uses_block=False,
     remark="Takes only masks whose weights are all equal.",
     band_invariant=False,
     masks=MaskClass.EQUAL_WEIGHTS,

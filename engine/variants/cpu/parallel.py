@@ -20,13 +20,12 @@ picture cannot hold the ghost value, the picture is made float32 first.
 
 import numpy as np
 
-from engine.device.launches import DeviceKind
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.results.work import Work
+from engine.run.variant import ON_CPU
 from engine.variants.cpu.register_tiles import PARTIAL_SUMS
 from engine.variants.cpu.streamed_bands import StreamedBands
-from engine.variants.tiles.geometry import no_launches, refuse_nothing
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, by_rows, one_chain
 from engine.work.filtering.variants import Variant
@@ -57,17 +56,13 @@ def sum_order(problem: Problem, mask: Mask) -> SumOrder:
 
 
 VARIANT = Variant(
+    **ON_CPU,
     key="cpu-parallel",
     title="CPU, all cores",
-    device=DeviceKind.CPU,
     idea="Each input row is added at once to all results that it takes part in; sums in vector registers, "
     "all cores.",
-    default_block=Block(1, 1),
-    plan=no_launches,
     work=work,
     prepare=prepare,
     sum_order=sum_order,
-    unsupported=refuse_nothing,
-    uses_block=False,
     integer_output=True,
 )

@@ -20,19 +20,18 @@ What two passes may replace, and why the result keeps the bound of the direct su
 
 import numpy as np
 
-from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
+from engine.run.variant import ON_CPU
 from engine.variants.cpu.register_tiles import product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.cpu.two_passes import TwoPasses
-from engine.variants.tiles.geometry import no_launches
-from engine.variants.tiles.separable import refuse_mask, required_factors
+from engine.variants.tiles.separable import RANK_1, refuse_mask, required_factors
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
-from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.filtering.variants import Variant
 from engine.work.filtering.work import filter_work
 
 # What a band costs beside its own rows, measured: so many rows for each mask row but one, as these are taken
@@ -78,21 +77,15 @@ def _bands(problem: Problem, mask: Mask) -> StreamedBands | TwoPasses:
 
 
 VARIANT = Variant(
+    **ON_CPU,
     key="cpu-separable",
     title="CPU, separable",
-    device=DeviceKind.CPU,
     idea="Masks that are one column times one row: along the rows, then down the columns, tile by tile, so "
     "that the sums between the passes stay in each core's cache.",
-    default_block=Block(1, 1),
-    plan=no_launches,
     work=work,
     prepare=prepare,
     sum_order=sum_order,
     unsupported=unsupported,
-    uses_block=False,
-    remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
     integer_output=True,
-    masks=MaskClass.PRODUCTS,
-    rank=1,
-    grows_with=Growth.SIDES,
+    **RANK_1,
 )

@@ -19,30 +19,31 @@ Source: G. R. Roberts, Jr., "CUDA: Convolution", 3 Methodology: "The same algori
 implementation."
 """
 
+from functools import partial
 from typing import Self
 
 import numpy as np
 
 from engine.compiled.machine_code import Call, MachineFunction
-from engine.device.launches import DeviceKind
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import LoopWork, Work
+from engine.run.variant import ON_CPU
 from engine.variants.cpu.edges import Halo
-from engine.variants.tiles.geometry import no_launches
 from engine.variants.tiles.separable import (
+    RANK_1,
     ghost_row_value,
     line_of_taps,
     loads_along,
+    order_of_factors,
     refuse_mask,
     required_factors,
     two_pass_work,
 )
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.sum_order import SumOrder, two_passes
-from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.filtering.variants import Variant
 
 # 0.04 s, on a slow machine 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted).
 MULTIPLY_ADDS_PER_CALL = 100_000_000
@@ -127,29 +128,16 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> SeparableSerial:
     return SeparableSerial(problem, mask).compiled()
 
 
-def sum_order(problem: Problem, mask: Mask) -> SumOrder:
-    """Return the order of a result's sum."""
-    factors = required_factors(mask, INSTEAD)
-    ghost_row = float(ghost_row_value(problem, factors))
-    return two_passes(factors.row, factors.column, is_fused=False, ghost_row=ghost_row)
-
-
 VARIANT = Variant(
+    **ON_CPU,
     key="cpu-separable-serial",
     title="CPU, one thread, two passes",
-    device=DeviceKind.CPU,
     idea="The textbook loops on one thread, as fast as in C (gcc -O2), along the rows, then down the "
     "columns: the baseline of separable kernels.",
-    default_block=Block(1, 1),
-    plan=no_launches,
     work=work,
     prepare=prepare,
-    sum_order=sum_order,
+    sum_order=partial(order_of_factors, is_fused=False),
     unsupported=unsupported,
-    uses_block=False,
-    remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
     integer_output=True,
-    masks=MaskClass.PRODUCTS,
-    rank=1,
-    grows_with=Growth.SIDES,
+    **RANK_1,
 )

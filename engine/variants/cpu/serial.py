@@ -27,13 +27,12 @@ from typing import Self
 import numpy as np
 
 from engine.compiled.machine_code import Call, MachineFunction
-from engine.device.launches import DeviceKind
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.results.work import LoopWork, Work
+from engine.run.variant import ON_CPU
 from engine.variants.cpu.edges import Halo
-from engine.variants.tiles.geometry import no_launches, refuse_nothing
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import by_rows
 from engine.work.filtering.variants import Variant
@@ -101,17 +100,13 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:
 
 
 VARIANT = Variant(
+    **ON_CPU,
     key="cpu-serial",
     title="CPU, one thread",
-    device=DeviceKind.CPU,
     idea="The textbook loops on one thread, as fast as in C (gcc -O2): one multiply-add for each pixel and "
     "mask cell. The baseline.",
-    default_block=Block(1, 1),
-    plan=no_launches,
     work=work,
     prepare=prepare,
-    unsupported=refuse_nothing,
     sum_order=lambda problem, mask: by_rows(mask.columns, is_fused=False),
-    uses_block=False,
     integer_output=True,
 )

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.device.core_count import cores
-from engine.device.launches import DeviceKind
 from engine.device.per_process import OncePerProcess
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
+from engine.run.variant import ON_CPU
 from engine.variants.fft import transform
 from engine.variants.fft.outliers import add_outliers, largest_mixed, outliers
 from engine.variants.fft.transform import SpectralFilter, sources
@@ -113,16 +113,14 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> TransformedTiles:
 
 
 VARIANT = Variant(
+    **ON_CPU,
     key="cpu-fft",
     title="CPU, Fourier transform",
-    device=DeviceKind.CPU,
     idea="The spectrum of the picture times that of the mask, tile by tile through NumPy: the cost does not "
     "depend on the mask.",
-    default_block=Block(1, 1),
     work=lambda problem, block: transform.transform_work(problem, _sides(problem)),
     sum_order=lambda problem, mask: TRANSFORM,
     prepare=prepare,
-    uses_block=False,
     remark="For large masks. Error follows the brightest values, so dark areas are less accurate; pictures "
     "with NaN or infinity are refused.",
     integer_output=True,

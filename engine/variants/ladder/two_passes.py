@@ -12,11 +12,15 @@ from engine.mask.mask import Mask
 from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.tiles.geometry import one_launch, refuse_launch
-from engine.variants.tiles.separable import ghost_row_value, refuse_mask, required_factors
+from engine.variants.tiles.separable import (
+    RANK_1,
+    ghost_row_value,
+    order_of_factors,
+    refuse_mask,
+    required_factors,
+)
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.sum_order import SumOrder
-from engine.work.filtering.sum_order import two_passes as order_of_two_passes
-from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.filtering.variants import Variant
 
 
 def two_pass_variant(
@@ -47,19 +51,10 @@ def two_pass_variant(
         passes,
         plan=plan,
         unsupported=refuse,
-        remark="Takes only masks of rank 1, such as box, Gaussian and Sobel.",
-        masks=MaskClass.PRODUCTS,
-        rank=1,
-        grows_with=Growth.SIDES,
-        sum_order=_sum_order,
+        sum_order=order_of_factors,
+        **RANK_1,
         **traits,
     )
-
-
-def _sum_order(problem: Problem, mask: Mask) -> SumOrder:
-    factors = required_factors(mask)
-    ghost_row = float(ghost_row_value(problem, factors))
-    return order_of_two_passes(factors.row, factors.column, ghost_row=ghost_row)
 
 
 def two_passes(

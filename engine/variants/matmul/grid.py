@@ -11,7 +11,7 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import refuse_tile
 from engine.tasks.product.variants import MatmulVariant
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import type_of
+from engine.variants.kernel_types import Types, made_pass
 from engine.variants.matmul.operands import Matrix
 
 
@@ -29,10 +29,10 @@ def cuda_variant(
         return (Launch(grid, (block.x, block.y, 1), shared_bytes(block)),)
 
     def passes(product: MatrixProduct, constant: None, block: Block) -> tuple[Pass, ...]:
-        kernel, matrix = kernel_of(block), type_of("float32", 2)
         arguments = (Matrix.LEFT, Matrix.RIGHT, Operand.OUT)
+        types: Types = dict.fromkeys(arguments, ("float32", 2))
         (launch,) = plan(product, block)
-        return (Pass(kernel.py_func.__name__, kernel, (matrix, matrix, matrix), launch, arguments),)
+        return (made_pass(kernel_of(block), launch, arguments, types),)
 
     def refuse(product: MatrixProduct, constant: None, block: Block, limits: Limits) -> Refusal | None:
         return refuse_tile(product, block, limits, shared_bytes)

@@ -14,7 +14,7 @@ from engine.tasks.network.problem import ForwardPass, LayerWork, network_work
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import argument_type, type_of
+from engine.variants.kernel_types import Types, made_pass
 from engine.variants.network import layer_kernels as kernels
 
 Passes = Callable[[ForwardPass, Weights, Block], tuple[Pass, ...]]
@@ -34,14 +34,14 @@ class Step(NamedTuple):
     constant: Callable[[Weights], tuple[str, Floats] | None] = lambda weights: None
 
     def made(self, problem: ForwardPass, weights: Weights) -> Pass:
-        """Return the pass; its types follow from the arguments."""
-        kernel, arguments = self.kernel(problem), self.arguments(problem, weights)
-        axes = {Operand.IMAGE: 4, Operand.OUT: 2}
-        signature = tuple(
-            type_of("float32", axes[one]) if isinstance(one, Operand) else argument_type(one)
-            for one in arguments
+        """Return the pass."""
+        types: Types = {Operand.IMAGE: ("float32", 4), Operand.OUT: ("float32", 2)}
+        kernel, launch, arguments = (
+            self.kernel(problem),
+            self.launch(problem),
+            self.arguments(problem, weights),
         )
-        return Pass(self.name, kernel, signature, self.launch(problem), arguments, self.constant(weights))
+        return made_pass(kernel, launch, arguments, types, self.constant(weights), self.name)
 
 
 def maps_after(problem: ForwardPass, key: str) -> Between:

@@ -13,8 +13,9 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
 from engine.geometry.refusal import Refusal
 from engine.results.work import Work
+from engine.run.variant import ON_CPU
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import argument_type, type_of
+from engine.variants.kernel_types import Types, made_pass
 from engine.work.operations.contract import DEFAULT_BLOCK, OperationVariant
 from engine.work.operations.patch import Patch
 from engine.work.operations.problem import OperationProblem
@@ -80,10 +81,8 @@ def cpu_variant(prepare: Callable[[OperationProblem, Patch | None], Any], **trai
     """Return the variant of code for the CPU."""
     return OperationVariant(
         title=traits.pop("title", "CPU, all cores"),
-        device=DeviceKind.CPU,
         prepare=lambda problem, constant, block: prepare(problem, constant),
-        uses_block=False,
-        default_block=Block(1, 1),
+        **ON_CPU,
         **traits,
     )
 
@@ -129,14 +128,9 @@ class Step(NamedTuple):
 
     def made(self, problem: OperationProblem, patch: Patch | None, block: Block) -> Pass:
         """Return the pass."""
-        kernel, target = self.kernel(problem, block), self.target(problem)
-        arguments = self.arguments(problem, patch)
-        picture, result = type_of(problem.dtype, 3), type_of(problem.result_dtype, 3)
-        written = result if target is Operand.OUT else argument_type(target)
-        types = (picture if one is Operand.IMAGE else argument_type(one) for one in arguments)
-        signature = (picture, *types, written)
-        everything = (Operand.IMAGE, *arguments, target)
-        return Pass(kernel.py_func.__name__, kernel, signature, self.launch(problem, block), everything)
+        arguments = (Operand.IMAGE, *self.arguments(problem, patch), self.target(problem))
+        types: Types = {Operand.IMAGE: (problem.dtype, 3), Operand.OUT: (problem.result_dtype, 3)}
+        return made_pass(self.kernel(problem, block), self.launch(problem, block), arguments, types)
 
 
 def refuse_launch(

@@ -93,16 +93,6 @@ def refuse_launch(
     return refuse_block(block, limits, shared_bytes, least=least, too_small=refuse_small)
 
 
-def no_launches(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return no launches: the plan of a variant that has no CUDA kernels of ours."""
-    return ()
-
-
-def refuse_nothing(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return None: the answer of a variant that can compute every problem."""
-    return None
-
-
 def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal | None:
     """Return why a picture is too high for a variant that has blocks of its own, or None."""
     if launch.grid[1] <= MAX_GRID_Y:

@@ -29,6 +29,7 @@ Rounding
 
 from collections.abc import Callable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -38,8 +39,17 @@ from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder, two_passes
+from engine.work.filtering.variants import Growth, MaskClass
 from engine.work.filtering.work import filter_work, taps_inside
 
+RANK_1: dict[str, Any] = {
+    "remark": "Takes only masks of rank 1, such as box, Gaussian and Sobel.",
+    "masks": MaskClass.PRODUCTS,
+    "rank": 1,
+    "grows_with": Growth.SIDES,
+}
+"""What a variant of such masks is like."""
 _OTHERS = "'tiled' and 'naive' take every mask"
 
 
@@ -78,6 +88,13 @@ def ghost_row_value(problem: Problem, factors: Factors) -> np.float32:
     ghost_value = np.float64(np.float32(problem.ghost_value))
     with np.errstate(over="ignore"):
         return np.float32(np.sum(factors.row * ghost_value))
+
+
+def order_of_factors(problem: Problem, mask: Mask, *, is_fused: bool = True) -> SumOrder:
+    """Return the order of a result's sum in two passes."""
+    factors = required_factors(mask)
+    ghost_row = float(ghost_row_value(problem, factors))
+    return two_passes(factors.row, factors.column, is_fused=is_fused, ghost_row=ghost_row)
 
 
 def two_pass_work(
