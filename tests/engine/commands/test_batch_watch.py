@@ -23,7 +23,7 @@ def decode_or_die(data, *, out):
     return decode(data, out=out)
 imagecodecs.png_decode = decode_or_die
 import main
-sys.exit(main.start(sys.argv[1:]))
+sys.exit(main.run())
 """
 
 
@@ -59,6 +59,6 @@ def test_that_a_batch_goes_on_and_names_the_files_whose_decoder_ends_the_process
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be forked")
 def test_that_a_process_that_opens_nothing_and_ends_leaves_its_signal_as_the_status(tmp_path):
-    code = "import os, sys, main; main.main = lambda given: os.abort(); sys.exit(main.start(['batch']))"
+    code = "import os, sys, main; main.main = lambda given: os.abort(); sys.argv[1:] = ['batch']; sys.exit(main.run())"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 128 + signal.SIGABRT

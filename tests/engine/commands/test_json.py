@@ -68,7 +68,7 @@ def test_that_what_libraries_print_is_no_part_of_an_answer():
         "import ctypes, os, subprocess, sys; import engine.commands.listing as listing, main\n"
         "libc = ctypes.CDLL(None)\nanswer = listing.print_entries\n"
         f"def noisy(*given):\n    {noise}\n    answer(*given)\n    {noise}\n"
-        "listing.print_entries = noisy\nsys.exit(main.start(['masks', '--json']))"
+        "listing.print_entries = noisy\nsys.argv[1:] = ['masks', '--json']\nsys.exit(main.run())"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=100)
     assert done.returncode == 0, done.stderr
