@@ -212,17 +212,23 @@ def test_that_workers_of_dask_find_the_tasks_under_the_names_of_the_package(writ
 
 
 def requirements(lines):
-    """Return requirements by the name of the package."""
+    """Return the requirements that lines state."""
     stated = (line.partition("#")[0].strip() for line in lines)
-    return {each.name.lower(): each for each in map(Requirement, filter(None, stated))}
+    return list(map(Requirement, filter(None, stated)))
 
 
-def test_that_requirements_txt_has_what_the_extras_have():
+def test_that_requirements_txt_pins_versions_within_the_ranges_of_the_extras():
     project = PYPROJECT["project"]
     extras = [line for lines in project["optional-dependencies"].values() for line in lines]
-    by_extras = requirements([*project["dependencies"], *extras])
-    by_extras.pop("haloscope")
-    assert by_extras == requirements((ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines())
+    ranges = [one for one in requirements([*project["dependencies"], *extras]) if one.name != "haloscope"]
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    pinned = {one.name.lower(): one for one in requirements(text.splitlines())}
+    assert {one.name.lower() for one in ranges} == set(pinned)
+    for one in ranges:
+        pin = pinned[one.name.lower()]
+        (version,) = (each.version for each in pin.specifier if each.operator == "~=")
+        assert one.specifier.contains(version), one
+        assert (one.extras, one.marker) == (pin.extras, pin.marker)
 
 
 def test_that_the_version_is_the_same_wherever_it_has_to_be():

@@ -93,6 +93,8 @@ class KernelPanel(QWidget):
             )
         )
         self.setLayout(column(scrolled(content)))
+        # Only now: what is made visible without a parent is a window.
+        self._fields.setRowVisible(0, self.block.is_wanted)
 
         self.kernels.cure_wanted.connect(self.simulate)
         self.kernels.chosen.connect(self._describe_newest)
@@ -136,7 +138,6 @@ class KernelPanel(QWidget):
         fields.addRow(label_for("Outpu&t type", self.result_type), memory)
         fields.addRow(label_for("Base&line", self.baseline), self.baseline)
         self._fields = fields
-        fields.setRowVisible(0, self.block.is_wanted)
         self.options.toggled.connect(self.show_options)
         self.show_options(False)
         return fields

@@ -59,6 +59,9 @@ def test_that_a_batch_goes_on_and_names_the_files_whose_decoder_ends_the_process
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be forked")
 def test_that_a_process_that_opens_nothing_and_ends_leaves_its_signal_as_the_status(tmp_path):
-    code = "import os, sys, main; main.main = lambda given: os.abort(); sys.argv[1:] = ['batch']; sys.exit(main.run())"
+    code = (
+        "import os, sys, main; main.main = lambda given: os.abort()\n"
+        "sys.argv[1:] = ['batch']; sys.exit(main.run())"
+    )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=False)
     assert done.returncode == 128 + signal.SIGABRT
