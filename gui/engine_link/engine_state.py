@@ -67,6 +67,7 @@ class EngineState(QObject):
         self.result_words = ""
         """What the visible picture is, where that is no result: the difference of two."""
         self._tasks: dict[object, Progress] = {}
+        self._beside: set[object] = set()
         # Whether it has been busy for so long that progress is to be shown.
         self.slow = False
         self._slow_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
@@ -169,8 +170,18 @@ class EngineState(QObject):
             self.running_changed.emit()
             self.progress_changed.emit()
 
-    def set_task(self, task: object, stage: str, fraction: float = 0.0) -> None:
-        """Begin a task or note how far it is; the newest one is shown."""
+    @property
+    def can_stop(self) -> bool:
+        """Whether Cancel stops something that is done."""
+        return any(task not in self._beside for task in self._tasks)
+
+    def set_task(self, task: object, stage: str, fraction: float = 0.0, *, is_beside: bool = False) -> None:
+        """Begin a task or note how far it is; the newest one is shown.
+
+        One that goes on beside what the page does, as a batch, is not stopped by Cancel.
+        """
+        if is_beside:
+            self._beside.add(task)
         # A fast kernel reports each of its thousands of samples: the view changes only with the text.
         if task in self._tasks and (stage, fraction) == (self.stage, self.fraction):
             return

@@ -122,7 +122,7 @@ class ExplorePage(RunsPage):
         "history": "window.md#history",
         "lens": "looking.md#the-lens",
         "look": "looking.md#look",
-        "results": "window.md#results",
+        "results": "window.md#runs",
         "blocks": "measuring.md#block-sizes",
         "tile": "course.md#the-tile-of-a-block-cell-by-cell",
         "launch": "measuring.md#the-launch",

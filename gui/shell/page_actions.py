@@ -40,7 +40,7 @@ class PageActions(QObject):
 
     def _refresh(self) -> None:
         state, status = self._state, self._status
-        is_stoppable = (state.running or state.slow) and not state.cancelling
+        is_stoppable = (state.running or (state.slow and state.can_stop)) and not state.cancelling
         shown = status, state.why_no_run, is_stoppable, self._link.uses_cuda
         if shown == self._shown:
             # Each stage of a preview comes here, four times an edit.

@@ -26,7 +26,8 @@ def batch_dialog(
 
     def progressed(done: int, total: int) -> None:
         if writing and total:
-            services.state.set_task(_SOURCE, f"batch: {done:,} of {total:,}", done / total)
+            stage = f"batch: {done:,} of {total:,}"
+            services.state.set_task(_SOURCE, stage, done / total, is_beside=True)
 
     def ended(end: BatchEnd) -> None:
         services.state.end_task(_SOURCE)

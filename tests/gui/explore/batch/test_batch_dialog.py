@@ -112,6 +112,17 @@ def test_that_the_window_asks_before_it_closes_on_a_batch(dialog, haloscope, mon
     assert not haloscope.window.isVisible()
 
 
+def test_that_the_window_shows_how_far_a_batch_is_and_cancel_leaves_it(dialog, haloscope, qtbot, monkeypatch):
+    monkeypatch.setattr(BatchRun, "start", lambda self, words: None)
+    state = haloscope.state
+    qtbot.waitUntil(lambda: not state.busy)
+    dialog.start()
+    dialog.run.progressed.emit(3, 4)
+    assert (state.busy, state.fraction, state.can_stop) == (True, 0.75, False)
+    dialog.run.ended.emit(BatchEnd(why="an end"))
+    assert not state.busy
+
+
 def test_that_start_waits_for_pictures_and_a_folder(haloscope):
     haloscope.actions["batch"].trigger()
     dialog = haloscope.window.page_of("explore").batch
