@@ -6,6 +6,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from engine.geometry.block import Block
+from engine.geometry.block_rules import blocks_along
+
 DeviceArray = Any
 """An array in a device's memory. Numba, whose it is, has no types."""
 Stream = Any
@@ -56,6 +59,24 @@ class Launch(NamedTuple):
     block: tuple[int, int, int]
     shared_bytes: int = 0
     constant_bytes: int = 0
+
+    @classmethod
+    def of_threads(
+        cls,
+        rows: int,
+        columns: int,
+        layers: int,
+        block: Block,
+        shared_bytes: int = 0,
+        tile: Block | None = None,
+    ) -> "Launch":
+        """Return the launch of blocks over rows and columns, x along columns, y along rows, z along layers.
+
+        Each block has a tile of these, by default one result for each of its threads.
+        """
+        tile = tile or block
+        grid = (blocks_along(columns, tile.x), blocks_along(rows, tile.y), layers)
+        return cls(grid, (block.x, block.y, 1), shared_bytes)
 
     @property
     def blocks(self) -> int:

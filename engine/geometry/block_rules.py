@@ -46,6 +46,41 @@ def refuse_block(
     return refusal and refusal.nearest(nearest_legal(block, limits, shared_bytes, least))
 
 
+def refuse_grid(
+    rows: int,
+    block: Block,
+    limits: Limits,
+    shared_bytes: SharedBytes = lambda block: 0,
+    *,
+    least_x: int = 1,
+    idle_rows: int = 0,
+    too_small: Callable[[], Refusal | None] = lambda: None,
+) -> Refusal | None:
+    """Return why a block is illegal for so many rows of results, with the nearest legal one; else None.
+
+    Parameters
+    ----------
+    rows, block, limits
+    shared_bytes : callable of Block -> int
+        Static shared memory that the variant uses with a block, bytes.
+    least_x : int
+        Least width of a block, in threads, with which the variant can load its tile.
+    idle_rows : int
+        Rows of a block's threads that compute no result.
+    too_small : callable of () -> Refusal
+        The refusal of a block that is narrower, or has no row that computes.
+    """
+    least = Block(max(1, least_x), idle_rows + max(1, blocks_along(rows, MAX_GRID_Y)))
+
+    def refuse_small() -> Refusal | None:
+        busy = block.y - idle_rows
+        if block.x < least_x or busy < 1:
+            return too_small()
+        return grid_too_high(rows, "rows", blocks_along(rows, busy), block)
+
+    return refuse_block(block, limits, shared_bytes, least=least, too_small=refuse_small)
+
+
 def grid_too_high(
     elements: int, named: str, blocks: int, block: Block, along: str = "down", most: int = MAX_GRID_Y
 ) -> Refusal:

@@ -18,7 +18,6 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block
-from engine.geometry.block_rules import blocks_along
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import Types, made_pass
 from engine.work.picture_problem import ChainProblem
@@ -128,8 +127,8 @@ def _placed(value: object, at: int, source: Place, target: Place, problem: Chain
 
 def _thread_per_sample(kernel: Any, problem: ChainProblem, arguments: tuple[Any, ...]) -> Pass:
     types: Types = {Operand.IMAGE: (problem.dtype, 3), Operand.OUT: (problem.result_dtype, 3)}
-    grid = blocks_along(problem.width, BLOCK.x), blocks_along(problem.height, BLOCK.y), problem.channels
-    return made_pass(kernel, Launch(grid, (BLOCK.x, BLOCK.y, 1)), arguments, types)
+    launch = Launch.of_threads(problem.height, problem.width, problem.channels, BLOCK)
+    return made_pass(kernel, launch, arguments, types)
 
 
 VARIANT = ChainVariant(

@@ -5,7 +5,7 @@ from typing import Any
 
 from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import SharedBytes, blocks_along
+from engine.geometry.block_rules import SharedBytes
 from engine.geometry.refusal import Refusal
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import refuse_tile
@@ -24,9 +24,7 @@ def cuda_variant(
     """
 
     def plan(product: MatrixProduct, block: Block) -> tuple[Launch, ...]:
-        # x along columns, y along rows.
-        grid = (blocks_along(product.columns, block.x), blocks_along(product.rows, block.y), 1)
-        return (Launch(grid, (block.x, block.y, 1), shared_bytes(block)),)
+        return (Launch.of_threads(product.rows, product.columns, 1, block, shared_bytes(block)),)
 
     def passes(product: MatrixProduct, constant: None, block: Block) -> tuple[Pass, ...]:
         arguments = (Matrix.LEFT, Matrix.RIGHT, Operand.OUT)

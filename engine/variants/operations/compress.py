@@ -25,7 +25,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
 from engine.errors import BadValue
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal
+from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal, refuse_grid
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.image.convert import to_depth
@@ -37,7 +37,6 @@ from engine.variants.operations.kernels import (
     cpu_variant,
     cuda_variant,
     on_all_cores,
-    refuse_launch,
 )
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, compare, relative_bound
 from engine.verify.regions import LEAST_STEP
@@ -580,7 +579,7 @@ def unsupported(
     problem: OperationProblem, constant: Patch | None, block: Block, limits: Limits
 ) -> Refusal | None:
     """Return why the block is illegal, or no multiple of 8 x 8; or None."""
-    refusal = refuse_launch(
+    refusal = refuse_grid(
         coefficients(problem)[0], block, limits, lambda candidate: shared_bytes(problem, candidate)
     )
     if refusal is None and block.x % SIDE == 0 and block.y % SIDE == 0:

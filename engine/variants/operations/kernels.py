@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from engine.device.kernel_factory import import_names
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, refuse_block
+from engine.geometry.block_rules import refuse_grid
 from engine.geometry.refusal import Refusal
 from engine.results.work import Work
 from engine.run.variant import ON_CPU
@@ -115,12 +115,11 @@ class Step(NamedTuple):
     own_launch: Callable[[OperationProblem], Launch] | None = None
 
     def launch(self, problem: OperationProblem, block: Block) -> Launch:
-        """Return the launch: x along columns, y along rows, z along layers."""
+        """Return the launch."""
         if self.own_launch is not None:
             return self.own_launch(problem)
         rows, columns, layers = self.threads(problem)
-        grid = (blocks_along(columns, block.x), blocks_along(rows, block.y), layers)
-        return Launch(grid, (block.x, block.y, 1), self.shared_bytes(problem, block))
+        return Launch.of_threads(rows, columns, layers, block, self.shared_bytes(problem, block))
 
     def busy_threads(self, problem: OperationProblem) -> int | None:
         """Return how many threads there are work for; None for a launch of its own."""
@@ -131,21 +130,6 @@ class Step(NamedTuple):
         arguments = (Operand.IMAGE, *self.arguments(problem, patch), self.target(problem))
         types: Types = {Operand.IMAGE: (problem.dtype, 3), Operand.OUT: (problem.result_dtype, 3)}
         return made_pass(self.kernel(problem, block), self.launch(problem, block), arguments, types)
-
-
-def refuse_launch(
-    rows: int,
-    block: Block,
-    limits: Limits,
-    shared_bytes: SharedBytes = lambda block: 0,
-) -> Refusal | None:
-    """Return why a block is illegal for so many rows of threads, with the nearest legal one; else None."""
-
-    def refuse_small() -> Refusal:
-        return grid_too_high(rows, "rows", blocks_along(rows, block.y), block)
-
-    least = Block(1, max(1, blocks_along(rows, MAX_GRID_Y)))
-    return refuse_block(block, limits, shared_bytes, least=least, too_small=refuse_small)
 
 
 def cuda_variant(
@@ -166,7 +150,7 @@ def cuda_variant(
     ) -> Refusal | None:
         asked = [step for step in steps_of(problem) if step.own_launch is None]
         rows = max(step.threads(problem)[0] for step in asked)
-        return refuse_launch(
+        return refuse_grid(
             rows, block, limits, lambda one: max(step.shared_bytes(problem, one) for step in asked)
         )
 

@@ -1,13 +1,14 @@
 """Grids of blocks: plans, refusals and the loads of tiles. Pure integers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 from engine.device.launches import Launch
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import (
     MAX_GRID_Y as MAX_GRID_Y,  # for variants too: grids are this module's subject
 )
-from engine.geometry.block_rules import SharedBytes, grid_too_high, refuse_block
+from engine.geometry.block_rules import SharedBytes, refuse_grid
 from engine.geometry.block_rules import blocks_along as blocks_along
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
@@ -18,13 +19,9 @@ from engine.work.filtering.work import cells_inside
 def one_launch(
     problem: Problem, block: Block, shared_bytes: int = 0, tile: Block | None = None
 ) -> tuple[Launch, ...]:
-    """Return a launch whose blocks each compute a tile of results, by default one result per thread.
-
-    x runs along columns, y along rows, z along channels.
-    """
-    tile = tile or block
-    grid = (blocks_along(problem.width, tile.x), blocks_along(problem.height, tile.y), problem.channels)
-    return (Launch(grid, (block.x, block.y, 1), shared_bytes),)
+    """Return a launch whose blocks each compute a tile of results, by default one result per thread."""
+    size = problem.height, problem.width, problem.channels
+    return (Launch.of_threads(*size, block, shared_bytes, tile),)
 
 
 def launch_of_samples(
@@ -62,35 +59,10 @@ def refuse_launch(
     block: Block,
     limits: Limits,
     shared_bytes: SharedBytes = lambda block: 0,
-    *,
-    least_x: int = 1,
-    idle_rows: int = 0,
-    too_small: Callable[[], Refusal | None] = lambda: None,
+    **more: Any,
 ) -> Refusal | None:
-    """Return why a block, its shared memory or its grid is illegal, with the nearest legal block; else None.
-
-    Parameters
-    ----------
-    problem, mask, block, limits
-        As a variant's `unsupported` gets them; the mask may be any.
-    shared_bytes : callable of Block -> int
-        Static shared memory that the variant uses with a block, bytes.
-    least_x : int
-        Least width of a block, in threads, with which the variant can load its tile.
-    idle_rows : int
-        Rows of a block's threads that compute no result.
-    too_small : callable of () -> Refusal
-        The refusal of a block that is narrower, or has no row that computes.
-    """
-    least = Block(max(1, least_x), idle_rows + blocks_along(problem.height, MAX_GRID_Y))
-
-    def refuse_small() -> Refusal | None:
-        rows = block.y - idle_rows
-        if block.x < least_x or rows < 1:
-            return too_small()
-        return grid_too_high(problem.height, "rows", blocks_along(problem.height, rows), block)
-
-    return refuse_block(block, limits, shared_bytes, least=least, too_small=refuse_small)
+    """Return why a block, its shared memory or its grid is illegal, whatever the mask: `refuse_grid`."""
+    return refuse_grid(problem.height, block, limits, shared_bytes, **more)
 
 
 def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal | None:
