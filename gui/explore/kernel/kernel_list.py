@@ -1,4 +1,4 @@
-"""The kernels as a list in groups that open and close: as long as there is room, else it scrolls.
+"""The kernels as a list in groups that open and close; it has all the room that there is, else it scrolls.
 
 On its line a kernel has shape, title, key and newest time; below it stands why it is
 greyed. A group that cannot run is closed to one line, with the button of what helps.
@@ -52,10 +52,7 @@ _WRAPPED = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignTop) | int(Qt.
 # A reason belongs to the title above it: nearer to that than to the next one.
 _REASON_LIFT = HALF_GRID
 _MANY_LINES = 1000
-# Auto, the variants, and the reasons of those that are mostly greyed: what lies below does not jump when the
-# engine lists them.
-_EXPECTED_ROWS = 26
-_FEWEST_ROWS_SHOWN = 3
+_ROWS_SHOWN, _FEWEST_ROWS_SHOWN = 12, 3
 _OPEN, _CLOSED = "▾", "▸"
 _CURE_MARGIN = 2
 
@@ -75,7 +72,6 @@ class KernelList(QListView):
         super().__init__()
         self._variants = model
         self._workspace, self._selection = workspace, selection
-        self._ladder_height = 0
         self.setModel(model)
         self.setItemDelegate(_Rows(self, workspace, selection))
         self.setMouseTracking(True)
@@ -87,19 +83,21 @@ class KernelList(QListView):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.selectionModel().currentChanged.connect(self._choose)
         selection.changed.connect(self._show_choice)
-        model.modelReset.connect(self._show_ladder)
-        model.dataChanged.connect(self._show_reasons)
-        follow_letters(self, self._show_ladder)
+        for changed in (model.modelReset, model.dataChanged):
+            # Reasons have other lines.
+            changed.connect(self.scheduleDelayedItemsLayout)
+        model.modelReset.connect(self._show_choice)
+        follow_letters(self, self.scheduleDelayedItemsLayout)
+        self._show_choice()
 
     def sizeHint(self) -> QSize:
-        return QSize(34 * GRID, self._rows_height() + 2 * self.frameWidth())
+        return QSize(34 * GRID, _ROWS_SHOWN * line_height() + 2 * self.frameWidth())
 
     def minimumSizeHint(self) -> QSize:
         return QSize(24 * GRID, _FEWEST_ROWS_SHOWN * line_height() + 2 * self.frameWidth())
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._fit_ladder()
         if event.size().width() != event.oldSize().width():
             # A reason may fit beside its title now, though the list as a whole is as high as before.
             self.scheduleDelayedItemsLayout()
@@ -163,32 +161,6 @@ class KernelList(QListView):
         """Return how wide a reason may be, so that its lines stay when a scroll bar appears."""
         bar = self.verticalScrollBar().sizeHint().width()
         return max(GRID, self.width() - 2 * self.frameWidth() - bar - _BESIDE_REASON)
-
-    def _rows_height(self) -> int:
-        width = self.reason_width()
-        heights = (_row_height(item, width) for item in self._variants.items())
-        return max(_EXPECTED_ROWS * line_height(), sum(heights))
-
-    def _show_ladder(self) -> None:
-        self._fit_ladder()
-        self._show_choice()
-
-    def _show_reasons(self) -> None:
-        # Rows may have changed their heights though the sum is the same.
-        self.scheduleDelayedItemsLayout()
-        if self._fit_ladder():
-            self.scrollTo(self._selected())
-
-    def _fit_ladder(self) -> bool:
-        """Adopt the height of the rows; False if it is unchanged."""
-        height = self._rows_height()
-        if height == self._ladder_height:
-            return False
-        self._ladder_height = height
-        self.scheduleDelayedItemsLayout()
-        self.setMaximumHeight(self.sizeHint().height())
-        self.updateGeometry()
-        return True
 
     def _selected(self) -> QModelIndex:
         return self._variants.index(self._variants.position(self._selection.kernel))
