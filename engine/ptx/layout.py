@@ -35,8 +35,6 @@ class Layout:
         self._kernel, self._checks = kernel, checks
         self.segments: list[Segment] = []
         self.dynamic_shared = dynamic_shared
-        self._arrays: dict[int, Segment] = {}
-        self._itemsizes: dict[str, int] = {}
         if len(arguments) != len(kernel.parameters):
             why = f"it takes {len(kernel.parameters)} arguments, not {len(arguments)}"
             raise PtxError(f"a launch of {kernel.name}", why)
@@ -59,11 +57,12 @@ class Layout:
         """Return the bytes of a parameter; an array is taken in."""
         if isinstance(argument, Array):
             values = argument.values
-            if id(values) not in self._arrays:
-                segment = self._arrays[id(values)] = self._add(argument.name, values)
-                self._itemsizes[argument.name] = values.itemsize
+            segment = next((one for one in self.segments if one.array is values), None)
+            if segment is None:
+                segment = self._add(argument.name, values)
+                segment.array = values
                 self._watch(segment, values.itemsize, argument.is_output, id(values) in self._written)
-            argument = self._arrays[id(values)].base
+            argument = segment.base
         if isinstance(argument, bytes):
             return np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
         return np.atleast_1d(np.array(argument).astype(variable.dtype)).view(np.uint8)
@@ -130,11 +129,11 @@ class Layout:
 
     def segment_of(self, array: Array) -> Segment:
         """Return where an array lies."""
-        return self._arrays[id(array.values)]
+        return next(one for one in self.segments if one.array is array.values)
 
     def written(self, array: Array) -> NDArray[np.bool_]:
         """Return which values of an array were written, where accesses were checked."""
-        segment = self._arrays[id(array.values)]
+        segment = self.segment_of(array)
         assert segment.hazards is not None
         each = array.values.itemsize >> segment.granule
         written = segment.hazards.written
@@ -143,7 +142,7 @@ class Layout:
 
     def itemsize_of(self, name: str) -> int:
         """Return the bytes of a value of an array that the kernel was launched with."""
-        return self._itemsizes[name]
+        return next(one.array.itemsize for one in self.segments if one.name == name and one.array is not None)
 
 
 def _aligned(address: int, alignment: int) -> int:

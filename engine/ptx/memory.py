@@ -61,6 +61,7 @@ class Segment:
     stride: int = 0
     granule: int = 2  # the places that `hazards` knows are 2 to this bytes long
     hazards: Hazards | None = None
+    array: np.ndarray | None = None  # with its own type, of one that the kernel is launched with
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
 
     def view(self, dtype: np.dtype) -> np.ndarray:

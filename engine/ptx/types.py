@@ -7,27 +7,17 @@ import numpy as np
 Values = Any
 """A value of each thread: an array, or a NumPy scalar where all threads have the same."""
 
-DTYPES = {
-    name: np.dtype(kind)
-    for names, kind in (
-        ("u8 b8", np.uint8),
-        ("s8", np.int8),
-        ("u16 b16", np.uint16),
-        ("s16", np.int16),
-        ("f16", np.float16),
-        ("u32 b32 f16x2", np.uint32),
-        ("s32", np.int32),
-        ("f32", np.float32),
-        ("u64 b64", np.uint64),
-        ("s64", np.int64),
-        ("f64", np.float64),
-        ("pred", np.bool_),
-    )
-    for name in names.split()
-}
-
 BOOL, S32, U32, U64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
 F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+DTYPES = {
+    **{f"{kind}{8 * size}": np.dtype(f"u{size}") for kind in "ub" for size in (1, 2, 4, 8)},
+    **{f"s{8 * size}": np.dtype(f"i{size}") for size in (1, 2, 4, 8)},
+    "f16": F16,
+    "f32": F32,
+    "f64": F64,
+    "f16x2": U32,
+    "pred": BOOL,
+}
 
 _UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 _WIDER = {np.dtype(f"{sign}{size}"): np.dtype(f"{sign}{2 * size}") for sign in "iu" for size in (1, 2, 4)}
