@@ -41,7 +41,7 @@ class Access(NamedTuple):
 
 def threads_of(blocks: Numbers, threads: Numbers) -> Numbers:
     """Return the part of stamps that says who: threads by their number within a block."""
-    return (blocks << _THREAD_BITS) + threads + 1
+    return ((blocks & _BLOCKS) << _THREAD_BITS) + threads + 1
 
 
 def stamps_of(moment: int, threads: Numbers) -> Numbers:
