@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from engine.ptx.module import SourceLine
 
 Index3 = tuple[int, int, int]
-KINDS = ("race", "outside", "unwritten", "barrier", "misaligned", "async")
-"""The kinds of faults; what each is stands in docs/interpreter.md."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +14,7 @@ class Finding:
     Parameters
     ----------
     kind : str
-        One of `KINDS`.
+        "race", "outside", "unwritten", "barrier", "misaligned" or "async" (docs/interpreter.md).
     lines : tuple of SourceLine
         The line at fault; of a race those of both accesses, the earlier first.
     message : str
