@@ -246,8 +246,7 @@ def _packed(kind: str, high: Values, low: Values, rest: Values | None = None) ->
     return packed if rest is None else (rest << (bits + bits)) | packed
 
 
-def choose(a: Values, b: Values, condition: Values) -> Values:
-    """Return a where the condition holds, else b."""
+def _choose(a: Values, b: Values, condition: Values) -> Values:
     if condition.ndim == 0:
         return a if condition else b
     return np.where(condition, a, b)
@@ -277,8 +276,8 @@ ROWS = (
     Row("mul", "(?:rn)?", "T:TT", np.multiply),
     Row("min", "", "T:TT", floats.least),
     Row("max", "", "T:TT", floats.greatest),
-    Row("selp", "", "T:TTP", choose),
-    Row("slct", "(?:ftz)?", "S:SST", lambda a, b, c: choose(a, b, c >= 0)),
+    Row("selp", "", "T:TTP", _choose),
+    Row("slct", "(?:ftz)?", "S:SST", lambda a, b, c: _choose(a, b, c >= 0)),
     # Integers.
     Row("add", "sat", "I:II", _saturating_add),
     Row("sub", "sat", "I:II", partial(_saturating_add, sign=-1)),

@@ -23,8 +23,8 @@ class Row(NamedTuple):
 
     `names` are instructions; `words` is a regular expression of the modifiers before the types, whose groups
     `compute` gets before the operands, and before these the type of the result where it is `typed`. `types`
-    has a letter of `_TYPES` for the result, and one for each operand. Of a row of `lanes` those of a warp are
-    computed together.
+    has a letter for the result (`_SPELLED`, `_OTHER`), and one for each operand. Of a row of `lanes` those of
+    a warp are computed together.
     """
 
     names: str
@@ -49,7 +49,7 @@ class Rule(NamedTuple):
 
 
 # T is the type that stands last, I an integer, F a floating-point number, R float32; S and J, an integer,
-# stand before it.
+# stand before it. Each with its place, and with NumPy's letters of the types that it may be.
 _INTEGERS = "bBhHiIlLqQ"
 _SPELLED = {
     "T": (-1, f"?{_INTEGERS}efd"),
