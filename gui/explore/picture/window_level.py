@@ -52,6 +52,8 @@ class Window(QObject):
 
     def choose(self, ends: Ends | None) -> None:
         """Show these ends black and white; None: as the display range says."""
+        if ends is None and not self._is_wanted:
+            return
         self._is_wanted, self.ends = ends is not None, ends
         self._ask()
 

@@ -176,29 +176,6 @@ def test_that_a_wrong_operation_in_a_session_is_named(tmp_path, table, says):
     assert says in read_lines(tmp_path, lines).left_out[0]
 
 
-def old_document():
-    return {
-        "format": "haloscope-session",
-        "version": 1,
-        "picture": {"path": "photo.png", "sample": ""},
-        "mask": {"name": "Box", "weights": [[1, 1], [1, 1]], "anchor": [1, 1], "offset": 0},
-        "settings": {"border": "wrap", "block": [16, 16], "blocks": "all"},
-        "operation": {"key": "median", "parameters": {"size": 5}, "variant": "median-tiled"},
-        "pages": {"network": {"batch": 3}},
-    }
-
-
-def test_that_a_session_of_an_earlier_version_opens(tmp_path):
-    (tmp_path / "old.json").write_text(json.dumps(old_document(), indent=2))
-    found = load_session(tmp_path / "old.json")
-    step = found.state.step
-    assert found.state.source == PictureSource(str(tmp_path / "photo.png"))
-    assert (step.operation, step.mask, step.title) == ("median", Mask([[1, 1], [1, 1]]), "Box")
-    assert step.settings.parameters == {"size": 5}
-    assert step.settings_of("") == Settings(border=Border.WRAP, block=Block(16, 16), blocks=every_block())
-    assert (found.pages, found.left_out) == ({"network": {"batch": 3}}, ())
-
-
 DAMAGED = {
     "empty": "", "cut": "{", "list": "[1]", "deep": "[" * 100_000, "digits": "1" * 5000,
     "bytes": "\ufeff\udcff".encode("utf-8", "surrogatepass").decode("latin1"),
