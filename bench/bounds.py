@@ -29,7 +29,7 @@ from engine.compiled.cpu_target import cpu_target
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
-from engine.explain.bounds.explained import LEAST_SHARE, explained_subject
+from engine.explain.bounds.explained import LEAST_SHARE, explained_by
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT, Gpu, gpu_for
 from engine.explain.limits.device_limits import MOST_SHARE, DeviceLimits
 from engine.explain.limits.measured_cpu import cpu_limits
@@ -219,7 +219,7 @@ def _least_ms(launch: Callable[[], None]) -> float:
 def row(subject: Subject[Problem], limits: DeviceLimits, ms: float) -> dict[str, Any]:
     """Return what the file keeps of a cell's bounds."""
     # Without the time: a limit that the run exceeds would be left out, and the table is to show it.
-    found = explained_subject(subject, limits, None)
+    found, _ = explained_by(subject, limits, None)
     return {
         "ms": round(ms, 5),
         "bounds_ms": {bound.key: round(bound.ms, 5) for bound in found.bounds},

@@ -28,8 +28,6 @@ from engine.results.metrics import metrics_of
 from engine.results.quantities import MISSING, count_text, digits_text, percent_text, rate_text
 from engine.work.picture_problem import PictureProblem
 
-_CURVE_POINT = ("at", "blocks", "share")
-
 
 @dataclass(frozen=True, slots=True)
 class Explained:
@@ -167,7 +165,7 @@ def explained(subject: AnySubject, ablation: Ablation | None = None) -> list[tup
 
 def _curves_document(found: Curves) -> dict[str, object]:
     return {
-        name: [dict(zip(_CURVE_POINT, point, strict=True)) for point in getattr(found, name)]
+        name: [point._asdict() for point in getattr(found, name)]
         for name in ("threads", "registers", "shared_bytes")
     }
 

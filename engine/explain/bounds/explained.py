@@ -55,12 +55,12 @@ def explained_here(
     """Return the same of a subject, by the limits that are known of its device."""
     limits = limits_of(subject.gpu)
     if limits is not None:
-        explained, left = _explained_by(subject, limits, measured_ms, buffers, checkpoint)
+        explained, left = explained_by(subject, limits, measured_ms, buffers, checkpoint)
         device = cpu_info() if subject.gpu is None else subject.gpu.device
         if left is not limits and device is not None:
             # Measured again, and left out from now on where the run exceeds it again.
             limits = limits.or_more(answer(MeasureLimits(device.key), checkpoint))
-            explained, left = _explained_by(subject, limits, measured_ms, buffers, checkpoint)
+            explained, left = explained_by(subject, limits, measured_ms, buffers, checkpoint)
             keep(device, left)
         return explained
     title, remedy = "the CPU", "`devices --measure` measures them in 2 s, and they are kept."
@@ -83,25 +83,14 @@ def limits_of(gpu: Gpu | None) -> DeviceLimits | None:
     return recorded_limits() if gpu.architecture == RECORDED_ARCHITECTURE else None
 
 
-def explained_subject(
+def explained_by(
     subject: AnySubject,
     limits: DeviceLimits,
     measured_ms: float | None,
     buffers: Buffers | None = None,
     checkpoint: Checkpoint = go_on,
-) -> ExplainedTime:
-    """Return the same of a subject on a device of these limits, less those that the run exceeded."""
-    return _explained_by(subject, limits, measured_ms, buffers, checkpoint)[0]
-
-
-def _explained_by(
-    subject: AnySubject,
-    limits: DeviceLimits,
-    measured_ms: float | None,
-    buffers: Buffers | None,
-    checkpoint: Checkpoint,
 ) -> tuple[ExplainedTime, DeviceLimits]:
-    """Return the reason, and the limits that it rests on: those that the run exceeded are left out."""
+    """Return the same on a device of these limits, and those that it rests on: the run exceeded no other."""
     not_compiled = why_not_compiled() if subject.gpu else None
     if not_compiled is not None:
         return ExplainedTime(limits.device, not_explained=not_compiled), limits

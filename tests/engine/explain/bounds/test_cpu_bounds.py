@@ -8,7 +8,7 @@ import pytest
 from engine.device.core_count import launch_cores
 from engine.explain.bounds import explained
 from engine.explain.bounds.cpu_bounds import cpu_time
-from engine.explain.bounds.explained import explained_subject
+from engine.explain.bounds.explained import explained_by
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.subject import Subject
 from engine.geometry.border import Border
@@ -156,7 +156,7 @@ def test_that_a_library_is_bounded_by_its_bytes_alone():
 
 
 def test_that_bounds_that_reach_less_than_half_explain_nothing():
-    explained = explained_subject(subject_of("cpu-fft", 17), LIMITS, 100.0)
+    explained, _ = explained_by(subject_of("cpu-fft", 17), LIMITS, 100.0)
     assert "at least 0.0" in explained.sentence
     assert explained.not_explained.code == "bounds-too-low"
 
@@ -164,7 +164,7 @@ def test_that_bounds_that_reach_less_than_half_explain_nothing():
 @pytest.mark.slow
 def test_that_textbook_loops_multiply_one_at_a_time_and_another_variant_removes_it():
     subject = subject_of("cpu-serial")
-    explained = explained_subject(subject, LIMITS, cpu_time(subject, LIMITS).least_ms / 0.6)
+    explained, _ = explained_by(subject, LIMITS, cpu_time(subject, LIMITS).least_ms / 0.6)
     assert explained.sentence.startswith("Bound by multiply-adds one at a time, 25 for each result. ")
     assert "60.0 % of the time" in explained.sentence
     assert explained.remedy == "cpu-parallel"
@@ -174,14 +174,14 @@ def test_that_textbook_loops_multiply_one_at_a_time_and_another_variant_removes_
 def test_that_a_product_taken_as_any_mask_is_told_of_the_variant_with_fewer_multiply_adds():
     product = subject_of("cpu-separable", 15, shape=(512, 512, 1))
     subject = replace(product, variant=variant("cpu-parallel", takes_auto=False))
-    explained = explained_subject(subject, LIMITS, None)
+    explained, _ = explained_by(subject, LIMITS, None)
     assert explained.remedy == "cpu-separable"
     assert "`cpu-separable` makes 30 instead of 225 multiply-adds" in explained.sentence
 
 
 @pytest.mark.slow
 def test_that_the_best_variant_is_told_of_no_other():
-    explained = explained_subject(subject_of("cpu-parallel", 5), LIMITS, None)
+    explained, _ = explained_by(subject_of("cpu-parallel", 5), LIMITS, None)
     assert explained.remedy == ""
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from bench.executed import executed
 from bench.ncu import TEACHING
-from engine.explain.bounds.explained import LEAST_SHARE, explained_subject
+from engine.explain.bounds.explained import LEAST_SHARE, explained_by
 from engine.explain.counts.counting import buffers_of
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.limits.device_limits import MOST_SHARE, Limit
@@ -50,14 +50,13 @@ def subject_of(key, mask="gaussian:5", side=2048):
 def explained(key, share=None, **asked):
     """Return what is said of a run whose time the bounds explain to some part, else of one without a time."""
     subject = subject_of(key, **asked)
-    found = explained_subject(subject, LIMITS, None)
-    return explained_subject(subject, LIMITS, found.least_ms / share) if share else found
+    found, _ = explained_by(subject, LIMITS, None)
+    return explained_by(subject, LIMITS, found.least_ms / share)[0] if share else found
 
 
 def explained_job(job):
-    return explained_subject(
-        Subject(job.variant, job.problem, None, job.block, GPU), LIMITS, None, buffers_of(job)
-    )
+    subject = Subject(job.variant, job.problem, None, job.block, GPU)
+    return explained_by(subject, LIMITS, None, buffers_of(job))[0]
 
 
 def operation_job(key, samples):
@@ -154,7 +153,7 @@ def test_that_bounds_are_positive_the_tallest_first_and_those_of_their_amounts_a
 @needs_ptx
 def test_that_a_limit_that_was_not_measured_gives_no_bound():
     limits = replace(LIMITS, instructions_per_s=None)
-    keys = {one.key for one in explained_subject(subject_of("naive"), limits, None).bounds}
+    keys = {one.key for one in explained_by(subject_of("naive"), limits, None)[0].bounds}
     assert "instructions" not in keys
 
 
@@ -173,5 +172,5 @@ def test_that_a_remedy_is_the_nearest_kernel_in_teaching_order(key, mask, shape,
     subject = Subject(variant(key), problem, mask, Block(32, 8), GPU)
     # Near those of an H200; instructions may be issued so fast that L1 bounds.
     limits = replace(LIMITS, blocks_per_s=None, launches_per_s=None, instructions_per_s=Limit(per_s))
-    explained = explained_subject(subject, limits, None)
+    explained, _ = explained_by(subject, limits, None)
     assert (explained.tallest.key, explained.remedy) == found
