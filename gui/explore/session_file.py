@@ -69,7 +69,7 @@ class SessionError(EngineError):
     """A file cannot be opened as a session, not even in part."""
 
 
-class _Section(Struct, omit_defaults=True):
+class _Section(Struct):
     """One line of the file."""
 
 
