@@ -26,8 +26,6 @@ from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import OpenedWindow, panel_of, shown_page
 from tests.made_runs import make_failure, make_result
 
-pytestmark = pytest.mark.fresh_window
-
 
 def shown(window, kind):
     return [widget for widget in window.findChildren(kind) if widget.isVisible() and widget.width() > 0]
@@ -127,6 +125,7 @@ def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_scr
         assert [area.objectName() for area in areas if area.verticalScrollBar().maximum()] == []
 
 
+@pytest.mark.fresh_window
 def test_that_a_window_has_all_of_its_panels_once(haloscope):
     # What comes after the first paint must come once.
     haloscope.finish()
@@ -165,6 +164,7 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
     assert 28 + title + 8 + time + 8 <= kernels.width() - 2 * kernels.frameWidth() - bar
 
 
+@pytest.mark.fresh_window
 def test_that_run_all_fills_what_shows_runs(haloscope, qtbot):
     haloscope.actions["run_all"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
@@ -269,6 +269,7 @@ def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tm
 SESSIONS = ("", "[1, 2]", '{"format": "haloscope-session", "version": 1', "\0\1")
 
 
+@pytest.mark.fresh_window
 def test_that_the_window_goes_on_after_what_cannot_be_opened(haloscope, qtbot, tmp_path):
     before, bar = (haloscope.workspace.settings, haloscope.workspace.mask), haloscope.window.message_bar
     files = [("missing.png", None), ("words.txt", "hello"), *(("work.json", text) for text in SESSIONS)]
@@ -425,6 +426,7 @@ def test_that_the_zoom_steps_make_room_in_a_narrow_window(open_window):
     assert toolbar.zoom_text.width() >= toolbar.zoom_text.fontMetrics().horizontalAdvance("12800 %")
 
 
+@pytest.mark.fresh_window
 def test_that_ctrl_z_in_a_number_field_undoes_the_last_edit(haloscope, qtbot):
     haloscope.workspace.change(border=Border.CONSTANT, variant="naive", device="simulator")
     page = haloscope.window.first_page
@@ -490,6 +492,7 @@ def test_that_a_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypa
     haloscope.link.shutdown()
 
 
+@pytest.mark.fresh_window
 def test_that_one_line_over_the_panels_says_problem_runs_and_answer(haloscope):
     line, results = haloscope.window.first_page.answer_line, haloscope.results
     assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · no run yet"
@@ -529,6 +532,7 @@ def test_that_a_message_does_not_move_the_picture(haloscope):
     assert (canvas.size(), canvas.view.transform) == before
 
 
+@pytest.mark.fresh_window
 def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     window, actions, clipboard = haloscope.window, haloscope.actions, QtWidgets.QApplication.clipboard()
     haloscope.workspace.set_mask(preset("box-3"), "Choose Box")

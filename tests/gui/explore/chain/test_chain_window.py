@@ -19,8 +19,6 @@ from gui.explore.state import COMBINE
 from gui.page.intents import LoadKernel, LoadMask
 from gui.style.metrics import number_font, small_font
 
-pytestmark = pytest.mark.fresh_window
-
 READY = ("sobel-magnitude", "unsharp", "edge-map")
 
 
@@ -235,6 +233,7 @@ def run_save_and_open(page, qtbot, folder):
     qtbot.waitUntil(lambda: len(page.results.results()) == 1)
 
 
+@pytest.mark.fresh_window
 def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_the_same(
     page, act, qtbot, tmp_path
 ):
@@ -256,6 +255,7 @@ def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_t
     assert not page.results.is_earlier(run)
 
 
+@pytest.mark.fresh_window
 def test_that_the_runs_of_a_chain_whose_file_writes_out_defaults_are_of_the_present_one(
     page, act, qtbot, tmp_path
 ):
@@ -266,6 +266,7 @@ def test_that_the_runs_of_a_chain_whose_file_writes_out_defaults_are_of_the_pres
     assert "1 run" in page.answer_line.problem.text()
 
 
+@pytest.mark.fresh_window
 def test_that_the_rows_are_as_high_as_their_letters(haloscope, page, act):
     act("chain:sobel-magnitude")
     shown, usual = page.chain_list.list, page.chain_list.list.height()
@@ -341,6 +342,7 @@ def saved(page, monkeypatch):
     return found
 
 
+@pytest.mark.fresh_window
 @pytest.mark.parametrize("answer", ["Chain", "Step 1"])
 def test_that_saving_asks_for_the_chain_or_its_step(haloscope, page, act, saved, qtbot, tmp_path, answer):
     act("chain:sobel-magnitude")
