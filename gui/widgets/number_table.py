@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt
+from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QPersistentModelIndex, Qt
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
@@ -150,11 +150,6 @@ class NumberTable(QTableView):
         """Give all cells a size."""
         self.horizontalHeader().setDefaultSectionSize(width)
         self.verticalHeader().setDefaultSectionSize(height)
-
-    @property
-    def cells_size(self) -> QSize:
-        """The size of all cells together."""
-        return QSize(self.horizontalHeader().length(), self.verticalHeader().length())
 
 
 class _Cells(QStyledItemDelegate):

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer
 
 PAUSE_MS = 8
-# Results, from which on what follows them takes turns.
-TURNS_FROM = 3
 
 
 class Turns(QObject):

@@ -26,7 +26,7 @@ def test_that_a_ready_chain_is_found_run_and_taken_back(program, tmp_path):
     before = steps(program, tmp_path / "before.haloscope")
     program.command("Sobel magnitude")
     found = steps(program, tmp_path / "chain.haloscope")
-    assert [step["operation"] for step in found] == ["", "", "combine"]
+    assert [step.get("operation", "") for step in found] == ["", "", "combine"]
     program.press("ctrl+r")
     program.wait_for_rest()
     sections = program.session(tmp_path / "run.haloscope")
