@@ -182,7 +182,7 @@ class CoursePage(Page):
             head.setAlignment(button, Qt.AlignmentFlag.AlignBottom)
         self._halves.addWidget(_under(head, self.kernels))
         self.tabs.setDocumentMode(True)
-        self.tabs.addTab(Slot(lambda: self.tables), "Tables")
+        self.tabs.addTab(Slot(lambda: self.tables, "gui.plots.figure_plot"), "Tables")
         self.tabs.addTab(Slot(lambda: self.code), "Code")
         self._halves.addWidget(self.tabs)
         self._sides.addWidget(_under(title, self.papers))
