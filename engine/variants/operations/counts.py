@@ -149,24 +149,12 @@ class PartialHistograms:
 @kernel_factory
 def cuda_bin(dtype: str, bins: int):
     """Return the CUDA device function from a sample to its bin, -1 for NaN: a compile-time choice."""
-    last = bins - 1
-    if dtype == "float32":
-        factor, zero = np.float32(bins), np.float32(0.0)
+    is_float = dtype == "float32"
+    scale = bins if is_float else int(np.iinfo(dtype).bits) - bins.bit_length() + 1
+    bin_by = cuda.jit(device=True, inline="always")(bin_of_float if is_float else bin_of_whole)
 
-        def bin_of(sample):
-            value = sample * factor
-            if value >= factor:
-                return last
-            if value >= zero:
-                return int(value)
-            if value < zero:
-                return 0
-            return -1
-    else:
-        shift = int(np.iinfo(dtype).bits) - bins.bit_length() + 1
-
-        def bin_of(sample):
-            return int(sample) >> shift
+    def bin_of(sample):
+        return bin_by(sample, scale)
 
     return cuda.jit(device=True, inline="always")(bin_of)
 

@@ -12,7 +12,7 @@ and 4 u V cover it.
 Source: A. R. Smith, "Color gamut transform pairs", SIGGRAPH 1978: the hexcone of hue, saturation and value.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -84,6 +84,17 @@ def work(problem: OperationProblem, block: Block) -> Work:
     return operation_work(problem, picture_loads=problem.samples, flops=32 * problem.pixels)
 
 
+def channel_of(offset: Any, hue: Any, highest: Any, chroma: Any) -> Any:
+    """Return a channel of a hue of up to 12 sextants, all float32; for the CPU and for CUDA."""
+    k = offset + hue
+    if k >= np.float32(6.0):
+        k -= np.float32(6.0)
+    if k >= np.float32(6.0):
+        k -= np.float32(6.0)
+    part = max(np.float32(0.0), min(k, min(np.float32(4.0) - k, np.float32(1.0))))
+    return highest - chroma * part
+
+
 @CpuCode
 def cpu_code():
     """`cpu-hue-shift`: each pixel's colour turned round the colour wheel, on all cores.
@@ -93,16 +104,7 @@ def cpu_code():
     Limit
         A division and three branches for each pixel.
     """
-
-    @njit(inline="always")
-    def channel_of(offset, hue, highest, chroma):
-        k = np.float32(offset) + hue
-        if k >= np.float32(6.0):
-            k -= np.float32(6.0)
-        if k >= np.float32(6.0):
-            k -= np.float32(6.0)
-        part = max(np.float32(0.0), min(k, min(np.float32(4.0) - k, np.float32(1.0))))
-        return highest - chroma * part
+    turned = njit(inline="always")(channel_of)
 
     def hue_shift(image, out, top, bottom, worker, shift, largest):
         for row in range(top, bottom):
@@ -122,7 +124,7 @@ def cpu_code():
                         hue = shift + (np.float32(4.0) + (red - green) / chroma)
                 strange = (red - red) + (green - green) + (blue - blue)
                 for channel, offset in enumerate((5, 3, 1)):
-                    result = channel_of(offset, hue, highest, chroma) + strange
+                    result = turned(np.float32(offset), hue, highest, chroma) + strange
                     out[row, at + channel] = cpu_result(result, largest)
 
     return hue_shift
@@ -157,7 +159,7 @@ def kernel(dtype: str):
 
     Source: COSC 407, "CUDA Memories and Performance Revisited", pixel-based operations.
     """
-    as_result = cuda_result(dtype)
+    as_result, turned = cuda_result(dtype), cuda.jit(device=True, inline="always")(channel_of)
 
     @cuda.jit
     def hue_shift(image, width, shift, out):
@@ -179,13 +181,8 @@ def kernel(dtype: str):
         # 0, or NaN where a channel is NaN or infinite.
         strange = (red - red) + (green - green) + (blue - blue)
         for channel in range(3):
-            k = float32(5 - 2 * channel) + hue
-            if k >= float32(6.0):
-                k -= float32(6.0)
-            if k >= float32(6.0):
-                k -= float32(6.0)
-            part = max(float32(0.0), min(k, min(float32(4.0) - k, float32(1.0))))
-            out[row, column, channel] = as_result(highest - chroma * part + strange)
+            result = turned(float32(5 - 2 * channel), hue, highest, chroma)
+            out[row, column, channel] = as_result(result + strange)
 
     return hue_shift
 
