@@ -4,6 +4,7 @@ import json
 import sys
 from types import ModuleType
 
+import dask.array as dask_array
 import numpy as np
 import pytest
 from PySide6.QtWidgets import QWidget
@@ -81,6 +82,26 @@ def test_that_python_takes_it_as_any_other_operation():
         engine.operate(picture, "posterise", step=0, device="cpu")
     with pytest.raises(UnknownName, match="posterise"):
         engine.operate(picture, "poster", device="cpu")
+
+
+@pytest.mark.usefixtures("toy")
+def test_that_chains_dask_and_files_in_parts_take_it_as_any_other_operation(command, tmp_path):
+    picture, step = (
+        np.arange(60, dtype=np.uint8).reshape(6, 10),
+        {"operation": "posterise", "settings": {"step": 32}},
+    )
+    wanted = picture // 32 * 32
+    assert np.array_equal(engine.chain(picture, [step], device="cpu").values, wanted)
+    blocks = dask_array.from_array(picture, chunks=4)
+    assert np.array_equal(engine.filter_dask(blocks, [step], device="cpu").compute(), wanted)
+    (tmp_path / "in").mkdir()
+    save_image(picture, tmp_path / "in" / "one.tif")
+    options = ("--operation", "posterise", "--set", "step=32")
+    command("batch", tmp_path / "in", "--out", tmp_path / "all", *options)
+    parts = command("filter", tmp_path / "in" / "one.tif", tmp_path / "part.tif", *options, "--memory", "4G")
+    assert parts.status == 0, parts
+    for path in (tmp_path / "all" / "one.tif", tmp_path / "part.tif"):
+        assert np.array_equal(engine.open_image(path).pixels.reshape(wanted.shape), wanted)
 
 
 @pytest.mark.usefixtures("toy")
