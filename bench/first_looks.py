@@ -83,8 +83,8 @@ def first_looks(folder: str) -> dict[str, float]:
         found[what] = turns.longest
 
     look("after the first paint", lambda: None, 4)
-    for dock in page.docks:
-        look(f"panel {dock.objectName()}", lambda dock=dock: (dock.show(), dock.raise_()))
+    for panel in page.panels:
+        look(f"panel {panel.objectName()}", panel.bring_to_front)
     for entry in PAGES[1:]:
         look(f"page {entry.key}", lambda key=entry.key: window.show_page(key), 2)
     look("back to the first page", lambda: window.show_page(PAGES[0].key))

@@ -228,7 +228,7 @@ def look(app: QApplication, page: Any, watched: Canvas, seconds: float) -> Itera
 def move(app: QApplication, page: Any, watched: Canvas, seconds: float) -> Iterator[str]:
     """Split and slide at several zooms."""
     canvas = page.picture_view.canvas
-    page.docks[0].raise_()
+    page.bring_to_front("mask")
     turns = itertools.cycle([*range(10, 90, 2), *range(90, 10, -2)])
     for zoom in (0.0, 0.5, 1.0, 4.0):
         canvas.view.fit()

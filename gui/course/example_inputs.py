@@ -11,7 +11,6 @@ from gui.course.course_model import CourseModel
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.widgets.panel_parts import column, row, text_button
 from gui.widgets.refusal import Refusal
-from gui.widgets.tab_order import insert_into_tab_order
 
 _PER_LINE = 4
 _WIDEST = 32 * GRID
@@ -125,8 +124,6 @@ class ExampleInputs(QWidget):
                     self._grid.addWidget(part, at // _PER_LINE * len(field.parts) + below, at % _PER_LINE)
                 self.fields.append(field)
             self._check()
-            # Fields that are made now would come last for Tab: they stand before the button beside them.
-            insert_into_tab_order(self._form, self._form)
         self.setVisible(self._example is not None)
 
     def _texts(self) -> dict[str, str]:

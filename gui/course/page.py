@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtWidgets import QLayout, QSplitter, QTabWidget, QWidget
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLayout, QWidget
 
 from engine.course.paper import CourseKernel, Excerpt
 from gui.course.code_panel import CodePanel
@@ -16,16 +16,14 @@ from gui.course.papers import PaperHeader, PapersList
 from gui.course.session_part import part_of, show_part
 from gui.course.tables_panel import TablesPanel
 from gui.page.contract import Page, PageStatus, Services
+from gui.page.panels import Panel, PanelTabs
+from gui.page.shares import Share, Shares
 from gui.page.slides_saving import save_slides
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, quiet_label, row
 
 _PAPERS_WIDTH = 31 * GRID
-# The kernels above take what they need, but leave the tables below more than half of the height.
-_MOST_KERNELS_HEIGHT = 0.45
-# Of the tabs.
-_CODE = 1
 _STATUS = "Load copies a kernel to the page that runs it; Measure on this machine (Ctrl+R) fills the tables."
 
 
@@ -54,21 +52,14 @@ class CoursePage(Page):
         self.kernels = KernelsTable(course, services.state)
         self.kernels.load_wanted.connect(self.courses.load)
         self.kernels.code_wanted.connect(self._show_code_of_kernel)
-        self.tabs = QTabWidget()
-        self.tabs.currentChanged.connect(self._look_up_code)
+        self._lay_out()
         course.paper_changed.connect(self._look_up_code)
-        self._sides = QSplitter(Qt.Orientation.Horizontal)
-        self._halves = QSplitter(Qt.Orientation.Vertical)
-        self._build()
-        self._is_moved = False
         self.shown.connect(self.papers.setFocus)
-        self._halves.installEventFilter(self)
-        self._halves.splitterMoved.connect(self._note_moved)
         # Later than the header, which takes the paper at the same signal.
         course.paper_changed.connect(self.status_changed)
-        course.paper_changed.connect(self._share_height)
+        course.paper_changed.connect(self._halves.fit)
         course.tables_changed.connect(lambda _key: self.status_changed.emit())
-        self.kernels.kernels.refreshed.connect(self._share_height)
+        self.kernels.kernels.refreshed.connect(self._halves.fit)
         if course.papers:
             course.choose(course.papers[0].key)
 
@@ -89,10 +80,6 @@ class CoursePage(Page):
         made = CodePanel(self.course, self._services.state)
         made.slides_button.clicked.connect(self._save_slides)
         return made
-
-    @property
-    def message_area(self) -> QWidget:
-        return self.kernels
 
     @property
     def status(self) -> PageStatus:
@@ -144,54 +131,37 @@ class CoursePage(Page):
 
     def _show_code(self, about: str) -> None:
         self.code.show_code_of(about)
-        self.tabs.setCurrentIndex(_CODE)
+        self.bring_to_front("code")
 
     def _look_up_code(self) -> None:
-        if self.tabs.currentIndex() == _CODE:
+        if self.panel("code").isVisible():
             self.courses.look_up_code()
 
-    def arrange(self) -> None:
-        self._sides.setSizes([_PAPERS_WIDTH, max(1, self.width() - _PAPERS_WIDTH)])
-        self._is_moved = False
-        self._share_height()
+    def _needed_height(self) -> int:
+        """Return the height of the kernels of the paper."""
+        return self.header.heightForWidth(self.header.width()) + self.kernels.needed_height
 
-    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        # Asked of the splitter itself: the page has its new size before what is in it.
-        if event.type() == QEvent.Type.Resize:
-            self._share_height()
-        return super().eventFilter(watched, event)
-
-    def _share_height(self) -> None:
-        """Give the kernels of the paper the height they need, unless the person has moved the splitter."""
-        if self._is_moved:
-            return
-        height = self._halves.height() - self._halves.handleWidth()
-        needed = self.header.heightForWidth(self.header.width()) + self.kernels.needed_height
-        kernels_height = min(needed, int(height * _MOST_KERNELS_HEIGHT))
-        self._halves.setSizes([kernels_height, max(1, height - kernels_height)])
-
-    def _note_moved(self) -> None:
-        self._is_moved = True
-
-    def _build(self) -> None:
-        title = quiet_label("Papers")
-        title.setContentsMargins(GRID, GRID, GRID, GRID)
+    def _lay_out(self) -> None:
+        papers = PanelTabs(Panel("papers", "Papers", self.papers))
         buttons = self.kernels.load_button, self.kernels.code_button
         head = row((self.header, 1), *buttons, spacing=HALF_GRID, margins=(0, 0, GRID, HALF_GRID))
         for button in buttons:
             head.setAlignment(button, Qt.AlignmentFlag.AlignBottom)
-        self._halves.addWidget(_under(head, self.kernels))
-        self.tabs.setDocumentMode(True)
-        self.tabs.addTab(Slot(lambda: self.tables, "gui.plots.figure_plot"), "Tables")
-        self.tabs.addTab(Slot(lambda: self.code), "Code")
-        self._halves.addWidget(self.tabs)
-        self._sides.addWidget(_under(title, self.papers))
-        self._sides.addWidget(self._halves)
-        for splitter in (self._sides, self._halves):
-            splitter.setChildrenCollapsible(False)
-        self._sides.setStretchFactor(0, 0)
-        self._sides.setStretchFactor(1, 1)
-        self.setCentralWidget(self._sides)
+        kernels = _under(head, self.kernels)
+        code = Slot(lambda: self.code)
+        code.looked_at.connect(self._look_up_code)
+        tables = Slot(lambda: self.tables, "gui.plots.figure_plot")
+        below = PanelTabs(Panel("tables", "Tables", tables), Panel("code", "Code", code))
+        self._halves = Shares(
+            "halves", Qt.Orientation.Vertical, Share(kernels, 0.0, self._needed_height), Share(below, 1.0)
+        )
+        whole = Shares(
+            "page",
+            Qt.Orientation.Horizontal,
+            Share(papers, 0.0, _PAPERS_WIDTH),
+            Share(self._halves, 1.0),
+        )
+        self.fill(whole, kernels, papers, below)
 
 
 def _under(head: QWidget | QLayout, body: QWidget) -> QWidget:

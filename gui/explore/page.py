@@ -1,15 +1,15 @@
 """Explore, the main page: pictures in the middle, mask left, kernel right, plots and results below."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from PySide6.QtCore import QSize, Qt, QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut, QUndoStack
-from PySide6.QtWidgets import QDockWidget, QMenu, QTabWidget, QWidget
+from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.errors import EngineError
 from engine.geometry.border import Border
@@ -61,16 +61,15 @@ from gui.explore.why.why_state import WhyState
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
 from gui.page.contract import PageStatus, Services, Tool, Unsaved
-from gui.page.dock import Dock
-from gui.page.dock_room import DockRoom
-from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles, TakeContent
 from gui.page.messages import Message, PageMessages, Severity
+from gui.page.panels import Panel, PanelTabs
 from gui.page.runs_page import RunsPage
+from gui.page.shares import Share, Shares
 from gui.page.slot import Slot
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import choices_of
+from gui.widgets.panel_parts import choices_of, column
 from gui.widgets.turns import Turns
 
 if TYPE_CHECKING:
@@ -84,20 +83,25 @@ FIRST_MASK = "sharpen"
 # The simulator does it at once.
 _SMALL_SAMPLE = "impulse"
 _TOOLS = ("save", "undo", "redo")
-# Panels behind others, by the name of the one in front: that of their room, and of the attribute with their
-# state. Each is made when it is first looked at.
-_BEHIND = {
-    "mask": {"tile": "Tile", "history": "History", "lens": "Lens", "look": "Look"},
-    "results": {"blocks": "Block sizes", "doctor": "Doctor"},
-    "why": {"roofline": "Roofline", "ablation": "Ablation", "launch": "Launch", "code": "Code"},
+# Panels that are made when they are first looked at: of the place with the runs, of Inspect, of Explain.
+_OF_MASK = {"doctor": "Analysis"}
+_OF_RUNS = {"blocks": "Block sizes"}
+_INSPECT = {"lens": "Lens", "look": "Histogram", "history": "History"}
+_EXPLAIN = {
+    "why": "Why",
+    "launch": "Launch",
+    "tile": "Tile",
+    "code": "Code",
+    "ablation": "Ablation",
+    "roofline": "Roofline",
 }
-_AREA = Qt.DockWidgetArea
-# Shares of the page, and the least that each needs: the mask's fields; the longest title of a kernel, its
-# time and a scroll bar; five rows of the plot.
+# Shares of the page, and the least that each has at first with letters of the usual size: the mask's fields;
+# the longest title of a kernel, its time and a scroll bar; five rows of runs under the answer.
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 35 * GRID
 _RIGHT_SHARE, _LEAST_RIGHT = 0.2, 40 * GRID
-_LOWER_SHARE, _LEAST_LOWER = 0.3, 27 * GRID
+_LOWER_SHARE, _LEAST_LOWER = 0.34, 32 * GRID
 _LEAST_ANSWER = 4 * GRID + 4
+_RUNS_SHARE = 0.53
 _RUN_CHAIN = (
     "Verifies the whole chain against one float64 reference of all its steps, then measures its time. Each "
     "step has the kernel that its row names."
@@ -106,8 +110,6 @@ _NO_BLOCKS = (
     "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
     "operation takes the block of the panel Kernel."
 )
-# Runs and reasons, as parts of the page's width.
-_LOWER_WIDTHS = (54, 46)
 
 
 class ExplorePage(RunsPage):
@@ -152,23 +154,12 @@ class ExplorePage(RunsPage):
             lambda: self.chain_list,
         )
         self.answer_line = AnswerLine(results, workspace)
-        self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
-        self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
-        self.add_dock("mask", "Mask", self.operation_dock, _AREA.LeftDockWidgetArea)
-        # Between the two, so that Tab goes from left to right.
-        self.setCentralWidget(self.picture_view)
-        self.add_dock("kernel", "Kernel", self.kernel_panel, _AREA.RightDockWidgetArea)
-        self._add_answer()
-        runs = self.add_dock("results", "Runs", self.results_panel, _AREA.BottomDockWidgetArea)
-        self.splitDockWidget(self._answer_dock, runs, Qt.Orientation.Vertical)
         self.regions = RegionActions(
             services.actions, workspace, state, self.pictures, self.picture_view, self._measure_region
         )
         self._make_states(services)
-        self._add_docks_behind()
-        follow_letters(self, self._fit_lower)
-        FirstSizes(self, self._first_sizes, self.arrange)
-        shown = self.picture_view, results, self.docks
+        self._lay_out()
+        shown = self.picture_view, results, self.panels
         self.session_view = SessionView(workspace, self.pictures, *shown)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
@@ -265,11 +256,11 @@ class ExplorePage(RunsPage):
 
     def _run_blocks(self, run: Callable[[], None]) -> None:
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
-        dock = self.dock("blocks")
-        is_there = isinstance(dock.content, Slot) and dock.content.widget is not None
+        panel = self.panel("blocks")
+        is_there = isinstance(panel.content, Slot) and panel.content.widget is not None
         is_refused = is_there and self.workspace.is_filtering and self.blocks_panel.is_refused
         if self.workspace.settings.blocks or is_refused:
-            dock.raise_()
+            panel.bring_to_front()
         if not is_refused:
             run()
 
@@ -387,51 +378,41 @@ class ExplorePage(RunsPage):
         self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
         self.mask_panel.programs.addActions(self.programs.actions)
 
-    def arrange(self) -> None:
-        sizes = self._first_sizes()
-        mask, kernel, *lower = sizes
-        widths = [size.width() for size in sizes.values()]
-        self.resizeDocks([mask, kernel], widths[:2], Qt.Orientation.Horizontal)
-        self.resizeDocks(lower, widths[2:], Qt.Orientation.Horizontal)
-        height = sizes[lower[0]].height()
-        self._set_lower(lower[0], height)
-        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
+    def _lay_out(self) -> None:
+        answer, sides = self.answer_line, Qt.Orientation
+        follow_letters(answer, lambda: answer.setFixedHeight(max(_LEAST_ANSWER, answer.needed_height)))
+        self._mask = Panel("mask", "Mask", self.operation_dock)
+        inspect = Panel("inspect", "Inspect", PanelTabs(*self._later(_INSPECT), are_parts=True))
+        left = PanelTabs(self._mask, *self._later(_OF_MASK), inspect)
+        right = PanelTabs(Panel("kernel", "Kernels", self.kernel_panel))
+        runs = PanelTabs(Panel("results", "Runs", self.results_panel), *self._later(_OF_RUNS))
+        explain = PanelTabs(Panel("explain", "Explain", PanelTabs(*self._later(_EXPLAIN), are_parts=True)))
+        upper = Shares(
+            "upper",
+            sides.Horizontal,
+            Share(left, _LEFT_SHARE, _LEAST_LEFT),
+            Share(self.picture_view, 1.0 - _LEFT_SHARE - _RIGHT_SHARE),
+            Share(right, _RIGHT_SHARE, _LEAST_RIGHT),
+        )
+        lower = QWidget()
+        below = Shares("lower", sides.Horizontal, Share(runs, _RUNS_SHARE), Share(explain, 1.0 - _RUNS_SHARE))
+        lower.setLayout(column(answer, (below, 1), spacing=0))
+        whole = Shares(
+            "page",
+            sides.Vertical,
+            Share(upper, 1.0 - _LOWER_SHARE),
+            Share(lower, _LOWER_SHARE, _LEAST_LOWER),
+        )
+        self.fill(whole, self.picture_view, left, right, runs, explain)
 
-    def _set_lower(self, dock: QDockWidget, height: int) -> None:
-        answer = self._answer_dock, self.answer_line.height()
-        self.resizeDocks([answer[0], dock], [answer[1], height], Qt.Orientation.Vertical)
-
-    def _fit_lower(self) -> None:
-        """Keep rows of the plot in view with larger letters."""
-        dock = self.dock("results")
-        missing = self.results_panel.minimumSizeHint().height() - dock.widget().height()
-        if missing > 0:
-            self._set_lower(dock, dock.height() + missing)
-
-    def _first_sizes(self) -> dict[QDockWidget, QSize]:
-        """Return the sizes at first of the panels that stand in front, at the page's size; heights below."""
-        behind = {name for names in _BEHIND.values() for name in names}
-        mask, kernel, *lower = (dock for dock in self.docks if dock.objectName() not in behind)
-        left = max(_LEAST_LEFT, round(self.width() * _LEFT_SHARE))
-        right = max(_LEAST_RIGHT, round(self.width() * _RIGHT_SHARE))
-        least = max(_LEAST_LOWER, self.results_panel.minimumSizeHint().height())
-        height = max(least, round(self.height() * _LOWER_SHARE))
-        widths = (self.width() * part // 100 for part in _LOWER_WIDTHS)
-        below: dict[QDockWidget, QSize] = {
-            dock: QSize(width, height) for dock, width in zip(lower, widths, strict=True)
-        }
-        return {mask: QSize(left, 0), kernel: QSize(right, 0), **below}
-
-    def _add_answer(self) -> None:
-        """Put the answer over the lower panels: as wide as the page, as high as its line, without a title."""
-        self._answer_dock = dock = QDockWidget("Answer", self)
-        dock.setObjectName("answer")
-        dock.setFeatures(QDockWidget.DockWidgetFeature.NoDockWidgetFeatures)
-        dock.setTitleBarWidget(QWidget())
-        line = self.answer_line
-        follow_letters(line, lambda: line.setFixedHeight(max(_LEAST_ANSWER, line.needed_height)))
-        dock.setWidget(self.answer_line)
-        self.addDockWidget(_AREA.BottomDockWidgetArea, dock)
+    def _later(self, titles: Mapping[str, str]) -> list[Panel]:
+        """Return panels that are made when they are first looked at."""
+        panels = []
+        for name, title in titles.items():
+            slot = Slot(partial(self._made_panel, name), f"{__package__}.{name}.{name}_panel")
+            slot.looked_at.connect(partial(self._watch, name))
+            panels.append(Panel(name, title, slot))
+        return panels
 
     def _teaching_order(self) -> list[str]:
         return [one.key for one in self._services.state.variants_of(self.workspace.operation)]
@@ -480,30 +461,6 @@ class ExplorePage(RunsPage):
         self.look = LookState(workspace, state, link, self.picture_view)
         self.doctor = DoctorState(self.workspace)
 
-    def _add_docks_behind(self) -> None:
-        for area in (_AREA.LeftDockWidgetArea, _AREA.BottomDockWidgetArea):
-            self.setTabPosition(area, QTabWidget.TabPosition.North)
-        runs = self.dock("results")
-        beside = self._add_slot("why", "Why", runs.content, runs)
-        self.splitDockWidget(runs, beside, Qt.Orientation.Horizontal)
-        for front, panels in ((self.dock(name), panels) for name, panels in _BEHIND.items()):
-            # Tab reaches each after the one before it.
-            before = front.content
-            for name, title in panels.items():
-                dock = self._add_slot(name, title, before, front)
-                self.share_place(front, dock)
-                before = dock.content
-        code = self.dock("code")
-        self.code_room = DockRoom(self, code)
-        code.visibilityChanged.connect(self.code_room.follow)
-
-    def _add_slot(self, name: str, title: str, before: QWidget, near: Dock) -> Dock:
-        """Add a panel that is made when it is first looked at."""
-        module = f"{__package__}.{name}.{name}_panel"
-        slot = Slot(partial(self._made_panel, name), module, before=before)
-        slot.looked_at.connect(partial(self._watch, name))
-        return self.add_dock(name, title, slot, self.dockWidgetArea(near))
-
     @cached_property
     def code(self) -> "CodeState":
         """What the panel Code shows; made with it, since what is known of code takes 60 ms to import."""
@@ -512,7 +469,6 @@ class ExplorePage(RunsPage):
 
         services, results = self._services, self.results
         code = CodeState(self.selection, services.state, services.link, self.tile, results)
-        code.wants_room.connect(self.code_room.want)
         answers = services.messages.on(self)
         code.wants_slides.connect(
             lambda: save_slides(services, [run.result for run in results.tried()], answers)
@@ -650,7 +606,7 @@ class ExplorePage(RunsPage):
 
     def _follow_operation(self) -> None:
         of_step = "Mask" if self.workspace.is_filtering else "Operation"
-        self.docks[0].setWindowTitle("Chain" if len(self.workspace.state.steps) > 1 else of_step)
+        self._mask.rename("Chain" if len(self.workspace.state.steps) > 1 else of_step)
         self._choose_baseline()
 
     def _choose_baseline(self) -> None:

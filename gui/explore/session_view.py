@@ -11,7 +11,7 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.session import View
 from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
-from gui.page.dock import Dock
+from gui.page.panels import Panel
 
 
 class SessionView(QObject):
@@ -23,11 +23,11 @@ class SessionView(QObject):
         pictures: PictureController,
         picture_view: PictureView,
         results: ResultsModel,
-        docks: Sequence[Dock],
+        panels: Sequence[Panel],
     ) -> None:
         super().__init__()
         self._workspace, self._picture_view = workspace, picture_view
-        self._results, self._docks = results, docks
+        self._results, self._panels = results, panels
         self._kept: View | None = None
         # Another picture is fitted first.
         pictures.opened.connect(self._look)
@@ -41,7 +41,7 @@ class SessionView(QObject):
         zoom = None if canvas.view.is_fitted else canvas.view.transform.zoom
         return View(
             mode=canvas.mode.value,
-            panels=tuple(dock.objectName() for dock in self._docks if not dock.visibleRegion().isEmpty()),
+            panels=tuple(panel.objectName() for panel in self._panels if panel.isVisible()),
             run=next((at for at, run in enumerate(runs) if run is described), None),
             zoom=zoom,
             row=row if zoom else 0.0,
@@ -55,9 +55,9 @@ class SessionView(QObject):
         for mode in ViewMode:
             if mode.value == kept.mode:
                 self._picture_view.set_mode(mode)
-        for dock in self._docks:
-            if dock.objectName() in kept.panels and not dock.isHidden():
-                dock.raise_()
+        for panel in self._panels:
+            if panel.objectName() in kept.panels and not panel.is_own_window:
+                panel.bring_to_front()
         rows = self._results.rows()
         if kept.run is not None and kept.run < len(rows):
             self._results.describe(rows[kept.run].result)

@@ -21,7 +21,9 @@ from gui.matrices.product_panel import ProductPanel
 from gui.matrices.results_panel import MatmulResultsPanel
 from gui.page.contract import PageStatus, Services
 from gui.page.intents import Intent, LoadKernel
+from gui.page.panels import Panel, PanelTabs
 from gui.page.runs_page import run_sentence
+from gui.page.shares import Share, Shares
 from gui.page.slot import Slot
 from gui.page.variants_page import Change, VariantsPage
 from gui.runs.state import StateRuns
@@ -39,10 +41,8 @@ _PART = {
 }
 _SIDES = "rows", "inner", "columns"
 
-_AREA = Qt.DockWidgetArea
-_LEFT_WIDTH = 36 * GRID
-_RIGHT_WIDTH = 39 * GRID
-_LOWER_HEIGHT = 41 * GRID
+# At first, with letters of the usual size.
+_LEAST_LEFT, _LEAST_RIGHT = 36 * GRID, 39 * GRID
 _FIRST_COLUMNS = ("variant", "tile", KERNEL)
 
 
@@ -64,16 +64,20 @@ class MatricesPage(VariantsPage):
         self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
         self.show_state(services, matmul, StateRuns(matmul, "numpy", _FIRST_COLUMNS))
         self.shown.connect(matmul.shown)
-        self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.BottomDockWidgetArea)
-        self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
-        self.add_dock(
-            "product", "Product", Slot(lambda: ProductPanel(matmul, state)), _AREA.LeftDockWidgetArea
+        product = PanelTabs(Panel("product", "Product", Slot(lambda: ProductPanel(matmul, state))))
+        plot = Slot(self._made_plot, f"{__package__}.tile_plot", above=GRID)
+        said = Slot(lambda: LecturePanel(matmul, state))
+        lecture = PanelTabs(Panel("lecture", "What the lecture says", said))
+        results = PanelTabs(Panel("products", "Results", Slot(lambda: self.results_panel)))
+        upper = Shares(
+            "upper",
+            Qt.Orientation.Horizontal,
+            Share(product, 0.22, _LEAST_LEFT),
+            Share(plot, 0.54),
+            Share(lecture, 0.24, _LEAST_RIGHT),
         )
-        # Between the two, so that Tab goes from left to right.
-        self.setCentralWidget(Slot(self._made_plot, f"{__package__}.tile_plot", above=GRID))
-        lecture = Slot(lambda: LecturePanel(matmul, state))
-        self.add_dock("lecture", "What the lecture says", lecture, _AREA.RightDockWidgetArea)
-        self.add_dock("products", "Results", Slot(lambda: self.results_panel), _AREA.BottomDockWidgetArea)
+        whole = Shares("page", Qt.Orientation.Vertical, Share(upper, 0.54), Share(results, 0.46))
+        self.fill(whole, plot, product, lecture, results)
 
     @cached_property
     def results_panel(self) -> MatmulResultsPanel:
@@ -146,11 +150,6 @@ class MatricesPage(VariantsPage):
     def _try_small(self) -> None:
         self.matmul.try_small()
         self.products.run_all()
-
-    def arrange(self) -> None:
-        product, lecture, results = self.docks
-        self.resizeDocks([product, lecture], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
-        self.resizeDocks([results], [_LOWER_HEIGHT], Qt.Orientation.Vertical)
 
 
 def _product_sentence(result: ProductResult) -> str:

@@ -5,8 +5,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from PySide6.QtCore import QSize, Qt
-from PySide6.QtWidgets import QTabWidget
+from PySide6.QtCore import Qt
 
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import compared
@@ -25,9 +24,10 @@ from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
 from gui.page.contract import PageStatus, Services, Tool
-from gui.page.first_sizes import FirstSizes
 from gui.page.intents import Intent, LoadKernel, LoadMask
+from gui.page.panels import Panel, PanelTabs
 from gui.page.runs_page import run_sentence
+from gui.page.shares import Share, Shares
 from gui.page.slot import Slot
 from gui.page.variants_page import Change, VariantsPage
 from gui.runs.state import StateRuns
@@ -45,13 +45,12 @@ _ENTRIES = (
         icon="retry", menu="&File", section=10,
     ),
 )  # fmt: skip
-_AREA = Qt.DockWidgetArea
 _FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
-_LEFT_WIDTH = 34 * GRID
-_RIGHT_WIDTH = 38 * GRID
-# All maps above need no scrolling in a window of 1280 x 800.
-_LOWER_HEIGHT = 30 * GRID + HALF_GRID
-_LOWER_WIDTHS = (78 * GRID, 38 * GRID)
+# Shares of the page, and the least that each has at first with letters of the usual size: all maps above the
+# stages need no scrolling in a window of 1280 x 800.
+_LEFT_SHARE, _LEAST_LEFT = 0.2, 34 * GRID
+_LOWER_SHARE, _LEAST_LOWER = 0.36, 33 * GRID + HALF_GRID
+_LEAST_RIGHT = 38 * GRID
 
 
 class NetworkPage(VariantsPage):
@@ -77,31 +76,8 @@ class NetworkPage(VariantsPage):
         self.show_state(services, network, StateRuns(network, BASELINE, _FIRST_COLUMNS))
         self.shown.connect(network.shown)
         network.confusion_changed.connect(self.edited)
-        # The drawing has the whole height.
-        self.setCorner(Qt.Corner.BottomLeftCorner, _AREA.LeftDockWidgetArea)
-        self.setCorner(Qt.Corner.BottomRightCorner, _AREA.BottomDockWidgetArea)
-        for area in (_AREA.RightDockWidgetArea, _AREA.BottomDockWidgetArea):
-            self.setTabPosition(area, QTabWidget.TabPosition.North)
-        self.add_dock("drawing", "Drawing", Slot(lambda: self.drawing_panel), _AREA.LeftDockWidgetArea)
-        # Between the two, so that Tab goes from left to right.
-        self.setCentralWidget(Slot(lambda: self.maps_panel))
-        cell = self.add_dock(
-            "cell", "Origin of a value", Slot(lambda: self.cell_panel), _AREA.RightDockWidgetArea
-        )
-        matrix = self.add_dock(
-            "confusion", "Confusion matrix", Slot(lambda: self.confusion_panel), _AREA.RightDockWidgetArea
-        )
-        self.share_place(cell, matrix)
-        self.add_dock("stages", "Stages", Slot(lambda: self.stages_panel), _AREA.BottomDockWidgetArea)
-        layers = self.add_dock(
-            "layers", "Time by layer", Slot(lambda: LayerTimesPanel(network)), _AREA.BottomDockWidgetArea
-        )
-        timeline = self.timeline_dock = self.add_dock(
-            "timeline", "Timeline", Slot(lambda: TimelinePanel(network)), _AREA.BottomDockWidgetArea
-        )
+        self._lay_out()
         self._ran_one = False
-        self.share_place(layers, timeline)
-        FirstSizes(self, lambda: {self.docks[3]: QSize(0, self._lower_height())}, self.arrange)
         services.actions.add(_ENTRIES)
         self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
         self._connect()
@@ -193,17 +169,40 @@ class NetworkPage(VariantsPage):
     def run_in(self, table: Table) -> NetworkRun:
         return run_in(table, super().run_in(table))
 
-    def arrange(self) -> None:
-        drawing, cell, _matrix, stages, layers, *_tabs = self.docks
-        lower = [stages, layers]
-        self.resizeDocks([drawing, cell], [_LEFT_WIDTH, _RIGHT_WIDTH], Qt.Orientation.Horizontal)
-        self.resizeDocks(lower, list(_LOWER_WIDTHS), Qt.Orientation.Horizontal)
-        height = self._lower_height()
-        self.resizeDocks(lower, [height] * len(lower), Qt.Orientation.Vertical)
-
-    def _lower_height(self) -> int:
-        """Return a third of a large window, where all stages are in view."""
-        return max(_LOWER_HEIGHT, self.height() // 3)
+    def _lay_out(self) -> None:
+        network, sides = self.network, Qt.Orientation
+        drawing = PanelTabs(Panel("drawing", "Drawing", Slot(lambda: self.drawing_panel)))
+        maps = Slot(lambda: self.maps_panel)
+        value = PanelTabs(
+            Panel("cell", "Origin of a value", Slot(lambda: self.cell_panel)),
+            Panel("confusion", "Confusion matrix", Slot(lambda: self.confusion_panel)),
+        )
+        stages = PanelTabs(Panel("stages", "Stages", Slot(lambda: self.stages_panel)))
+        times = PanelTabs(
+            Panel("layers", "Time by layer", Slot(lambda: LayerTimesPanel(network))),
+            Panel("timeline", "Timeline", Slot(lambda: TimelinePanel(network))),
+            Panel("product", "Product", Slot(ProductPanel)),
+        )
+        upper = Shares(
+            "upper",
+            sides.Horizontal,
+            Share(maps, 0.7),
+            Share(value, 0.3, _LEAST_RIGHT),
+        )
+        lower = Shares("lower", sides.Horizontal, Share(stages, 0.66), Share(times, 0.34))
+        right = Shares(
+            "right",
+            sides.Vertical,
+            Share(upper, 1.0 - _LOWER_SHARE),
+            Share(lower, _LOWER_SHARE, _LEAST_LOWER),
+        )
+        whole = Shares(
+            "page",
+            sides.Horizontal,
+            Share(drawing, _LEFT_SHARE, _LEAST_LEFT),
+            Share(right, 1.0 - _LEFT_SHARE),
+        )
+        self.fill(whole, maps, drawing, value, stages, times)
 
     def _connect(self) -> None:
         network, actions = self.network, self._services.actions
@@ -232,7 +231,7 @@ class NetworkPage(VariantsPage):
         """Bring the chunks to the front when the chosen stage has run by itself and works in some."""
         run = self.network.runs.get(self.network.settings.stage)
         if self._ran_one and not self.network.running and run is not None and run.timeline:
-            self.timeline_dock.raise_()
+            self.bring_to_front("timeline")
 
     def _why_no_run(self) -> str:
         network = self.network

@@ -1,4 +1,4 @@
-"""The contract of a page: docks around a middle, state, controllers, actions; services of the window.
+"""The contract of a page: panels around a middle, state, controllers, actions; services of the window.
 
 The window knows a page by this contract and its line in `gui.shell.pages`. A page knows no other page; what
 one wants of another is an intent (`gui.page.intents`).
@@ -8,28 +8,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
-from PySide6.QtCore import QByteArray, QRect, Qt, QTimer, Signal
+from msgspec import Meta
+from PySide6.QtCore import QRect, Signal
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent, QUndoStack
-from PySide6.QtWidgets import QMainWindow, QTabBar, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.device_info import AUTO
 from engine.errors import EngineError, UnknownName
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
-from gui.page.dock import Dock
-from gui.page.dock_tabs import DockTabs
 from gui.page.files import FileDialogs
 from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
+from gui.page.panels import Panel, PanelTabs, all_panels
 from gui.page.recent import RecentFiles
-
-LAYOUT_VERSION = 3
-"""Version of stored layouts; one of another version is ignored. A page with new panels needs a new one: Qt
-would put them beside the others."""
+from gui.page.shares import Shares
+from gui.widgets.panel_parts import column
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +92,20 @@ class Tool(NamedTuple):
     choices: Sequence[QAction] = ()
 
 
-class Page(QMainWindow):
-    """Docks around a middle."""
+_Pixels = Annotated[int, Meta(gt=-(1 << 20), lt=1 << 20)]
+
+
+@dataclass(frozen=True, slots=True)
+class PageLayout:
+    """How a page is arranged, by the names of its splitters and panels."""
+
+    shares: dict[str, tuple[float, ...]] = field(default_factory=dict)  # those that a person chose
+    front: tuple[str, ...] = ()
+    windows: dict[str, tuple[_Pixels, _Pixels, _Pixels, _Pixels]] = field(default_factory=dict)
+
+
+class Page(QWidget):
+    """Areas with panels around a middle."""
 
     shown = Signal()  # for the first time, or once more
     status_changed = Signal()
@@ -107,42 +117,19 @@ class Page(QMainWindow):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setWindowFlags(Qt.WindowType.Widget)
-        self.setDockNestingEnabled(True)
-        self.docks: list[Dock] = []
-        # A move of one dock can leave another without its tab; several moves come together.
-        self._docking_timer = QTimer(self, singleShot=True, interval=0)
-        self._docking_timer.timeout.connect(self._follow_docking)
         # Buttons of the top bar while the page is shown, left of the caption.
         self.tools: tuple[Tool, ...] = ()
-        self._first_layout = QByteArray()
-        self._is_arranged = False
-        # While another page is shown: the panels that are windows of their own, and the layout with them.
-        self._put_away: dict[Dock, QRect] = {}
-        self._layout_with_them = QByteArray()
-        # While the panels are hidden: the layout with them.
-        self._layout_with_panels = QByteArray()
+        self.panels: tuple[Panel, ...] = ()
+        self.panels_are_hidden = False
+        self._places: tuple[PanelTabs, ...] = ()
+        self._middle: QWidget = self
         self._saved_results: tuple[Any, ...] = ()
 
-    def add_dock(self, name: str, title: str, widget: QWidget, area: Qt.DockWidgetArea) -> Dock:
-        """Add a panel that can be moved, closed and brought back; `name` is kept with the layout."""
-        dock = Dock(name, title, self, widget)
-        dock.moved.connect(self._docking_timer.start)
-        self.addDockWidget(area, dock)
-        self.docks.append(dock)
-        return dock
-
-    def share_place(self, dock: Dock, *others: Dock) -> None:
-        """Put docks behind one another, with a tab each; the first one stays in front."""
-        layout = self.layout()
-        assert layout is not None  # a QMainWindow has one
-        for other in others:
-            # Qt lays out within this call and then loses the bar of tabs that it has just made: two more
-            # would be left, somewhere on the page.
-            layout.setEnabled(False)
-            self.tabifyDockWidget(dock, other)
-            layout.setEnabled(True)
-        dock.raise_()
+    def fill(self, whole: QWidget, middle: QWidget, *places: PanelTabs) -> None:
+        """Show the page: `middle` is its part without panels, and `places` are those with some."""
+        self._middle, self._places = middle, places
+        self.panels = tuple(all_panels(*places))
+        self.setLayout(column((whole, 1), spacing=0))
 
     @property
     def surface(self) -> QWidget:
@@ -152,7 +139,7 @@ class Page(QMainWindow):
     @property
     def message_area(self) -> QWidget:
         """The part at whose lower edge messages lie: no results stand there."""
-        return self.centralWidget() or self
+        return self._middle
 
     @property
     def status(self) -> PageStatus:
@@ -244,73 +231,57 @@ class Page(QMainWindow):
     def finish(self) -> None:
         """Add, in turns, what the first paint does not need."""
 
-    def dock(self, name: str) -> Dock:
+    def panel(self, name: str) -> Panel:
         """Return a panel; an UnknownName lists the panels of the page."""
-        dock = next((dock for dock in self.docks if dock.objectName() == name), None)
-        if dock is None:
-            known = ", ".join(dock.objectName() for dock in self.docks) or "none"
+        panel = next((panel for panel in self.panels if panel.objectName() == name), None)
+        if panel is None:
+            known = ", ".join(panel.objectName() for panel in self.panels) or "none"
             raise UnknownName(f"panel '{name}'", "the page has none of that name", f"It has {known}.")
-        return dock
+        return panel
 
     def bring_to_front(self, name: str) -> None:
-        """Show a panel and raise its tab; an UnknownName lists the panels of the page."""
-        dock = self.dock(name)
-        dock.show()
-        dock.raise_()
+        """Show a panel; an UnknownName lists the panels of the page."""
+        self.hide_panels(False)
+        self.panel(name).bring_to_front()
 
     @property
     def palette_actions(self) -> Sequence[QAction]:
         """What the command palette offers of the page, beside its actions and panels."""
         return ()
 
-    @property
-    def panels_are_hidden(self) -> bool:
-        """Whether `hide_panels` hid them, and none has come back since."""
-        # What hides with its page is not hidden by itself.
-        return bool(self._layout_with_panels) and all(dock.isHidden() for dock in self.docks)
-
-    def places(self) -> list[list[Dock]]:
-        """Return the panels by place: those that share one stand together, behind the first of them."""
-        places: list[list[Dock]] = []
-        for dock in self.docks:
-            beside = self.tabifiedDockWidgets(dock)
-            shared = next((place for place in places if place[0] in beside), None)
-            if shared is None:
-                places.append([dock])
-            else:
-                shared.append(dock)
-        return places
-
     def hide_panels(self, hidden: bool) -> None:
         """Leave the whole page to its middle, or bring the panels back as they were."""
-        if hidden and not self.panels_are_hidden and self.docks:
-            self._layout_with_panels = self.saveState(LAYOUT_VERSION)
-            for dock in self.docks:
-                dock.hide()
-        elif not hidden and self.panels_are_hidden:
-            self.restoreState(self._layout_with_panels, LAYOUT_VERSION)
-            self._layout_with_panels = QByteArray()
-
-    def keep_first_layout(self) -> None:
-        """Remember where the docks are at first."""
-        self._first_layout = self.saveState()
+        self.panels_are_hidden = hidden
+        for shares in self.findChildren(Shares):
+            if shares.isAncestorOf(self._middle):
+                shares.show_only(self._middle, hidden)
+        for place in () if hidden else self._places:
+            place.follow()
 
     def restore_default(self) -> None:
-        """Put every dock back to where it was at first."""
-        self.restoreState(self._first_layout)
-        self.arrange()
+        """Put every panel to where it was at first, with the size that it had."""
+        self.hide_panels(False)
+        for panel in self.panels:
+            panel.put_back()
+        self.take_layout(PageLayout(front=tuple(place.panels[0].objectName() for place in self._places)))
 
-    def take_layout(self, layout: QByteArray) -> None:
-        """Arrange the docks as they were kept."""
-        self._is_arranged = self.restoreState(layout, LAYOUT_VERSION) and bool(self.docks)
-        if not self.isVisible():
-            self._put_windows_away()
+    def take_layout(self, layout: PageLayout) -> None:
+        """Arrange the panels as they were kept; what does not fit is left out."""
+        for shares in self.findChildren(Shares):
+            shares.choose(layout.shares.get(shares.objectName(), ()))
+        for panel in self.panels:
+            place = layout.windows.get(panel.objectName())
+            if place is not None:
+                panel.open_as_window(QRect(*place), is_shown=self.isVisible())
+            elif panel.objectName() in layout.front and not panel.is_own_window and panel.tabs is not None:
+                panel.tabs.show_panel(panel)
 
-    def give_layout(self) -> QByteArray:
-        """Return how the docks are arranged, to be kept."""
-        if self.panels_are_hidden:
-            return self._layout_with_panels
-        return self._layout_with_them if self._put_away else self.saveState(LAYOUT_VERSION)
+    def give_layout(self) -> PageLayout:
+        """Return how the panels are arranged, to be kept."""
+        shares = {one.objectName(): one.chosen for one in self.findChildren(Shares) if one.chosen}
+        front = tuple(one.objectName() for one in self.panels if one.is_front)
+        windows = {one.objectName(): _numbers(one.geometry()) for one in self.panels if one.is_own_window}
+        return PageLayout(shares, front, windows)
 
     @property
     def chosen_columns(self) -> dict[str, bool]:
@@ -320,43 +291,26 @@ class Page(QMainWindow):
     def choose_columns(self, chosen: Mapping[str, bool]) -> None:
         """Show and hide the columns of its table as they were kept."""
 
-    def arrange(self) -> None:
-        """Give docks and splitters the sizes that they have at first."""
-
-    def _put_windows_away(self) -> None:
-        """Hide the panels that are windows of their own: they would lie over another page's panels."""
-        windows = {dock: dock.geometry() for dock in self.docks if dock.isFloating() and dock.isVisible()}
-        if windows:
-            self._layout_with_them = self.saveState(LAYOUT_VERSION)
-            self._put_away = windows
-            for dock in windows:
-                dock.hide()
-
-    def _follow_docking(self) -> None:
-        for dock in self.docks:
-            dock.follow_docking()
-        # The window makes and drops them as docks are moved.
-        for tabs in self.findChildren(QTabBar, options=Qt.FindChildOption.FindDirectChildrenOnly):
-            (tabs.findChild(DockTabs) or DockTabs(tabs, self)).fit()
+    def _show_windows(self, are_shown: bool) -> None:
+        """Show the panels that are windows of their own; over another page they would be in the way."""
+        for panel in self.panels:
+            if panel.is_own_window:
+                panel.setVisible(are_shown)
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        # Only now has the page its size; docks shrink alike where there is too little of it.
-        if not self._is_arranged:
-            self._is_arranged = True
-            self.arrange()
-        away, self._put_away = self._put_away, {}
-        for dock, geometry in away.items():
-            # A window manager may put a window elsewhere that is shown again.
-            dock.setGeometry(geometry)
-            dock.show()
+        self._show_windows(True)
         self.shown.emit()
 
     def hideEvent(self, event: QHideEvent) -> None:
         super().hideEvent(event)
         # A minimised window has its panels in order.
         if not event.spontaneous():
-            self._put_windows_away()
+            self._show_windows(False)
+
+
+def _numbers(place: QRect) -> tuple[int, int, int, int]:
+    return place.x(), place.y(), place.width(), place.height()
 
 
 @dataclass(frozen=True, slots=True)

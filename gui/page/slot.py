@@ -9,22 +9,20 @@ for 0.1 s.
 from collections.abc import Callable
 from functools import cache
 
-from PySide6.QtCore import QSize, Signal
+from PySide6.QtCore import Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from gui.page.imports import imports
 from gui.widgets.panel_parts import column
-from gui.widgets.tab_order import insert_into_tab_order
 from gui.widgets.turns import Turns
 
 
 class Slot(QWidget):
     """Makes its widget soon after it is shown for the first time, or when `fill` is called.
 
-    `module` is imported before that. Tab goes through the widget after `before`, if not where the slot is.
-    `least` is the size that it needs until then, so that nothing beside it moves when the widget comes.
+    `module` is imported before that.
     """
 
     filled = Signal()
@@ -35,15 +33,13 @@ class Slot(QWidget):
         make: Callable[[], QWidget],
         module: str = "",
         *,
-        before: QWidget | None = None,
         above: int = 0,
-        least: QSize | None = None,
     ) -> None:
         super().__init__()
         self.widget: QWidget | None = None
         # It has been made, and is not in its place yet.
         self._made: QWidget | None = None
-        self._make, self._module, self._before, self._least = make, module, before or self, least
+        self._make, self._module = make, module
         self._column = column(margins=(0, above, 0, 0))
         self.setLayout(self._column)
         if module:
@@ -60,7 +56,6 @@ class Slot(QWidget):
         if self.widget is None:
             self.widget, self._made = self._made or self._make(), None
             self._column.addWidget(self.widget)
-            insert_into_tab_order(self._before, self.widget)
             self.filled.emit()
             if self.isVisible():
                 self.looked_at.emit(True)
@@ -78,9 +73,6 @@ class Slot(QWidget):
         super().hideEvent(event)
         if self.widget is not None:
             self.looked_at.emit(False)
-
-    def minimumSizeHint(self) -> QSize:
-        return self._least if self._least and self.widget is None else super().minimumSizeHint()
 
     def _ask(self) -> None:
         _turns().ask(self._go_on)

@@ -7,6 +7,7 @@ from functools import partial
 
 from gui.page.actions import Actions
 from gui.page.contract import Page
+from gui.page.panels import Panel
 from gui.shell.fuzzy import fit
 
 
@@ -30,13 +31,16 @@ def commands_of(actions: Actions, page: Page) -> list[Command]:
         title, where = _plain(action.text()), str(action.data() or "")
         why_not = "" if action.isEnabled() else "Not available now."
         found.append(Command(f"{where}:{title}", title, where, "", action.toolTip(), why_not, action.trigger))
-    for dock in page.docks:
-        title = dock.windowTitle()
-        tip = f"Bring the panel {title} to the front."
-        name = dock.objectName()
+    for panel in page.panels:
+        name, title = panel.objectName(), panel.windowTitle()
         show = partial(page.bring_to_front, name)
-        found.append(Command(f"panel:{name}", title, "Panel", "", tip, "", show))
+        found.append(Command(f"panel:{name}", title, "Panel", "", shown_words(panel), "", show))
     return found
+
+
+def shown_words(panel: Panel) -> str:
+    """Return what it does to choose a panel."""
+    return f"Bring the panel {panel.windowTitle()} to the front."
 
 
 def found_by(typed: str, commands: Sequence[Command], recent: Sequence[str]) -> list[Command]:

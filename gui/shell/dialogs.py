@@ -1,8 +1,9 @@
 """What opens beside the window when it is asked for: palette, help, preferences."""
 
-from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 
 from gui.page.actions import Actions
+from gui.page.panels import Panel
 from gui.shell.command_palette import CommandPalette
 from gui.shell.commands import Command, commands_of
 from gui.shell.document_window import DocumentWindow, open_documents
@@ -71,7 +72,7 @@ def focused() -> QWidget | None:
 def panel_of(widget: QWidget | None, page: QWidget) -> str:
     """Return the name of the panel that a widget is in; that of the picture, or empty, outside of panels."""
     while widget is not None and widget is not page:
-        if isinstance(widget, QDockWidget) or widget.objectName() == "picture":
+        if isinstance(widget, Panel) or widget.objectName() == "picture":
             return widget.objectName()
         widget = widget.parentWidget()
     return ""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QByteArray, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtCore import QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
@@ -26,9 +26,10 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import Page, Services, Unsaved
+from gui.page.contract import Page, PageLayout, Services, Unsaved
 from gui.page.intents import Intent, OpenFiles, TakeContent
 from gui.page.slot import Slot
+from gui.shell.commands import shown_words
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
 from gui.shell.page_actions import PageActions
@@ -39,6 +40,7 @@ from gui.shell.shell_actions import page_entries
 from gui.shell.status_line import StatusLine
 from gui.shell.top_bar import TopBar
 from gui.style.metrics import GRID, scaled_font
+from gui.widgets.tab_stops import focus_next
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)
@@ -79,7 +81,7 @@ class MainWindow(QMainWindow):
         self._session_parts: dict[str, Mapping[str, Any]] = {}
         self._are_parts_saved = False
         self._entered: dict[str, Page] = {}
-        self._kept_layouts: dict[str, str] = {}
+        self._kept_layouts: dict[str, PageLayout] = {}
         self._kept_columns: dict[str, dict[str, bool]] = {}
         actions = services.actions
         self.pages = _Pages()
@@ -201,12 +203,12 @@ class MainWindow(QMainWindow):
             page.finish()
 
     def take_layout(self, preferences: Preferences) -> None:
-        """Restore window, docks and columns from the preferences; what no longer fits is ignored."""
+        """Restore window, panels and columns from the preferences; what no longer fits is ignored."""
         if preferences.window:
             self._restore_geometry(QRect(*preferences.window))
         if preferences.is_maximized:
             self.setWindowState(self.windowState() | Qt.WindowState.WindowMaximized)
-        self._kept_layouts = dict(preferences.layouts)
+        self._kept_layouts = dict(preferences.arranged)
         self._kept_columns = dict(preferences.columns)
         for page in self._entered.values():
             self._arrange(page)
@@ -214,7 +216,7 @@ class MainWindow(QMainWindow):
     def give_layout(self, preferences: Preferences) -> Preferences:
         """Return the preferences with the layout as it is now."""
         # A page that was not shown this time keeps the layout that it had.
-        layouts = self._kept_layouts | {key: _text(page.give_layout()) for key, page in self._entered.items()}
+        arranged = self._kept_layouts | {key: page.give_layout() for key, page in self._entered.items()}
         columns = self._kept_columns | {key: page.chosen_columns for key, page in self._entered.items()}
         columns = {key: chosen for key, chosen in columns.items() if chosen}
         geometry = self.normalGeometry() if self.isMaximized() or self.isFullScreen() else self.geometry()
@@ -222,7 +224,7 @@ class MainWindow(QMainWindow):
             preferences,
             window=(geometry.x(), geometry.y(), geometry.width(), geometry.height()),
             is_maximized=self.isMaximized(),
-            layouts=layouts,
+            arranged=arranged,
             columns=columns,
         )
 
@@ -249,7 +251,7 @@ class MainWindow(QMainWindow):
         self.page.hide_panels(not self.page.panels_are_hidden)
 
     def restore_default_layout(self) -> None:
-        """Restore the default positions of the visible page's docks."""
+        """Restore the default places and sizes of the visible page's panels."""
         self.page.restore_default()
 
     def _show(self, number: int) -> None:
@@ -264,10 +266,10 @@ class MainWindow(QMainWindow):
         self._page_actions.show_edits(page.undo_stack)
         self._show_status(page)
         self._panels_menu.clear()
-        for places in page.places():
-            self._panels_menu.addSeparator()
-            self._panels_menu.addActions([dock.toggleViewAction() for dock in places])
-        self._panels_menu.setEnabled(bool(page.docks))
+        for panel in page.panels:
+            show = partial(page.bring_to_front, panel.objectName())
+            self._panels_menu.addAction(panel.windowTitle(), show).setToolTip(shown_words(panel))
+        self._panels_menu.setEnabled(bool(page.panels))
 
     def _show_status(self, page: Page) -> None:
         if page is not self._entered.get(PAGES[self.pages.currentIndex()].key):
@@ -290,7 +292,6 @@ class MainWindow(QMainWindow):
         entry = PAGES[number]
         page = self._entered[entry.key] = entry.build(self._services)
         page.setObjectName(entry.key)
-        page.keep_first_layout()
         page.status_changed.connect(lambda: self._show_status(page))
         page.edited.connect(self.edited)
         self._arrange(page)
@@ -305,9 +306,8 @@ class MainWindow(QMainWindow):
             self._show(number)
 
     def _arrange(self, page: Page) -> None:
-        kept = self._kept_layouts.get(page.objectName())
-        if kept:
-            page.take_layout(_bytes(kept))
+        if (kept := self._kept_layouts.get(page.objectName())) is not None:
+            page.take_layout(kept)
         page.choose_columns(self._kept_columns.get(page.objectName(), {}))
 
     def _build(self) -> None:
@@ -351,6 +351,9 @@ class MainWindow(QMainWindow):
             self.resize(size)
             corner = room.bottomRight() + QPoint(1, 1) - QPoint(frame.width(), frame.height())
             self.move(min(frame.x(), corner.x() + over.width()), min(frame.y(), corner.y() + over.height()))
+
+    def focusNextPrevChild(self, is_forward: bool) -> bool:
+        return focus_next(self, is_forward=is_forward)
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if _local_files(event) or _has_content(event):
@@ -419,11 +422,3 @@ def _has_content(event: QDropEvent) -> bool:
     """Return whether there is something that Paste would take too, from another program."""
     mime = event.mimeData()
     return event.source() is None and bool(mime.urls() or mime.hasImage() or mime.text())
-
-
-def _bytes(hexadecimal: str) -> QByteArray:
-    return QByteArray(bytes.fromhex(hexadecimal))
-
-
-def _text(data: QByteArray) -> str:
-    return bytes(data.data()).hex()

@@ -21,6 +21,7 @@ from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.reading import read_json
 from gui.page.actions import Actions
+from gui.page.contract import PageLayout
 from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import Recent
 from gui.shell.crash_log import note_error
@@ -39,7 +40,6 @@ LETTERS = 80, 200
 
 # No screen is as large; Qt takes 32 bits.
 _Pixels = Annotated[int, Meta(gt=-(1 << 20), lt=1 << 20)]
-_Hexadecimal = Annotated[str, Meta(pattern="^([0-9a-f]{2})*$")]
 # As ssh calls a server, which an option is not.
 _Server = Annotated[str, Meta(pattern=r"^\s*[^-\s]")]
 
@@ -53,7 +53,7 @@ class Preferences:
     # default.
     window: tuple[_Pixels, _Pixels, _Pixels, _Pixels] | tuple[()] = ()
     is_maximized: bool = False
-    layouts: dict[str, _Hexadecimal] = field(default_factory=dict)  # those of the docks, by page key
+    arranged: dict[str, PageLayout] = field(default_factory=dict)  # by page key
     last_folder: str = ""  # where the file dialogs begin
     # Whether the person shows a column of a page's table: by page key, then by the column's key.
     columns: dict[str, dict[str, bool]] = field(default_factory=dict)

@@ -131,8 +131,6 @@ class _Shots(QObject):
                     name = "-".join(filter(None, (page.objectName(), panel, f"{width}x{height}", theme)))
                     self._save(Path(options.gallery, f"{name}.png"))
                 page.restore_default()
-                # Panels that are on their way to their first sizes do not follow the window to another one.
-                yield
 
     def _pages(self) -> list[str]:
         shows_all = self._options.gallery and not self._options.page
@@ -142,7 +140,7 @@ class _Shots(QObject):
         """Return the panels to be raised, one after another: none at first, then those that share a place."""
         if self._options.panel:
             return [self._options.panel]
-        return ["", *(dock.objectName() for dock in page.docks if page.tabifiedDockWidgets(dock))]
+        return ["", *(panel.objectName() for panel in page.panels if not panel.is_alone)]
 
     def _save(self, path: Path) -> None:
         """Write the window as it is shown; never over what it was opened with."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFont
-from PySide6.QtWidgets import QApplication, QDockWidget, QWidget
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
 from shiboken6 import isValid
 
 # QFont::SizeResolved, which has no name in Python.
@@ -57,6 +57,11 @@ def at_usual_letters(width: int) -> int:
     return width * 100 // max(100, _percent)
 
 
+def at_present_letters(width: int) -> int:
+    """Return what a width with letters of the usual size is with the present ones, about."""
+    return width * _percent // 100
+
+
 def set_letter_size(app: QApplication, percent: int) -> None:
     """Show all letters at so many per cent of the desktop's size, also those on the screen now."""
     global _desktop_points, _percent
@@ -77,8 +82,8 @@ def set_letter_size(app: QApplication, percent: int) -> None:
     font.setPointSizeF(after)
     # All at once would take 0.15 s: letters, layouts, what follows from the letters, and the painting of it.
     windows = [window for window in app.topLevelWidgets() if window.isVisible()]
-    docks = [dock for window in windows for dock in window.findChildren(QDockWidget) if dock.isVisible()]
-    for part in (*windows, *docks):
+    panels = [one for window in windows for one in window.findChildren(QScrollArea) if one.isVisible()]
+    for part in (*windows, *panels):
         part.setUpdatesEnabled(False)
     app.setFont(font)
     # Under a style sheet the widgets that are there follow only the font of their class.
@@ -95,7 +100,7 @@ def set_letter_size(app: QApplication, percent: int) -> None:
             part.setUpdatesEnabled(True)
 
     # Layouts know their sizes with the new letters only then.
-    _run_in_turns(_of_program().changed.emit, lambda: paint(windows), lambda: paint(docks))
+    _run_in_turns(_of_program().changed.emit, lambda: paint(windows), lambda: paint(panels))
 
 
 def _run_in_turns(first: Callable[[], object], *others: Callable[[], object]) -> None:

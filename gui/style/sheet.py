@@ -8,11 +8,9 @@ QMenu::item:disabled {{ background: transparent; color: {muted}; }}
 QMenu::icon {{ padding-left: 8px; }}
 QMenu::separator {{ background: {line}; height: 1px; margin: 4px 8px; }}
 QToolTip {{ background: {raised}; color: {text}; border: 1px solid {line}; padding: 4px 6px; }}
-QMainWindow::separator {{ background: {line}; width: 1px; height: 1px; }}
-QMainWindow::separator:hover {{ background: {accent}; }}
-QDockWidget {{ color: {muted}; font-weight: 600; }}
-QDockWidget::title {{ background: {window}; padding: 6px 8px 4px 8px; text-align: left; }}
-QDockWidget[docking="window"]::title {{ background: {raised}; }}
+QSplitter::handle {{ background: {line}; }}
+QSplitter::handle:hover {{ background: {accent}; }}
+QFrame#panelTabs {{ border: 0; border-bottom: 1px solid {line}; }}
 QToolBar {{ background: {window}; border: 0; spacing: 4px; padding: 8px 4px; }}
 QLabel#drop {{ background: {base}; color: {text}; border: 3px dashed {accent}; border-radius: 8px; }}
 QToolButton#primary, QToolButton#primaryPart {{ background: {accent}; color: {accent_text}; border: 0;

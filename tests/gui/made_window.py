@@ -41,7 +41,7 @@ _PAGE_OF = {name: key for key, names in _PARTS.items() for name in names.split()
 def panel_of(page, name, qtbot):
     """Look at a panel; return it once it has been made."""
     page.bring_to_front(name)
-    content = page.dock(name).content
+    content = page.panel(name).content
     qtbot.waitUntil(content.isVisible)
     if not isinstance(content, Slot):
         return content
@@ -51,7 +51,7 @@ def panel_of(page, name, qtbot):
 
 def made(page, name):
     """Return a panel, which nobody need have looked at."""
-    slot = page.dock(name).content
+    slot = page.panel(name).content
     slot.fill()
     if slot.isVisible():
         slot.widget.show()

@@ -13,7 +13,6 @@ from gui.explore.workspace import Workspace
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, icon_button, keep_narrow, label_for, row
-from gui.widgets.tab_order import insert_into_tab_order
 
 _TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
 _ADD_TIP = "Add a step: what follows works on the result of this one. Ready chains are there too."
@@ -74,7 +73,6 @@ class OperationDock(QWidget):
             made = self._made(key)
             self._panels[key] = made
             self.stack.addWidget(made)
-            insert_into_tab_order(self.stack, made)
         return self._panels[key]
 
     def _made(self, key: str) -> QWidget:

@@ -321,7 +321,7 @@ def test_that_the_view_comes_back(open_window, tmp_path, qtbot):
     page.bring_to_front("mask")
     page.files.open_session(tmp_path / "work.haloscope")
     qtbot.waitUntil(lambda: (view.transform.zoom, view.middle) == (4.0, (20, 31)))
-    qtbot.waitUntil(lambda: not page.dock("tile").visibleRegion().isEmpty())
+    qtbot.waitUntil(lambda: page.panel("tile").isVisible())
 
 
 def test_that_only_what_is_not_in_a_session_is_unsaved(haloscope, tmp_path, qtbot):

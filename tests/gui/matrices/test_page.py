@@ -5,7 +5,7 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QApplication, QDockWidget, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QScrollArea, QWidget
 
 from engine.course.papers import PAPERS
 from engine.errors import BadValue
@@ -214,16 +214,17 @@ def test_that_settings_wait_for_a_run(open_page, qtbot):
 def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_page, open_window, tmp_path):
     path = tmp_path / "preferences.json"
     haloscope, page = open_page(preferences_path=path)
-    page.findChild(QDockWidget, "lecture").close()
+    page.panel("lecture").open_as_window()
     haloscope.window.close()
-    kept = json.loads(path.read_text())["layouts"]["matrices"]
+    kept = json.loads(path.read_text())["arranged"]["matrices"]
     second = open_window(theme="", preferences_path=path)
     second.window.close()
-    assert json.loads(path.read_text())["layouts"]["matrices"] == kept
+    assert json.loads(path.read_text())["arranged"]["matrices"] == kept
     _, page = open_page(theme="", preferences_path=path)
-    assert not page.findChild(QDockWidget, "lecture").isVisible()
+    assert page.panel("lecture").is_own_window
     page.restore_default()
-    assert page.findChild(QDockWidget, "lecture").isVisible()
+    assert not page.panel("lecture").is_own_window
+    assert page.panel("lecture").isVisible()
 
 
 @pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])

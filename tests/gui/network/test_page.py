@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
+from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, Qt
 from PySide6.QtWidgets import QApplication, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
@@ -249,7 +249,7 @@ def test_that_nothing_runs_with_a_batch_that_is_no_number(open_page, qtbot):
 def test_that_the_confusion_matrix_leads_to_what_is_told_wrong(drawn, qtbot):
     haloscope, page = drawn
     panel = page.confusion_panel
-    page.docks[2].raise_()
+    page.bring_to_front("confusion")
     panel.classify.click()
     qtbot.waitUntil(lambda: panel.matrix.isVisible())
     assert panel.summary.text().startswith("91.7 % of 12 are classified correctly.")
@@ -317,8 +317,8 @@ def test_that_a_full_page_cuts_no_word(open_page, qtbot, size):
     for panel in (page.drawing_panel, page.cell_panel, page.maps_panel):
         for area in panel.findChildren(QScrollArea):
             assert area.verticalScrollBar().maximum() == 0, panel
-    for dock in page.docks[5:]:
-        dock.raise_()
+    for name in ("timeline", "product"):
+        page.bring_to_front(name)
         QApplication.processEvents()
         assert_no_word_is_cut(page)
     haloscope.network.point(Cell(2, 63, 7, 7), keep=True)
@@ -357,14 +357,14 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
 
 def test_that_in_the_smallest_window_no_panel_covers_another_one(open_page, qtbot):
     haloscope, page = open_page((1024, 640))
-    for front in page.docks:
-        front.raise_()
+    for front in page.panels:
+        front.bring_to_front()
         QApplication.processEvents()
-        docks = [dock for dock in page.docks if dock.widget().isVisible()]
-        assert len(docks) == 4
-        for at, dock in enumerate(docks):
-            for other in docks[at + 1 :]:
-                assert not dock.geometry().intersects(other.geometry()), (dock, other)
+        seen = [QRect(one.mapTo(page, QPoint()), one.size()) for one in page.panels if one.isVisible()]
+        assert len(seen) == 4
+        for at, place in enumerate(seen):
+            assert page.rect().contains(place)
+            assert not any(place.intersects(other) for other in seen[at + 1 :])
     assert page.width() == haloscope.window.pages.width()
 
 
@@ -432,15 +432,15 @@ def test_that_the_rest_of_a_session_is_opened_beside_a_damaged_part(open_page, q
 def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.network.change(device="simulator")
-    layers = next(dock for dock in page.docks if dock.objectName() == "layers")
+    layers = page.panel("layers")
     page.run_all()
     qtbot.waitUntil(lambda: "network-fused" in haloscope.network.runs and not haloscope.network.running)
-    assert layers.widget().isVisible()
+    assert layers.isVisible()
     haloscope.network.change(stage="network-cpu")
     page.run()
     qtbot.waitUntil(lambda: not haloscope.network.running)
-    assert layers.widget().isVisible(), "it works in no chunks"
+    assert layers.isVisible(), "it works in no chunks"
     haloscope.network.change(stage="network-fused")
     page.run()
     qtbot.waitUntil(lambda: made(page, "timeline").chart.isVisible())
-    assert not layers.widget().isVisible()
+    assert not layers.isVisible()

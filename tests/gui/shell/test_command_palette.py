@@ -39,7 +39,7 @@ def test_that_the_palette_lists_actions_samples_presets_pages_and_panels(halosco
     assert set(haloscope.actions.names()) - {"palette"} <= listed
     assert {f"sample:{sample.key}" for sample in SAMPLES} <= listed
     assert {f"page:{page.key}" for page in PAGES} <= listed
-    assert {f"panel:{dock.objectName()}" for dock in haloscope.window.page.docks} <= listed
+    assert {f"panel:{panel.objectName()}" for panel in haloscope.window.page.panels} <= listed
     assert {one.title for one in presets()} <= set(titles(palette))
 
 
@@ -72,8 +72,7 @@ def test_that_a_preset_is_chosen_by_a_few_letters(haloscope, palette, qtbot):
 
 def test_that_a_panel_is_brought_to_the_front(haloscope, palette, qtbot):
     choose(qtbot, palette, "roofl panel")
-    dock = next(dock for dock in haloscope.window.page.docks if dock.objectName() == "roofline")
-    qtbot.waitUntil(lambda: not dock.visibleRegion().isEmpty())
+    qtbot.waitUntil(lambda: haloscope.window.page.panel("roofline").isVisible())
 
 
 def test_that_what_cannot_be_chosen_says_why_and_does_nothing(haloscope, palette, qtbot):

@@ -29,7 +29,7 @@ def reader(qtbot):
 def test_that_every_page_and_panel_has_its_section(haloscope):
     for key in KEYS:
         page = haloscope.window.page_of(key)
-        wanted = {"", *(dock.objectName() for dock in page.docks)}
+        wanted = {"", *(panel.objectName() for panel in page.panels)}
         assert wanted - page.sections.keys() == set(), key
 
 

@@ -40,9 +40,8 @@ page.pictures.open_sample("astronaut")
 wait(lambda: haloscope.state.last_result is not None)
 wait(lambda: not imports.imports()._announced and not imports.imports()._imported)
 known, at_start = ours(), sorted(ours() - by_thread)
-for dock in page.docks:
-    dock.show()
-    dock.raise_()
+for panel in page.panels:
+    panel.bring_to_front()
     wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
 for entry in PAGES[1:]:
     window.show_page(entry.key)

@@ -147,14 +147,14 @@ def test_that_tab_goes_through_every_control_of_a_page_and_back_without_a_trap(h
 def test_that_tab_reaches_what_is_in_each_panel_that_is_brought_to_the_front(haloscope, show, qtbot, key):
     page, window = show(key), haloscope.window
     missed = []
-    for dock in page.docks:
-        page.bring_to_front(dock.objectName())
+    for panel in page.panels:
+        page.bring_to_front(panel.objectName())
         QApplication.processEvents()
-        inside = stops(dock.widget())
+        inside = stops(panel)
         if inside:
             inside[0].setFocus()
             visited = walk(qtbot, window)
-            missed += [f"{dock.objectName()}: {described(one)}" for one in inside if not has(visited, one)]
+            missed += [f"{panel.objectName()}: {described(one)}" for one in inside if not has(visited, one)]
     assert missed == []
 
 
@@ -162,9 +162,9 @@ def test_that_tab_reaches_what_is_in_each_panel_that_is_brought_to_the_front(hal
 def test_that_every_control_has_a_name_that_is_read_out(haloscope, show, key):
     page, window = show(key), haloscope.window
     nameless = []
-    for dock in (None, *page.docks):
-        if dock is not None:
-            page.bring_to_front(dock.objectName())
+    for panel in (None, *page.panels):
+        if panel is not None:
+            page.bring_to_front(panel.objectName())
             QApplication.processEvents()
         for widget in stops(window):
             interface = QAccessible.queryAccessibleInterface(widget)
@@ -178,9 +178,9 @@ def test_that_what_the_mouse_can_press_takes_the_focus_or_has_a_key(haloscope, s
     page, window = show(key), haloscope.window
     keyed = {action.text() for action in haloscope.actions.all() if action.shortcuts()}
     out_of_reach = set()
-    for dock in (None, *page.docks):
-        if dock is not None:
-            page.bring_to_front(dock.objectName())
+    for panel in (None, *page.panels):
+        if panel is not None:
+            page.bring_to_front(panel.objectName())
             QApplication.processEvents()
         for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QAbstractSlider, QLineEdit):
             for widget in window.findChildren(kind):
@@ -190,9 +190,8 @@ def test_that_what_the_mouse_can_press_takes_the_focus_or_has_a_key(haloscope, s
                 is_part = is_part or isinstance(widget.parentWidget(), QAbstractItemView | QLineEdit)
                 action = widget.defaultAction() if isinstance(widget, QToolButton) else None
                 has_key = action is not None and action.text() in keyed
-                # Its keys are those of Copy result; the menu of a tab has what its buttons do.
-                in_menu = widget.parentWidget().objectName() == "tabButtons"
-                has_key = has_key or isinstance(widget, DragHandle) or in_menu
+                # Its keys are those of Copy result.
+                has_key = has_key or isinstance(widget, DragHandle)
                 # Of buttons that exclude one another Tab comes to the one that is down.
                 group = widget.group() if isinstance(widget, QAbstractButton) else None
                 alike = group.buttons() if group is not None and group.exclusive() else [widget]

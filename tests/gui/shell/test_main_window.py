@@ -130,25 +130,13 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
     # What comes after the first paint must come once.
     haloscope.finish()
     window = haloscope.window
-    docks = shown(window, QtWidgets.QDockWidget)
-    assert {dock.objectName() for dock in docks} == {
-        "mask",
-        "kernel",
-        "answer",
-        "results",
-        "blocks",
-        "tile",
-        "history",
-        "lens",
-        "look",
-        "launch",
-        "code",
-        "ablation",
-        "doctor",
-        "why",
-        "roofline",
-    }
-    widths = {dock.objectName(): dock.width() for dock in docks}
+    panels = window.first_page.panels
+    assert [panel.objectName() for panel in panels] == [
+        *("mask", "doctor", "inspect", "lens", "look", "history", "kernel"),
+        *("results", "blocks"),
+        *("explain", "why", "launch", "tile", "code", "ablation", "roofline"),
+    ]
+    widths = {panel.objectName(): panel.width() for panel in panels}
     assert min(widths["mask"], widths["kernel"]) >= 240, widths
     assert window.first_page.surface.width() >= 400
     menus = window.menuBar()
@@ -289,14 +277,14 @@ def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)
     first.preferences.themes.actions()[1].trigger()
-    first.window.findChild(QtWidgets.QDockWidget, "results").close()
+    first.window.page.panel("results").open_as_window()
     first.window.close()
     assert json.loads(path.read_text())["theme"] == "dark"
     second = open_window(theme="", preferences_path=path)
     assert current_theme().name == "dark"
-    assert not second.window.findChild(QtWidgets.QDockWidget, "results").isVisible()
+    assert second.window.page.panel("results").is_own_window
     second.actions["reset_layout"].trigger()
-    assert second.window.findChild(QtWidgets.QDockWidget, "results").isVisible()
+    assert not second.window.page.panel("results").is_own_window
 
 
 def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_shown(open_window, tmp_path):
@@ -332,7 +320,7 @@ OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", 
 
 @pytest.mark.parametrize(
     ("preferences", "is_bad"),
-    [({"version": 1, "layouts": {"explore": "zz"}}, True), (OTHER_VERSION, False)],
+    [({"version": 1, "arranged": {"explore": "zz"}}, True), (OTHER_VERSION, False)],
     ids=["damaged", "layout of another version"],
 )
 def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, preferences, is_bad):
@@ -341,7 +329,7 @@ def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, pr
     window = open_window(theme="", preferences_path=path).window
     assert ("preferences.json.bak" in window.message_bar.text) == is_bad
     assert path.with_suffix(".json.bak").exists() == is_bad
-    assert len(shown(window, QtWidgets.QDockWidget)) == 15
+    assert not any(panel.is_own_window for panel in window.page.panels)
 
 
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask", "Open mask…", "Save mask…")
@@ -568,28 +556,8 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
 
 def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page = haloscope.window.first_page
-    page.dock("tile").close()
-    page.bring_to_front("tile")
-    assert page.dock("tile").content.isVisible()
+    page.bring_to_front("lens")
+    assert page.panel("lens").content.isVisible()
     assert not page.operation_dock.isVisible()
-    with pytest.raises(UnknownName, match="It has mask, kernel, results, why, tile, history, lens, look"):
+    with pytest.raises(UnknownName, match="It has mask, doctor, inspect, lens, look, history, kernel, results"):
         page.bring_to_front("tiles")
-
-
-def test_that_a_panel_behind_a_tab_has_its_title_once(haloscope, qtbot):
-    page = haloscope.window.first_page
-    mask, tile = page.docks[0], page.dock("tile")
-
-    def title_is_painted():
-        image = mask.grab(QRect(0, 0, 60, mask.widget().y())).toImage()
-        points = ((x, y) for x in range(image.width()) for y in range(image.height()))
-        return len({image.pixel(*point) for point in points}) > 1
-
-    qtbot.waitUntil(lambda: not title_is_painted())
-    tabbed_at = mask.widget().y()
-    for other in (*map(page.dock, ("history", "lens", "look")), tile):
-        other.close()
-    qtbot.waitUntil(title_is_painted)
-    qtbot.waitUntil(lambda: mask.widget().y() > tabbed_at)
-    tile.show()
-    qtbot.waitUntil(lambda: not title_is_painted() and mask.widget().y() == tabbed_at)

@@ -227,8 +227,8 @@ def test_that_what_is_no_mask_is_neither_pasted_nor_taken_as_text(haloscope, qtb
 def test_that_every_number_box_has_a_place_for_what_it_refuses(haloscope, qtbot):
     window, boxes = haloscope.window, {}
     for page in (entry.key for entry in PAGES):
-        for dock in shown_page(window, page, qtbot).docks:
-            panel_of(window.page, dock.objectName(), qtbot)
+        for panel in shown_page(window, page, qtbot).panels:
+            panel_of(window.page, panel.objectName(), qtbot)
     window.show_page("explore")
     for key in (*OPERATIONS, ""):
         haloscope.workspace.choose(key)

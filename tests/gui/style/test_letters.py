@@ -1,8 +1,8 @@
 """The size of all letters, changed while a window is open."""
 
 import pytest
-from PySide6.QtCore import QAbstractEventDispatcher, QEvent, Qt
-from PySide6.QtWidgets import QDockWidget, QLabel, QMainWindow, QSpinBox, QVBoxLayout, QWidget
+from PySide6.QtCore import QAbstractEventDispatcher, QEvent
+from PySide6.QtWidgets import QLabel, QScrollArea, QSpinBox, QSplitter, QVBoxLayout, QWidget
 
 from gui.style.letters import follow_letters, set_letter_size
 from gui.style.metrics import scaled_font
@@ -57,11 +57,11 @@ def test_that_the_window_and_its_panels_are_on_the_screen_with_the_new_letters(q
             super().paintEvent(event)
             painted.add(self.text())
 
-    window, dock = QMainWindow(), QDockWidget("Panel")
+    window, panel = QSplitter(), QScrollArea()
     qtbot.addWidget(window)
-    for words, put in (("of the window", window.setCentralWidget), ("of the panel", dock.setWidget)):
-        put(Words(words, autoFillBackground=True))
-    window.addDockWidget(Qt.DockWidgetArea.LeftDockWidgetArea, dock)
+    window.addWidget(Words("of the window", autoFillBackground=True))
+    panel.setWidget(Words("of the panel", autoFillBackground=True))
+    window.addWidget(panel)
     window.resize(600, 200)
     set_letter_size(qapp, 100)
     window.show()

@@ -230,9 +230,8 @@ def test_that_every_part_has_a_name_for_screen_readers(bench, panel):
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert page.dock("ablation").content.widget is None
+    assert page.panel("ablation").content.widget is None
     assert panel_of(page, "ablation", qtbot).isVisible()
-    assert page.dock("ablation") in page.tabifiedDockWidgets(page.dock("why"))
 
 
 def test_that_a_low_panel_cuts_no_words(bench, panel):

@@ -368,10 +368,9 @@ def code_panel_of(haloscope, qtbot):
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert page.dock("code").content.widget is None
+    assert page.panel("code").content.widget is None
     _, panel = code_panel_of(haloscope, qtbot)
     assert panel.words == ""
-    assert page.dock("code") in page.tabifiedDockWidgets(page.dock("launch"))
 
 
 def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
@@ -383,14 +382,3 @@ def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
     qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Escape)
     assert not panel.views.find_bar.isVisible()
     assert not stopped
-
-
-def test_that_a_large_panel_gives_its_room_back_when_another_is_looked_at(haloscope, qtbot):
-    page, panel = code_panel_of(haloscope, qtbot)
-    others = [dock for dock in page.docks if dock.objectName() in ("results", "kernel")]
-    before = [dock.size() for dock in others]
-    low = panel.height()
-    panel.room.click()
-    qtbot.waitUntil(lambda: panel.height() > 1.5 * low)
-    page.bring_to_front("why")
-    qtbot.waitUntil(lambda: [dock.size() for dock in others] == before)

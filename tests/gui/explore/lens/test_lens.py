@@ -135,7 +135,7 @@ def test_that_the_window_of_the_pixel_is_framed(page, qtbot):
 
 def test_that_no_frame_is_left_when_nobody_looks(page, qtbot):
     pinned(page, qtbot)
-    page.docks[0].raise_()
+    page.bring_to_front("mask")
     qtbot.waitUntil(lambda: page.picture_view.canvas._frames == (None, None))
 
 

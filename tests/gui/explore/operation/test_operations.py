@@ -242,7 +242,7 @@ def test_that_an_operation_takes_the_place_of_the_mask_while_it_is_chosen(page, 
     choose(page, qtbot, "histogram")
     assert isinstance(page.operation_dock.stack.currentWidget(), OperationPanel)
     assert page.kernel_panel.variants.row("histogram-tiled")
-    assert page.docks[0].windowTitle() == "Operation"
+    assert page.panels[0].windowTitle() == "Operation"
     box = page.picture_view.toolbar.range_box
     assert (box.isEnabled(), "nothing lies out of range" in box.toolTip()) == (False, True)
     assert not any(action.isEnabled() for action in page.commands.range_modes.actions())

@@ -13,6 +13,7 @@ from engine.mask.presets import preset
 from engine.work.messages import ShowDifference
 from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.kernel.variants_model import ROW_ROLE
+from gui.page.contract import PageLayout
 from gui.style.metrics import number_font
 
 
@@ -30,17 +31,16 @@ def run_all(haloscope, qtbot):
 
 def heights(page):
     """Return the heights of the panels that are in front."""
-    return {dock.objectName(): dock.height() for dock in page.docks if not dock.visibleRegion().isEmpty()}
+    return {panel.objectName(): panel.height() for panel in page.panels if panel.isVisible()}
 
 
 def test_that_a_look_at_tile_leaves_every_panel_as_high_as_it_was(open_window):
     page = open_window((1280, 800)).window.first_page
     settle()
-    before, lower = heights(page), page.results_panel.height()
+    before = heights(page)
     page.bring_to_front("tile")
     settle()
-    assert page.results_panel.height() == lower
-    page.bring_to_front("mask")
+    page.bring_to_front("why")
     settle()
     assert heights(page) == before
 
@@ -50,12 +50,11 @@ def test_that_default_layout_is_that_of_the_first_start(open_window):
     page = haloscope.window.first_page
     settle()
     before = heights(page)
-    page.resizeDocks([page.dock("results")], [420], Qt.Orientation.Vertical)
-    page.bring_to_front("tile")
+    page.take_layout(PageLayout({"page": (0.4, 0.6)}, ("tile",)))
+    page.panel("kernel").open_as_window()
     settle()
+    assert heights(page) != before
     haloscope.actions["reset_layout"].trigger()
-    settle()
-    page.bring_to_front("mask")
     settle()
     assert heights(page) == before
 

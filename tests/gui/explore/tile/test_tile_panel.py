@@ -218,22 +218,12 @@ def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
-    assert page.dock("tile").content.widget is None
+    assert page.panel("tile").content.widget is None
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     assert not any(is_kind(one, (Describe, TileRequest)) for one in haloscope.link._client.seen)
     panel = panel_of(page, "tile", qtbot)
     qtbot.waitUntil(lambda: page.tile.plan is not None)
     assert panel.title.text() == "tiled, 8 × 8 threads"
-    # Behind the mask, so that block and kernel can be chosen while it is in sight.
-    assert page.dock("tile") in page.tabifiedDockWidgets(page.docks[0])
-
-
-@pytest.mark.qt_log_ignore("does not support raise", extend=True)  # the offscreen platform, of what floats
-def test_that_the_panel_comes_in_sight_without_a_warning_when_the_one_before_it_floats(haloscope, qtbot):
-    page = haloscope.window.page_of("explore")
-    page.docks[0].setFloating(True)
-    # Qt would warn of an order of Tab across windows, which fails a test.
-    qtbot.waitUntil(lambda: page.dock("tile").content.widget is not None)
 
 
 def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):

@@ -1,0 +1,216 @@
+"""Panels behind tabs. A panel can be opened as a window of its own; closed, it is back behind its tab."""
+
+from collections.abc import Iterator
+
+from PySide6.QtCore import QPoint, QRect, QSignalBlocker, QSize, Qt, QTimer
+from PySide6.QtGui import QCloseEvent, QContextMenuEvent
+from PySide6.QtWidgets import QFrame, QMenu, QSplitter, QStackedWidget, QTabBar, QWidget
+
+from gui.style.icons import icon
+from gui.style.letters import at_usual_letters
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.panel_parts import column, icon_button, row
+from gui.widgets.scroll_area import ScrollArea
+from gui.widgets.tab_stops import focus_next
+
+# A panel with larger letters than usual can be made as narrow as this: then it scrolls.
+_NARROW = 30 * GRID
+_LOW = 12 * GRID
+_WINDOW_TIP = "Open the panel in front as a window of its own. Closed, it is back here."
+
+
+class Panel(QWidget):
+    """A panel of a page. `head`, if any, stands beside its tab while it is in front."""
+
+    def __init__(self, name: str, title: str, content: QWidget, head: QWidget | None = None) -> None:
+        super().__init__()
+        self.setObjectName(name)
+        self.setWindowTitle(title)
+        self.content = content
+        self.head = head or QWidget()
+        self.tabs: PanelTabs | None = None
+        self.is_own_window = False
+        self._column = column((_Room(content), 1), spacing=0)
+        self.setLayout(self._column)
+
+    @property
+    def is_front(self) -> bool:
+        """Whether its tab is the one in front of its place."""
+        return not self.is_own_window and self.tabs is not None and self.tabs.front is self
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it shares its place with no other panel."""
+        return self.tabs is None or len(self.tabs.panels) == 1
+
+    def rename(self, title: str) -> None:
+        """Give it another title."""
+        self.setWindowTitle(title)
+        if not self.is_own_window and self.tabs is not None:
+            self.tabs.show_title(self)
+
+    def bring_to_front(self) -> None:
+        """Show it: its tab, with that of the panel around it, or its window."""
+        if self.is_own_window:
+            self.show()
+            self.raise_()
+            self.activateWindow()
+            return
+        assert self.tabs is not None
+        self.tabs.show_panel(self)
+        around = self.tabs.parentWidget()
+        while around is not None and not isinstance(around, Panel):
+            around = around.parentWidget()
+        if around is not None:
+            around.bring_to_front()
+
+    def open_as_window(self, place: QRect | None = None, *, is_shown: bool = True) -> None:
+        """Be a window of its own, over the one that it was in; by default where it stands now."""
+        if self.is_own_window or self.tabs is None:
+            return
+        place = place or QRect(self.tabs.mapToGlobal(QPoint(2 * GRID, 2 * GRID)), self.tabs.size())
+        self.tabs.let_go(self)
+        self.is_own_window = True
+        self._column.insertWidget(0, self.head)
+        self.head.show()
+        # As a tool it stays over the window, and shares its shortcuts.
+        self.setParent(self.tabs, Qt.WindowType.Tool)
+        self.setGeometry(place)
+        self.setVisible(is_shown)
+
+    def put_back(self) -> None:
+        """Be behind its tab again, in front."""
+        if self.is_own_window and self.tabs is not None:
+            self.is_own_window = False
+            self.tabs.take_back(self)
+
+    def focusNextPrevChild(self, is_forward: bool) -> bool:
+        # In its own window; else the window around is asked.
+        return (
+            focus_next(self, is_forward=is_forward)
+            if self.isWindow()
+            else super().focusNextPrevChild(is_forward)
+        )
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        super().closeEvent(event)
+        # Qt hides it when this is over.
+        QTimer.singleShot(0, self, self.put_back)
+
+
+class PanelTabs(QWidget):
+    """Panels that share a place: a row with a tab each, and the one in front below it."""
+
+    def __init__(self, *panels: Panel, are_parts: bool = False) -> None:
+        """`are_parts` are those of a panel: their tabs stand closer, and have no button of their own."""
+        super().__init__()
+        self.panels = panels
+        self.bar = QTabBar()
+        self.bar.setDrawBase(False)
+        self.bar.setExpanding(False)
+        self.bar.setElideMode(Qt.TextElideMode.ElideNone)
+        self.bar.setAccessibleName("Panels in this place")
+        self._heads, self._stack = QStackedWidget(), QStackedWidget()
+        self._button = icon_button("dock-window", "Open as window", _WINDOW_TIP)
+        self._button.setVisible(not are_parts)
+        self._button.clicked.connect(lambda: self.front.open_as_window())
+        line = QFrame()
+        line.setObjectName("partTabs" if are_parts else "panelTabs")
+        line.setLayout(row(self.bar, (self._heads, 1), self._button, spacing=HALF_GRID))
+        self.setLayout(column(line, (self._stack, 1), spacing=0))
+        for panel in panels:
+            panel.tabs = self
+            self._insert(panel)
+        self.bar.setCurrentIndex(0)
+        self.bar.currentChanged.connect(self._show)
+        self.bar.tabBarDoubleClicked.connect(lambda at: self._panel(at).open_as_window())
+
+    @property
+    def front(self) -> Panel:
+        """The panel in front."""
+        return self._panel(self._stack.currentIndex())
+
+    def show_panel(self, panel: Panel) -> None:
+        """Bring a panel to the front that is behind one of these tabs."""
+        self.bar.setCurrentIndex(self._stack.indexOf(panel))
+
+    def show_title(self, panel: Panel) -> None:
+        """Show a panel's new title on its tab."""
+        self.bar.setTabText(self._stack.indexOf(panel), panel.windowTitle())
+
+    def let_go(self, panel: Panel) -> None:
+        """Take a panel out, which becomes a window."""
+        at = self._stack.indexOf(panel)
+        with QSignalBlocker(self.bar):
+            self.bar.removeTab(at)
+        self._stack.removeWidget(panel)
+        self._heads.removeWidget(panel.head)
+        self._show()
+
+    def take_back(self, panel: Panel) -> None:
+        """Take a panel back to its place among the others, and show it."""
+        with QSignalBlocker(self.bar):
+            self._insert(panel)
+        self.show_panel(panel)
+        self._show()
+
+    def follow(self) -> None:
+        """Leave the room to others while every panel is a window."""
+        self.setVisible(self._stack.count() > 0)
+        around = self.parentWidget()
+        if isinstance(around, QSplitter):
+            others = filter(None, map(around.widget, range(around.count())))
+            around.setVisible(any(not other.isHidden() for other in others))
+
+    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
+        by_key = event.reason() == QContextMenuEvent.Reason.Keyboard
+        at = self.bar.currentIndex() if by_key else self.bar.tabAt(self.bar.mapFromGlobal(event.globalPos()))
+        if at < 0 or (by_key and not self.bar.hasFocus()):
+            event.ignore()
+            return
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction(icon("dock-window"), "&Open as window", lambda: self._panel(at).open_as_window())
+        menu.popup(self.bar.mapToGlobal(self.bar.tabRect(at).bottomLeft()))
+
+    def _panel(self, at: int) -> Panel:
+        panel = self._stack.widget(at)
+        assert isinstance(panel, Panel)
+        return panel
+
+    def _insert(self, panel: Panel) -> None:
+        before = self.panels[: self.panels.index(panel)]
+        at = sum(not other.is_own_window and self._stack.indexOf(other) >= 0 for other in before)
+        self._stack.insertWidget(at, panel)
+        self._heads.insertWidget(at, panel.head)
+        self.bar.insertTab(at, panel.windowTitle())
+
+    def _show(self) -> None:
+        for stack in (self._stack, self._heads):
+            stack.setCurrentIndex(self.bar.currentIndex())
+        self.follow()
+
+
+class _Room(ScrollArea):
+    """What a panel holds: as large as there is room, or as it needs at least and scrolled."""
+
+    def minimumSizeHint(self) -> QSize:
+        least = self.least_size
+        narrow = max(at_usual_letters(least.width()), _NARROW)
+        return QSize(min(least.width(), narrow), min(least.height(), _LOW))
+
+    def least_height(self, width: int) -> int:
+        # Panels have parts that give way, such as plots; the height at a width is what they would like.
+        return self.least_size.height()
+
+    def follow_content(self) -> None:
+        super().follow_content()
+        self.updateGeometry()
+
+
+def all_panels(*places: PanelTabs) -> Iterator[Panel]:
+    """Return the panels of places, each followed by its parts."""
+    for place in places:
+        for panel in place.panels:
+            yield panel
+            yield from all_panels(*panel.findChildren(PanelTabs))

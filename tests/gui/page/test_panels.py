@@ -1,0 +1,168 @@
+"""Panels behind tabs and as windows, areas with shares, the order of Tab."""
+
+import pytest
+from PySide6.QtCore import QRect, Qt
+from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
+
+from gui.page.contract import Page, PageLayout
+from gui.page.panels import Panel, PanelTabs
+from gui.page.shares import Share, Shares
+from gui.page.slot import Slot
+from gui.style.letters import set_letter_size
+from gui.widgets.panel_parts import column
+from gui.widgets.tab_stops import focus_next
+
+HORIZONTAL = Qt.Orientation.Horizontal
+
+
+def settle():
+    for _ in range(5):
+        QApplication.processEvents()
+
+
+@pytest.fixture
+def made(qtbot):
+    """A page: the panels A and B behind tabs beside a middle, C with the parts D and E right of it."""
+    page, middle = Page(), QWidget()
+    left = PanelTabs(*(Panel(name, name.upper(), QLineEdit(name)) for name in "ab"))
+    parts = PanelTabs(*(Panel(name, name.upper(), QLineEdit(name)) for name in "de"), are_parts=True)
+    right = PanelTabs(Panel("c", "C", parts))
+    shares = Share(left, 0.2, 200), Share(middle, 0.6), Share(right, 0.2)
+    page.fill(Shares("page", HORIZONTAL, *shares), middle, left, right)
+    qtbot.addWidget(page)
+    page.resize(1000, 400)
+    with qtbot.waitExposed(page):
+        page.show()
+    return page
+
+
+def widths(page):
+    return [page.panel("a").tabs.width(), page._middle.width(), page.panel("c").tabs.width()]
+
+
+def seen(page):
+    return "".join(panel.objectName() for panel in page.panels if panel.isVisible())
+
+
+def test_that_a_panel_and_the_one_around_it_come_to_the_front(made):
+    assert [panel.objectName() for panel in made.panels] == list("abcde")
+    assert seen(made) == "acd"
+    made.bring_to_front("e")
+    made.bring_to_front("b")
+    assert seen(made) == "bce"
+
+
+def test_that_a_panel_is_a_window_and_back_in_its_place_when_it_is_closed(made):
+    panel = made.panel("a")
+    panel.open_as_window()
+    settle()
+    assert panel.isWindow()
+    assert seen(made) == "abcd"
+    assert [panel.tabs.bar.tabText(at) for at in range(panel.tabs.bar.count())] == ["B"]
+    panel.close()
+    settle()
+    assert not panel.isWindow()
+    assert seen(made) == "acd"
+    assert [panel.tabs.bar.tabText(at) for at in range(panel.tabs.bar.count())] == ["A", "B"]
+
+
+def test_that_a_place_whose_panels_are_windows_leaves_its_room_to_others(made):
+    before = widths(made)
+    made.panel("c").open_as_window()
+    settle()
+    assert not made.panel("c").tabs.isVisible()
+    assert widths(made)[1] > before[1]
+    made.panel("c").put_back()
+    settle()
+    assert widths(made) == before
+
+
+def test_that_areas_keep_their_shares_and_what_they_need_at_first(made):
+    assert widths(made) == pytest.approx([200, 600, 200], abs=3)
+    made.resize(2000, 400)
+    assert widths(made) == pytest.approx([400, 1200, 400], abs=3)
+    made.resize(800, 400)
+    assert widths(made) == pytest.approx([200, 440, 160], abs=3)
+
+
+def test_that_letters_widen_what_an_area_needs(made, qapp, qtbot):
+    try:
+        set_letter_size(qapp, 150)
+        qtbot.waitUntil(lambda: widths(made)[0] == pytest.approx(300, abs=3))
+    finally:
+        set_letter_size(qapp, 100)
+
+
+def test_that_an_area_keeps_the_share_that_a_person_gave_it(made):
+    shares = made.findChild(Shares)
+    shares.moveSplitter(300, 1)
+    made.resize(2000, 400)
+    assert widths(made)[0] == pytest.approx(600, abs=5)
+    kept = made.give_layout()
+    made.restore_default()
+    assert widths(made)[0] == pytest.approx(400, abs=3)
+    made.take_layout(kept)
+    assert widths(made)[0] == pytest.approx(600, abs=5)
+
+
+def test_that_a_layout_of_other_panels_leaves_those_that_there_are(made):
+    before = widths(made)
+    made.take_layout(PageLayout({"page": (0.5, 0.5), "gone": (1.0,)}, ("gone",), {"gone": (0, 0, 9, 9)}))
+    assert widths(made) == before
+    assert seen(made) == "acd"
+
+
+def test_that_the_windows_of_a_page_come_and_go_with_it(made):
+    panel = made.panel("c")
+    panel.open_as_window(QRect(30, 40, 300, 200))
+    settle()
+    made.hide()
+    assert not panel.isVisible()
+    made.show()
+    settle()
+    assert panel.isVisible()
+    assert panel.geometry() == QRect(30, 40, 300, 200)
+
+
+def test_that_tab_comes_to_what_is_made_later_where_it_stands(qtbot):
+    window, first, slot, last = QWidget(), QLineEdit(), Slot(QLineEdit), QLineEdit()
+    qtbot.addWidget(window)
+    window.setLayout(column(first, slot, last))
+    with qtbot.waitExposed(window):
+        window.show()
+    qtbot.waitUntil(lambda: slot.is_settled)
+    window.activateWindow()
+    first.setFocus()
+    for expected in (slot.widget, last, first):
+        assert focus_next(window, is_forward=True)
+        assert window.focusWidget() is expected
+    focus_next(window, is_forward=False)
+    assert window.focusWidget() is last
+
+
+def test_that_layout_windows_and_place_are_kept_until_the_next_start(open_window, monkeypatch, tmp_path):
+    path = tmp_path / "preferences.json"
+    screen = QGuiApplication.primaryScreen()
+    monkeypatch.setattr(type(screen), "availableGeometry", lambda _: QRect(0, 0, 1280, 800))
+    monkeypatch.setattr(QGuiApplication, "screenAt", lambda _: screen)
+    # As under a window manager with a title bar of 20 pixels.
+    geometry, place = QRect(10, 20, 1278, 775), QRect(300, 200, 300, 500)
+    window = open_window(preferences_path=path).window
+    window.setGeometry(geometry)
+    window.page.panel("kernel").open_as_window(place)
+    window.page.bring_to_front("roofline")
+    settle()
+    window.show_page("course")
+    window.close()
+    window = open_window(geometry.size().toTuple(), theme="", preferences_path=path).window
+    settle()
+    assert window.geometry() == geometry
+    assert window.page.panel("roofline").isVisible()
+    assert window.page.panel("kernel").isVisible()
+    assert window.page.panel("kernel").geometry() == place
+    window.setWindowState(Qt.WindowState.WindowMaximized)
+    settle()
+    window.close()
+    window = open_window(geometry.size().toTuple(), theme="", preferences_path=path).window
+    assert window.isMaximized()
