@@ -21,7 +21,7 @@ from gui.page.shares import Share, Shares
 from gui.page.slides_saving import save_slides
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import column, quiet_label, row
+from gui.widgets.panel_parts import column, row
 
 _PAPERS_WIDTH = 31 * GRID
 _STATUS = "Load copies a kernel to the page that runs it; Measure on this machine (Ctrl+R) fills the tables."

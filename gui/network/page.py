@@ -181,7 +181,6 @@ class NetworkPage(VariantsPage):
         times = PanelTabs(
             Panel("layers", "Time by layer", Slot(lambda: LayerTimesPanel(network))),
             Panel("timeline", "Timeline", Slot(lambda: TimelinePanel(network))),
-            Panel("product", "Product", Slot(ProductPanel)),
         )
         upper = Shares(
             "upper",

@@ -15,6 +15,7 @@ from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
 from gui.course.tables_panel import TablesPanel
 from gui.engine_link.engine_state import EngineState
+from gui.widgets.tab_stops import focus_next
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, MISSING_CUDA_DEVICE, NO_CUDA, make_engine_state
 
 BANDWIDTHS, *_, OCCUPANCY = EXAMPLES
@@ -147,7 +148,7 @@ def test_that_tab_goes_from_the_tables_buttons_by_the_values_to_the_table(panel,
     panel.save_button.setFocus()
     met = []
     for _ in range(len(panel.inputs.fields) + 2):
-        qtbot.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
+        focus_next(panel, is_forward=True)
         met.append(QApplication.focusWidget())
     assert met == [*(one.edit for one in panel.inputs.fields), panel.inputs.reset, panel.table]
 

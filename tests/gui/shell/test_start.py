@@ -15,6 +15,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.sessions import with_options
 from gui.explore.state import PictureSource, Settings, State, Step
+from gui.page.contract import PageLayout
 from gui.page.messages import Messages
 from gui.shell import crash_log, launch
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
@@ -165,14 +166,15 @@ def test_that_preferences_come_back_as_they_were_saved(tmp_path):
     assert load_preferences(tmp_path / "none.json") == (Preferences(), "")
     path = tmp_path / "made" / "preferences.json"
     columns = {"explore": {"block": False}}
-    kept = Preferences("dark", (3, 20, 1280, 775), True, {"explore": "a1b2"}, "/home", columns, True)
+    arranged = {"explore": PageLayout({"page": (0.4, 0.6)}, ("code",), {"kernel": (1, 2, 300, 400)})}
+    kept = Preferences("dark", (3, 20, 1280, 775), True, arranged, "/home", columns, True)
     save_preferences(path, kept)
     assert load_preferences(path) == (kept, "")
     assert json.loads(path.read_text())["version"] == 1
     # A file from before columns were kept, with the window's place in Qt's own form.
     earlier = {"version": 1, "theme": "dark", "geometry": "01d9", "layouts": {"explore": "00"}}
     path.write_text(json.dumps(earlier))
-    assert load_preferences(path) == (Preferences("dark", layouts={"explore": "00"}), "")
+    assert load_preferences(path) == (Preferences("dark"), "")
 
 
 @pytest.mark.parametrize(
@@ -182,7 +184,7 @@ def test_that_preferences_come_back_as_they_were_saved(tmp_path):
         '{"version": 1, "window": "xyz"}', '{"version": 1, "window": [1, 2, 3]}',
         '{"version": 1, "window": [0, 0, 1e9, true]}', '{"version": 1, "window": [0, 0, 4294967296, 9]}',
         '{"version": 1, "is_maximized": 1}',
-        '{"version": 1, "layouts": ["00"]}', '{"version": 1, "layouts": {"explore": null}}',
+        '{"version": 1, "arranged": ["00"]}', '{"version": 1, "arranged": {"explore": null}}',
         '{"version": 1, "columns": ["block"]}', '{"version": 1, "columns": {"explore": {"block": 1}}}',
         '{"version": 1, "recorded": 1}',
         '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',
