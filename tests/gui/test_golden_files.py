@@ -102,8 +102,8 @@ def test_that_masks_of_earlier_versions_are_read(version):
 @pytest.mark.parametrize(
     ("version", "more"),
     [
-        ("0.1", {"layouts": {"explore": "000000ff", "course": "00"}}),
-        ("0.2", {"layouts": {"explore": "000000ff"}, "window": (10, 20, 1000, 700), "is_maximized": True,
+        ("0.1", {}),
+        ("0.2", {"window": (10, 20, 1000, 700), "is_maximized": True,
                  "columns": {"explore": {"p20": True, "rows": False}}}),
     ],
 )  # fmt: skip

@@ -13,6 +13,7 @@ from shiboken6 import delete, isValid
 from gui.page import imports as imports_module
 from gui.page.imports import Imports
 from gui.page.slot import Slot
+from gui.widgets.tab_stops import focus_next
 
 
 @pytest.fixture
@@ -125,7 +126,7 @@ def test_that_tab_goes_through_what_is_made_where_its_slot_is(show, qtbot):
     qtbot.waitUntil(before.hasFocus)
     reached = []
     for _ in range(2):
-        window.focusNextChild()
+        focus_next(window, is_forward=True)
         reached.append(QApplication.focusWidget().text())
     assert reached == ["made", "after"]
 
