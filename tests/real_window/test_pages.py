@@ -71,23 +71,13 @@ def test_that_the_next_start_looks_as_the_last_end_and_has_its_picture_at_a_key(
     program.press("ctrl+w")
     assert program.wait_for_end() == 0
     kept = preferences_of(program)
-    assert (kept["theme"], kept["layouts"].keys()) == ("dark", {page.key for page in PAGES})
+    assert (kept["theme"], kept["arranged"].keys()) == ("dark", {page.key for page in PAGES})
     again = start()
     assert brightness(again) < light / 2
     assert geometry_of(screen, again.window) == moved
     assert again.title != "leaf.png — Haloscope"
     again.press("ctrl+shift+t")
     again.wait_for_title("leaf.png")
-
-
-def test_that_a_closed_panel_is_brought_back_by_the_menu(program):
-    before = kernels_in_sight(program)
-    program.click_on("close Kernel")
-    program.wait_for_rest()
-    assert not np.array_equal(kernels_in_sight(program), before)
-    # Those beside the mask come first.
-    program.menu("alt+v", "p", *["Down"] * 5, "Return")
-    assert np.array_equal(kernels_in_sight(program), before)
 
 
 def test_that_a_look_at_a_tab_and_the_default_layout_move_nothing(program):
