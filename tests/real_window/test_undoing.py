@@ -117,11 +117,7 @@ def test_that_the_operation_is_taken_back(program, read):
     program.choose("operation", *"noise")
     assert read()["operation"] == "median"
     program.press("ctrl+z")
-<<<<<<< HEAD
     assert read().get("operation", "") == ""
-=======
-    assert "operation" not in read()
->>>>>>> dd10c882 (Drive panels as windows, and sessions without defaults, in the real window)
 
 
 def test_that_the_kernel_is_taken_back(program, read):
