@@ -105,6 +105,9 @@ def window_of_file(request, rest_is_kept, qapp, tmp_path_factory):
             own.setenv(f"XDG_{kind}_HOME", str(tmp_path_factory.mktemp("settings")))
         haloscope = opened(qapp, patient(QtBot(request)))
     yield haloscope
+    # A lens that is looked at would draw its frames on a canvas that is gone.
+    haloscope.window.first_page.bring_to_front("mask")
+    qapp.processEvents()
     close(haloscope)
     haloscope.window.deleteLater()
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)

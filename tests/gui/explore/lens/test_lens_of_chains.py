@@ -235,7 +235,6 @@ def test_that_two_results_that_become_one_are_named_with_the_formula(page, show,
     assert f"{value_text(seen.read[0][0])} of step 1 (Sobel x) and " in words
 
 
-@pytest.mark.fresh_window
 def test_that_a_result_on_a_server_says_where_it_can_be_looked_into(page, take, monkeypatch):
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
     monkeypatch.setattr(page.lens._link._client, "remote", object())
