@@ -26,6 +26,7 @@ from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.clip_hint import ClipHint
 from gui.explore.display import Display
 from gui.explore.doctor.doctor_state import DoctorState
+from gui.explore.explain_head import ExplainHead
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
@@ -386,7 +387,9 @@ class ExplorePage(RunsPage):
         left = PanelTabs(self._mask, *self._later(_OF_MASK), inspect)
         right = PanelTabs(Panel("kernel", "Kernels", self.kernel_panel))
         runs = PanelTabs(Panel("results", "Runs", self.results_panel), *self._later(_OF_RUNS))
-        explain = PanelTabs(Panel("explain", "Explain", PanelTabs(*self._later(_EXPLAIN), are_parts=True)))
+        self.explain_head = ExplainHead(self.selection)
+        segments = PanelTabs(*self._later(_EXPLAIN), are_parts=True)
+        explain = PanelTabs(Panel("explain", "Explain", segments, self.explain_head))
         upper = Shares(
             "upper",
             sides.Horizontal,
@@ -404,6 +407,16 @@ class ExplorePage(RunsPage):
             Share(lower, _LOWER_SHARE, _LEAST_LOWER),
         )
         self.fill(whole, self.picture_view, left, right, runs, explain)
+        self.explain_head.room.toggled.connect(partial(self.show_only, explain))
+
+    def hide_panels(self, hidden: bool) -> None:
+        self.explain_head.room.setChecked(False)
+        super().hide_panels(hidden)
+
+    def bring_to_front(self, name: str) -> None:
+        super().bring_to_front(name)
+        if not self.panel(name).isVisible():
+            self.explain_head.room.setChecked(False)
 
     def _later(self, titles: Mapping[str, str]) -> list[Panel]:
         """Return panels that are made when they are first looked at."""

@@ -241,7 +241,8 @@ class Page(QWidget):
 
     def bring_to_front(self, name: str) -> None:
         """Show a panel; an UnknownName lists the panels of the page."""
-        self.hide_panels(False)
+        if self.panels_are_hidden:
+            self.hide_panels(False)
         self.panel(name).bring_to_front()
 
     @property
@@ -252,10 +253,14 @@ class Page(QWidget):
     def hide_panels(self, hidden: bool) -> None:
         """Leave the whole page to its middle, or bring the panels back as they were."""
         self.panels_are_hidden = hidden
+        self.show_only(self._middle, hidden)
+
+    def show_only(self, part: QWidget, is_alone: bool) -> None:
+        """Give a part of the page all of it, or show the others again."""
         for shares in self.findChildren(Shares):
-            if shares.isAncestorOf(self._middle):
-                shares.show_only(self._middle, hidden)
-        for place in () if hidden else self._places:
+            if shares.isAncestorOf(part):
+                shares.show_only(part, is_alone)
+        for place in () if is_alone else self._places:
             place.follow()
 
     def restore_default(self) -> None:

@@ -8,12 +8,11 @@ from engine.explain.ablation.results import ON_PURPOSE, OVERLAPPING, Ablation, m
 from gui.explore.ablation.ablation_state import AblationState
 from gui.explore.ablation.waterfall import waterfall_in_words, waterfall_rows, waterfall_ticks
 from gui.explore.run_words import EARLIER
-from gui.explore.selected_kernel import SelectedKernel
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, scrolled, set_beside
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled, set_beside
 
 _RUN_TIP = "Runs five altered kernels; their pictures are wrong on purpose and are not shown."
 _COUNT_TIP = (
@@ -31,7 +30,6 @@ class AblationPanel(QWidget):
     def __init__(self, ablation: AblationState) -> None:
         super().__init__()
         self._state = ablation
-        self.chosen = SelectedKernel(ablation.selection)
         self.run_button = QPushButton("Run ablation")
         self.sentence = ElidedLabel(most=5)
         self.note = ElidedLabel(most=8, small=True)
@@ -84,14 +82,14 @@ class AblationPanel(QWidget):
         self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         shown.setLayout(self._body)
         self._stack = Placeholder(scrolled(shown))
-        self._head = folding_row((self.chosen, 1), self.run_button, spacing=HALF_GRID)
-        self._head.setAlignment(self.run_button, Qt.AlignmentFlag.AlignTop)
-        self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.setLayout(
+            column(row(1, self.run_button), (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS)
+        )
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         is_wide = self.width() >= _BESIDE_FROM
-        set_beside(is_wide, self._head, self._body)
+        set_beside(is_wide, self._body)
         # Above the chart the words take the lines that they need.
         self._body.setStretch(0, _SAID_SHARE if is_wide else 0)
 

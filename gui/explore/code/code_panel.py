@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -40,7 +39,7 @@ _OTHER_TIP = "Another kernel: the lines that differ, and the measured times of b
 _FORMS = {None: "Source", Form.PTX: "PTX", Form.SASS: "SASS"}
 # With less width, what is side by side stands below one another.
 _VIEWS_BESIDE_FROM = 102 * GRID
-_HEAD_BESIDE_FROM, _PARTS_BESIDE_FROM = 104 * GRID, 56 * GRID
+_HEAD_BESIDE_FROM, _PARTS_BESIDE_FROM = 60 * GRID, 48 * GRID
 # With less height, the story leaves its room to the code.
 _LOW = 36 * GRID
 # Equal lines around each difference of a diff in one column.
@@ -63,10 +62,6 @@ class CodePanel(QWidget):
         self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 7)
         self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 12)
         self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
-        self.room = icon_button(
-            "arrow-expand", "Large panel", "Give the code more of the page while it is looked at"
-        )
-        self.room.setCheckable(True)
         self.slides = icon_button(
             "presentation",
             "Save the kernels as slides",
@@ -189,7 +184,6 @@ class CodePanel(QWidget):
         self.swap.clicked.connect(code.swap)
         self.views.search_from(self)
         self.slides.clicked.connect(code.wants_slides)
-        self.room.toggled.connect(code.wants_room)
         self.left.chosen.connect(self._choose_source)
         self.right.chosen.connect(self._choose_instruction)
 
@@ -203,14 +197,13 @@ class CodePanel(QWidget):
             column(self.heading, self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID)
         )
         self._stack = Placeholder(shown)
+        form = row(self.form, (self.gpu, 1), spacing=HALF_GRID)
         compared = row((self.other, 1), self.swap, spacing=HALF_GRID)
-        form = row(self.form, (self.gpu, 5), 1, spacing=HALF_GRID)
-        buttons = row(1, self.views.search, self.views.copy, self.slides, self.room, spacing=HALF_GRID)
-        look = folding_row((form, 1), buttons, spacing=HALF_GRID)
-        head = folding_row((compared, 1), (look, 2), spacing=HALF_GRID)
-        self._rows_beside = {head: _HEAD_BESIDE_FROM, look: _PARTS_BESIDE_FROM}
+        buttons = row(1, self.views.search, self.views.copy, self.slides, spacing=HALF_GRID)
+        kernels = folding_row((form, 1), (compared, 1), spacing=HALF_GRID)
+        head = folding_row((kernels, 1), buttons, spacing=HALF_GRID)
+        self._rows_beside = {head: _HEAD_BESIDE_FROM, kernels: _PARTS_BESIDE_FROM}
         set_beside(False, *self._rows_beside)
-        head.setAlignment(look, Qt.AlignmentFlag.AlignTop)
         self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
 

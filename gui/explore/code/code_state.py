@@ -35,7 +35,6 @@ class CodeState(CompiledQuestion):
 
     step_changed = Signal()  # `step_lines`
     wants_slides = Signal()  # the teaching order is to be saved
-    wants_room = Signal(bool)  # the panel is to be large, or as it was
 
     def __init__(
         self,

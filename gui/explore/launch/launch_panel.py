@@ -9,7 +9,6 @@ from gui.explore.launch.curves_row import AXES, CurvesRow
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.launch.launch_words import limit_sentence, numbers_of
 from gui.explore.launch.number_grid import NumberGrid
-from gui.explore.selected_kernel import SelectedKernel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import (
@@ -44,7 +43,6 @@ class LaunchPanel(QWidget):
         self.gpu = narrow_box("GPU of the launch", _GPU_TIP, 6)
         self.passes = narrow_box("Pass of the kernel", _PASS_TIP, 5)
         self.axis = narrow_box("What the occupancy is drawn over", _AXIS_TIP, 7)
-        self.chosen = SelectedKernel(launch.selection)
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
         self.numbers, self.curves = NumberGrid(), CurvesRow()
@@ -91,7 +89,7 @@ class LaunchPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        set_beside(self.width() >= _BESIDE_FROM, self._head, self._body)
+        set_beside(self.width() >= _BESIDE_FROM, self._body)
 
     def _build(self) -> None:
         fill_box(self.axis, AXES, "threads")
@@ -102,8 +100,6 @@ class LaunchPanel(QWidget):
         shown = QWidget()
         shown.setLayout(column(said, self.note, (self._body, 1), spacing=HALF_GRID))
         self._stack = Placeholder(shown)
-        look = row((self.gpu, 1), self.axis, spacing=HALF_GRID)
-        self._head = folding_row((self.chosen, 1), (look, 1), spacing=HALF_GRID)
-        for layout, part in ((self._head, look), (said, self.passes)):
-            layout.setAlignment(part, Qt.AlignmentFlag.AlignTop)
-        self.setLayout(column(self._head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+        said.setAlignment(self.passes, Qt.AlignmentFlag.AlignTop)
+        head = row((self.gpu, 1), self.axis, spacing=HALF_GRID)
+        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))

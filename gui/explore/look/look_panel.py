@@ -47,8 +47,8 @@ class LookPanel(QWidget):
     def __init__(self, look: LookState) -> None:
         super().__init__()
         self._look = look
-        self.tool = narrow_box("What to look at", _TOOL_TIP, 9)
-        self.channel = narrow_box("Channel", "Whose numbers are shown.", 6)
+        self.tool = narrow_box("What to look at", _TOOL_TIP, 6)
+        self.channel = narrow_box("Channel", "Whose numbers are shown.", 4)
         self.what = ElidedLabel(most=2, small=True)
         self.before, self.after = HistogramPlot(), HistogramPlot()
         self.numbers = QLabel()
@@ -107,8 +107,9 @@ class LookPanel(QWidget):
         self._stack = Placeholder(self._pages)
         self._window_menu = self._make_window_menu()
         self.window_button = menu_button("Window", "Window of the values", _WINDOW_TIP, self._window_menu)
-        head = row((self.tool, 1), self.channel, self.window_button, spacing=HALF_GRID)
-        self.setLayout(column(head, self.what, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+        head = row((self.tool, 1), self.channel, spacing=HALF_GRID)
+        what = row((self.what, 1), self.window_button, spacing=HALF_GRID)
+        self.setLayout(column(head, what, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
     def _show(self) -> None:
         look = self._look

@@ -323,7 +323,7 @@ def test_that_the_kernel_of_another_operation_has_code(bench, panel):
 
 
 def test_that_every_part_has_a_name_for_screen_readers(panel):
-    buttons = panel.views.search, panel.views.copy, panel.slides, panel.room, panel.swap
+    buttons = panel.views.search, panel.views.copy, panel.slides, panel.swap
     parts = (
         panel.form,
         panel.gpu,

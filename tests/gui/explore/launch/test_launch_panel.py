@@ -75,7 +75,6 @@ def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
 def test_that_a_launch_follows_the_block_while_it_is_edited(bench, panel):
     bench.change(block=Block(16, 4))
     assert panel.numbers.shown["Threads per block"] == "64, 2 warps"
-    assert panel.chosen.text() == "Tiled, block 16 × 4"
 
 
 def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
@@ -245,7 +244,7 @@ def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel)
 
 
 def test_that_every_part_has_a_name_for_screen_readers(panel):
-    parts = panel.gpu, panel.passes, panel.axis, panel.numbers, panel.sentence, panel.chosen
+    parts = panel.gpu, panel.passes, panel.axis, panel.numbers, panel.sentence
     assert all(part.accessibleName() for part in (*parts, *panel.curves.plots.values()))
 
 
