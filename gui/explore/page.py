@@ -121,7 +121,7 @@ class ExplorePage(RunsPage):
         "": "window.md#explore",
         "mask": "window.md#mask",
         "kernel": "window.md#kernel",
-        "doctor": "window.md#doctor",
+        "doctor": "window.md#analysis",
         "history": "window.md#history",
         "lens": "looking.md#the-lens",
         "look": "looking.md#look",

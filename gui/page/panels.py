@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from PySide6.QtCore import QPoint, QRect, QSignalBlocker, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent, QContextMenuEvent
-from PySide6.QtWidgets import QFrame, QMenu, QSplitter, QStackedWidget, QTabBar, QWidget
+from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
 
 from gui.style.icons import icon
 from gui.style.letters import at_usual_letters
@@ -108,6 +108,7 @@ class PanelTabs(QWidget):
         self.bar = QTabBar()
         self.bar.setDrawBase(False)
         self.bar.setExpanding(False)
+        self.bar.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.bar.setElideMode(Qt.TextElideMode.ElideNone)
         self.bar.setAccessibleName("Panels in this place")
         self._heads, self._stack = QStackedWidget(), QStackedWidget()
