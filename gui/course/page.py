@@ -32,6 +32,9 @@ class CoursePage(Page):
 
     sections: ClassVar = {
         "": "course.md",
+        "papers": "course.md",
+        "tables": "course.md",
+        "code": "course.md",
     }
 
     def __init__(self, services: Services) -> None:

@@ -122,6 +122,8 @@ class ExplorePage(RunsPage):
         "mask": "window.md#mask",
         "kernel": "window.md#kernel",
         "doctor": "window.md#analysis",
+        "inspect": "window.md#explore",
+        "explain": "window.md#explore",
         "history": "window.md#history",
         "lens": "looking.md#the-lens",
         "look": "looking.md#look",

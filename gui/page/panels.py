@@ -113,12 +113,13 @@ class PanelTabs(QWidget):
         self.bar.setAccessibleName("Panels in this place")
         self._heads, self._stack = QStackedWidget(), QStackedWidget()
         self._button = icon_button("dock-window", "Open as window", _WINDOW_TIP)
-        self._button.setVisible(not are_parts)
         self._button.clicked.connect(lambda: self.front.open_as_window())
         line = QFrame()
         line.setObjectName("partTabs" if are_parts else "panelTabs")
         line.setLayout(row(self.bar, (self._heads, 1), self._button, spacing=HALF_GRID))
         self.setLayout(column(line, (self._stack, 1), spacing=0))
+        # Only now: what is made visible without a parent is a window, which takes the keys.
+        self._button.setVisible(not are_parts)
         for panel in panels:
             panel.tabs = self
             self._insert(panel)
