@@ -4,10 +4,10 @@ Qt's own chain has such widgets last. It is not read here: in PySide6 6.11 `next
 widget that it returns a child of the one that it was asked of, for Python only.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QObject, Qt
+from PySide6.QtWidgets import QSplitter, QWidget
 
 
 def focus_next(window: QWidget, *, is_forward: bool) -> bool:
@@ -23,7 +23,11 @@ def focus_next(window: QWidget, *, is_forward: bool) -> bool:
 
 
 def _shown_in(widget: QWidget) -> Iterator[QWidget]:
-    for child in widget.children():
+    children: Iterable[QObject] = widget.children()
+    if isinstance(widget, QSplitter):
+        # Its children are in the order in which they were shown.
+        children = map(widget.widget, range(widget.count()))
+    for child in children:
         if isinstance(child, QWidget) and child.isVisible() and not child.isWindow():
             yield child
             yield from _shown_in(child)
