@@ -268,7 +268,8 @@ class Page(QWidget):
         self.hide_panels(False)
         for panel in self.panels:
             panel.put_back()
-        self.take_layout(PageLayout(front=tuple(place.panels[0].objectName() for place in self._places)))
+        places = self.findChildren(PanelTabs)
+        self.take_layout(PageLayout(front=tuple(place.panels[0].objectName() for place in places)))
 
     def take_layout(self, layout: PageLayout) -> None:
         """Arrange the panels as they were kept; what does not fit is left out."""

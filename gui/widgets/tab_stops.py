@@ -26,7 +26,7 @@ def _shown_in(widget: QWidget) -> Iterator[QWidget]:
     children: Iterable[QObject] = widget.children()
     if isinstance(widget, QSplitter):
         # Its children are in the order in which they were shown.
-        children = map(widget.widget, range(widget.count()))
+        children = filter(None, map(widget.widget, range(widget.count())))
     for child in children:
         if isinstance(child, QWidget) and child.isVisible() and not child.isWindow():
             yield child

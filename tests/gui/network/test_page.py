@@ -383,7 +383,7 @@ def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):
     order += [page.cell_panel.to_explore, stages.stage, stages.batch, stages.table]
     assert [widget for widget in own if widget in order] == order
     names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]
-    assert names == ["Panels in this place"] * 2
+    assert names == ["Panels in this place"] * 4
 
 
 def test_that_a_session_keeps_the_page_until_it_is_opened(open_page, open_window, qtbot, tmp_path):
