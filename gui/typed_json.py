@@ -1,6 +1,5 @@
 """JSON of files that may be damaged or newer, as types: what fits is taken, the rest is said in sentences."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -40,7 +39,7 @@ class Reading:
             try:
                 found[name] = msgspec.convert(value, Text if kinds[name] is str else kinds[name])
             except (msgspec.ValidationError, OverflowError) as error:
-                shown = json.dumps(value)[:_SHOWN]
+                shown = msgspec.json.encode(value).decode()[:_SHOWN]
                 self.leave_out(f'"{name}"{of}, {shown},', error)
         return found
 

@@ -2,6 +2,7 @@
 
 import gc
 from collections.abc import Callable
+from importlib import import_module
 
 from engine.commands import COMMANDS
 from engine.files.standard_streams import flushed, keep_answers_alone, log, open_closed_streams
@@ -14,10 +15,9 @@ def answered(main: Callable[[list[str]], int], arguments: list[str]) -> int:
     open_closed_streams()
     try:
         if arguments[:1] == ["batch"]:
-            from engine.commands.batch_watch import watch
-
             # A process that shall do the work goes on.
-            if (status := watch()) is not None:
+            status: int | None = import_module("engine.commands.batch_watch").watch()
+            if status is not None:
                 return status
         listen()
         # A window prints no answer.

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
@@ -63,9 +64,7 @@ def open_picture(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     cropped = crop_picture(CropPicture(whole, request.crop), report)
     shared.recycle(*segments_of(whole))
     if isinstance(whole.screen, TiledScreen):
-        from engine.host import tile_jobs
-
-        tile_jobs.close(CloseTiled(whole.screen), report)
+        _tile_jobs().close(CloseTiled(whole.screen), report)
     return cropped
 
 
@@ -82,17 +81,20 @@ def _open_file(request: OpenPicture, report: Checkpoint) -> PictureHandle:
     try:
         return _open_into_memory(request, report, _IN_PARTS_FROM_BYTES)
     except (ImageReadError, shared.NotEnoughSharedMemory) as error:
-        from engine.host import tile_jobs
-
+        tile_jobs = _tile_jobs()
+        opened: PictureHandle
         if isinstance(error, _ResultTooLarge):
-            return tile_jobs.open_decoded(path)
+            opened = tile_jobs.open_decoded(path)
+            return opened
         is_too_large = error.remedy == MAKE_SMALLER or not isinstance(error, ImageReadError)
-        if not isinstance(error, _BetterInParts):
-            return tile_jobs.open_in_parts(path, error, is_too_large=is_too_large)
         try:
-            return tile_jobs.open_in_parts(path, error, is_too_large=True)
+            is_large = is_too_large or isinstance(error, _BetterInParts)
+            opened = tile_jobs.open_in_parts(path, error, is_too_large=is_large)
         except ImageReadError:
-            return _open_into_memory(request, report)
+            if not isinstance(error, _BetterInParts):
+                raise
+            opened = _open_into_memory(request, report)
+        return opened
 
 
 def _open_into_memory(
@@ -199,9 +201,7 @@ def _samples(picture: PictureHandle, region: Region) -> tuple[np.ndarray, np.nda
             f"{needed >> 20:,}",
             "Choose a smaller part.",
         )
-    from engine.host import tile_jobs
-
-    source = tile_jobs.opened(picture.screen.key).picture
+    source = _tile_jobs().opened(picture.screen.key).picture
     read = source.read(0, *region.slices)
     return read[..., : picture.channels], read[..., -1] if source.has_alpha else None
 
@@ -284,3 +284,9 @@ def _one_plane(array: SharedArray) -> np.ndarray:
     """Return an array of shared memory, grey as rows and columns only."""
     values = shared.attach(array)
     return values[:, :, 0] if values.shape[2] == 1 else values
+
+
+def _tile_jobs() -> ModuleType:
+    from engine.host import tile_jobs
+
+    return tile_jobs

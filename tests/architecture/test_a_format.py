@@ -18,7 +18,13 @@ from engine.image.form import Form
 from engine.image.format import Format
 from engine.image.formats import in_words, titles
 from engine.image.picture import Picture
-from tests.gui.conftest import haloscope, light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
+from tests.gui.conftest import (  # noqa: F401 - fixtures
+    haloscope,
+    light_again,
+    open_window,
+    rest_is_kept,
+    window_of_file,
+)
 
 HEADER = struct.Struct("<4sII")
 
