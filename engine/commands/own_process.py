@@ -1,4 +1,4 @@
-"""What `main.py` answers in as a process of its own: its standard streams, shortages and end."""
+"""What the program answers in as a process of its own: its standard streams, shortages and end."""
 
 import gc
 from collections.abc import Callable

@@ -57,12 +57,13 @@ class Layout:
         """Return the bytes of a parameter; an array is taken in."""
         if isinstance(argument, Array):
             values = argument.values
+            memory = values if argument.around is None else argument.around
             segment = next((one for one in self.segments if one.array is values), None)
             if segment is None:
-                segment = self._add(argument.name, values)
+                segment = self._add(argument.name, memory)
                 segment.array = values
                 self._watch(segment, values.itemsize, argument.is_output, id(values) in self._written)
-            argument = segment.base
+            argument = segment.base + values.ctypes.data - memory.ctypes.data
         if isinstance(argument, bytes):
             return np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
         return np.atleast_1d(np.array(argument).astype(variable.dtype)).view(np.uint8)

@@ -35,11 +35,14 @@ class Array:
         Contiguous; the kernel reads and writes it in place.
     is_output : bool
         Whether its contents count as not written before the kernel writes them.
+    around : ndarray, optional
+        Contiguous memory that the values are a part of, and that the kernel may reach into.
     """
 
     name: str
     values: np.ndarray
     is_output: bool = False
+    around: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if not self.values.flags.c_contiguous:

@@ -29,7 +29,7 @@ class ScalePage(Page):
         self._services = services
         self.model = Scalings()
         self.table = RunsTable(self.model, "Scalings")
-        self.setCentralWidget(self.table)
+        self.fill(self.table, self.table)
 
     @property
     def status(self):
