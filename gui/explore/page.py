@@ -37,7 +37,7 @@ from gui.explore.lens.lens_state import LensState
 from gui.explore.look.look_state import HISTOGRAM, LookState
 from gui.explore.mask.effects import MaskEffects
 from gui.explore.mask.mask_panel import MaskPanel
-from gui.explore.operation.operation_dock import OperationDock
+from gui.explore.operation.operation_choice import OperationChoice
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture_exchange import PictureExchange
@@ -149,7 +149,7 @@ class ExplorePage(RunsPage):
         self.show_runs(services, results, workspace.picture_changed, workspace.settings_changed)
         self.take_panel(self.results_panel)
         self.kernel_panel = KernelPanel(workspace, state, results, self.selection, self.take_small_picture)
-        self.operation_dock = OperationDock(
+        self.operation_choice = OperationChoice(
             self.mask_panel,
             workspace,
             self.display,
@@ -213,7 +213,7 @@ class ExplorePage(RunsPage):
 
     @property
     def palette_actions(self) -> Sequence[QAction]:
-        boxes = self.operation_dock.box, self.mask_panel.apply_controls.border_box
+        boxes = self.operation_choice.box, self.mask_panel.apply_controls.border_box
         return [*self.mask_panel.presets.choices, *(one for box in boxes for one in choices_of(box))]
 
     @property
@@ -312,7 +312,7 @@ class ExplorePage(RunsPage):
 
     def finish(self) -> None:
         turns = Turns(self)
-        for add in (self.operation_dock.fill, self._add_copying, self._add_chains):
+        for add in (self.operation_choice.fill, self._add_copying, self._add_chains):
             turns.ask(add)
 
     @cached_property
@@ -333,7 +333,7 @@ class ExplorePage(RunsPage):
 
     def _add_chains(self) -> None:
         """Add what makes a chain of several steps; its list is made with the second step."""
-        services, dock = self._services, self.operation_dock
+        services, choice = self._services, self.operation_choice
         room = f"{__package__}.chain"
         state, of_actions = (import_module(f"{room}.{name}") for name in ("chain_state", "chain_actions"))
         self.chain = state.ChainState(self.workspace, self.display, services.link)
@@ -350,9 +350,9 @@ class ExplorePage(RunsPage):
         self.previews.shown.connect(self.chain_actions.ask_for_ready)
         if services.state.last_result is not None:
             self.chain_actions.ask_for_ready()
-        menu = QMenu(dock.add_button)
+        menu = QMenu(choice.add_button)
         menu.aboutToShow.connect(lambda: self.chain_actions.fill(menu))
-        dock.add_button.setMenu(menu)
+        choice.add_button.setMenu(menu)
         self.workspace.steps_changed.connect(self._show_steps)
         self._show_steps()
 
@@ -365,7 +365,7 @@ class ExplorePage(RunsPage):
         return made
 
     def _show_steps(self) -> None:
-        self.operation_dock.steps_slot.setVisible(len(self.workspace.state.steps) > 1)
+        self.operation_choice.steps_slot.setVisible(len(self.workspace.state.steps) > 1)
         self._follow_operation()
 
     def _add_copying(self) -> None:
@@ -384,7 +384,7 @@ class ExplorePage(RunsPage):
     def _lay_out(self) -> None:
         answer, sides = self.answer_line, Qt.Orientation
         follow_letters(answer, lambda: answer.setFixedHeight(max(_LEAST_ANSWER, answer.needed_height)))
-        self._mask = Panel("mask", "Mask", self.operation_dock)
+        self._mask = Panel("mask", "Mask", self.operation_choice)
         inspect = Panel("inspect", "Inspect", PanelTabs(*self._later(_INSPECT), are_parts=True))
         left = PanelTabs(self._mask, *self._later(_OF_MASK), inspect)
         right = PanelTabs(Panel("kernel", "Kernels", self.kernel_panel))

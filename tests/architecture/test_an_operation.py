@@ -23,7 +23,7 @@ from engine.work.operations.work import operation_work
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.display import Display
-from gui.explore.operation.operation_dock import OperationDock
+from gui.explore.operation.operation_choice import OperationChoice
 from tests.gui.made_results import make_workspace
 
 
@@ -122,7 +122,7 @@ def test_that_the_command_line_takes_it_as_any_other_operation(command, tmp_path
 def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbot):
     workspace, state = make_workspace(), EngineState()
     display = Display(workspace, state, SegmentKeeper(lambda *names: None))
-    dock = OperationDock(QWidget(), workspace, display, lambda take: None, QWidget)
+    dock = OperationChoice(QWidget(), workspace, display, lambda take: None, QWidget)
     qtbot.addWidget(dock)
     dock.fill()
     box = dock.box

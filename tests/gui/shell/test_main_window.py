@@ -568,6 +568,6 @@ def test_that_a_panel_is_brought_to_the_front_by_its_name(haloscope):
     page = haloscope.window.first_page
     page.bring_to_front("lens")
     assert page.panel("lens").content.isVisible()
-    assert not page.operation_dock.isVisible()
+    assert not page.operation_choice.isVisible()
     with pytest.raises(UnknownName, match="It has mask, doctor, inspect, lens"):
         page.bring_to_front("tiles")

@@ -55,9 +55,9 @@ def previews(haloscope):
 
 
 def test_that_one_step_shows_a_small_button_and_no_list(page):
-    assert page.operation_dock.add_button.isVisible()
-    assert not page.operation_dock.steps_slot.isVisible()
-    assert page.operation_dock.steps_slot.widget is None
+    assert page.operation_choice.add_button.isVisible()
+    assert not page.operation_choice.steps_slot.isVisible()
+    assert page.operation_choice.steps_slot.widget is None
 
 
 def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step_reads(page, act):
@@ -183,7 +183,7 @@ def test_that_escape_leaves_a_dragged_row_where_it_was(page, act):
 
 def test_that_a_combining_step_has_its_panel_and_its_slider_is_one_edit(page, act):
     act("add_step:combine")
-    panel = page.operation_dock.stack.currentWidget()
+    panel = page.operation_choice.stack.currentWidget()
     assert panel.accessibleName() == "Combine panel"
     assert page.workspace.operation == COMBINE
     panel.how.setCurrentIndex(panel.how.findData("blend"))

@@ -40,8 +40,8 @@ def parameters_of(job):
 
 def choose(page, qtbot, key):
     """Choose an operation in the box, and wait for its preview."""
-    page.operation_dock.box.setCurrentIndex(page.operation_dock.box.findData(key))
-    page.operation_dock.box.activated.emit(page.operation_dock.box.currentIndex())
+    page.operation_choice.box.setCurrentIndex(page.operation_choice.box.findData(key))
+    page.operation_choice.box.activated.emit(page.operation_choice.box.currentIndex())
     if key:
         qtbot.waitUntil(lambda: page.display.found is not None)
 
@@ -237,22 +237,22 @@ def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_kn
 
 
 def test_that_an_operation_takes_the_place_of_the_mask_while_it_is_chosen(page, haloscope, qtbot):
-    assert page.operation_dock.stack.currentWidget() is page.mask_panel
+    assert page.operation_choice.stack.currentWidget() is page.mask_panel
     asked = len(haloscope.link._client.seen)
     choose(page, qtbot, "histogram")
-    assert isinstance(page.operation_dock.stack.currentWidget(), OperationPanel)
+    assert isinstance(page.operation_choice.stack.currentWidget(), OperationPanel)
     assert page.kernel_panel.variants.row("histogram-tiled")
     assert page.panels[0].windowTitle() == "Operation"
     box = page.picture_view.toolbar.range_box
     assert (box.isEnabled(), "nothing lies out of range" in box.toolTip()) == (False, True)
     assert not any(action.isEnabled() for action in page.commands.range_modes.actions())
-    panel = page.operation_dock.panel("histogram")
+    panel = page.operation_choice.panel("histogram")
     assert panel.plot.isVisible()
     seen = haloscope.link._client.seen[asked:]
     assert not [request for request in seen if is_kind(request, (Check, MaskStep))]
     choose(page, qtbot, "")
     qtbot.waitUntil(lambda: not haloscope.state.result_is_earlier)
-    assert page.operation_dock.stack.currentWidget() is page.mask_panel
+    assert page.operation_choice.stack.currentWidget() is page.mask_panel
     assert page.kernel_panel.variants.row("cpu-serial")
 
 
@@ -308,16 +308,16 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
 def test_that_tab_goes_from_the_operation_by_its_parameters_to_its_kernels(page, haloscope, qtbot):
     choose(page, qtbot, "median")
     haloscope.window.activateWindow()
-    page.operation_dock.box.setFocus()
-    size = page.operation_dock.panel("median").parameters.controls["size"]
+    page.operation_choice.box.setFocus()
+    size = page.operation_choice.panel("median").parameters.controls["size"]
     kernels = page.kernel_panel
     met = []
     while (widget := QApplication.focusWidget()) not in met:
         met.append(widget)
         qtbot.keyClick(widget, Qt.Key.Key_Tab)
-    stops = [page.operation_dock.box, size, page.picture_view.canvas, kernels.kernels, kernels.device]
+    stops = [page.operation_choice.box, size, page.picture_view.canvas, kernels.kernels, kernels.device]
     assert [widget for widget in met if widget in stops] == stops
-    assert met[1:3] == [page.operation_dock.add_button, size]
+    assert met[1:3] == [page.operation_choice.add_button, size]
 
 
 @pytest.mark.parametrize(

@@ -264,7 +264,7 @@ def width_of_head(heads, at):
 
 def test_that_the_answer_line_calls_an_operation_as_the_list_does(open_window, qtbot):
     page = open_window().window.first_page
-    box, words = page.operation_dock.box, page.answer_line.problem
+    box, words = page.operation_choice.box, page.answer_line.problem
     qtbot.waitUntil(lambda: box.findData("find-patch") > 0)
     for key in ("find-patch", "compress"):
         at = box.findData(key)

@@ -21,7 +21,7 @@ _CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights o
 AskForFile = Callable[[Callable[[Path], None]], None]
 
 
-class OperationDock(QWidget):
+class OperationChoice(QWidget):
     """The choice of an operation above the mask panel, or above the panel of the operation."""
 
     def __init__(
