@@ -1,4 +1,4 @@
-"""The pictures of the README's tutorial, taken from the real window.
+"""The pictures of docs/tutorial.md, taken from the real window.
 
 python docs/make_pictures.py      writes docs/pictures/tutorial-1.png to tutorial-5.png; look at each before a
 commit

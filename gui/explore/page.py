@@ -30,7 +30,6 @@ from gui.explore.explain_head import ExplainHead
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.kernel.kernel_panel import KernelPanel
-from gui.explore.known_limits import KnownLimits
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.lens.lens_marks import LensMarks
 from gui.explore.lens.lens_state import LensState
@@ -462,10 +461,11 @@ class ExplorePage(RunsPage):
         """Make the states of the panels behind others."""
         state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
         self.tile = TileState(self.selection, link)
-        limits = KnownLimits(state, link, services.jobs, messages.on(self))
         self.launch = LaunchState(self.selection, state, link)
-        self.why = WhyState(self.selection, self.results, self.workspace, state, link, limits)
-        self.roofline = RooflineState(self.results, state, limits, services.files, messages, self.files.stem)
+        asking = state, link, services.jobs
+        saving = services.files, messages.on(self), self.files.stem
+        self.roofline = RooflineState(self.results, *asking, *saving)
+        self.why = WhyState(self.selection, self.results, workspace, state, link, self.roofline)
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(self.results.describe)
         self.ablation = AblationState(self.selection, state, services.jobs, PageMessages(messages, self))

@@ -68,7 +68,7 @@ def main(argv: list[str]) -> int:
             return _complain(shortage)
         # Qt's libraries need some of the system's, which a bare Linux lacks.
         if isinstance(error, ImportError) and ".so" in str(error):
-            remedy = "Install the system libraries that the README names for Linux."
+            remedy = "Install the system libraries that docs/install.md names for Linux."
             return _complain(EngineError("Qt cannot be loaded", str(error), remedy))
         why = f"{type(error).__name__}: {error}"
         _complain(EngineError("Something went wrong", why, f"The details are in {log_path()}."))

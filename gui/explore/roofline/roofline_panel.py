@@ -9,9 +9,8 @@ from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
-from gui.explore.known_limits import MEASURE, MEASURE_TIP
 from gui.explore.roofline.roofline_plot import RooflinePlot
-from gui.explore.roofline.roofline_state import RooflineState
+from gui.explore.roofline.roofline_state import MEASURE, MEASURE_TIP, RooflineState
 from gui.explore.roofline.roofs import Point, points_csv
 from gui.page.messages import Message, Severity
 from gui.style.metrics import HALF_GRID
@@ -45,7 +44,7 @@ class RooflinePanel(QWidget):
         below = row((self.note, 1), self.measure_button)
         self.setLayout(column(top, (self.plot, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.plot.clicked.connect(self._choose)
-        self.measure_button.clicked.connect(roofline.measure)
+        self.measure_button.clicked.connect(lambda: roofline.measure(roofline.device))
         self.save_button.clicked.connect(self._ask_where)
         roofline.changed.connect(self._show)
         roofline.state.running_changed.connect(self._allow)
@@ -72,7 +71,7 @@ class RooflinePanel(QWidget):
         self.save_button.setVisible(bool(points))
         self.note.setText(state.note)
         self.note.setVisible(bool(state.note))
-        self.measure_button.setVisible(state.can_measure)
+        self.measure_button.setVisible(state.lacks_limits)
         self._allow()
 
     def _fill(self, plot: RooflinePlot) -> None:

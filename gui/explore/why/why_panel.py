@@ -5,8 +5,8 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.results.measurement import ExplainedTime
-from gui.explore.known_limits import MEASURE_TIP
 from gui.explore.launch.number_grid import NumberGrid
+from gui.explore.roofline.roofline_state import MEASURE_TIP
 from gui.explore.run_words import run_title
 from gui.explore.why.why_state import Step, WhyState
 from gui.explore.why.why_words import (

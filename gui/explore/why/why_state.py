@@ -21,10 +21,10 @@ from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
-from gui.explore.known_limits import MEASURE, KnownLimits
 from gui.explore.picture_job import comparable_of
 from gui.explore.question import Question
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.roofline.roofline_state import MEASURE, RooflineState
 from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 
@@ -81,7 +81,7 @@ class WhyState(Question):
         workspace: Workspace,
         state: EngineState,
         link: EngineLink,
-        limits: KnownLimits,
+        roofline: RooflineState,
     ) -> None:
         super().__init__(
             selection.changed, results.described_changed, workspace.picture_changed, state.ready_changed
@@ -89,7 +89,7 @@ class WhyState(Question):
         self.results = results
         self.workspace = workspace
         self.state = state
-        self._selection, self._limits = selection, limits
+        self._selection, self._roofline = selection, roofline
         self._times = Newest(link)
         self._was_busy = False
         self._result: Measurement[Any] | None = None
@@ -100,7 +100,7 @@ class WhyState(Question):
         self._why_not = ""
         self._is_outdated = False
         state.progress_changed.connect(self._make_way)
-        limits.measured.connect(self._ask_anew)
+        roofline.measured.connect(self._ask_anew)
 
     @property
     def run(self) -> Compared | None:
@@ -148,7 +148,7 @@ class WhyState(Question):
         if self._times.in_flight is not None:
             return Step.STOP
         reason = explained.not_explained if explained else None
-        if reason is not None and reason.code in _MEASURING_HELPS and self._limits.can_measure(device):
+        if reason is not None and reason.code in _MEASURING_HELPS and self._roofline.can_measure(device):
             return Step.MEASURE
         return Step.ASK if self._why_not else Step.NOTHING
 
@@ -161,7 +161,7 @@ class WhyState(Question):
         """Do it."""
         step = self.step
         if step is Step.MEASURE and self.run is not None:
-            self._limits.measure(self.run.result.device)
+            self._roofline.measure(self.run.result.device)
         elif step is Step.STOP:
             self.cancel()
         elif step is Step.ASK:
@@ -272,7 +272,7 @@ class WhyState(Question):
         """Return why the time of a run cannot be explained; empty if the engine can be asked."""
         if result.is_refuted:
             return f"There is no time to explain: {result.status}"
-        if not self._limits.are_of(result):
+        if not self._roofline.limits_are_of(result):
             return _NO_RECORDED_CPU if result.device == RECORDED else _OTHER_MACHINE
         job = self._job_of(result)
         if job is None and result.device == RECORDED:

@@ -14,7 +14,6 @@ from engine.explain.limits.messages import MeasureLimits
 from engine.mask.presets import preset
 from engine.results.compare import Compared
 from engine.tasks.messages import RecordedRuns
-from gui.explore.known_limits import KnownLimits
 from gui.explore.picture_job import comparable_of
 from gui.explore.roofline.roofline_panel import RooflinePanel
 from gui.explore.roofline.roofline_state import RooflineState
@@ -34,9 +33,8 @@ def make_panel(look_at, bench):
     def make(*, is_measured=True):
         bench.state.set_ready(WITH_A_GPU)
         bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
-        limits = KnownLimits(bench.state, bench.link, bench.jobs, PageMessages(bench.messages, None))
-        saving = FileDialogs(), bench.messages, bench.files.stem
-        state = RooflineState(bench.results, bench.state, limits, *saving)
+        saving = FileDialogs(), PageMessages(bench.messages, None), bench.files.stem
+        state = RooflineState(bench.results, bench.state, bench.link, bench.jobs, *saving)
         panel = RooflinePanel(state)
         return look_at(panel, state, (500, 300), bench)
 
@@ -105,7 +103,7 @@ def test_that_a_roof_that_a_run_exceeded_is_not_drawn_and_can_be_measured_again(
     add(bench, "cached", work.minimum_bytes / 6.0e12 * 1e3 / 10)
     assert "copies" not in {roof.name for roof in panel.state.roofs}
     assert {point.roof_name for point in panel.state.points} == {"multiply-adds"}
-    assert panel.state.can_measure
+    assert panel.state.lacks_limits
     assert panel.note.text()
 
 

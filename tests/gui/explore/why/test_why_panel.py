@@ -15,11 +15,12 @@ from engine.results.measurement import ExplainedTime
 from engine.results.metrics import number_of
 from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
-from gui.explore.known_limits import KnownLimits
 from gui.explore.picture_job import comparable_of
+from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.selection import Selection
 from gui.explore.why.why_panel import WhyPanel
 from gui.explore.why.why_state import WhyState
+from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
@@ -38,9 +39,10 @@ def make_panel(look_at):
     def make(bench, *, is_measured=True):
         bench.state.set_ready(WITH_A_GPU)
         bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
-        limits = KnownLimits(bench.state, bench.link, bench.jobs, PageMessages(bench.messages, None))
+        saving = FileDialogs(), PageMessages(bench.messages, None), bench.files.stem
+        roofline = RooflineState(bench.results, bench.state, bench.link, bench.jobs, *saving)
         selection = Selection(bench.workspace, bench.state, bench.results)
-        state = WhyState(selection, bench.results, bench.workspace, bench.state, bench.link, limits)
+        state = WhyState(selection, bench.results, bench.workspace, bench.state, bench.link, roofline)
         panel = WhyPanel(state)
         return look_at(panel, state, (360, 400), bench)
 
