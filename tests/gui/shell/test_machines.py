@@ -354,10 +354,10 @@ def test_that_a_lost_line_is_no_reason_to_try_the_gpu_again(lost):
 
 
 def test_that_a_run_of_another_machine_is_not_explained_by_this_one(there, qtbot):
-    why = there.window.first_page.why
+    roofline = there.window.first_page.roofline
     there.runs.run()
     qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
     result = there.results.rows()[-1].result
-    assert why._limits.are_of(result)
+    assert roofline.limits_are_of(result)
     there.machines.choose(None)
-    assert not why._limits.are_of(result)
+    assert not roofline.limits_are_of(result)
