@@ -58,6 +58,14 @@ def test_that_every_document_is_linked_from_another_one():
     assert not [path for path in DOCUMENTS if path not in linked and path.name != "README.md"]
 
 
+def test_that_a_release_is_told_in_at_most_40_lines():
+    releases = re.split(r"(?m)^## ", TEXTS[ROOT / "CHANGELOG.md"])[1:]
+    counted = {text.split("\n")[0]: len(re.findall(r"(?m)^(?:- |  )", text)) for text in releases}
+    assert not {name: lines for name, lines in counted.items() if lines > 40}, (
+        "one line a change; where Git brought old lines back, take main's CHANGELOG.md and add yours"
+    )
+
+
 def test_that_every_path_that_is_named_exists():
     named = re.compile(rf"`((?:{'|'.join(map(re.escape, FOLDERS))})/[\w./*-]*)`")
     named_by = {(path, name) for path, text in TEXTS.items() for name in named.findall(text)}
