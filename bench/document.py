@@ -1,4 +1,4 @@
-"""The tables and figures of the documents, made from the files in bench/results and assets/recorded.
+"""The tables and figures of the documents, made from bench/results, assets/recorded and docstrings.
 
 python -m bench.document      writes all of them anew
 """
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import answers, bounds, executed, figures, ncu, window
+from bench import answers, bounds, executed, figures, ncu, packages, window
 from bench.answers import DocumentFigure
 from bench.calls import tables as calls
 from bench.markers import DocumentTable, put_between
@@ -39,7 +39,8 @@ def kept_tables() -> list[DocumentTable]:
         "executed-h200": (executed.tables,),
         "scale": (scale.tables,),
     }
-    return [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
+    measured = [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
+    return [*measured, *packages.tables()]
 
 
 def kept_figures() -> list[DocumentFigure]:

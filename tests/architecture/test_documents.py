@@ -1,4 +1,4 @@
-"""Documents are true: links, paths, commands, options, rooms, and tables made from measurements."""
+"""Documents are true: links, paths, commands, options, and tables made from measurements and docstrings."""
 
 import argparse
 import importlib
@@ -173,20 +173,6 @@ def why_not_described(command, monkeypatch):
 @pytest.mark.parametrize("command", ["The window", *engine.commands.COMMANDS, "screenshot"])
 def test_that_the_reference_has_every_option_of_a_command_and_no_other(command, monkeypatch):
     assert why_not_described(command, monkeypatch) == ""
-
-
-def test_that_the_architecture_names_every_room():
-    text = TEXTS[ROOT / "docs" / "architecture.md"]
-    rooms = {
-        f"{top}/{entry.name}"
-        for top in ("engine", "gui")
-        for entry in (ROOT / top).iterdir()
-        if not entry.name.startswith(("__", ".")) and (entry.suffix == ".py" or entry.is_dir())
-    }
-    rows = set(re.findall(r"(?m)^\| `((?:engine|gui)/[\w.]+)` \|", text))
-    missing, gone = sorted(rooms - rows), sorted(rows - rooms)
-    assert not missing, f"Say what is in {missing}: a row of the table of rooms in docs/architecture.md."
-    assert not gone, f"{gone} are gone: remove their rows from the table of rooms in docs/architecture.md."
 
 
 def test_that_every_table_is_what_the_kept_results_give(monkeypatch):
