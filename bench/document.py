@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import answers, bounds, executed, figures, ncu, packages, window
+from bench import answers, bounds, command_options, executed, figures, ncu, packages, window
 from bench.answers import DocumentFigure
 from bench.calls import tables as calls
 from bench.markers import DocumentTable, put_between
@@ -40,7 +40,7 @@ def kept_tables() -> list[DocumentTable]:
         "scale": (scale.tables,),
     }
     measured = [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
-    return [*measured, *packages.tables()]
+    return [*measured, *packages.tables(), *command_options.tables()]
 
 
 def kept_figures() -> list[DocumentFigure]:

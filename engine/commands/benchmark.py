@@ -111,11 +111,11 @@ class BenchSettings(Settings):
     )
     examples = (
         "--out results.json",
-        "--variants cpu-parallel,tiled --sizes 1024,1920x1080 --masks 3,5,15 --out r.json --csv r.csv",
+        "--variants cpu-parallel,tiled --sizes 1024,1920x1080 --masks 3,5 --out r.json --csv r.csv",
         "--variants tiled,cached --blocks 8x8,16x16,32x8 --baseline cached --out blocks.json",
-        "--variants cpu-parallel,cpu-separable,cpu-box --masks 5,gaussian:5,box:5,box:31 --out kinds.json",
+        "--variants cpu-parallel,cpu-separable,cpu-box --masks 5,gaussian:5,box:31 --out r.json",
         "--variants naive,tiled --sizes 1001 --layouts pitched,packed --out pitch.json",
-        "--operation median --set size=5 --variants cpu-median,median-tiled --channels 3 --out median.json",
+        "--operation median --set size=5 --variants cpu-median,median-tiled --out r.json",
         "--chain sobel-magnitude --sizes 1920x1080 --channels 3 --dtype uint8 --out edges.json",
         "--best --variants tiled,cached --sizes 1024 --masks 5",
     )

@@ -40,7 +40,7 @@ class JudgeSettings(Settings):
     examples = (
         "tiled.cu",
         "tiled.cu --json",
-        'tiled.py --full --require "loads per result <= 3" --require "wavefronts per request <= 1.1"',
+        'tiled.py --full --require "loads per result <= 3" --require "idle lanes <= 0.5"',
     )
 
     file: str = required("FILE  a kernel: .cu (CUDA C) or .py (Numba)", str)

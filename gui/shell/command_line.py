@@ -27,6 +27,7 @@ _SCREENSHOT_EXAMPLES = """examples:
 exit status: 0 done, 2 bad use or bad input, 3 no such device"""
 
 _COMPLETION_EXAMPLES = """examples:
+  mkdir -p ~/.local/share/bash-completion/completions
   python main.py completion bash > ~/.local/share/bash-completion/completions/haloscope
   python main.py completion zsh > "${fpath[1]}/_haloscope"
   python main.py completion fish > ~/.config/fish/completions/haloscope.fish

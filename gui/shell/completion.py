@@ -39,16 +39,21 @@ _KNOWN: dict[str, Callable[[str], Iterable[str]]] = {
 }
 
 
+def command_parsers() -> dict[str, argparse.ArgumentParser]:
+    """Return the parser of each command."""
+    functions = {
+        name: getattr(import_module(command.module), command.function) for name, command in COMMANDS.items()
+    }
+    return own_parsers() | {name: Parser(name, settings_of(found)) for name, found in functions.items()}
+
+
 def script(shell: str) -> str:
     """Return what completes words in "bash", "zsh" or "fish"."""
     window = window_options()
     _name_words("", window)
     parser = argparse.ArgumentParser(PROGRAM, parents=[window], add_help=False)
     commands = parser.add_subparsers()
-    known: dict[str, argparse.ArgumentParser] = dict(own_parsers())
-    for name, command in COMMANDS.items():
-        known[name] = Parser(name, settings_of(getattr(import_module(command.module), command.function)))
-    for name, one in known.items():
+    for name, one in command_parsers().items():
         _name_words(name, one)
         about = _short(one.description)
         commands.add_parser(name, help=about, description=about, parents=[one], add_help=False)

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import pytest
 
 import main
+from bench import command_options
 from engine import commands
 from engine.commands import command_line
 from engine.commands.arguments import Settings, option
 from engine.commands.option_readers import whole
 from engine.commands.output import print_answer
-from tests.architecture.test_documents import why_not_described
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,5 +73,7 @@ def test_that_a_new_command_is_listed_with_its_help(capsys):
     assert f"{NAMES[-1]}, hello-toy." in capsys.readouterr().err
 
 
-def test_that_the_check_of_the_documents_says_where_to_describe_it(monkeypatch):
-    assert why_not_described("hello-toy", monkeypatch) == "write a section `## hello-toy` in docs/cli.md"
+def test_that_the_page_of_commands_is_to_have_its_options():
+    (table,) = [table for table in command_options.tables() if table.name == "options:hello-toy"]
+    assert "| `--times N` | how often (default 1) |" in table.lines
+    assert "python main.py hello-toy you --times 2" in table.lines
