@@ -255,11 +255,16 @@ class Workspace(QObject):
             self.region_changed.emit()
             self.job_changed.emit()
 
-    def set_only_step(self, mask: Mask, text: str, **fields: object) -> int:
-        """Filter with this mask and nothing else; return how many steps of a chain it replaced, or 0."""
+    def set_only_step(
+        self, mask: Mask, text: str, source: PictureSource | None = None, **fields: object
+    ) -> int:
+        """Filter with this mask and nothing else; return how many steps of a chain it replaced, or 0.
+
+        `source` is that of another picture to filter.
+        """
         state = self._state
         step = replace(self.step, id=FIRST_ID, input="", second=PICTURE, on=True)
-        only = State((step.with_mask(mask, is_new=True).with_settings(**fields),), 0, state.source)
+        only = State((step.with_mask(mask, is_new=True).with_settings(**fields),), 0, source or state.source)
         self.edit(only, text)
         return len(state.steps) if state.is_chain else 0
 

@@ -1,20 +1,65 @@
 """Keeps recorded runs among the results, for the problem that is set now, while they are to be shown."""
 
 from collections.abc import Hashable
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
+from engine.geometry.border import Border
 from engine.host.request import Describe
+from engine.image.samples import SAMPLES
+from engine.mask.mask import Mask
+from engine.mask.presets import presets
+from engine.results.measurement import Measurement
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.picture_job import comparable_of, problem_of
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
 
 _NO_FILTER = "Only convolutions were recorded."
+
+
+class RecordedProblem(NamedTuple):
+    """A problem that runs were recorded for, and that can be set: a preset, and border zero.
+
+    `picture` is None where the present one is of its size and type.
+    """
+
+    picture: PictureSource | None
+    title: str
+    mask: Mask
+    result_type: str
+
+    def set_in(self, workspace: Workspace) -> None:
+        """Set it, as one step that can be undone."""
+        zero: dict[str, Any] = {"border": Border.ZERO, "cval": 0.0, "flip": False, "normalise": False}
+        fields = zero | {"result_type": self.result_type}
+        workspace.set_only_step(self.mask, f"Recorded: {self.title}", self.picture, **fields)
+
+
+def recorded_problem(workspace: Workspace, run: Measurement[Any] | None) -> RecordedProblem:
+    """Return the problem of a recorded run, or the nearest one that can be set; without a run the first.
+
+    Only of the first sample, which the window opens with, were runs with every preset recorded.
+    """
+    problem, picture = (run.problem if run else None), workspace.picture
+    known = [preset.mask for preset in presets()]
+    own = next((mask for mask in known if run and mask.weights_digest == run.weights_digest), None)
+    size = problem.mask_shape if problem else workspace.mask.shape
+    mask = own or next((mask for mask in known if mask.shape == size), known[0])
+    source: PictureSource | None
+    source, name = PictureSource(sample=SAMPLES[0].key), SAMPLES[0].title
+    if picture is not None and problem is not None and own is not None:
+        shape = problem.height, problem.width, problem.channels
+        if (picture.pixels.shape, picture.pixels.dtype) == (shape, problem.dtype):
+            source, name = None, picture.title
+    result_type = "same" if problem and problem.result_dtype == problem.dtype else "float32"
+    return RecordedProblem(source, f"{name}, {mask.name}, border zero", mask, result_type)
 
 
 class RecordedRows(QObject):

@@ -260,6 +260,8 @@ class ResultsModel(RunsModel):
             self.endInsertRows()
             self._compare()
         if described is not None and described.result.device == RECORDED:
-            self._describe_newest()
+            # That of the same kernel, if there is one.
+            same = [run for run in recorded.runs if run.variant == described.result.variant]
+            self.describe(*same) if same else self._describe_newest()
         self.recorded_note = recorded.note
         self.present_changed.emit()

@@ -65,7 +65,7 @@ class WhyPanel(QWidget):
         explained = why.explained if why.explained is not None and why.explained.bounds else None
         launches = (run.result.launches or ()) if run is not None else ()
         self._stack.say("" if launches or explained is not None else why.words)
-        self.button.setText(why.step)
+        self.button.setText(why.step_words)
         self.button.setVisible(why.step is not Step.NOTHING)
         self.button.setToolTip(MEASURE_TIP if why.step is Step.MEASURE else "")
         self._allow()

@@ -23,6 +23,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.picture_job import comparable_of
 from gui.explore.question import Question
+from gui.explore.results.recorded_rows import RecordedProblem, recorded_problem
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.roofline.roofline_state import MEASURE, RooflineState
 from gui.explore.selection import Selection
@@ -38,9 +39,10 @@ _NO_FILTER = "Times are explained of convolutions only; this run was of another 
 _NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
 _RECORDED_BESIDE_GPU = "Recorded runs are explained only where there is no GPU."
 _RECORDED_FOR_ANOTHER = (
-    "This run was recorded for {}, border {}. Recorded runs are explained where that is what is set: "
-    "the same picture, mask and border."
+    "This run was recorded for {}, border {}. Its time is explained where picture, mask and border are those "
+    "of a recorded run."
 )
+_NEEDS_GPU = "{} needs a GPU, and none is here. Runs that another machine's GPU recorded are explained too."
 _OTHER_MACHINE = (
     "Another machine computed this run. It is explained while that one computes: choose it under Device."
 )
@@ -67,6 +69,8 @@ class Step(StrEnum):
     MEASURE = MEASURE
     STOP = "Stop"
     ASK = "Explain"
+    SHOW = "Show the recorded run"
+    SET = "Set"
 
 
 class WhyState(Question):
@@ -101,6 +105,9 @@ class WhyState(Question):
         self._is_outdated = False
         state.progress_changed.connect(self._make_way)
         roofline.measured.connect(self._ask_anew)
+        # The kernel whose recorded run is to be selected once it is there.
+        self._wanted = ""
+        results.present_changed.connect(self._choose_wanted)
 
     @property
     def run(self) -> Compared | None:
@@ -129,6 +136,9 @@ class WhyState(Question):
         run, explained = self.run, self.explained
         if run is None:
             known = self._selection.known
+            if known is not None and self._is_for_gpu:
+                note = self.results.recorded_note if self.step is Step.SET else ""
+                return " ".join(filter(None, (_NEEDS_GPU.format(known.title), note)))
             is_other = self.results.described is not None and known is not None
             return _NOT_RUN.format(known.title) if is_other and known else _NO_RUN
         if explained is not None:
@@ -150,7 +160,21 @@ class WhyState(Question):
         reason = explained.not_explained if explained else None
         if reason is not None and reason.code in _MEASURING_HELPS and self._roofline.can_measure(device):
             return Step.MEASURE
-        return Step.ASK if self._why_not else Step.NOTHING
+        if self._why_not:
+            return Step.ASK
+        if self.run is not None:
+            is_other = self._is_recorded_for_another(self.run.result)
+            return Step.SET if is_other else Step.NOTHING
+        if not self._is_for_gpu:
+            return Step.NOTHING
+        is_there = not self.state.shows_recorded or self._recorded_run(self._kernel) is not None
+        return Step.SHOW if is_there else Step.SET
+
+    @property
+    def step_words(self) -> str:
+        """The words of a button for it."""
+        is_set = self.step is Step.SET
+        return f"{Step.SET} {self._recorded_problem.title}" if is_set else self.step
 
     @property
     def is_settled(self) -> bool:
@@ -167,12 +191,17 @@ class WhyState(Question):
         elif step is Step.ASK:
             self._why_not = ""
             self.refresh()
+        elif step in (Step.SHOW, Step.SET):
+            self._wanted = self._kernel
+            if step is Step.SET:
+                self._recorded_problem.set_in(self.workspace)
+            self.state.show_recorded(True)
+            self._choose_wanted()
 
     def follow_remedy(self, key: str) -> None:
         """Choose the variant that the sentence names; of a recorded run, its own recorded one."""
         is_recorded = self.run is not None and self.run.result.device == RECORDED
-        others = (run.result for run in self.results.recorded if is_recorded)
-        recorded = next((result for result in others if result.variant == key), None)
+        recorded = self._recorded_run(key) if is_recorded else None
         if recorded is None:
             self.workspace.change(variant=key)
         else:
@@ -259,6 +288,37 @@ class WhyState(Question):
         return job if job is not None and comparable_of(job) == recorded and not self._has_gpu else None
 
     @property
+    def _kernel(self) -> str:
+        return self._selection.known.key if self._selection.known else ""
+
+    @property
+    def _is_for_gpu(self) -> bool:
+        """Whether the selected kernel has no run and can have none here, but a recorded one."""
+        known = self._selection.known
+        is_cuda = known is not None and known.kind == "cuda" and self.workspace.is_filtering
+        return is_cuda and self.run is None and self.state.lacks_gpu
+
+    def _recorded_run(self, key: str) -> Measurement[Any] | None:
+        recorded = (run.result for run in self.results.recorded)
+        return next((result for result in recorded if result.variant == key), None)
+
+    @property
+    def _recorded_problem(self) -> RecordedProblem:
+        return recorded_problem(self.workspace, self.run.result if self.run else None)
+
+    def _is_recorded_for_another(self, result: Measurement[Any]) -> bool:
+        is_of_gpu = result.device == RECORDED and self._roofline.limits_are_of(result)
+        return is_of_gpu and not self._has_gpu and self._job_of(result) is None
+
+    def _choose_wanted(self) -> None:
+        """Select the recorded run that a button has promised, once it is there."""
+        run = self._recorded_run(self._wanted) if self._wanted == self._kernel else None
+        if run is not None:
+            self._wanted = ""
+            self.chosen.emit(run)
+        self.refresh()
+
+    @property
     def _has_gpu(self) -> bool:
         return any(device.is_usable_gpu for device in self.state.devices)
 
@@ -274,13 +334,13 @@ class WhyState(Question):
             return f"There is no time to explain: {result.status}"
         if not self._roofline.limits_are_of(result):
             return _NO_RECORDED_CPU if result.device == RECORDED else _OTHER_MACHINE
-        job = self._job_of(result)
-        if job is None and result.device == RECORDED:
+        if self._is_recorded_for_another(result):
             problem = result.problem
             words = f"{problem.picture_text}, mask {result.mask_name}", problem.border
-            return _RECORDED_BESIDE_GPU if self._has_gpu else _RECORDED_FOR_ANOTHER.format(*words)
+            return _RECORDED_FOR_ANOTHER.format(*words)
+        job = self._job_of(result)
         if job is None:
-            return _NO_JOB
+            return _RECORDED_BESIDE_GPU if result.device == RECORDED else _NO_JOB
         if job.filter is None:
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE

@@ -372,7 +372,7 @@ def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(b
     )
 
 
-def test_that_a_run_that_was_recorded_for_another_mask_says_for_which(bench, make_panel):
+def test_that_one_button_sets_what_a_run_was_recorded_for_and_undo_brings_back_what_was(bench, make_panel):
     panel = make_panel(bench)
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     panel.state.watch(False)
@@ -380,8 +380,39 @@ def test_that_a_run_that_was_recorded_for_another_mask_says_for_which(bench, mak
     bench.workspace.set_mask(preset("emboss"))
     panel.state.watch(True)
     bench.settle()
-    mask = bench.results.described.result.mask_name
-    assert f"mask {mask}, border zero. Recorded runs are explained where that is what is set" in read(panel)
+    recorded = bench.results.described.result
+    assert recorded.mask_name in read(panel)
+    panel.button.click()
+    bench.settle()
+    job = bench.workspace.filter_job()
+    assert job.mask.weights_digest == recorded.weights_digest
+    assert job.filter.border == "zero"
+    bench.workspace.undo_stack.undo()
+    assert bench.workspace.mask == preset("emboss")
+
+
+def test_that_a_kernel_that_needs_a_gpu_leads_to_its_recorded_run(bench, make_panel, qtbot):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    bench.workspace.change(variant="tiled")
+    bench.settle()
+    runs = tuple(gpu_run(bench.workspace.filter_job(), key, device=RECORDED) for key in ("cached", "tiled"))
+    bench.results.show_recorded(RecordedRuns(runs, ""))
+    with qtbot.waitSignal(panel.state.chosen) as said:
+        panel.button.click()
+    assert said.args == [runs[1]]
+    assert bench.state.shows_recorded
+
+
+def test_that_the_recorded_run_of_the_same_kernel_stays_selected_with_another_mask(bench):
+    job = bench.workspace.filter_job()
+    before, after = (
+        tuple(gpu_run(job, key, device=RECORDED) for key in ("cached", "tiled")) for _ in range(2)
+    )
+    bench.results.show_recorded(RecordedRuns(before, ""))
+    bench.results.describe(before[1])
+    bench.results.show_recorded(RecordedRuns(after, "Nearest recorded"))
+    assert bench.results.described.result is after[1]
 
 
 def test_that_a_recorded_run_says_once_where_it_ran(bench, make_panel):
