@@ -43,21 +43,22 @@ class RecordedProblem(NamedTuple):
 
 
 def recorded_problem(workspace: Workspace, run: Measurement[Any] | None) -> RecordedProblem:
-    """Return the problem of a recorded run, or the nearest one that can be set; without a run the first.
+    """Return the problem of a recorded run where its picture is here, else the nearest one that can be set.
 
-    Only of the first sample, which the window opens with, were runs with every preset recorded.
+    Of the first sample, which the window opens with, runs with every preset were recorded: it keeps the mask,
+    or at least its size.
     """
     problem, picture = (run.problem if run else None), workspace.picture
     known = [preset.mask for preset in presets()]
     own = next((mask for mask in known if run and mask.weights_digest == run.weights_digest), None)
-    size = problem.mask_shape if problem else workspace.mask.shape
-    mask = own or next((mask for mask in known if mask.shape == size), known[0])
+    mask = workspace.mask if workspace.mask in known else own
+    mask = mask or next((mask for mask in known if mask.shape == workspace.mask.shape), known[0])
     source: PictureSource | None
     source, name = PictureSource(sample=SAMPLES[0].key), SAMPLES[0].title
     if picture is not None and problem is not None and own is not None:
         shape = problem.height, problem.width, problem.channels
         if (picture.pixels.shape, picture.pixels.dtype) == (shape, problem.dtype):
-            source, name = None, picture.title
+            source, name, mask = None, picture.title, own
     result_type = "same" if problem and problem.result_dtype == problem.dtype else "float32"
     return RecordedProblem(source, f"{name}, {mask.name}, border zero", mask, result_type)
 

@@ -128,8 +128,5 @@ class WhyPanel(QWidget):
         shown = QWidget()
         shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
         self._stack = Placeholder(shown)
-        content = QWidget()
-        content.setLayout(
-            column((self._stack, 1), row(0, self.button, 0), spacing=HALF_GRID, margins=PANEL_MARGINS)
-        )
-        self.setLayout(column(scrolled(content)))
+        said = row(1, self.button, 1)
+        self.setLayout(column((scrolled(self._stack), 1), said, spacing=HALF_GRID, margins=PANEL_MARGINS))
