@@ -27,9 +27,6 @@ class KernelFault(EngineError):
     code = "kernel-fault"
     is_about_run = True
 
-    def __init__(self, what: str, why: str = "", remedy: str = "") -> None:
-        super().__init__(what, why, remedy)
-
 
 def ptx_of(step: Pass) -> str:
     """Return the code of a pass that is interpreted, compiled where it is not kept."""

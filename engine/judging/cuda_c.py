@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -78,7 +79,8 @@ def judged_cuda_c(
         raise NotJudged("the file", f'the kernel {name} is not declared extern "C"', EXPECTED)
     parameters, dtypes = _parameters(name, declared[name])
     checked_parameters(name, parameters)
-    return JudgedKernel(name, ptx, name, parameters, header, dtypes["image"], dtypes["out"])
+    header = replace(header, dtype=dtypes["image"], result_dtype=dtypes["out"])
+    return JudgedKernel(name, ptx, parameters, header)
 
 
 def _refuse_files(text: str) -> None:

@@ -73,17 +73,15 @@ def judge(
     gates = [gate_of(text) for text in require]
     try:
         kernel = _kernel(what, function, checkpoint)
-        return _judged(kernel, gates, full=full, seed=_seed(seed), checkpoint=checkpoint)
+        if seed is None:
+            seed = int.from_bytes(os.urandom(4), "little")
+        return _judged(kernel, gates, full=full, seed=seed, checkpoint=checkpoint)
     except Cancelled:
         raise
     except EngineError as error:
         line = getattr(error, "line", 0)
         finding = JudgeFinding("refused", line, (line,) if line else (), str(error))
         return Judgement("", Verdict.REFUSED, (finding,))
-
-
-def _seed(seed: int | None) -> int:
-    return int.from_bytes(os.urandom(4), "little") if seed is None else seed
 
 
 def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> JudgedKernel:
@@ -136,7 +134,7 @@ def _judged(
             findings["device", ()] = unlike
             is_wrong = True
     verdict = Verdict.WRONG if is_wrong else Verdict.FAULTY if findings else Verdict.RIGHT
-    metrics = _metrics(kernel, largest)
+    metrics = metrics_of(kernel, largest.run, largest.wrong.size)
     naive = _naive_metrics(kernel, largest.trial) if gates else None
     return Judgement(
         kernel.name,
@@ -163,13 +161,6 @@ def _within_time(checkpoint: Checkpoint, begun: float, count: int) -> Checkpoint
     return check
 
 
-def _metrics(kernel: JudgedKernel, outcome: Outcome) -> dict[str, float]:
-    machine = outcome.run.machine
-    blocks = machine.grid[0] * machine.grid[1] * machine.grid[2]
-    threads = machine.block[0] * machine.block[1] * machine.block[2]
-    return metrics_of(outcome.run, outcome.wrong.size, blocks, -(-threads // 32))
-
-
 def _naive_metrics(kernel: JudgedKernel, trial: Trial) -> dict[str, float] | None:
     """Return what a kernel with a thread per result and no memory but global has in the same launch."""
     if cuda_c.missing():
@@ -177,7 +168,8 @@ def _naive_metrics(kernel: JudgedKernel, trial: Trial) -> dict[str, float] | Non
     header = Header(block=kernel.header.block, border=kernel.header.border)
     naive = cuda_c.judged_cuda_c(_NAIVE, header)
     grey = Trial(trial.width, trial.height, trial.mask_width, trial.mask_height, 1, trial.seed)
-    return _metrics(naive, outcome_of(naive, grey, lambda done: None))
+    outcome = outcome_of(naive, grey, lambda done: None)
+    return metrics_of(naive, outcome.run, outcome.wrong.size)
 
 
 def _from_interpreter(finding: Finding) -> JudgeFinding:

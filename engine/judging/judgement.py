@@ -1,7 +1,9 @@
 """The verdict on a kernel, as data: right, wrong, faulty or refused, with findings and counts."""
 
+import math
 import operator
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -10,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from engine.errors import BadValue, UnknownName, closest
+from engine.judging.source import JudgedKernel
 from engine.ptx import Run
+from engine.ptx.active import WARP
 from engine.ptx.counts import Requests
 
 FORMAT, VERSION = "haloscope-judgement", 1
@@ -134,49 +138,34 @@ METRICS = {
 """What gates know, each with what it is."""
 
 
-def metrics_of(run: Run, results: int, blocks: int, warps: int) -> dict[str, float]:
-    """Return the metrics of a launch with so many results, blocks, and warps in a block."""
-    counts = run.counts
-    loads, stores = _requests_to(run, "image", "loads", "copies"), _requests_to(run, "out", "stores")
+def metrics_of(kernel: JudgedKernel, run: Run, results: int) -> dict[str, float]:
+    """Return the metrics of a launch with so many results."""
+    counts, machine = run.counts, run.machine
+    loads = counts.total("global", "loads", "copies", array="image")
+    stores = counts.total("global", "stores", array="out")
     shared = counts.total("shared", "loads", "stores")
     executed = sum(threads for _, _, threads in run.executed)
     lanes = sum(32 * of_warps for _, of_warps, _ in run.executed)
     return {
-        "sectors per request": _share(loads.sectors, loads.requests),
-        "sectors per store": _share(stores.sectors, stores.requests),
-        "loads per result": loads.bytes / run.machine.layout.itemsize_of("image") / results,
-        "stores per result": stores.bytes / run.machine.layout.itemsize_of("out") / results,
-        "wavefronts per request": _share(shared.wavefronts, shared.requests),
-        "shared bytes": float(run.machine.shared_bytes),
-        "barriers per block": counts.barriers / (blocks * warps),
+        "sectors per request": loads.sectors_per_request or 0.0,
+        "sectors per store": stores.sectors_per_request or 0.0,
+        "loads per result": loads.bytes / np.dtype(kernel.header.dtype).itemsize / results,
+        "stores per result": stores.bytes / np.dtype(kernel.header.result_dtype).itemsize / results,
+        "wavefronts per request": shared.wavefronts_per_request or 0.0,
+        "shared bytes": float(machine.layout.shared_bytes),
+        "barriers per block": counts.barriers / (math.prod(machine.grid) * machine.row // WARP),
         "instructions per result": executed / results,
         "idle lanes": 1 - executed / lanes if lanes else 0.0,
     }
 
 
-def _share(part: float, whole: float) -> float:
-    return part / whole if whole else 0.0
-
-
-def _requests_to(run: Run, array: str, *kinds: str) -> Requests:
-    """Return the requests of some kinds to an array in global memory."""
-    return Requests.together(
-        requests
-        for key, requests in run.counts.accesses.items()
-        if key.space == "global" and key.array == array and key.kind in kinds
-    )
-
-
 def lines_of(run: Run) -> dict[int, dict[str, dict[str, int]]]:
     """Return the requests of each line of the kernel's own source, by memory and kind."""
-    found: dict[int, dict[str, dict[str, int]]] = {}
-    for line, kinds in run.counts.by_line().items():
-        own = found.setdefault(line.own.line, {})
-        for (space, kind), requests in kinds.items():
-            known = own.setdefault(f"{space} {kind}", dict.fromkeys(asdict(requests), 0))
-            for name, value in asdict(requests).items():
-                known[name] += value
-    return found
+    found: dict[int, dict[str, Requests]] = defaultdict(lambda: defaultdict(Requests))
+    for key, requests in run.counts.accesses.items():
+        line = run.machine.kernel.instructions[key.number].line.own.line
+        found[line][f"{key.space} {key.kind}"].add(requests)
+    return {line: {kind: asdict(one) for kind, one in kinds.items()} for line, kinds in found.items()}
 
 
 def gate_of(text: str) -> Callable[[dict[str, float], dict[str, float] | None], Gate]:

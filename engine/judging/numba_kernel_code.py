@@ -225,7 +225,7 @@ def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel
         raise NotJudged(
             "the kernel does not compile", f"{type(error).__name__}: {str(error)[:300]}"
         ) from error
-    return JudgedKernel(name, ptx, "", parameters, header, dtypes["image"], dtypes["out"], is_numba=True)
+    return JudgedKernel(name, ptx, parameters, header, is_numba=True)
 
 
 def _refusal(error: object) -> NotJudged:

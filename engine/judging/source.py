@@ -128,11 +128,8 @@ class JudgedKernel:
 
     name: str
     ptx: str
-    entry: str
     parameters: tuple[str, ...]
     header: Header
-    dtype: str  # of the picture
-    result_dtype: str
     is_numba: bool = False
 
 

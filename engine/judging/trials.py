@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from engine.device.launches import array_parameters
 from engine.geometry.border import Border
-from engine.judging.source import JudgedKernel, NotJudged
+from engine.judging.source import JudgedKernel
 from engine.mask.mask import Mask
-from engine.ptx import Array, PtxError, Run, run
+from engine.ptx import Array, Run, run
 from engine.work.filtering.agreement import rounding_bound
 from engine.work.filtering.oracle import correlate, magnitudes
 
@@ -47,14 +47,13 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What came of a launch: which values are wrong or missing, and what the interpreter found."""
+    """What came of a launch: which values are wrong, and what the interpreter found."""
 
     trial: Trial
     run: Run
     out: Array
     wanted: NDArray[np.float64]
     wrong: NDArray[np.bool_]
-    unwritten: NDArray[np.bool_]
 
 
 def trials(kernel: JudgedKernel, *, full: bool, seed: int) -> list[Trial]:
@@ -71,29 +70,32 @@ def trials(kernel: JudgedKernel, *, full: bool, seed: int) -> list[Trial]:
 
 
 def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float], None]) -> Outcome:
-    """Launch a kernel once and compare its result; raises NotJudged for what is not interpreted."""
+    """Launch a kernel once and compare its result; raises PtxError for what is not interpreted."""
     random = np.random.default_rng(trial.seed)
     shape = (trial.height, trial.width, trial.channels)
-    image = random.integers(0, 256, shape).astype(kernel.dtype)
-    if kernel.dtype == "float32":
+    image = random.integers(0, 256, shape).astype(kernel.header.dtype)
+    if kernel.header.dtype == "float32":
         image = (random.random(shape) * 255).astype(np.float32)
-    mask = _mask(trial, random, positive=kernel.result_dtype == "uint8")
+    mask = _mask(trial, random, positive=kernel.header.result_dtype == "uint8")
     border_value = (
         float(np.float32(random.uniform(1, 99))) if kernel.header.border is Border.CONSTANT else 0.0
     )
     # NaN, and of bytes any: unlike what is right, so that nothing unwritten seems right.
     out = Array(
-        "out", np.full(shape, np.nan if kernel.result_dtype == "float32" else 0xA5, kernel.result_dtype), True
+        "out",
+        np.full(
+            shape, np.nan if kernel.header.result_dtype == "float32" else 0xA5, kernel.header.result_dtype
+        ),
+        True,
     )
     result = _launched(kernel, trial, image, mask, out, border_value, checkpoint)
     wanted = correlate(image, mask, kernel.header.border, border_value)
     bound = rounding_bound(magnitudes(image, mask, kernel.header.border, border_value), mask.weights32.size)
-    if kernel.result_dtype == "uint8":
+    if kernel.header.result_dtype == "uint8":
         wanted, bound = np.clip(wanted, 0, 255), bound + BYTE_STEP
-    written = result.written(out)
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(out.values.astype(np.float64) - wanted) <= bound)
-    return Outcome(trial, result, out, wanted, wrong, ~written)
+    return Outcome(trial, result, out, wanted, wrong)
 
 
 def _mask(trial: Trial, random: np.random.Generator, *, positive: bool) -> Mask:
@@ -136,18 +138,15 @@ def _launched(
             arguments.append(one)
     across, down = kernel.header.block_results
     grid = -(-trial.width // across), -(-trial.height // down)
-    try:
-        return run(
-            kernel.ptx,
-            kernel.entry or None,
-            grid,
-            kernel.header.block,
-            arguments,
-            dynamic_shared=kernel.header.shared,
-            checkpoint=checkpoint,
-        )
-    except PtxError as error:
-        raise NotJudged(error.what, error.why, error.remedy, error.line) from error
+    return run(
+        kernel.ptx,
+        None if kernel.is_numba else kernel.name,
+        grid,
+        kernel.header.block,
+        arguments,
+        dynamic_shared=kernel.header.shared,
+        checkpoint=checkpoint,
+    )
 
 
 Flags = NDArray[np.bool_]

@@ -31,7 +31,6 @@ class Active:
         self.count = len(slots)
         # By the logarithm of how many slots go together.
         self._starts: dict[int, Numbers] = {}
-        self._rows: dict[int, Numbers] = {}
 
     def some(self, chosen: Numbers) -> "Active":
         """Return those at these places among them."""
@@ -64,15 +63,6 @@ class Active:
             of = self.slots >> shift
             found = np.flatnonzero(np.concatenate(([True], of[1:] != of[:-1])))
             self._starts[shift] = found
-        return found
-
-    def rows(self, shift: int) -> Numbers:
-        """Return for each thread the number of its 2^shift slots, from 0 on without gaps."""
-        found = self._rows.get(shift)
-        if found is None:
-            starts = self.starts(shift)
-            found = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, self.count)))
-            self._rows[shift] = found
         return found
 
     def sectors(self, addresses: Numbers) -> tuple[Numbers, Numbers, Numbers]:

@@ -7,11 +7,11 @@ in its last bit from an H200's. Source: PTX ISA 9.0, section 9.7.3, `mul`.
 
 from collections import Counter
 
-from engine.ptx.floats import fma32, fma64
+from engine.ptx.floats import fma
 from engine.ptx.kernel import Kernel
 from engine.ptx.module import Instruction
 from engine.ptx.rules import Rule
-from engine.ptx.types import F32, Values
+from engine.ptx.types import Values
 
 _REAL = ("f32",), ("f64",)
 Fused = tuple[Rule, list[str]]
@@ -41,10 +41,9 @@ def fused_sums(kernel: Kernel) -> dict[int, Fused]:
 def _fused(one: Instruction, products: dict[str, Instruction]) -> Fused | None:
     _, left, right = one.operands
     dtype = one.dtype
-    plain = fma32 if dtype == F32 else fma64
 
     def compute(a: Values, b: Values, c: Values) -> Values:
-        return plain(-a if negates_product else a, b, -c if negates_addend else c)
+        return fma(-a if negates_product else a, b, -c if negates_addend else c)
 
     for name, addend in ((left, right), (right, left)):
         if name in products and products[name].modifiers == one.modifiers:

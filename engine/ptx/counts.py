@@ -1,4 +1,4 @@
-"""What a launch executes and asks of memory: for each instruction, each line of the source, and in all.
+"""What a launch executes and asks of memory: by instruction, memory, kind and array.
 
 A request is one instruction of one warp. Global memory serves it by sectors of 32 bytes, in transactions of
 128 bytes; shared memory in wavefronts, in each of which every bank gives one word; constant memory word by
@@ -11,11 +11,9 @@ from dataclasses import dataclass, fields
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.ptx.active import WARP, Active, Numbers, different
 from engine.ptx.memory import Place, Request, Segment
-from engine.ptx.module import Instruction, SourceLine
 
 SECTOR_BYTES = 32
 
@@ -79,46 +77,42 @@ class AccessKey(NamedTuple):
 class Counts:
     """The counts of a launch; chunk after chunk of its blocks is added.
 
-    With `weights` a block counts as so many, and `of_blocks` has a sum of what each of them takes by itself:
-    it differs where blocks differ.
+    With `weights`, whole numbers, a block counts as so many. `of_blocks` has a sum of what each of them takes
+    by itself: it differs where blocks differ.
     """
 
-    def __init__(self, instructions: list[Instruction], weights: Sequence[float] | None = None) -> None:
-        self.instructions = instructions
+    def __init__(self, weights: Sequence[float] | None = None) -> None:
         self.block_runs: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         self.accesses: dict[AccessKey, Requests] = defaultdict(Requests)
         self.touched: dict[str, np.ndarray] = {}
         self.block_sectors: dict[str, int] = defaultdict(int)
         self.barriers = 0
-        self._weights = None if weights is None else np.asarray(weights, np.float64)
-        self._of_blocks: list[NDArray[np.float64]] = []
+        self._weights = None if weights is None else np.asarray(weights, np.int64)
+        self._of_blocks: list[Numbers] = []
         self._sectors_of_blocks: dict[str, list[Numbers]] = defaultdict(list)
 
     def begin_chunk(self, blocks: int, row: int) -> None:
         """Go on with the next blocks, so many of them, with so many slots of threads each."""
-        if self._weights is not None:
+        if self._weights is None:
+            self._chunk = np.ones(blocks, np.int64)
+        else:
             self._chunk, self._weights = np.split(self._weights, [blocks])
-            self._weight_of_warps = np.repeat(self._chunk, row // WARP)
-            self._of_warps = np.zeros(len(self._weight_of_warps))
+        self._weight_of_warps = np.repeat(self._chunk, row // WARP)
+        self._of_warps = np.zeros_like(self._weight_of_warps)
 
     def _sum(self, active: Active, of_warps: Numbers) -> int:
         """Return how much the warps have together."""
-        if self._weights is None:
-            return int(of_warps.sum())
         self._of_warps[active.warp_numbers] += of_warps
-        # Weights are whole numbers.
         return int(of_warps @ self._weight_of_warps[active.warp_numbers])
 
     def _warps(self, active: Active) -> int:
-        if self._weights is None:
-            return active.warps
         return int(self._weight_of_warps[active.warp_numbers].sum())
 
     def ran(self, block: int, active: Active) -> None:
         """Count that threads ran a basic block."""
         runs = self.block_runs[block]
         runs[0] += self._warps(active)
-        runs[1] += active.count if self._weights is None else self._sum(active, active.threads_of_warps)
+        runs[1] += self._sum(active, active.threads_of_warps)
 
     def waited(self, active: Active) -> None:
         """Count that warps came to a barrier."""
@@ -130,9 +124,7 @@ class Counts:
         offsets = np.broadcast_to(place.offsets.view(np.int64), (active.count,))
         counted = self.accesses[AccessKey(asked.instruction.number, segment.space, asked.kind, segment.name)]
         counted.requests += self._warps(active)
-        counted.bytes += size * (
-            active.count if self._weights is None else self._sum(active, active.threads_of_warps)
-        )
+        counted.bytes += size * self._sum(active, active.threads_of_warps)
         if segment.space == "global":
             sectors, transactions, numbers = active.sectors(offsets)
             counted.sectors += self._sum(active, sectors)
@@ -163,17 +155,14 @@ class Counts:
         """Count the sectors that each block of the chunk asked for, once per block and array."""
         for name, keys in self._sectors_of_blocks.items():
             blocks = different(np.concatenate(keys))[0] // len(self.touched[name])
-            self.block_sectors[name] += int(
-                len(blocks) if self._weights is None else self._chunk[blocks].sum()
-            )
+            self.block_sectors[name] += int(self._chunk[blocks].sum())
         self._sectors_of_blocks.clear()
-        if self._weights is not None:
-            self._of_blocks.append(self._of_warps.reshape(len(self._chunk), -1).sum(1))
+        self._of_blocks.append(self._of_warps.reshape(len(self._chunk), -1).sum(1))
 
     @property
-    def of_blocks(self) -> NDArray[np.float64]:
-        """What each block takes by itself, added up; none without weights."""
-        return np.concatenate(self._of_blocks) if self._of_blocks else np.zeros(0)
+    def of_blocks(self) -> Numbers:
+        """What each block takes by itself, added up."""
+        return np.concatenate(self._of_blocks)
 
     @property
     def launch_sectors(self) -> dict[str, int]:
@@ -182,15 +171,10 @@ class Counts:
             return {name: int(np.count_nonzero(touched)) for name, touched in self.touched.items()}
         return {name: min(len(self.touched[name]) - 2, most) for name, most in self.block_sectors.items()}
 
-    def total(self, space: str, *kinds: str) -> Requests:
-        """Return the requests of some kinds in one memory."""
+    def total(self, space: str, *kinds: str, array: str = "") -> Requests:
+        """Return the requests of some kinds in one memory, or to one array there."""
         return Requests.together(
-            requests for key, requests in self.accesses.items() if key.space == space and key.kind in kinds
+            requests
+            for key, requests in self.accesses.items()
+            if key.space == space and key.kind in kinds and array in ("", key.array)
         )
-
-    def by_line(self) -> dict[SourceLine, dict[tuple[str, str], Requests]]:
-        """Return the requests of each line of the source, by memory and kind."""
-        found: dict[SourceLine, dict[tuple[str, str], Requests]] = defaultdict(lambda: defaultdict(Requests))
-        for key, requests in self.accesses.items():
-            found[self.instructions[key.number].line][key.space, key.kind].add(requests)
-        return found

@@ -89,17 +89,13 @@ def fma64(a: Values, b: Values, c: Values) -> Values:
     return np.where(is_real & (c == 0) & (found == 0), sign, found)[()]
 
 
-def fma16(a: Values, b: Values, c: Values) -> Values:
-    """Return a * b + c of float16, rounded once to nearest."""
-    return to_odd(*two_sum(a.astype(F64) * b.astype(F64), c.astype(F64))).astype(F16)[()]
-
-
 def fma(a: Values, b: Values, c: Values) -> Values:
-    """Return a * b + c, rounded once."""
-    return _FMA.get(a.dtype, fma16)(a, b, c)
-
-
-_FMA: dict[np.dtype, Callable[..., Values]] = {F32: fma32, F64: fma64}
+    """Return a * b + c, rounded once to nearest."""
+    if a.dtype == F32:
+        return fma32(a, b, c)
+    if a.dtype == F64:
+        return fma64(a, b, c)
+    return to_odd(*two_sum(a.astype(F64) * b.astype(F64), c.astype(F64))).astype(F16)[()]
 
 
 def narrowed(dtype: np.dtype, direction: str, exact: Values) -> Values:

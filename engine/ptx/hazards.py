@@ -12,13 +12,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.int64]
+from engine.ptx.active import WARP, Numbers
+
 Flags = NDArray[np.bool_]
-# A stamp has the barriers passed, the number of the block, and that of the thread within it plus one.
-_THREAD_BITS, _BLOCK_BITS = 11, 26
-_INTERVAL = _THREAD_BITS + _BLOCK_BITS
-_THREADS, _BLOCKS = (1 << _THREAD_BITS) - 1, (1 << _BLOCK_BITS) - 1
-_WARPS = (1 << _INTERVAL - 5) - 1
+# A stamp has the number of the block, the barriers passed, and the number of the thread plus one.
+ONE_MOMENT, ONE_BLOCK = 1 << 11, 1 << 37
+_MOST_BLOCKS = (1 << 26) - 1
 
 
 class Access(NamedTuple):
@@ -39,14 +38,9 @@ class Access(NamedTuple):
         return self._replace(places=self.places[chosen], stamps=self.stamps[chosen], warp_moments=warps)
 
 
-def threads_of(blocks: Numbers, threads: Numbers) -> Numbers:
-    """Return the part of stamps that says who: threads by their number within a block."""
-    return ((blocks & _BLOCKS) << _THREAD_BITS) + threads + 1
-
-
-def stamps_of(moment: int, threads: Numbers) -> Numbers:
-    """Return when and who."""
-    return threads + (moment << _INTERVAL)
+def stamps_of(moment: int, blocks: Numbers, threads: Numbers) -> Numbers:
+    """Return when and who: threads by their number within a block."""
+    return (blocks & _MOST_BLOCKS) * ONE_BLOCK + moment * ONE_MOMENT + threads + 1
 
 
 class Fault(NamedTuple):
@@ -68,22 +62,16 @@ class Hazards:
         How many places it has.
     is_written : bool
         Whether its contents count as written before the launch.
-    knows_warps : bool
-        Whether barriers of warps are counted.
     among_blocks : bool
         Whether several blocks share it.
     tracks_reads : bool
         Whether reads are noted beside writes.
     """
 
-    def __init__(
-        self, places: int, is_written: bool, knows_warps: bool, *, among_blocks: bool, tracks_reads: bool
-    ) -> None:
+    def __init__(self, places: int, is_written: bool, *, among_blocks: bool, tracks_reads: bool) -> None:
         self._tracks_reads = tracks_reads
         self._places, self._all_written = places, is_written
-        self._writer, self._reader, self._other_reader = (
-            _History(places, knows_warps, among_blocks) for _ in range(3)
-        )
+        self._writer, self._reader, self._other_reader = (_History(places, among_blocks) for _ in range(3))
         # Places that an atomic access wrote last, and those that a copy is under way to.
         self._was_atomic: Flags | None = None
         self._pending: Flags | None = None
@@ -153,32 +141,31 @@ class Hazards:
 class _History:
     """The last access of each place: when, by which thread, by which instruction."""
 
-    def __init__(self, places: int, knows_warps: bool, among_blocks: bool) -> None:
+    def __init__(self, places: int, among_blocks: bool) -> None:
         self._newest, self._places, self._among_blocks = -1, places, among_blocks
-        self._knows_warps = knows_warps
         # Most arrays are only read, or only written: no memory before the first access.
         self.stamp, self.number = np.zeros(0, np.int64), np.zeros(0, np.int32)
         self._warp_moment: NDArray[np.int32] | None = None
 
-    def _begin(self, moment: int) -> None:
+    def _begin(self, moment: int, knows_warps: bool) -> None:
         if self._newest < 0:
             self.stamp, self.number = np.zeros(self._places, np.int64), np.zeros(self._places, np.int32)
-            self._warp_moment = np.zeros(self._places, np.int32) if self._knows_warps else None
+            self._warp_moment = np.zeros(self._places, np.int32) if knows_warps else None
         self._newest = max(self._newest, moment)
 
     def put(self, access: Access) -> None:
         """Note an access."""
-        self._begin(access.moment)
+        self._begin(access.moment, access.warp_moments is not None)
         self.stamp[access.places] = access.stamps
         self.number[access.places] = access.number
-        if self._warp_moment is not None and access.warp_moments is not None:
+        if access.warp_moments is not None and self._warp_moment is not None:
             self._warp_moment[access.places] = access.warp_moments
 
     def copy(self, other: "_History", places: Numbers) -> None:
         """Note the last access that another history has."""
-        self._begin(other._newest)
+        self._begin(other._newest, other._warp_moment is not None)
         self.stamp[places], self.number[places] = other.stamp[places], other.number[places]
-        if self._warp_moment is not None and other._warp_moment is not None:
+        if other._warp_moment is not None and self._warp_moment is not None:
             self._warp_moment[places] = other._warp_moment[places]
 
     def was_accessed(self, places: Numbers | slice) -> Flags:
@@ -198,11 +185,9 @@ class _History:
         if self._newest < (0 if self._among_blocks else access.moment):
             return None
         stamps = self.stamp[access.places]
-        found: Flags = (stamps >= access.moment << _INTERVAL) & (stamps != access.stamps)
-        if self._among_blocks:
-            is_other = (stamps ^ access.stamps) >> _THREAD_BITS & _BLOCKS != 0
-            found = (stamps > 0) & (found | is_other)
-        return found
+        unlike = stamps ^ access.stamps
+        found: Flags = (unlike != 0) & (unlike < ONE_MOMENT) | (unlike >= ONE_BLOCK)
+        return found & (stamps > 0)
 
     def races(self, access: Access, except_atomic: Flags | None = None) -> Iterator[Fault]:
         """Yield places that another thread accessed with no barrier between."""
@@ -211,7 +196,7 @@ class _History:
             return
         places = access.places
         if self._warp_moment is not None and access.warp_moments is not None:
-            same_warp = ((self.stamp[places] - 1) ^ (access.stamps - 1)) >> 5 & _WARPS == 0
+            same_warp = (self.stamp[places] - 1) ^ (access.stamps - 1) < WARP
             bad &= ~(same_warp & (self._warp_moment[places] < access.warp_moments))
         if except_atomic is not None:
             bad &= ~except_atomic[places]
@@ -228,4 +213,4 @@ class _History:
     def who(self, place: int) -> tuple[int, int]:
         """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""
         stamp = int(self.stamp[place])
-        return (stamp & _THREADS) - 1, stamp >> _THREAD_BITS & _BLOCKS if self._among_blocks else -1
+        return stamp % ONE_MOMENT - 1, stamp // ONE_BLOCK if self._among_blocks else -1

@@ -24,7 +24,7 @@ class Block:
     number: int
     instructions: list[Instruction]
     end: Instruction | None
-    next: list[int] = field(default_factory=list)
+    next: list[int] = field(default_factory=list)  # the number of blocks: threads end
     live_in: tuple[int, ...] = ()  # numbers of registers that it, or what follows, reads from before
     reads: set[int] = field(default_factory=set)  # before it writes them
     writes: set[int] = field(default_factory=set)
@@ -94,6 +94,8 @@ class Kernel:
             block.next.append(self.labels[end.operands[0]])
         elif end is not None and end.name == "brx":
             block.next += [self.labels[label] for label in self.code.targets[end.operands[1]]]
+        elif end is not None and end.name in ("ret", "exit", "trap"):
+            block.next.append(len(self.blocks))
         if end is None or end.name in ("bar", "barrier") or end.guard is not None:
             block.next.append(block.number + 1)
 

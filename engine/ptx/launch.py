@@ -20,7 +20,6 @@ from engine.ptx.findings import Finding, Index3
 from engine.ptx.group import Group, joined
 from engine.ptx.layout import Layout
 from engine.ptx.machine import Machine
-from engine.ptx.memory import Array
 from engine.ptx.module import Instruction, PtxError
 from engine.ptx.program import Program, program_of
 from engine.ptx.trace import Tracer, TraceStep
@@ -57,10 +56,6 @@ class Run:
             for number, (warps, threads) in self.counts.block_runs.items()
             for instruction in blocks[number].whole
         ]
-
-    def written(self, array: Array) -> np.ndarray:
-        """Return which values of an array the kernel wrote."""
-        return self.machine.layout.written(array)
 
 
 def run(
@@ -122,7 +117,7 @@ def run(
         blocks = [(x, y, z) for z in range(over[2]) for y in range(over[1]) for x in range(over[0])]
     layout = Layout(kernel, arguments, constants or {}, dynamic_shared, checks)
     tracer = None if trace is None else Tracer(_three(trace))
-    counts = Counts(kernel.instructions, weights)
+    counts = Counts(weights)
     machine = Machine(kernel, over, sides, layout, counts, checks=checks, counted=counted)
     with np.errstate(all="ignore"):
         _Launch(program, machine, checkpoint, tracer).run(blocks)
@@ -145,7 +140,7 @@ class _Launch:
 
     def run(self, blocks: Sequence[Index3]) -> None:
         machine = self._machine
-        each = machine.shared_bytes + machine.row * machine.local_bytes
+        each = machine.layout.shared_bytes + machine.row * machine.layout.local_bytes
         most = max(1, min(CHUNK_THREADS // machine.row, CHUNK_BYTES // max(1, each)))
         for first in range(0, len(blocks), most):
             part = blocks[first : first + most]

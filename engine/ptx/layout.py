@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx.dependence import written_parameters
-from engine.ptx.hazards import Hazards
 from engine.ptx.kernel import Kernel
 from engine.ptx.memory import ARRAY_SHIFT, Array, Segment
 from engine.ptx.module import PtxError, Variable
@@ -62,7 +61,7 @@ class Layout:
             if segment is None:
                 segment = self._add(argument.name, memory)
                 segment.array = values
-                self._watch(segment, values.itemsize, argument.is_output, id(values) in self._written)
+                self._watch(segment, values.itemsize, not argument.is_output, id(values) in self._written)
             argument = segment.base + values.ctypes.data - memory.ctypes.data
         if isinstance(argument, bytes):
             return np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
@@ -79,16 +78,10 @@ class Layout:
         number = (address + (1 << (ARRAY_SHIFT - 1))) >> ARRAY_SHIFT
         return self.segments[number - 1] if 1 <= number <= len(self.segments) else None
 
-    def _watch(self, segment: Segment, itemsize: int, is_output: bool, may_be_written: bool) -> None:
+    def _watch(self, segment: Segment, itemsize: int, is_written: bool, may_be_written: bool) -> None:
         if self._checks:
-            segment.granule = min(itemsize, self._kernel.global_granule, 4).bit_length() - 1
-            segment.hazards = Hazards(
-                len(segment.data) >> segment.granule,
-                not is_output,
-                self._kernel.knows_warps,
-                among_blocks=True,
-                tracks_reads=may_be_written,
-            )
+            granule = min(itemsize, self._kernel.global_granule)
+            segment.watch(granule, is_written=is_written, tracks_reads=may_be_written)
 
     def _lay_out_shared(self) -> int:
         """Lay out shared memory; dynamic memory begins behind what is declared."""
@@ -119,7 +112,7 @@ class Layout:
         self._addresses[variable.name] = segment.base
         if variable.space == "global":
             # As aligned as its granule, so that every place lies whole within it.
-            self._watch(segment, len(segment.data) & -len(segment.data), False, True)
+            self._watch(segment, len(segment.data) & -len(segment.data), True, True)
 
     def address_of(self, name: str) -> int:
         """Return the address of a variable."""
@@ -131,19 +124,6 @@ class Layout:
     def segment_of(self, array: Array) -> Segment:
         """Return where an array lies."""
         return next(one for one in self.segments if one.array is array.values)
-
-    def written(self, array: Array) -> NDArray[np.bool_]:
-        """Return which values of an array were written, where accesses were checked."""
-        segment = self.segment_of(array)
-        assert segment.hazards is not None
-        each = array.values.itemsize >> segment.granule
-        written = segment.hazards.written
-        found: NDArray[np.bool_] = written.reshape(-1, each).min(1).reshape(array.values.shape)
-        return found
-
-    def itemsize_of(self, name: str) -> int:
-        """Return the bytes of a value of an array that the kernel was launched with."""
-        return next(one.array.itemsize for one in self.segments if one.name == name and one.array is not None)
 
 
 def _aligned(address: int, alignment: int) -> int:

@@ -9,7 +9,7 @@ import numpy as np
 from engine.ptx.active import WARP, Active, Numbers
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.hazards import Access, Fault, Hazards, stamps_of, threads_of
+from engine.ptx.hazards import ONE_MOMENT, Access, Fault, stamps_of
 from engine.ptx.kernel import Kernel
 from engine.ptx.layout import Layout
 from engine.ptx.memory import (
@@ -51,8 +51,6 @@ class Machine:
         self.findings: dict[tuple[object, ...], Finding] = {}
         self.moment = 1
         self.shared: Segment | None = None
-        self.address_of = layout.address_of
-        self.shared_bytes, self.local_bytes = layout.shared_bytes, layout.local_bytes
         self.threads = block[0] * block[1] * block[2]
         self.row = -(-self.threads // WARP) * WARP  # how many slots of threads a block has
         # Where the accesses of a step went, where that is traced.
@@ -76,20 +74,21 @@ class Machine:
         self.blocks = np.array(blocks, np.int64).reshape(-1, 3)
         across, down, _ = self.grid
         numbers = self.blocks @ np.array([1, across, across * down])
-        self._threads = threads_of(np.repeat(numbers, self.row), np.arange(slots) % self.row)
+        threads = np.arange(slots) % self.row
+        self._stamps = stamps_of(self.moment, np.repeat(numbers, self.row), threads)
         self.counts.begin_chunk(len(blocks), self.row)
         self._special: dict[str, Values] = {}
         self.pass_barrier()
-        granule = self.kernel.shared_granule.bit_length() - 1
-        self.shared = self._segment("shared", self.shared_bytes, len(blocks), SHARED_WINDOW, granule)
-        self.local = self._segment("local", self.local_bytes, slots, LOCAL_WINDOW, 0)
+        granule = self.kernel.shared_granule
+        self.shared = self._segment("shared", self.layout.shared_bytes, len(blocks), SHARED_WINDOW, granule)
+        self.local = self._segment("local", self.layout.local_bytes, slots, LOCAL_WINDOW, 1)
         self.warp_moments = np.zeros(slots // WARP, np.int64)
         self.copies = PendingCopies(slots)
 
     def pass_barrier(self) -> None:
         """Note that what comes now lies behind a barrier of all that was before."""
         self.moment += 1
-        self._stamps = stamps_of(self.moment, self._threads)
+        self._stamps += ONE_MOMENT
         for segment in (self.shared, *self.layout.segments):
             if segment is not None and segment.hazards is not None:
                 segment.hazards.begin_interval()
@@ -99,12 +98,9 @@ class Machine:
             return None
         stride = -(-size // _SLOT_BYTES) * _SLOT_BYTES
         data = np.full(stride * owners, OUTSIDE_BYTE, np.uint8)
-        segment = Segment(f"{space} memory", space, data, window, size, stride, granule)
+        segment = Segment(f"{space} memory", space, data, window, size, stride)
         if self.checks:
-            is_shared = space == "shared"
-            knows_warps = self.kernel.knows_warps and is_shared
-            places = len(data) >> granule
-            segment.hazards = Hazards(places, False, knows_warps, among_blocks=False, tracks_reads=is_shared)
+            segment.watch(granule, tracks_reads=space == "shared")
         return segment
 
     def special(self, name: str, active: Active) -> Values:
@@ -139,7 +135,7 @@ class Machine:
             "lanemask_ge": ~(bit - 1),
             "nwarpid": self.row // WARP,
             "dynamic_smem_size": self.layout.dynamic_shared,
-            "total_smem_size": self.shared_bytes,
+            "total_smem_size": self.layout.shared_bytes,
         }[kind]
 
     # Checks.

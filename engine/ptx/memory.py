@@ -62,7 +62,7 @@ class Segment:
     base: int
     owner_bytes: int
     stride: int = 0
-    granule: int = 2  # the places that `hazards` knows are 2 to this bytes long
+    granule: int = 0  # the places that `hazards` knows are 2 to this bytes long
     hazards: Hazards | None = None
     array: np.ndarray | None = None  # with its own type, of one that the kernel is launched with
     _views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
@@ -74,6 +74,12 @@ class Segment:
             whole = len(self.data) // dtype.itemsize * dtype.itemsize
             found = self._views[dtype] = self.data[:whole].view(dtype)
         return found
+
+    def watch(self, place_bytes: int, *, is_written: bool = False, tracks_reads: bool = True) -> None:
+        """Check accesses to it from now on, in places of so many bytes."""
+        self.granule, places = place_bytes.bit_length() - 1, len(self.data) // place_bytes
+        is_global = self.space == "global"
+        self.hazards = Hazards(places, is_written, among_blocks=is_global, tracks_reads=tracks_reads)
 
     def contains(self, offsets: Values, size: int) -> Values:
         """Return which offsets, as uint64, lie within with `size` bytes behind them."""

@@ -69,7 +69,7 @@ class Operands:
         symbol, plus, shift = text.partition("+")
         if text in self._named or (plus and symbol in self._symbols):
             by = int(shift or "0", 0)
-            return lambda group: np.uint64(group.machine.address_of(symbol) + by).astype(dtype)
+            return lambda group: np.uint64(group.machine.layout.address_of(symbol) + by).astype(dtype)
         return _constant(number(text, dtype))
 
     def address(self, text: str) -> Source:
@@ -78,21 +78,12 @@ class Operands:
         if found is None:
             raise PtxError(f"the address {text}", "the interpreter does not know it")
         name, by = found[1], int(found[2] or "0", 0)
-        if name in self._named:
-            return lambda group: np.uint64(group.machine.address_of(name) + by)
-        if name not in self._registers:
-            return _constant(np.uint64(int(name, 0) + by))
-        at = self._registers[name]
-        own = U64 if self._widths[at] == 8 else U32
-        shift = own.type(by % (1 << 8 * own.itemsize))
-
-        def value(group: Group) -> Values:
-            base = group.values[at]
-            base = base if base.dtype is own else as_type(base, own)
-            moved = base + shift if by else base
-            return moved if own is U64 else moved.astype(U64)
-
-        return value
+        # Within a register of 32 bits an address wraps.
+        own = U32 if name in self._registers and self._widths[self._registers[name]] == 4 else U64
+        base, shift = self.source(name, own), own.type(by % (1 << 8 * own.itemsize))
+        if not by and own is U64:
+            return base
+        return lambda group: (base(group) + shift).astype(U64, copy=False)
 
 
 def _constant(value: Values) -> Source:

@@ -117,15 +117,10 @@ class _Builder:
             for at, width, one in zip(targets, widths, results, strict=False):
                 group.values[at] = extended(one, width)
 
-        def narrow(group: Group) -> None:
+        def step(group: Group) -> None:
             group.values[first] = extended(compute(*[source(group) for source in sources]), width)
 
-        def step(group: Group) -> None:
-            group.values[first] = compute(*[source(group) for source in sources])
-
-        if rule.has_many:
-            return several
-        return narrow if rule.result != BOOL and rule.result.itemsize < width else step
+        return several if rule.has_many else step
 
     def _guarded(self, instruction: Instruction, guard: Guard, step: Step) -> Step:
         """Return a step of the threads alone whose guard holds."""

@@ -34,7 +34,8 @@ def together(instruction: Instruction, rule: Rule, sources: list[Source], target
 
     def step(group: Group) -> None:
         machine, active = group.machine, group.active
-        rows, lanes = active.rows(5), active.slots & (WARP - 1)
+        rows = np.repeat(np.arange(active.warps), active.threads_of_warps)
+        lanes = active.slots & (WARP - 1)
 
         def spread(found: Values, dtype: np.dtype) -> Lanes:
             whole: Lanes = np.zeros((active.warps, WARP), dtype)

@@ -51,7 +51,7 @@ def executed(launches: Iterable[Launched]) -> Work:
         itemsizes = {one.name: one.values.itemsize for one in arrays.values()}
         picture = arrays[Operand.IMAGE].name if Operand.IMAGE in arrays else ""
         for key, asked in run.counts.accesses.items():
-            kind = run.counts.instructions[key.number].modifiers[-1]
+            kind = run.machine.kernel.instructions[key.number].modifiers[-1]
             of_type = DTYPES[kind].itemsize if kind in DTYPES else _OF_FLOAT
             count = asked.bytes // itemsizes.get(key.array, of_type)
             is_load = key.kind in ("loads", "atomics") or (key.kind == "copies" and key.space == "global")
