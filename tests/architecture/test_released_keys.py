@@ -86,9 +86,9 @@ RELEASED = {
 }
 
 
-@pytest.mark.parametrize(("today", "released"), RELEASED.values(), ids=RELEASED)
-def test_that_released_keys_are_kept_in_their_order(today, released):
-    assert [key for key in today if key in released.split()] == released.split()
+def test_that_released_keys_are_kept_in_their_order():
+    for today, released in RELEASED.values():
+        assert [key for key in today if key in released.split()] == released.split()
 
 
 @pytest.mark.parametrize("named", [variant, variant_named])

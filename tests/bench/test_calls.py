@@ -34,9 +34,8 @@ def library(monkeypatch):
     return called
 
 
-@pytest.mark.parametrize(
-    ("found", "device", "limit"),
-    [
+def test_that_a_limit_follows_from_the_size_and_the_peers():
+    for found, device, limit in [
         (cell(64, opencv=9.0, copy=1.0), "cpu", 25.0),
         (cell(128, opencv=50.0, copy=1.0), "cpu", 70.0),
         (cell(512, opencv=1000.0, copy=1.0), "cpu", 1200.0),
@@ -45,10 +44,8 @@ def library(monkeypatch):
         (cell(1024, 3, "float32", opencv=1000.0, copy=200.0), "cpu", 240.0),
         (cell(64, cupy=80.0, torch=70.0), "gpu", 70.0),
         (cell(64, cupy=60.0, torch=70.0), "arrays", 60.0),
-    ],
-)
-def test_that_a_limit_follows_from_the_size_and_the_peers(found, device, limit):
-    assert calls.limit_us(found, device) == pytest.approx(limit)
+    ]:
+        assert calls.limit_us(found, device) == pytest.approx(limit)
 
 
 def test_that_cells_beyond_their_limits_are_listed():

@@ -76,21 +76,17 @@ def test_that_ratios_need_both_times():
 SAMPLES = 64 * 64
 
 
-@pytest.mark.parametrize(
-    ("rates", "limit"),
-    [
+def test_that_the_limit_is_the_copy_or_the_multiply_adds_whichever_takes_longer():
+    for rates, limit in [
         ({}, 0.5),
         ({"multiply_adds_per_s": 25 * SAMPLES / 2e-3}, 2.0),
         # The bytes of a picture and its result at the bandwidth of a smaller picture's copy, where that is
         # faster.
         ({"copies": [(4 * SAMPLES, 8 * SAMPLES / 0.25e-3)]}, 0.25),
         ({"copies": [(4 * SAMPLES + 1, 8 * SAMPLES / 0.25e-3)]}, 0.5),
-    ],
-    ids=["copy", "rate", "smaller copy", "larger copy"],
-)  # fmt: skip
-def test_that_the_limit_is_the_copy_or_the_multiply_adds_whichever_takes_longer(rates, limit):
-    assert limit_ms(entry(CELLS[1], limit_copy=0.5), rates) == pytest.approx(limit)
-    assert limit_ms(entry(CELLS[1], haloscope_auto=1.0), {}) is None
+    ]:
+        assert limit_ms(entry(CELLS[1], limit_copy=0.5), rates) == pytest.approx(limit)
+        assert limit_ms(entry(CELLS[1], haloscope_auto=1.0), {}) is None
 
 
 def test_that_copies_count_that_no_cache_had_a_part_in():

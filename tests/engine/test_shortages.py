@@ -2,8 +2,6 @@
 
 import errno
 
-import pytest
-
 from engine.shortages import shortage_of, too_low_limit
 
 
@@ -22,9 +20,8 @@ def raised(error, cause=None):
 LOADING = ImportError("libqsvg.so: failed to map segment from shared object")
 
 
-@pytest.mark.parametrize(
-    ("error", "what"),
-    [
+def test_that_an_error_says_what_was_short():
+    for error, what in [
         (MemoryError(), "Not enough memory"),
         (OSError(errno.ENOMEM, "Cannot allocate memory"), "Not enough memory"),
         (OSError(errno.EMFILE, "Too many open files"), "No more files can be opened"),
@@ -35,28 +32,21 @@ LOADING = ImportError("libqsvg.so: failed to map segment from shared object")
         (ImportError("x.so: cannot open shared object file: Too many open files"), "No more files"),
         (OSError("x.so: cannot allocate memory in static TLS block"), "Not enough memory"),
         (raised(ValueError("no icon"), LOADING), "Not enough memory"),
-    ],
-    ids=repr,
-)
-def test_that_an_error_says_what_was_short(error, what):
-    found = shortage_of(error)
-    assert found.what.startswith(what)
-    assert found.why
-    assert found.remedy
+    ]:
+        found = shortage_of(error)
+        assert found.what.startswith(what)
+        assert found.why
+        assert found.remedy
 
 
-@pytest.mark.parametrize(
-    "error",
-    [
+def test_that_other_errors_are_not_called_a_shortage():
+    for error in [
         OSError(errno.ENOENT, "No such file"),
         ValueError("no"),
         ImportError("no module named x"),
         raised(ValueError("b"), KeyError("a")),
-    ],
-    ids=repr,
-)
-def test_that_other_errors_are_not_called_a_shortage(error):
-    assert shortage_of(error) is None
+    ]:
+        assert shortage_of(error) is None
 
 
 def test_that_a_limit_that_is_too_low_is_named_with_what_is_needed(monkeypatch):

@@ -124,9 +124,8 @@ def test_that_lines_keep_their_numbers(written):
         assert len(after.read_text("utf-8").splitlines()) == len(path.read_text("utf-8").splitlines()), path
 
 
-@pytest.mark.parametrize(
-    ("source", "expected"),
-    [
+def test_that_names_are_changed_where_they_are_names():
+    for source, expected in [
         ("from engine.files import assets\n", "from haloscope.files import assets\n"),
         ("from gui import page\n", "from haloscope.gui import page\n"),
         ("    from engine import errors\n", "    from haloscope import errors\n"),
@@ -138,25 +137,20 @@ def test_that_lines_keep_their_numbers(written):
         ('page = "gui.explore.page"\n', 'page = "haloscope.gui.explore.page"\n'),
         ('f"{engine.key} of engine.mask"\n', 'f"{engine.key} of haloscope.mask"\n'),
         ('"""See\n`engine/files/assets.py`."""\n', '"""See\n`haloscope/files/assets.py`."""\n'),
-    ],
-)
-def test_that_names_are_changed_where_they_are_names(source, expected):
-    body = "if True:\n" if source.startswith(" ") else ""
-    assert renamed_source(body + source) == body + expected
+    ]:
+        body = "if True:\n" if source.startswith(" ") else ""
+        assert renamed_source(body + source) == body + expected
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
+def test_that_texts_say_what_an_installation_has():
+    for text, expected in [
         (">>> import engine, numpy", ">>> import haloscope, numpy"),
         ("engine.open_image", "haloscope.open_image"),
         ("Run `python main.py masks`.", "Run `haloscope masks`."),
         ("The engine. It works.", "The engine. It works."),
         ("search.engine.x and a/gui/b", "search.engine.x and a/gui/b"),
-    ],
-)
-def test_that_texts_say_what_an_installation_has(text, expected):
-    assert renamed_text(text) == expected
+    ]:
+        assert renamed_text(text) == expected
 
 
 def test_that_an_import_that_makes_a_variable_is_refused():

@@ -212,22 +212,18 @@ def test_that_a_mask_file_is_read_at_each_call(tmp_path):
         assert_same_bits(engine.correlate(IMAGE, str(file), device="cpu"), alone(IMAGE, weights))
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "says"),
-    [
+def test_that_a_call_that_looks_like_a_kept_one_is_refused_in_words():
+    for options, error, says in [
         ({"anchor": (1, 1.0)}, MaskError, "an anchor is two whole numbers"),
         ({"border": ["zero"]}, UnknownName, "Choose one of zero"),
         ({"variant": {}}, UnknownName, "no variant is called that"),
         ({"device": ["cpu"]}, BadValue, "a device is called by its key"),
         ({"result": []}, UnknownName, "Choose one of float32, same"),
         ({"layout": {}}, UnknownName, "Choose one of pitched, packed"),
-    ],
-    ids=str,
-)
-def test_that_a_call_that_looks_like_a_kept_one_is_refused_in_words(options, error, says):
-    engine.correlate(IMAGE, MASK, anchor=(1, 1), device="cpu")
-    with pytest.raises(error, match=says):
-        engine.correlate(IMAGE, MASK, **{"device": "cpu"} | options)
+    ]:
+        engine.correlate(IMAGE, MASK, anchor=(1, 1), device="cpu")
+        with pytest.raises(error, match=says):
+            engine.correlate(IMAGE, MASK, **{"device": "cpu"} | options)
 
 
 def test_that_the_last_plans_are_kept_and_no_more(no_plans):
@@ -448,9 +444,8 @@ ODD = np.empty(OUT.nbytes + 1, np.uint8)[1:].view(np.float32).reshape(OUT.shape)
 SHARED = np.zeros((14, 11), np.float32)
 
 
-@pytest.mark.parametrize(
-    ("image", "out", "says"),
-    [
+def test_that_what_is_not_as_planned_is_refused_in_words():
+    for image, out, says in [
         (
             IMAGE[:5],
             None,
@@ -467,13 +462,11 @@ SHARED = np.zeros((14, 11), np.float32)
         (IMAGE, np.ma.masked_array(OUT), "A masked array out: its mask would hide results"),
         (IMAGE, OUT.tolist(), "out of list: a result goes into an array. Pass an ndarray"),
         (SHARED[:-1], SHARED[1:], "it shares memory with the picture"),
-    ],
-)
-def test_that_what_is_not_as_planned_is_refused_in_words(image, out, says):
-    filtered = engine.plan(IMAGE, MASK, device="cpu")
-    with pytest.raises(EngineError, match=says) as caught:
-        filtered(image, out)
-    assert all((caught.value.what, caught.value.why, caught.value.remedy))
+    ]:
+        filtered = engine.plan(IMAGE, MASK, device="cpu")
+        with pytest.raises(EngineError, match=says) as caught:
+            filtered(image, out)
+        assert all((caught.value.what, caught.value.why, caught.value.remedy))
 
 
 def test_that_a_stream_needs_a_picture_on_a_gpu():

@@ -54,19 +54,16 @@ def test_that_each_kind_of_field_is_read():
     assert (settings.check, settings.common.seed, settings.json) == (False, 4, True)
 
 
-@pytest.mark.parametrize(
-    ("words", "says"),
-    [
+def test_that_what_is_missing_or_cannot_be_read_is_refused():
+    for words, says in [
         ("a", "required: --out"),
         ("--out b", "required: FILE"),
         ("a --out b --sizes 3,,4", "a part of the list is empty"),
         ("a --out b --seed 10", "--seed 10: it is not a whole number from 0 to 9"),
-    ],
-)
-def test_that_what_is_missing_or_cannot_be_read_is_refused(words, says):
-    with pytest.raises(BadValue) as refused:
-        read("toy", Toy, words.split())
-    assert says in str(refused.value)
+    ]:
+        with pytest.raises(BadValue) as refused:
+            read("toy", Toy, words.split())
+        assert says in str(refused.value)
 
 
 def test_that_an_option_is_refused_only_where_it_changes_something():

@@ -67,42 +67,39 @@ def test_that_whole_results_have_the_bits_of_float32_results_that_are_rounded(ke
     assert compared >= 8
 
 
-@pytest.mark.parametrize("alpha", ["keep", "filter", None])
-@pytest.mark.parametrize("channels", [1, 3])
-def test_that_the_picture_to_save_is_the_same_with_either_type(channels, alpha):
-    pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
-    picture = Picture(
-        pixels, None if alpha is None else smooth_rgb()[..., 1].copy(), metadata=Metadata(b"exif")
-    )
-    opened = Opened(picture, picture.dtype)
-    found = []
-    for result_type in ("auto", "float32"):
-        how = filter_of("sharpen", alpha=alpha or "keep", result_type=result_type)
-        call = how.call(opened)
-        assert call.problem.is_quantised == (result_type == "auto")
-        found.append(how.finished(call, opened, call.filter()))
-    (whole, no_notes, *_), (rounded, no_more_notes, *_) = found
-    assert (no_notes, no_more_notes) == ((), ())
-    assert np.array_equal(whole.pixels, rounded.pixels)
-    assert whole.alpha is rounded.alpha is None or np.array_equal(whole.alpha, rounded.alpha)
-    assert whole.metadata == rounded.metadata == Metadata(b"exif")
+def test_that_the_picture_to_save_is_the_same_with_either_type():
+    for channels in [1, 3]:
+        for alpha in ["keep", "filter", None]:
+            pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
+            picture = Picture(
+                pixels, None if alpha is None else smooth_rgb()[..., 1].copy(), metadata=Metadata(b"exif")
+            )
+            opened = Opened(picture, picture.dtype)
+            found = []
+            for result_type in ("auto", "float32"):
+                how = filter_of("sharpen", alpha=alpha or "keep", result_type=result_type)
+                call = how.call(opened)
+                assert call.problem.is_quantised == (result_type == "auto")
+                found.append(how.finished(call, opened, call.filter()))
+            (whole, no_notes, *_), (rounded, no_more_notes, *_) = found
+            assert (no_notes, no_more_notes) == ((), ())
+            assert np.array_equal(whole.pixels, rounded.pixels)
+            assert whole.alpha is rounded.alpha is None or np.array_equal(whole.alpha, rounded.alpha)
+            assert whole.metadata == rounded.metadata == Metadata(b"exif")
 
 
-@pytest.mark.parametrize(
-    ("changed", "saved", "mask"),
-    [
+def test_that_float32_results_stay_where_something_depends_on_them():
+    for changed, saved, mask in [
         ({"range": "absolute"}, np.uint8, "sobel-x"),
         ({}, np.uint16, "sobel-x"),
         ({}, np.float32, "sobel-x"),
         ({"result_type": "float32"}, np.uint8, "sobel-x"),
         ({"variant": "cpu-box"}, np.uint8, "box:5"),  # it writes float32 only
         ({}, np.uint8, "3e38 -3e38"),  # infinity is counted in a note
-    ],
-)
-def test_that_float32_results_stay_where_something_depends_on_them(changed, saved, mask):
-    picture = open_sample("camera")
-    request = filter_of(mask, **changed).call(Opened(picture, np.dtype(saved)))
-    assert request.problem.result_dtype == "float32"
+    ]:
+        picture = open_sample("camera")
+        request = filter_of(mask, **changed).call(Opened(picture, np.dtype(saved)))
+        assert request.problem.result_dtype == "float32"
 
 
 def test_that_the_variant_and_its_reason_are_those_for_float32():

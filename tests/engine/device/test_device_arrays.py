@@ -28,19 +28,20 @@ def test_that_a_dense_array_is_taken_as_it_is():
     assert as_view(found_as(None), (5, 8, 1)).shape == (5, 8, 1)
 
 
-@pytest.mark.parametrize(
-    ("strides", "shape", "pitch"),
-    [((64, 4), (5, 8), 16), ((48, 12, 4), (5, 3, 3), 4), ((96, 12, 4), (5, 3, 3), 8), ((32, 4), (5, 1), 8)],
-)
-def test_that_rows_may_be_further_apart_by_whole_pixels_and_vectors(strides, shape, pitch):
-    channels = shape[2] if len(shape) == 3 else 1
-    view = as_view(found_as(strides, shape), (*shape[:2], channels))
-    assert view.shape == (5, pitch, channels)
+def test_that_rows_may_be_further_apart_by_whole_pixels_and_vectors():
+    for strides, shape, pitch in [
+        ((64, 4), (5, 8), 16),
+        ((48, 12, 4), (5, 3, 3), 4),
+        ((96, 12, 4), (5, 3, 3), 8),
+        ((32, 4), (5, 1), 8),
+    ]:
+        channels = shape[2] if len(shape) == 3 else 1
+        view = as_view(found_as(strides, shape), (*shape[:2], channels))
+        assert view.shape == (5, pitch, channels)
 
 
-@pytest.mark.parametrize(
-    ("strides", "shape"),
-    [
+def test_that_other_layouts_have_to_be_copied_first():
+    for strides, shape in [
         ((36, 4), (5, 8)),  # no whole vectors
         ((64, 8), (5, 8)),  # every second column
         ((-64, 4), (5, 8)),
@@ -48,25 +49,24 @@ def test_that_rows_may_be_further_apart_by_whole_pixels_and_vectors(strides, sha
         ((0, 4), (5, 8)),  # one row for all
         ((4, 20), (5, 8)),  # Fortran's order
         ((64, 12, 4), (5, 3, 3)),  # no whole pixels
-    ],
-)
-def test_that_other_layouts_have_to_be_copied_first(strides, shape):
-    assert as_view(found_as(strides, shape), (*shape[:2], shape[2] if len(shape) == 3 else 1)) is None
+    ]:
+        assert as_view(found_as(strides, shape), (*shape[:2], shape[2] if len(shape) == 3 else 1)) is None
 
 
 def test_that_an_array_that_begins_between_vectors_has_to_be_copied_first():
     assert as_view(found_as(None, address=4100), (5, 8, 1)) is None
 
 
-@pytest.mark.parametrize(
-    ("shape", "strides", "is_dense"),
-    [
-        ((5, 8), (32, 4), True), ((1, 8), (999, 4), True), ((5, 1), (4, 999), True), ((), (), True),
-        ((5, 8), (64, 4), False), ((5, 8), (4, 20), False),
-    ],
-)  # fmt: skip
-def test_that_strides_are_left_out_where_samples_lie_one_after_another(shape, strides, is_dense):
-    assert (strides_unless_dense(shape, strides, 4) is None) is is_dense
+def test_that_strides_are_left_out_where_samples_lie_one_after_another():
+    for shape, strides, is_dense in [
+        ((5, 8), (32, 4), True),
+        ((1, 8), (999, 4), True),
+        ((5, 1), (4, 999), True),
+        ((), (), True),
+        ((5, 8), (64, 4), False),
+        ((5, 8), (4, 20), False),
+    ]:
+        assert (strides_unless_dense(shape, strides, 4) is None) is is_dense
 
 
 class Lender:
@@ -76,17 +76,19 @@ class Lender:
         return 0, 7
 
 
-@pytest.mark.parametrize(
-    "stream",
-    [
-        7, Lender(), Handle(7), SimpleNamespace(__cuda_stream__=(0, 7)), SimpleNamespace(ptr=7),
-        SimpleNamespace(cuda_stream=7), SimpleNamespace(handle=c_void_p(7)),
-    ],
-)  # fmt: skip
-def test_that_streams_of_every_library_have_a_handle(stream):
-    assert stream_handle(stream) == 7
-    # Numba's default stream.
-    assert stream_handle(SimpleNamespace(handle=c_void_p(0))) == 0
+def test_that_streams_of_every_library_have_a_handle():
+    for stream in [
+        7,
+        Lender(),
+        Handle(7),
+        SimpleNamespace(__cuda_stream__=(0, 7)),
+        SimpleNamespace(ptr=7),
+        SimpleNamespace(cuda_stream=7),
+        SimpleNamespace(handle=c_void_p(7)),
+    ]:
+        assert stream_handle(stream) == 7
+        # Numba's default stream.
+        assert stream_handle(SimpleNamespace(handle=c_void_p(0))) == 0
 
 
 @pytest.mark.parametrize("stream", ["main", object(), 1.5])

@@ -144,9 +144,8 @@ def test_that_errors_of_launches_are_caught_by_the_private_class_of_cuda_core():
     assert [kind.__name__ for kind in cuda_faults._api_errors()] == ["CudaAPIError", "CUDAError"]
 
 
-@pytest.mark.parametrize(
-    ("error", "becomes"),
-    [
+def test_that_what_cuda_raises_becomes_words():
+    for error, becomes in [
         (CudaAPIError(2, "CUDA_ERROR_OUT_OF_MEMORY"), OutOfDeviceMemory),
         (CudaAPIError(1, "CUDA_ERROR_INVALID_VALUE"), BadValue),
         (CudaAPIError(701, "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES"), BadValue),
@@ -160,17 +159,15 @@ def test_that_errors_of_launches_are_caught_by_the_private_class_of_cuda_core():
         (CUDAError("CUDA_ERROR_ILLEGAL_ADDRESS: While executing ..."), DeviceFault),
         (CUDAError("something without a name"), DeviceFault),
         (CudaSupportError("no\n driver"), DeviceUnavailable),
-    ],
-)
-def test_that_what_cuda_raises_becomes_words(error, becomes):
-    with pytest.raises(EngineError) as caught, cuda_errors_in_words("doing this"):
-        raise error
-    assert type(caught.value) is becomes
-    assert caught.value.__cause__ is error
-    assert "doing this" in caught.value.what
-    assert caught.value.why
-    assert caught.value.remedy
-    assert "\n" not in str(caught.value)
+    ]:
+        with pytest.raises(EngineError) as caught, cuda_errors_in_words("doing this"):
+            raise error
+        assert type(caught.value) is becomes
+        assert caught.value.__cause__ is error
+        assert "doing this" in caught.value.what
+        assert caught.value.why
+        assert caught.value.remedy
+        assert "\n" not in str(caught.value)
 
 
 def test_that_what_does_not_come_from_cuda_is_not_touched():

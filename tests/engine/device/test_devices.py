@@ -206,20 +206,20 @@ def is_apart(image, result):
     return ANTI_ALIAS_BYTES - ALIGNMENT_BYTES < apart <= ANTI_ALIAS_BYTES
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-@pytest.mark.parametrize("shape", [(1, 1, 1), (7, 5, 3), (1024, 1024, 1)])
-def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture(shape, dtype):
-    for first in (0, 1, 63, 2050):
-        image = np.zeros(np.prod(shape) + first, np.uint8)[first:].reshape(shape)
-        result, flags = empty_result(image, shape, dtype), empty_result(image, shape, dtype).flags
-        assert is_apart(image, result)
-        assert (result.shape, result.dtype) == (shape, dtype)
-        assert flags.c_contiguous
-        assert flags.writeable
-        assert flags.aligned
-        assert not np.may_share_memory(result, empty_result(image, shape, dtype))
-        result[...] = 7
-        assert (result == 7).all()
+def test_that_a_result_is_a_plain_array_at_its_distance_from_the_picture():
+    for shape in [(1, 1, 1), (7, 5, 3), (1024, 1024, 1)]:
+        for dtype in ["uint8", "uint16", "float32"]:
+            for first in (0, 1, 63, 2050):
+                image = np.zeros(np.prod(shape) + first, np.uint8)[first:].reshape(shape)
+                result, flags = empty_result(image, shape, dtype), empty_result(image, shape, dtype).flags
+                assert is_apart(image, result)
+                assert (result.shape, result.dtype) == (shape, dtype)
+                assert flags.c_contiguous
+                assert flags.writeable
+                assert flags.aligned
+                assert not np.may_share_memory(result, empty_result(image, shape, dtype))
+                result[...] = 7
+                assert (result == 7).all()
 
 
 def test_that_a_callers_result_stays_where_it_is():

@@ -223,19 +223,18 @@ def zeros(*shape, dtype=np.float32, chunks=10):
     return da.zeros(shape, dtype=dtype, chunks=chunks)
 
 
-@pytest.mark.parametrize("variant", [one.key for one in WHOLE_ONLY])
-def test_that_a_variant_of_whole_pictures_is_refused_with_the_reason(variant):
-    with pytest.raises(UnsupportedVariant, match="sums run through the whole picture") as refused:
-        engine.filter_dask(zeros(SIDE, SIDE), "box:9", variant=variant)
-    assert refused.value.refusal.code == "not-in-bands"
+def test_that_a_variant_of_whole_pictures_is_refused_with_the_reason():
+    for variant in [one.key for one in WHOLE_ONLY]:
+        with pytest.raises(UnsupportedVariant, match="sums run through the whole picture") as refused:
+            engine.filter_dask(zeros(SIDE, SIDE), "box:9", variant=variant)
+        assert refused.value.refusal.code == "not-in-bands"
 
 
 UNKNOWN = zeros(SIDE, SIDE)[zeros(SIDE) > 1]
 
 
-@pytest.mark.parametrize(
-    ("array", "options", "error", "words"),
-    [
+def test_that_what_cannot_be_done_is_said_at_the_call():
+    for array, options, error, words in [
         (FLOATS, {}, BadValue, r"ndarray.*is none of Dask.*from_array.*engine\.correlate"),
         (UNKNOWN, {}, BadValue, r"chunks of unknown size.*compute_chunk_sizes"),
         (zeros(SIDE), {}, BadValue, "an array of 1 axis"),
@@ -249,11 +248,9 @@ UNKNOWN = zeros(SIDE, SIDE)[zeros(SIDE) > 1]
         (zeros(9, 9), {"variant": "cpu-paralel"}, UnknownName, "cpu-parallel"),
         (zeros(9, 9), {"device": "simulator"}, BadValue, "not made for speed"),
         (zeros(9, 9), {"mask": "no-such-mask"}, EngineError, "no-such-mask"),
-    ],
-)
-def test_that_what_cannot_be_done_is_said_at_the_call(array, options, error, words):
-    with pytest.raises(error, match=words):
-        engine.filter_dask(array, options.pop("mask", "box:3"), **options)
+    ]:
+        with pytest.raises(error, match=words):
+            engine.filter_dask(array, options.pop("mask", "box:3"), **options)
 
 
 def test_that_a_device_that_a_worker_lacks_is_named_by_compute():
@@ -327,19 +324,16 @@ def test_that_an_operation_on_the_whole_picture_takes_one_chunk():
     assert_same_bits(lazy.compute(), engine.operate(BYTES, "equalise", **CPU, budget_s=0.0).picture)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "words"),
-    [
+def test_that_an_operation_is_refused_at_the_call():
+    for options, error, words in [
         ({"operation": "medain"}, UnknownName, "Did you mean median"),
         ({"operation": "median", "size": 4}, BadValue, "one of 3, 5"),
         ({"operation": "median", "variant": "cpu-negative"}, EngineError, "cpu-negative"),
         ({"operation": "median", "device": "simulator"}, BadValue, "not made for speed"),
         ({"operation": "hue-shift"}, BadValue, "channel"),
-    ],
-)
-def test_that_an_operation_is_refused_at_the_call(options, error, words):
-    with pytest.raises(error, match=words):
-        engine.operate_dask(zeros(SIDE, SIDE), **options)
+    ]:
+        with pytest.raises(error, match=words):
+            engine.operate_dask(zeros(SIDE, SIDE), **options)
 
 
 # Chains

@@ -15,9 +15,8 @@ def test_that_a_list_is_read_however_it_is_parted():
         assert read_blocks(empty) == ((), "")
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
+def test_that_a_wrong_list_is_refused_in_one_line():
+    for text, says in [
         ("8x", "block '8x': it is not two whole numbers with an x between them. Write it as 16x16."),
         ("16x16, 8", "block '8': it is not two whole numbers"),
         ("0x8", "A block of 0 × 8 has no threads; each side must be at least 1. The nearest"),
@@ -28,16 +27,14 @@ def test_that_a_list_is_read_however_it_is_parted():
         ("8x8x8", "block '8x8x8'"),
         ("9" * 5000 + "x1", "block '999999999999999999999999…'"),
         ("all, 8x8", "block 'all'"),
-    ],
-)
-def test_that_a_wrong_list_is_refused_in_one_line(text, says):
-    with pytest.raises(BadValue) as refused:
-        read_blocks(text)
-    line = str(refused.value)
-    assert says in line
-    assert line.endswith(".")
-    assert "\n" not in line
-    assert len(line) < 200
+    ]:
+        with pytest.raises(BadValue) as refused:
+            read_blocks(text)
+        line = str(refused.value)
+        assert says in line
+        assert line.endswith(".")
+        assert "\n" not in line
+        assert len(line) < 200
 
 
 def test_that_a_block_that_is_there_twice_is_run_once():

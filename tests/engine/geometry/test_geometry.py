@@ -13,18 +13,20 @@ from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
 
 
-@pytest.mark.parametrize("text", ["32x8", "32 x 8", " 32X8 ", "32×8", "32*8", "32, 8", str(Block(32, 8))])
-def test_that_a_block_is_read_in_the_ways_people_write_it(text):
-    assert Block.parse(text) == Block(32, 8)
-    assert Block.parse(text).threads == 256
-    # Whether a block has threads is for the device to check.
-    assert Block.parse("0x-4") == Block(0, -4)
+def test_that_a_block_is_read_in_the_ways_people_write_it():
+    for text in ["32x8", "32 x 8", " 32X8 ", "32×8", "32*8", "32, 8", str(Block(32, 8))]:
+        assert Block.parse(text) == Block(32, 8)
+        assert Block.parse(text).threads == 256
+        # Whether a block has threads is for the device to check.
+        assert Block.parse("0x-4") == Block(0, -4)
 
 
-@pytest.mark.parametrize("text", ["", "16", "16x", "axb", "16x16x16", "1.5x2", "16 16", "-x1"])
-def test_that_anything_else_is_refused_with_how_to_write_it(text):
-    with pytest.raises(BadValue, match=r"not two whole numbers with an x between them\. Write it as 16x16\."):
-        Block.parse(text)
+def test_that_anything_else_is_refused_with_how_to_write_it():
+    for text in ["", "16", "16x", "axb", "16x16x16", "1.5x2", "16 16", "-x1"]:
+        with pytest.raises(
+            BadValue, match=r"not two whole numbers with an x between them\. Write it as 16x16\."
+        ):
+            Block.parse(text)
 
 
 @pytest.mark.parametrize("text", ["99999999999999999999x1", "1x9999999999", f"{'9' * 5000}x1"], ids=len)
@@ -34,22 +36,19 @@ def test_that_more_digits_than_any_block_has_are_called_too_large(text):
         Block.parse(text)
 
 
-@pytest.mark.parametrize(
-    ("block", "words", "nearest"),
-    [
+def test_that_an_illegal_block_is_refused_with_the_nearest_one():
+    for block, words, nearest in [
         (Block(0, 8), "has no threads", Block(1, 8)),
         (Block(-3, 4), "has no threads", Block(1, 4)),
         (Block(64, 32), "has 2,048 threads; the limit is 1,024", Block(64, 16)),
         (Block(33, 33), "has 1,089 threads; the limit is 1,024", Block(32, 32)),
         (Block(99999, 99999), "too wide; the limit is 1024", Block(1024, 1)),
         (Block(1, 2000), "too high; the limit is 1024", Block(1, 1024)),
-    ],
-)
-def test_that_an_illegal_block_is_refused_with_the_nearest_one(block, words, nearest):
-    refused = refuse_block(block, Limits())
-    assert refused is not None
-    assert words in str(refused)
-    assert refused.nearest_block == nearest
+    ]:
+        refused = refuse_block(block, Limits())
+        assert refused is not None
+        assert words in str(refused)
+        assert refused.nearest_block == nearest
 
 
 def test_that_a_block_is_refused_by_each_limit_alone():
@@ -76,37 +75,34 @@ NAMES = {border.value for border in Border}
 FAR = 40
 
 
-@pytest.mark.parametrize("border", NUMPY_PAD)
-def test_that_a_rule_is_what_numpy_pad_does_far_outside(border):
-    for length in range(1, 8):
-        wanted = np.pad(np.arange(length), FAR, **NUMPY_PAD[border])
-        assert [border.rule(index, length) for index in range(-FAR, length + FAR)] == wanted.tolist()
+def test_that_a_rule_is_what_numpy_pad_does_far_outside():
+    for border in NUMPY_PAD:
+        for length in range(1, 8):
+            wanted = np.pad(np.arange(length), FAR, **NUMPY_PAD[border])
+            assert [border.rule(index, length) for index in range(-FAR, length + FAR)] == wanted.tolist()
 
 
-@pytest.mark.parametrize("border", Border)
-def test_that_a_border_is_found_by_its_name(border):
-    assert Border.named(border.value) is border
-    assert Border.named(border) is border
-    assert border.sentence.endswith(".")
+def test_that_a_border_is_found_by_its_name():
+    for border in Border:
+        assert Border.named(border.value) is border
+        assert Border.named(border) is border
+        assert border.sentence.endswith(".")
 
 
 def test_that_zero_and_constant_have_ghost_cells():
     assert {border for border in NUMPY_PAD if border.has_ghost_cells} == {Border.ZERO, Border.CONSTANT}
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
+def test_that_another_name_is_refused_with_ours():
+    for name, words in [
         ("edge", rf"border 'edge'.*{', '.join(Border)}\."),
         ("BORDER_REFLECT_101", "What OpenCV calls BORDER_REFLECT_101 is mirror here. Choose one of zero"),
         ("cv2.BORDER_DEFAULT", "What OpenCV calls cv2.BORDER_DEFAULT is mirror here. Choose one of zero"),
         ("Mirror", r"border 'Mirror'.*Did you mean mirror\?"),
         (4, r"border '4'.*A border is given by its name\. Choose one of zero"),
-    ],
-)
-def test_that_another_name_is_refused_with_ours(name, words):
-    with pytest.raises(UnknownName, match=words):
-        Border.named(name)
+    ]:
+        with pytest.raises(UnknownName, match=words):
+            Border.named(name)
 
 
 def test_that_every_foreign_name_of_the_table_in_the_docs_is_answered_as_it_says():
@@ -127,16 +123,18 @@ def test_that_every_foreign_name_of_the_table_in_the_docs_is_answered_as_it_says
     assert asked >= {"nearest", "grid-wrap", "BORDER_REFLECT_101", "edge", "symmetric"}
 
 
-@pytest.mark.parametrize("width", [1, 31, 32, 33, 127, 128, 1001, 1024])
-def test_that_pitched_rows_are_the_fewest_whole_pixels_that_end_on_a_boundary(width):
-    for channels in range(1, 5):
-        for itemsize in (1, 2, 4):
-            pixels = Layout.PITCHED.row_pixels(width, channels, itemsize)
-            ends = [
-                count for count in range(width, pixels + 1) if count * channels * itemsize % ROW_BYTES == 0
-            ]
-            assert ends == [pixels]
-            assert Layout.PACKED.row_pixels(width, channels, itemsize) == width
+def test_that_pitched_rows_are_the_fewest_whole_pixels_that_end_on_a_boundary():
+    for width in [1, 31, 32, 33, 127, 128, 1001, 1024]:
+        for channels in range(1, 5):
+            for itemsize in (1, 2, 4):
+                pixels = Layout.PITCHED.row_pixels(width, channels, itemsize)
+                ends = [
+                    count
+                    for count in range(width, pixels + 1)
+                    if count * channels * itemsize % ROW_BYTES == 0
+                ]
+                assert ends == [pixels]
+                assert Layout.PACKED.row_pixels(width, channels, itemsize) == width
 
 
 def test_that_a_layout_is_found_by_its_name_alone():

@@ -203,26 +203,26 @@ def shown(values, white, range_mode="clip", alpha=None):
     return levels[0]
 
 
-@pytest.mark.parametrize(("height", "width"), [(1, 1), (64, 64), (65, 64), (1, 300), (301, 7)])
-def test_that_levels_halve_until_they_are_small(height, width):
-    shapes = level_shapes(height, width)
-    assert shapes[0] == (height, width, 4)
-    for (above, left, _), (below, right, _) in itertools.pairwise(shapes):
-        assert (below, right) == ((above + 1) // 2, (left + 1) // 2)
-        assert max(above, left) > SMALLEST_LEVEL
-    assert max(shapes[-1][:2]) <= SMALLEST_LEVEL
+def test_that_levels_halve_until_they_are_small():
+    for height, width in [(1, 1), (64, 64), (65, 64), (1, 300), (301, 7)]:
+        shapes = level_shapes(height, width)
+        assert shapes[0] == (height, width, 4)
+        for (above, left, _), (below, right, _) in itertools.pairwise(shapes):
+            assert (below, right) == ((above + 1) // 2, (left + 1) // 2)
+            assert max(above, left) > SMALLEST_LEVEL
+        assert max(shapes[-1][:2]) <= SMALLEST_LEVEL
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_a_picture_is_shown_in_eight_bits_blue_first(channels, dtype):
-    white = full_scale_of(np.dtype(dtype))
-    values = RANDOM.integers(0, int(white) + 1, (70, 90, channels)).astype(dtype)
-    colours = values[:, :, :3] if channels >= 3 else np.repeat(values[:, :, :1], 3, 2)
-    wanted = np.rint(colours[:, :, ::-1].astype(np.float32) * np.float32(255 / white))
-    bgra = shown(values, white)
-    assert np.array_equal(bgra[:, :, :3], wanted)
-    assert (bgra[:, :, 3] == 255).all()
+def test_that_a_picture_is_shown_in_eight_bits_blue_first():
+    for channels in [1, 2, 3, 4]:
+        for dtype in ["uint8", "uint16"]:
+            white = full_scale_of(np.dtype(dtype))
+            values = RANDOM.integers(0, int(white) + 1, (70, 90, channels)).astype(dtype)
+            colours = values[:, :, :3] if channels >= 3 else np.repeat(values[:, :, :1], 3, 2)
+            wanted = np.rint(colours[:, :, ::-1].astype(np.float32) * np.float32(255 / white))
+            bgra = shown(values, white)
+            assert np.array_equal(bgra[:, :, :3], wanted)
+            assert (bgra[:, :, 3] == 255).all()
 
 
 def test_that_values_of_every_kind_are_shown():
@@ -242,18 +242,15 @@ def test_that_alpha_of_a_float_file_beyond_its_range_is_clipped():
     assert shown(colours, 1.0, alpha=alpha)[0].tolist() == [solid, solid, solid, clear, clear]
 
 
-@pytest.mark.parametrize(
-    ("mode", "wanted"),
-    [
+def test_that_signed_results_are_shown_as_asked():
+    for mode, wanted in [
         ("clip", [0, 0, 100]),
         ("absolute", [100, 0, 100]),
         ("offset", [28, 128, 228]),
         ("rescale", [0, 128, 255]),
-    ],
-)
-def test_that_signed_results_are_shown_as_asked(mode, wanted):
-    values = np.array([[[-100.0], [0.0], [100.0]]], np.float32)
-    assert shown(values, 255.0, mode)[0, :, 0].tolist() == wanted
+    ]:
+        values = np.array([[[-100.0], [0.0], [100.0]]], np.float32)
+        assert shown(values, 255.0, mode)[0, :, 0].tolist() == wanted
 
 
 @pytest.mark.parametrize("mode", ["rescale", "clip"])
@@ -275,37 +272,34 @@ def test_that_each_level_is_the_mean_of_four_of_the_one_before(height, width):
         assert np.array_equal(below, (fours + 2) // 4)
 
 
-@pytest.mark.parametrize("mode", ["clip", "absolute", "offset", "rescale"])
-@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 1), ("float32", 3), ("float32", 4)])
-def test_that_pixels_made_where_they_are_seen_are_those_of_the_full_size(dtype, channels, mode):
-    values = RANDOM.normal(40.0, 300.0, (130, 70, channels)).astype(dtype)
-    if dtype == "float32":
-        values[0, 0] = np.nan
-    alpha = RANDOM.integers(0, 256, (130, 70)).astype(dtype) if channels == 4 else None
-    levels, halves = levels_for(130, 70), levels_for(130, 70)[1:]
-    render(values, levels, 255.0, mode, alpha)
-    how = render(values, halves, 255.0, mode, alpha)
-    assert all(np.array_equal(one, other) for one, other in zip(levels[1:], halves, strict=True))
-    seen = np.s_[3:90, 5:40]
-    part = None if alpha is None else alpha[seen]
-    assert np.array_equal(pixels_of(values[seen], *how, part, 255.0), levels[0][seen])
+def test_that_pixels_made_where_they_are_seen_are_those_of_the_full_size():
+    for dtype, channels in [("uint8", 3), ("uint16", 1), ("float32", 3), ("float32", 4)]:
+        for mode in ["clip", "absolute", "offset", "rescale"]:
+            values = RANDOM.normal(40.0, 300.0, (130, 70, channels)).astype(dtype)
+            if dtype == "float32":
+                values[0, 0] = np.nan
+            alpha = RANDOM.integers(0, 256, (130, 70)).astype(dtype) if channels == 4 else None
+            levels, halves = levels_for(130, 70), levels_for(130, 70)[1:]
+            render(values, levels, 255.0, mode, alpha)
+            how = render(values, halves, 255.0, mode, alpha)
+            assert all(np.array_equal(one, other) for one, other in zip(levels[1:], halves, strict=True))
+            seen = np.s_[3:90, 5:40]
+            part = None if alpha is None else alpha[seen]
+            assert np.array_equal(pixels_of(values[seen], *how, part, 255.0), levels[0][seen])
 
 
-@pytest.mark.parametrize(
-    ("height", "width"),
-    [
+def test_that_a_picture_and_its_result_take_what_they_may_while_the_next_one_is_made():
+    for height, width in [
         *((1080, 1920), (1535, 2048), (1440, 2560), (2160, 3840), (3000, 4000), (4000, 6000), (6000, 8000)),
         *((7800, 7800), (8000, 8000), (12_000, 12_000)),
-    ],
-)
-def test_that_a_picture_and_its_result_take_what_they_may_while_the_next_one_is_made(height, width):
-    # Three times the picture and 300 MB, of which both processes take 191 without a picture.
-    form = Form(height, width, 3, has_alpha=False, dtype=np.dtype(np.uint8))
-    shown = sum(math.prod(shape) for shape, _ in screen_arrays(height, width))
-    is_large = level_shapes(height, width)[0] != screen_arrays(height, width)[0][0]
-    result = shown + (0 if is_large else 4 * form.decoded_bytes)
-    bands = 2 * result_of_window._BAND_BYTES if is_large else 0
-    taken = form.decoded_bytes + shown + 2 * result + bands
-    if bytes_with_result(form) > WHOLE_RESULT_BYTES:
-        taken = decoded_bytes(form) + TILES_BYTES
-    assert taken <= 3 * form.decoded_bytes + 109e6
+    ]:
+        # Three times the picture and 300 MB, of which both processes take 191 without a picture.
+        form = Form(height, width, 3, has_alpha=False, dtype=np.dtype(np.uint8))
+        shown = sum(math.prod(shape) for shape, _ in screen_arrays(height, width))
+        is_large = level_shapes(height, width)[0] != screen_arrays(height, width)[0][0]
+        result = shown + (0 if is_large else 4 * form.decoded_bytes)
+        bands = 2 * result_of_window._BAND_BYTES if is_large else 0
+        taken = form.decoded_bytes + shown + 2 * result + bands
+        if bytes_with_result(form) > WHOLE_RESULT_BYTES:
+            taken = decoded_bytes(form) + TILES_BYTES
+        assert taken <= 3 * form.decoded_bytes + 109e6

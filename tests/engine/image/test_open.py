@@ -288,9 +288,8 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
     assert (picture.pixels == picture.pixels[0, 0]).all()
 
 
-@pytest.mark.parametrize(
-    ("output", "more", "expected"),
-    [
+def test_that_the_budget_counts_the_largest_step_of_filter():
+    for output, more, expected in [
         # Picture and float32 result.
         ("o.png", {}, 300 + 1200 + 300),
         ("o.png", {"border": Border.CONSTANT}, 300 + 1200 + 1200),
@@ -298,12 +297,10 @@ def test_that_no_picture_of_one_colour_is_taken_for_a_file_cut_short(opened, kin
         ("o.png", {"variant": "cpu-separable-serial"}, 300 + 1200 + 1200),
         ("o.tif", {"depth": "float32"}, 300 + 1200 + 1200),
         ("o.webp", {}, 300 + 600 + 1600),
-    ],
-)
-def test_that_the_budget_counts_the_largest_step_of_filter(output, more, expected):
-    how = filter_of("box-3", **{"result_type": "float32"} | more)
-    form = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
-    assert work_bytes(how.asked, how.saving, form, format_to_save(output)) == expected * 10**6
+    ]:
+        how = filter_of("box-3", **{"result_type": "float32"} | more)
+        form = Form(10_000, 10_000, 3, False, np.dtype(np.uint8))
+        assert work_bytes(how.asked, how.saving, form, format_to_save(output)) == expected * 10**6
 
 
 FOLDER = Path(__file__).resolve().parents[2] / "data" / "pngsuite"

@@ -54,13 +54,13 @@ def test_that_alpha_of_another_shape_or_type_is_refused():
             Picture(np.zeros((3, 4), np.uint8), alpha)
 
 
-@pytest.mark.parametrize("last_axis", [(), (1,), (2,), (3,), (4,)])
-def test_that_an_array_is_taken_by_its_channels(last_axis):
-    array = np.arange(24, dtype=np.uint8)[: 6 * np.prod(last_axis, dtype=int)].reshape(2, 3, *last_axis)
-    picture = Picture.from_array(array)
-    has_alpha = last_axis in ((2,), (4,))
-    assert (picture.channels, picture.alpha is not None) == (3 if last_axis > (2,) else 1, has_alpha)
-    assert not has_alpha or np.array_equal(picture.alpha, array[..., -1])
+def test_that_an_array_is_taken_by_its_channels():
+    for last_axis in [(), (1,), (2,), (3,), (4,)]:
+        array = np.arange(24, dtype=np.uint8)[: 6 * np.prod(last_axis, dtype=int)].reshape(2, 3, *last_axis)
+        picture = Picture.from_array(array)
+        has_alpha = last_axis in ((2,), (4,))
+        assert (picture.channels, picture.alpha is not None) == (3 if last_axis > (2,) else 1, has_alpha)
+        assert not has_alpha or np.array_equal(picture.alpha, array[..., -1])
 
 
 ODD = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30], np.float32)
@@ -68,9 +68,8 @@ ODD = np.array([np.nan, np.inf, -np.inf, 1e30, -1e30], np.float32)
 ALMOST_HALF = np.nextafter(np.float32(1.5), np.float32(0))
 
 
-@pytest.mark.parametrize(
-    ("mode", "dtype", "values", "wanted"),
-    [
+def test_that_values_are_rounded_into_the_range_by_each_mode():
+    for mode, dtype, values, wanted in [
         ("clip", np.uint8, [-3, -0.4, 0.5, 1.5, 2.5, 254.5, 255.5, 300], [0, 0, 0, 2, 2, 254, 255, 255]),
         ("absolute", np.uint8, [-3, 3, -400], [3, 3, 255]),
         ("offset", np.uint8, [0, -1, 1, 0.5, 1.5, -1e6, 1e6], [128, 127, 129, 128, 130, 0, 255]),
@@ -86,14 +85,12 @@ ALMOST_HALF = np.nextafter(np.float32(1.5), np.float32(0))
             for mode, parts in (("clip", "01010"), ("absolute", "01111"), ("offset", "01010"))
             for parts in [[int(part) for part in parts]]
         ),
-    ],
-)
-def test_that_values_are_rounded_into_the_range_by_each_mode(mode, dtype, values, wanted):
-    image = np.array(values, np.float32)
-    before = image.copy()
-    result = to_depth(image, dtype, range_mode=mode)
-    assert (result.tolist(), result.dtype) == (wanted, dtype)
-    np.testing.assert_array_equal(image, before)
+    ]:
+        image = np.array(values, np.float32)
+        before = image.copy()
+        result = to_depth(image, dtype, range_mode=mode)
+        assert (result.tolist(), result.dtype) == (wanted, dtype)
+        np.testing.assert_array_equal(image, before)
 
 
 def test_that_depths_correspond_exactly():
@@ -117,9 +114,8 @@ def test_that_depths_correspond_exactly():
         assert change_alpha_depth(alpha, np.uint8).tolist() == [0, 255]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "target", "range_mode", "values", "wanted"),
-    [
+def test_that_a_result_is_scaled_before_it_is_rounded():
+    for dtype, target, range_mode, values, wanted in [
         (np.uint8, np.uint8, "clip", [5.25, -3.0, 100.25], [5, 0, 100]),
         # In 16 bit the quarter of a grey step is kept: it is scaled before it is rounded.
         (np.uint8, np.uint16, "clip", [5.25, -3.0, 100.25], [1349, 0, 25764]),
@@ -130,15 +126,13 @@ def test_that_depths_correspond_exactly():
         (np.float32, np.uint8, "absolute", [-0.2, 0.4, 3e38], [51, 102, 255]),
         (np.float32, np.uint8, "offset", [-0.2, 0.2, 300.0], [77, 179, 255]),
         (np.float32, np.uint8, "rescale", [-3e38, 0.0, 3e38], [0, 128, 255]),
-    ],
-)
-def test_that_a_result_is_scaled_before_it_is_rounded(dtype, target, range_mode, values, wanted):
-    full = np.array([0, 1, 1], dtype) * (1 if dtype == np.float32 else np.iinfo(dtype).max)
-    picture = Picture(np.zeros((1, 3), dtype), full.astype(dtype)[np.newaxis], b"profile")
-    result = finished_picture(picture, np.array([values], np.float32), np.dtype(target), range_mode)
-    assert (result.pixels.tolist(), result.dtype, result.icc_profile) == ([wanted], target, b"profile")
-    opaque = 1.0 if target == np.float32 else np.iinfo(target).max
-    assert (result.alpha.tolist(), result.alpha.dtype) == ([[0, opaque, opaque]], target)
+    ]:
+        full = np.array([0, 1, 1], dtype) * (1 if dtype == np.float32 else np.iinfo(dtype).max)
+        picture = Picture(np.zeros((1, 3), dtype), full.astype(dtype)[np.newaxis], b"profile")
+        result = finished_picture(picture, np.array([values], np.float32), np.dtype(target), range_mode)
+        assert (result.pixels.tolist(), result.dtype, result.icc_profile) == ([wanted], target, b"profile")
+        opaque = 1.0 if target == np.float32 else np.iinfo(target).max
+        assert (result.alpha.tolist(), result.alpha.dtype) == ([[0, opaque, opaque]], target)
 
 
 ASSETS = Path(__file__).resolve().parents[3] / "assets"
@@ -163,8 +157,8 @@ def test_that_samples_open_without_a_note():
         sample_path("lena")
 
 
-@pytest.mark.parametrize("key", DRAWINGS)
-def test_that_a_drawing_is_what_its_script_draws(key):
-    # One step: cos and sin differ in the last bit between processors.
-    difference = open_sample(key).pixels.astype(np.int64) - DRAWINGS[key]()
-    assert np.abs(difference).max() <= 1
+def test_that_a_drawing_is_what_its_script_draws():
+    for key in DRAWINGS:
+        # One step: cos and sin differ in the last bit between processors.
+        difference = open_sample(key).pixels.astype(np.int64) - DRAWINGS[key]()
+        assert np.abs(difference).max() <= 1

@@ -22,18 +22,18 @@ from engine.mask.presets import preset, presets
 UNIT = 2.0**-53
 
 
-@pytest.mark.parametrize("name", ["sobel-x", "gaussian-5", "emboss", "motion-diagonal"])
-def test_that_a_magnitude_is_the_sum_over_the_cells(name):
-    mask, middle = preset(name), POINTS // 2
-    response = frequency_response(mask)
-    for row, column in [(0, 0), (3, 9), (-20, 5), (-64, 63), (17, -64)]:
-        terms = [
-            weight * cmath.exp(-2j * cmath.pi * (row * m + column * n) / POINTS)
-            for (m, n), weight in np.ndenumerate(mask.weights)
-        ]
-        found = response.magnitude[middle + row, middle + column]
-        # A transform of 128 x 128 has 14 levels; a few roundings in each and in the sum here.
-        assert abs(found - abs(sum(terms))) <= 8 * (14 + mask.taps) * UNIT * mask.magnitude
+def test_that_a_magnitude_is_the_sum_over_the_cells():
+    for name in ["sobel-x", "gaussian-5", "emboss", "motion-diagonal"]:
+        mask, middle = preset(name), POINTS // 2
+        response = frequency_response(mask)
+        for row, column in [(0, 0), (3, 9), (-20, 5), (-64, 63), (17, -64)]:
+            terms = [
+                weight * cmath.exp(-2j * cmath.pi * (row * m + column * n) / POINTS)
+                for (m, n), weight in np.ndenumerate(mask.weights)
+            ]
+            found = response.magnitude[middle + row, middle + column]
+            # A transform of 128 x 128 has 14 levels; a few roundings in each and in the sum here.
+            assert abs(found - abs(sum(terms))) <= 8 * (14 + mask.taps) * UNIT * mask.magnitude
 
 
 def test_that_the_gain_at_zero_is_the_sum_and_the_strongest_frequency_is_named():
@@ -74,24 +74,22 @@ def test_that_singular_values_give_the_rank():
     assert norm == pytest.approx(np.linalg.norm(known.mask.weights), rel=1e-14)
 
 
-@pytest.mark.parametrize("shape", [(5, 7), (2, 2), (1, 9), (30, 20)])
-@pytest.mark.parametrize(
-    "mask", [preset("sobel-x"), generate("box:4x6"), Mask([[1]]), Mask([[1, 2]], (0, 0))]
-)
-def test_that_pixels_at_borders_are_counted(mask, shape):
-    height, width = shape
-    row, column = mask.anchor
-    outside = sum(
-        not (
-            y - row >= 0
-            and y - row + mask.rows <= height
-            and x - column >= 0
-            and x - column + mask.columns <= width
-        )
-        for y in range(height)
-        for x in range(width)
-    )
-    assert pixels_at_borders(mask, height, width) == outside
+def test_that_pixels_at_borders_are_counted():
+    for mask in [preset("sobel-x"), generate("box:4x6"), Mask([[1]]), Mask([[1, 2]], (0, 0))]:
+        for shape in [(5, 7), (2, 2), (1, 9), (30, 20)]:
+            height, width = shape
+            row, column = mask.anchor
+            outside = sum(
+                not (
+                    y - row >= 0
+                    and y - row + mask.rows <= height
+                    and x - column >= 0
+                    and x - column + mask.columns <= width
+                )
+                for y in range(height)
+                for x in range(width)
+            )
+            assert pixels_at_borders(mask, height, width) == outside
 
 
 def test_that_a_corner_keeps_what_lies_within():

@@ -85,16 +85,14 @@ NO_WEIGHTS = {
 }
 
 
-@pytest.mark.parametrize(
-    ("weights", "why"), [(weights, why) for why, given in NO_WEIGHTS.items() for weights in given], ids=repr
-)
-def test_that_weights_that_are_no_mask_are_refused_in_words(weights, why):
-    with pytest.raises(MaskError, match=re.escape(why)) as refusal:
-        Mask(weights)
-    assert refusal.value.remedy
-    if not isinstance(weights, str):
-        with pytest.raises(MaskError, match=re.escape(why)):
-            engine.correlate(np.ones((2, 2)), weights, device="cpu")
+def test_that_weights_that_are_no_mask_are_refused_in_words():
+    for weights, why in [(weights, why) for why, bad in NO_WEIGHTS.items() for weights in bad]:
+        with pytest.raises(MaskError, match=re.escape(why)) as refusal:
+            Mask(weights)
+        assert refusal.value.remedy
+        if not isinstance(weights, str):
+            with pytest.raises(MaskError, match=re.escape(why)):
+                engine.correlate(np.ones((2, 2)), weights, device="cpu")
 
 
 ANCHORS = (3, 0), (0, 2), (-1, 0), (0.5, 1), (1,), "ab", 1
@@ -103,9 +101,8 @@ OUTSIDE = r"not among them\. Take a row from 0 to 0 and a column from 0 to 1\."
 NO_SUM = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
+def test_that_what_would_give_no_mask_is_refused_in_words():
+    for make, words in [
         *((partial(Mask, np.ones((3, 2)), anchor), "[Aa]nchor") for anchor in ANCHORS),
         *((partial(Mask, [[1.0]], offset=offset), "offset") for offset in OFFSETS),
         *((Mask(weights).normalised, "add up to 0") for weights in NO_SUM),
@@ -115,12 +112,10 @@ NO_SUM = [[1, 0, -1]], [[0.1, 0.2, -0.3]], [[0.0]]
         (partial(Mask([[1, 2]]).with_weight, 0, 0, np.nan), "finite"),
         *((partial(Mask([[1.0]]).resized, *size), "no cells") for size in ((0, 3), (3, 0))),
         *((partial(Mask([[1.0]]).resized, *size), "1 to 63") for size in ((64, 3), (3, 64))),
-    ],
-)
-def test_that_what_would_give_no_mask_is_refused_in_words(make, words):
-    with pytest.raises(MaskError, match=words) as refusal:
-        make()
-    assert refusal.value.remedy
+    ]:
+        with pytest.raises(MaskError, match=words) as refusal:
+            make()
+        assert refusal.value.remedy
 
 
 def test_that_the_largest_masks_and_weights_are_allowed():
@@ -137,23 +132,20 @@ def test_that_the_longest_lines_can_be_turned():
         assert line.resized(1, 1).weights.tolist() == [[126.0]]
 
 
-@pytest.mark.parametrize(
-    ("shape", "nearest"),
-    [
+def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size():
+    for shape, nearest in [
         ((1, 128), (1, 127)),
         ((500, 1), (127, 1)),
         ((2, 64), (2, 63)),
         ((64, 3), (63, 3)),
         ((127, 2), (63, 2)),
         ((127, 127), (63, 63)),
-    ],
-)
-def test_that_a_mask_that_is_too_large_is_refused_with_the_nearest_size(shape, nearest):
-    why = "a side may have 1 to 63 cells, or 1 to 127 in a mask of one row or one column"
-    with pytest.raises(MaskError, match=why) as refusal:
-        Mask(np.ones(shape))
-    assert refusal.value.remedy == f"Make it {nearest[0]} × {nearest[1]} or smaller."
-    assert Mask(np.ones(nearest)).shape == nearest
+    ]:
+        why = "a side may have 1 to 63 cells, or 1 to 127 in a mask of one row or one column"
+        with pytest.raises(MaskError, match=why) as refusal:
+            Mask(np.ones(shape))
+        assert refusal.value.remedy == f"Make it {nearest[0]} × {nearest[1]} or smaller."
+        assert Mask(np.ones(nearest)).shape == nearest
 
 
 def test_that_a_changed_mask_keeps_its_other_parts():
@@ -197,11 +189,11 @@ MOST = {"box:64": 63, "disk:64": 63, "box:1x128": 127, "gaussian:999x1": 127}
 MISSPELT = {"gauss:9": "gaussian:9", "gaussian": "gaussian:9:1.5", "1 0 -1": None, "x" * 30 + ":3": None}
 
 
-@pytest.mark.parametrize("spelling", SMOOTHING.split())
-def test_that_smoothing_masks_are_symmetric_shares_of_1(spelling):
-    mask = generate(spelling)
-    assert abs(mask.total - 1.0) <= mask.taps * 2.0**-53
-    assert analyse(mask).is_point_symmetric
+def test_that_smoothing_masks_are_symmetric_shares_of_1():
+    for spelling in SMOOTHING.split():
+        mask = generate(spelling)
+        assert abs(mask.total - 1.0) <= mask.taps * 2.0**-53
+        assert analyse(mask).is_point_symmetric
 
 
 def test_that_weights_are_what_the_formulas_of_gaussians_motions_laplacians_and_disks_say():
@@ -237,9 +229,9 @@ SPELLINGS = {
 } | dict.fromkeys(["sobel-x", "gaussian", "gauss:3", "1 0 -1", "", "C:\\mask.json"])
 
 
-@pytest.mark.parametrize(("spelling", "mask"), SPELLINGS.items())
-def test_that_only_a_short_spelling_makes_a_mask(spelling, mask):
-    assert generate(spelling) == mask
+def test_that_only_a_short_spelling_makes_a_mask():
+    for spelling, mask in SPELLINGS.items():
+        assert generate(spelling) == mask
 
 
 REFUSED = (
@@ -249,12 +241,12 @@ REFUSED = (
 )
 
 
-@pytest.mark.parametrize("spelling", REFUSED.split())
-def test_that_numbers_out_of_range_are_refused_in_words(spelling):
-    with pytest.raises(BadValue) as refusal:
-        generate(spelling)
-    assert refusal.value.why
-    assert refusal.value.remedy
+def test_that_numbers_out_of_range_are_refused_in_words():
+    for spelling in REFUSED.split():
+        with pytest.raises(BadValue) as refusal:
+            generate(spelling)
+        assert refusal.value.why
+        assert refusal.value.remedy
 
 
 def test_that_every_side_can_be_made_and_a_row_and_a_column_of_127_cells():
@@ -264,16 +256,16 @@ def test_that_every_side_can_be_made_and_a_row_and_a_column_of_127_cells():
     assert box(1, 127).shape == gaussian(127, 1).transposed().shape == (1, 127)
 
 
-@pytest.mark.parametrize(("spelling", "most"), MOST.items())
-def test_that_too_many_cells_are_answered_with_the_most_there_can_be(spelling, most):
-    with pytest.raises(BadValue) as refusal:
-        generate(spelling)
-    assert refusal.value.remedy == f"Take a whole number from 1 to {most}."
+def test_that_too_many_cells_are_answered_with_the_most_there_can_be():
+    for spelling, most in MOST.items():
+        with pytest.raises(BadValue) as refusal:
+            generate(spelling)
+        assert refusal.value.remedy == f"Take a whole number from 1 to {most}."
 
 
-@pytest.mark.parametrize(("text", "meant"), MISSPELT.items())
-def test_that_a_misspelt_generator_is_recognised(text, meant):
-    assert misspelt_generator(text) == meant
+def test_that_a_misspelt_generator_is_recognised():
+    for text, meant in MISSPELT.items():
+        assert misspelt_generator(text) == meant
 
 
 RING = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0)]
@@ -319,9 +311,8 @@ def test_that_each_preset_has_the_sum_of_its_group(entry):
         assert abs(entry.mask.total - 1.0) <= rounding
 
 
-@pytest.mark.parametrize(
-    ("key", "weights"),
-    [
+def test_that_known_masks_have_their_textbook_weights():
+    for key, weights in [
         ("identity", [[0, 0, 0], [0, 1, 0], [0, 0, 0]]),
         ("gaussian-3", [[1 / 16, 2 / 16, 1 / 16], [2 / 16, 4 / 16, 2 / 16], [1 / 16, 2 / 16, 1 / 16]]),
         ("sobel-x", [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]),
@@ -335,10 +326,8 @@ def test_that_each_preset_has_the_sum_of_its_group(entry):
         ("roberts-x", [[1, 0], [0, -1]]),
         # Under correlation it looks to the right.
         ("shift", [[0, 0, 1]]),
-    ],
-)
-def test_that_known_masks_have_their_textbook_weights(key, weights):
-    assert preset(key).weights.tolist() == weights
+    ]:
+        assert preset(key).weights.tolist() == weights
 
 
 @pytest.mark.parametrize("family", ["kirsch", "robinson"])
@@ -349,9 +338,9 @@ def test_that_each_compass_mask_is_the_one_before_turned_by_45_degrees(family):
     assert preset(f"{family}-n").rotated(-1) == preset(f"{family}-e")
 
 
-@pytest.mark.parametrize("family", ["sobel", "prewitt", "scharr", "gradient"])
-def test_that_y_is_x_transposed(family):
-    assert preset(f"{family}-y") == preset(f"{family}-x").transposed()
+def test_that_y_is_x_transposed():
+    for family in ["sobel", "prewitt", "scharr", "gradient"]:
+        assert preset(f"{family}-y") == preset(f"{family}-x").transposed()
 
 
 def test_that_names_of_presets_forgive_small_mistakes():

@@ -55,9 +55,8 @@ def test_that_an_unknown_style_is_refused():
         format_mask(Mask(SOBEL), "latex")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
+def test_that_one_mask_is_read_from_every_form():
+    for text in [
         "-1 0 1; -2 0 2; -1 0 1",
         "-1 0 1\n-2 0 2\n-1 0 1\n",
         "-1\t0\t1\r\n-2\t0\t2\r\n-1\t0\t1\r\n",
@@ -99,10 +98,8 @@ def test_that_an_unknown_style_is_refused():
         "[[-4, 0, 4], [-8, 0, 8], [-4, 0, 4]] * 0.25",
         "float m[3][3] = {{-4.0f / 4.0f, 0, 1}, {-2, 0, 2}, {-1, 0, 4 / 4}};",
         "1/2 * [[-4, 0, 4], [-8, 0, 8], [-4, 0, 4]] / 2",
-    ],
-)
-def test_that_one_mask_is_read_from_every_form(text):
-    assert parse_mask(text) == Mask(SOBEL)
+    ]:
+        assert parse_mask(text) == Mask(SOBEL)
 
 
 def test_that_fractions_and_divisors_are_rounded_once():
@@ -283,19 +280,12 @@ BAD_JSON = {
     "'boks:3'": (document(generate="boks:3", weights=...),),
     "1 to 63": (document(weights=[[1] * 64] * 2), document(generate="box:64", weights=...)),
 }
-CASES = [
-    pytest.param(text, why, id=f"{why} {n}")
-    for why, texts in BAD_JSON.items()
-    for n, text in enumerate(texts)
-]
-
-
-@pytest.mark.parametrize(("text", "why"), CASES)
-def test_that_bad_json_is_refused_in_words(text, why):
-    with pytest.raises(MaskError) as refusal:
-        mask_from_json(text)
-    assert why in refusal.value.why
-    assert refusal.value.remedy
+def test_that_bad_json_is_refused_in_words():
+    for text, why in [(text, why) for why, texts in BAD_JSON.items() for text in texts]:
+        with pytest.raises(MaskError) as refusal:
+            mask_from_json(text)
+        assert why in refusal.value.why
+        assert refusal.value.remedy
 
 
 @pytest.mark.parametrize("name", ["m.json", "m.csv", "m.txt", "M.JSON"])
@@ -383,26 +373,23 @@ def test_that_each_form_of_a_mask_keeps_its_own_errors(tmp_path):
         resolve_mask("box:64")
 
 
-@pytest.mark.parametrize("spec", ["qqqq", "a 1 0", "", "a\0b", "x" * 5000])
-def test_that_what_fits_nothing_is_refused_with_all_readings(spec):
-    with pytest.raises(MaskError) as refusal:
-        resolve_mask(spec)
-    for reading in ("no preset", "no such file", "read as weights"):
-        assert reading in refusal.value.why
-    assert "masks" in refusal.value.remedy
+def test_that_what_fits_nothing_is_refused_with_all_readings():
+    for spec in ["qqqq", "a 1 0", "", "a\0b", "x" * 5000]:
+        with pytest.raises(MaskError) as refusal:
+            resolve_mask(spec)
+        for reading in ("no preset", "no such file", "read as weights"):
+            assert reading in refusal.value.why
+        assert "masks" in refusal.value.remedy
 
 
-@pytest.mark.parametrize(
-    ("spec", "words", "not_words"),
-    [
+def test_that_a_refusal_answers_what_was_probably_meant():
+    for spec, words, not_words in [
         ("sobelx", r"^Unknown mask 'sobelx'\. Did you mean sobel-x\?", "read as"),
         ("gauss:9", "Did you mean gaussian:9", "read as"),
         # What begins like weights can only be meant as weights, and a path only as a file.
         ("1 0 a", "row 1, column 3 says 'a'", "preset"),
         *((path, "there is no such file", "not a number") for path in PATHS),
-    ],
-)
-def test_that_a_refusal_answers_what_was_probably_meant(spec, words, not_words):
-    with pytest.raises(MaskError, match=words) as refusal:
-        resolve_mask(spec)
-    assert not_words not in str(refusal.value)
+    ]:
+        with pytest.raises(MaskError, match=words) as refusal:
+            resolve_mask(spec)
+        assert not_words not in str(refusal.value)

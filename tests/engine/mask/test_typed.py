@@ -105,9 +105,8 @@ def test_that_kernels_of_imagemagick_are_read():
     assert parse_mask("3x2+2+0: 1,2,3 4,5,6") == odd
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
+def test_that_other_kernels_of_imagemagick_are_refused_in_words():
+    for text, why in [
         ("3x3: 1,2,3", "3 wide and 3 high and has 3 numbers"),
         ("3x3:", "has 0 numbers"),
         ("3x3>: 1 2 3 4 5 6 7 8 9", "list of kernels"),
@@ -115,16 +114,13 @@ def test_that_kernels_of_imagemagick_are_read():
         ("2x1: 1,x", "row 1, column 2 says 'x'"),
         ("2x1+5+5: 1,2", "not among them"),
         ("0x0: 1", "has 1 numbers"),
-    ],
-)
-def test_that_other_kernels_of_imagemagick_are_refused_in_words(text, why):
-    with pytest.raises(MaskError, match=why):
-        parse_mask(text)
+    ]:
+        with pytest.raises(MaskError, match=why):
+            parse_mask(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "weights"),
-    [
+def test_that_a_comma_is_a_decimal_one_where_blanks_separate_cells():
+    for text, weights in [
         ("1,5 2,5; 3,5 4,5", [[1.5, 2.5], [3.5, 4.5]]),
         ("0,5\t1\n2\t-3,5", [[0.5, 1.0], [2.0, -3.5]]),
         ("1,5 2; 3 4", [[1.5, 2.0], [3.0, 4.0]]),
@@ -133,10 +129,8 @@ def test_that_other_kernels_of_imagemagick_are_refused_in_words(text, why):
         ("0,125 1,5 /2", [[0.0625, 0.75]]),
         # Without blanks a comma separates cells, as ever.
         ("1,5\n2,5", [[1.0, 5.0], [2.0, 5.0]]),
-    ],
-)
-def test_that_a_comma_is_a_decimal_one_where_blanks_separate_cells(text, weights):
-    assert parse_mask(text).weights.tolist() == weights
+    ]:
+        assert parse_mask(text).weights.tolist() == weights
 
 
 def test_that_an_edit_keeps_the_divisor_and_the_other_cells():
@@ -146,16 +140,13 @@ def test_that_an_edit_keeps_the_divisor_and_the_other_cells():
     assert parse_mask("1/9 1").with_cells([(0, 1)], "2").typed.cells == (("1/9", "2"),)
 
 
-@pytest.mark.parametrize(
-    ("typed", "why"),
-    [
+def test_that_what_cannot_be_typed_is_refused_in_words():
+    for typed, why in [
         (TypedWeights((("1",),), "0"), "divisor is 0"),
         (TypedWeights((("1",),), "x"), "divisor says 'x'"),
         (TypedWeights((("a",),)), "row 1, column 1 says 'a'"),
         (TypedWeights((("1/0",),)), "division by zero"),
         (TypedWeights((("1e38",),), "1e-9"), "beyond float32"),
-    ],
-)
-def test_that_what_cannot_be_typed_is_refused_in_words(typed, why):
-    with pytest.raises(MaskError, match=why):
-        Mask(typed)
+    ]:
+        with pytest.raises(MaskError, match=why):
+            Mask(typed)

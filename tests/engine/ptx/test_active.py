@@ -14,9 +14,8 @@ def touched(elements, size=4, lanes=LANE):
     return int(sectors[0]), int(lines[0])
 
 
-@pytest.mark.parametrize(
-    ("elements", "size", "wanted"),
-    [
+def test_that_a_request_takes_each_sector_and_line_once():
+    for elements, size, wanted in [
         (LANE, 4, (4, 1)),  # neighbours: 128 bytes
         (LANE + 1, 4, (5, 2)),
         (LANE + 8, 4, (4, 2)),
@@ -31,10 +30,8 @@ def touched(elements, size=4, lanes=LANE):
         (LANE * 3, 1, (3, 1)),  # one channel of an RGB picture of 8 bit
         (LANE, 16, (16, 4)),
         (LANE, 8, (8, 2)),
-    ],
-)
-def test_that_a_request_takes_each_sector_and_line_once(elements, size, wanted):
-    assert touched(elements, size) == wanted
+    ]:
+        assert touched(elements, size) == wanted
 
 
 def test_that_threads_which_take_no_part_touch_nothing():
@@ -52,9 +49,8 @@ def fronts(elements, size=4, lanes=LANE):
     return int(Active(lanes, 32).wavefronts((np.broadcast_to(elements, 32) * size)[lanes], size)[0])
 
 
-@pytest.mark.parametrize(
-    ("elements", "size", "wanted"),
-    [
+def test_that_a_wavefront_takes_one_word_of_each_bank():
+    for elements, size, wanted in [
         (LANE, 4, 1),
         (LANE[::-1], 4, 1),
         (5, 4, 1),  # one word for all: a broadcast
@@ -70,10 +66,8 @@ def fronts(elements, size=4, lanes=LANE):
         (LANE, 16, 4),
         (LANE * 2, 16, 8),
         (0, 16, 4),
-    ],
-)
-def test_that_a_wavefront_takes_one_word_of_each_bank(elements, size, wanted):
-    assert fronts(elements, size) == wanted
+    ]:
+        assert fronts(elements, size) == wanted
 
 
 def test_that_half_of_a_warp_takes_half_of_the_wavefronts_of_vectors():

@@ -28,9 +28,8 @@ def test_that_chunks_of_blocks_change_nothing(monkeypatch):
     assert parts.counts.barriers == whole.counts.barriers == 10
 
 
-@pytest.mark.parametrize(
-    ("lines", "space", "kind", "name", "each"),
-    [
+def test_that_requests_are_counted_as_the_hardware_serves_them():
+    for lines, space, kind, name, each in [
         (("ld.global.u32 %r2, [%d2];",), "global", "loads", "sectors", 4),
         (("mad.wide.u32 %d5, %t, 32, %d0; ld.global.u32 %r2, [%d5];",), "global", "loads", "sectors", 32),
         (("ld.global.u32 %r2, [%d0];",), "global", "loads", "sectors", 1),
@@ -58,14 +57,12 @@ def test_that_chunks_of_blocks_change_nothing(monkeypatch):
             "wavefronts",
             32,
         ),
-    ],
-)
-def test_that_requests_are_counted_as_the_hardware_serves_them(lines, space, kind, name, each):
-    run, _ = launched(
-        *lines, WRITE, blocks=3, threads=32, values=256, before=".const .align 4 .b8 weights[128];"
-    )
-    total = run.counts.total(space, kind)
-    assert (total.requests, getattr(total, name)) == (3, 3 * each)
+    ]:
+        run, _ = launched(
+            *lines, WRITE, blocks=3, threads=32, values=256, before=".const .align 4 .b8 weights[128];"
+        )
+        total = run.counts.total(space, kind)
+        assert (total.requests, getattr(total, name)) == (3, 3 * each)
 
 
 def test_that_a_reduction_at_a_barrier_is_of_the_whole_block():
@@ -121,13 +118,13 @@ def test_that_a_checkpoint_ends_a_run():
         launched("LOOP: add.u32 %r2, %r2, 1;", "bra LOOP;", checkpoint=stop)
 
 
-@pytest.mark.parametrize("version", ["6.0", "7.8", "8.8", "9.1"])
-@pytest.mark.parametrize("target", ["sm_75", "sm_90a", "sm_121"])
-def test_that_ptx_from_6_to_9_is_read(version, target):
-    arrays = [ptx.Array(name, np.zeros(32, np.uint32), name == "out") for name in ("a", "out")]
-    text = module("st.global.u32 [%d3], %t;", version=version, target=target)
-    ptx.run(text, "k", (1,), (32,), arrays)
-    assert arrays[1].values.tolist() == list(range(32))
+def test_that_ptx_from_6_to_9_is_read():
+    for target in ["sm_75", "sm_90a", "sm_121"]:
+        for version in ["6.0", "7.8", "8.8", "9.1"]:
+            arrays = [ptx.Array(name, np.zeros(32, np.uint32), name == "out") for name in ("a", "out")]
+            text = module("st.global.u32 [%d3], %t;", version=version, target=target)
+            ptx.run(text, "k", (1,), (32,), arrays)
+            assert arrays[1].values.tolist() == list(range(32))
 
 
 CALLED = """.func (.param .b32 result) twice(.param .b32 given)
@@ -142,21 +139,18 @@ def test_that_a_call_runs():
     assert out.tolist() == [2 * t for t in range(64)]
 
 
-@pytest.mark.parametrize(
-    ("lines", "before", "line"),
-    [
+def test_that_what_is_not_known_is_refused_with_its_line():
+    for lines, before, line in [
         (("mov.u32 %r1, 0;", "wgmma.fence.sync.aligned;"), "", 2),
         (("add.rz.u32 %r1, %r1, 1;",), "", 1),
         (("mov.u32 %r1, %clock;",), "", 1),
         (("mov.u32 %r1, 0;", "mov.u32 %r1, %r99;"), "", 2),
         ((CALL,), ".extern .func (.param .b32 result) twice(.param .b32 given);", 1),
         ((CALL,), CALLED.replace("BODY", f"\n.loc 1 7 0\n{CALLED_AGAIN}"), 7),
-    ],
-)
-def test_that_what_is_not_known_is_refused_with_its_line(lines, before, line):
-    with pytest.raises(ptx.PtxError) as error:
-        launched(*lines, WRITE, before=before)
-    assert error.value.line == line
+    ]:
+        with pytest.raises(ptx.PtxError) as error:
+            launched(*lines, WRITE, before=before)
+        assert error.value.line == line
 
 
 @pytest.mark.parametrize(

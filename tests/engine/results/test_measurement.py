@@ -190,9 +190,8 @@ def test_that_what_is_the_same_for_all_runs_can_be_said_once():
     assert problem_text(make_result()) == "512 × 512 RGB uint8, mask Gaussian, 5 × 5, border zero"
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
+def test_that_a_mask_is_named_with_its_size_once():
+    for name, text in [
         ("", "5 × 5"),
         ("random 5 × 5", "5 × 5"),
         ("box:5", "box:5, 5 × 5"),
@@ -200,10 +199,8 @@ def test_that_what_is_the_same_for_all_runs_can_be_said_once():
         ("Gaussian 5 × 5, sigma 1.5", "Gaussian 5 × 5, sigma 1.5"),
         # The size of another mask, which this was a part of.
         ("Gaussian 15 × 15, its middle", "Gaussian 15 × 15, its middle, 5 × 5"),
-    ],
-)
-def test_that_a_mask_is_named_with_its_size_once(name, text):
-    assert mask_text(make_result(mask_name=name, problem=PROBLEM)) == text
+    ]:
+        assert mask_text(make_result(mask_name=name, problem=PROBLEM)) == text
 
 
 def test_that_a_pasted_table_has_a_line_a_run_with_as_many_cells_as_headers():
@@ -234,21 +231,23 @@ def test_that_a_speed_up_is_the_baselines_time_over_the_runs_of_filters_and_of_p
     assert speed_ups([make_result("naive", 0.0), make_result("tiled", 1.0)], "naive") == [None, None]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"height": 511}, {"width": 511}, {"channels": 1}, {"dtype": "float32"}, {"anchor": (0, 0)},
-        {"mask_shape": (5, 3), "anchor": (2, 1)}, {"border": Border.WRAP}, {"result_dtype": "uint8"},
+def test_that_problems_that_differ_are_not_compared():
+    for change in [
+        {"height": 511},
+        {"width": 511},
+        {"channels": 1},
+        {"dtype": "float32"},
+        {"anchor": (0, 0)},
+        {"mask_shape": (5, 3), "anchor": (2, 1)},
+        {"border": Border.WRAP},
+        {"result_dtype": "uint8"},
         {"border": Border.CONSTANT, "cval": 1.0},
-    ],
-    ids=str,
-)  # fmt: skip
-def test_that_problems_that_differ_are_not_compared(change):
-    other = make_result("tiled", 1.0, problem=replace(PROBLEM, **change))
-    # Other weights are another problem, whatever the name.
-    weights = make_result("tiled", 1.0, weights_digest="of another Gaussian")
-    found = speed_ups([make_result("cpu-serial", 6.0), other, weights], "cpu-serial")
-    assert found == [1.0, None, None]
+    ]:
+        other = make_result("tiled", 1.0, problem=replace(PROBLEM, **change))
+        # Other weights are another problem, whatever the name.
+        weights = make_result("tiled", 1.0, weights_digest="of another Gaussian")
+        found = speed_ups([make_result("cpu-serial", 6.0), other, weights], "cpu-serial")
+        assert found == [1.0, None, None]
 
 
 def test_that_results_without_a_digest_are_told_apart_by_the_masks_name():

@@ -3,8 +3,6 @@
 import dataclasses
 import math
 
-import pytest
-
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes, allocation_units
 from engine.results.launch_facts import Waves, occupancy, waves
@@ -15,9 +13,8 @@ TURING = GpuAttributes(40, 1024, 16, 65536, 65536, 0, 1024, 1590.0, 320.0, **all
 GA102 = GpuAttributes(82, 1536, 16, 65536, 102400, 1024, 1024, 1695.0, 936.0, **allocation_units((8, 6), 16))
 
 
-@pytest.mark.parametrize(
-    ("block", "registers", "shared", "wanted"),
-    [
+def test_that_the_lectures_gpu_hands_out_exactly_what_is_asked_for():
+    for block, registers, shared, wanted in [
         (Block(5, 5), 0, 0, (8, "blocks")),  # 25 threads are a warp
         (Block(33, 1), 0, 0, (8, "blocks")),
         (Block(97, 1), 0, 0, (6, "threads")),  # 4 warps
@@ -25,16 +22,13 @@ GA102 = GpuAttributes(82, 1536, 16, 65536, 102400, 1024, 1024, 1695.0, 936.0, **
         (Block(16, 16), 0, 32, (2, "shared memory")),
         (Block(16, 16), 33, 0, (0, "registers")),
         (Block(32, 32), 0, 0, (0, "a block may have 512 threads")),
-    ],
-)
-def test_that_the_lectures_gpu_hands_out_exactly_what_is_asked_for(block, registers, shared, wanted):
-    found = occupancy(block.threads, registers, block.threads * shared, G80)
-    assert (found.blocks, found.limited_by) == wanted
+    ]:
+        found = occupancy(block.threads, registers, block.threads * shared, G80)
+        assert (found.blocks, found.limited_by) == wanted
 
 
-@pytest.mark.parametrize(
-    ("gpu", "threads", "registers", "shared", "blocks", "percent", "limited_by"),
-    [
+def test_that_blocks_at_once_are_those_of_the_occupancy_calculator():
+    for gpu, threads, registers, shared, blocks, percent, limited_by in [
         # A warp takes 32 x 40 = 1,280 registers, of which a partition has room for 12: 48 warps.
         (H200, 256, 40, 0, 6, 75, "registers"),
         (H200, 256, 32, 0, 8, 100, "threads, registers"),
@@ -60,14 +54,10 @@ def test_that_the_lectures_gpu_hands_out_exactly_what_is_asked_for(block, regist
         (GA102, 64, 40, 0, 16, 32 / 48 * 100, "blocks"),
         (GA102, 128, 255, 0, 2, 8 / 48 * 100, "registers"),
         (GA102, 96, 168, 0, 4, 25, "registers"),
-    ],
-)
-def test_that_blocks_at_once_are_those_of_the_occupancy_calculator(
-    gpu, threads, registers, shared, blocks, percent, limited_by
-):
-    found = occupancy(threads, registers, shared, gpu)
-    assert (found.blocks, found.limited_by) == (blocks, limited_by)
-    assert 100 * found.share == percent
+    ]:
+        found = occupancy(threads, registers, shared, gpu)
+        assert (found.blocks, found.limited_by) == (blocks, limited_by)
+        assert 100 * found.share == percent
 
 
 def test_that_barriers_limit_kernels_that_have_several_from_9_0_on():

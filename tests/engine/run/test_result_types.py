@@ -22,10 +22,8 @@ PICTURE = np.random.default_rng(6).integers(0, 256, (12, 17, 3), np.uint8)
 SOBEL = np.array([[1, 0, -1], [2, 0, -2], [1, 0, -1]])
 
 
-@pytest.mark.parametrize("key", DIRECT)
-@pytest.mark.parametrize(
-    ("row", "mask", "border", "expected"),
-    [
+def test_that_ties_ends_infinity_and_nan_become_whole_numbers():
+    for row, mask, border, expected in [
         # 0.5, 1.5, 2.5, 3.5, 126.5, 127.5: ties go to the even number.
         ([1, 3, 5, 7, 253, 255], [[0.5]], "zero", [0, 2, 2, 4, 126, 128]),
         # Both ends saturate and nothing wraps.
@@ -37,13 +35,12 @@ SOBEL = np.array([[1, 0, -1], [2, 0, -2], [1, 0, -1]])
         ([255], [[3e38]], "zero", [255]),
         ([255], [[-3e38]], "zero", [0]),
         ([255, 255], [[3e38], [-3e38]], "replicate", [0, 0]),
-    ],
-)
-def test_that_ties_ends_infinity_and_nan_become_whole_numbers(key, row, mask, border, expected):
-    answer = engine.correlate(
-        np.array([row], np.uint8), mask, border=border, variant=key, device="cpu", result="same"
-    )
-    assert (answer.dtype, answer.tolist()) == (np.uint8, [expected])
+    ]:
+        for key in DIRECT:
+            answer = engine.correlate(
+                np.array([row], np.uint8), mask, border=border, variant=key, device="cpu", result="same"
+            )
+            assert (answer.dtype, answer.tolist()) == (np.uint8, [expected])
 
 
 @pytest.mark.slow
@@ -62,19 +59,21 @@ def test_that_the_simulator_makes_the_same_of_nan_and_infinity(key, dtype):
     assert np.array_equal(*answers)
 
 
-@pytest.mark.parametrize("key", DIRECT)
-@pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-def test_that_a_signed_mask_gives_the_rounded_oracle(key, dtype):
-    picture = PICTURE.astype(dtype) * (257 if dtype == "uint16" else 1)
-    applied = engine.apply(
-        picture, SOBEL, border="mirror", variant=key, result="same", device="cpu", budget_s=0
-    )
-    wanted = oracle.correlate(picture, engine.Mask(SOBEL), engine.Border.MIRROR)
-    assert applied.values.dtype == dtype
-    assert np.array_equal(applied.values, np.clip(wanted, 0, np.iinfo(dtype).max))
-    assert applied.result.problem.result_dtype == dtype
-    assert applied.result.status == "verified: every pixel matches the rounded float64 reference exactly"
-    assert applied.result.work.minimum_bytes == 2 * picture.nbytes
+def test_that_a_signed_mask_gives_the_rounded_oracle():
+    for dtype in ["uint8", "uint16"]:
+        for key in DIRECT:
+            picture = PICTURE.astype(dtype) * (257 if dtype == "uint16" else 1)
+            applied = engine.apply(
+                picture, SOBEL, border="mirror", variant=key, result="same", device="cpu", budget_s=0
+            )
+            wanted = oracle.correlate(picture, engine.Mask(SOBEL), engine.Border.MIRROR)
+            assert applied.values.dtype == dtype
+            assert np.array_equal(applied.values, np.clip(wanted, 0, np.iinfo(dtype).max))
+            assert applied.result.problem.result_dtype == dtype
+            assert (
+                applied.result.status == "verified: every pixel matches the rounded float64 reference exactly"
+            )
+            assert applied.result.work.minimum_bytes == 2 * picture.nbytes
 
 
 def test_that_results_are_float32_where_nobody_asks():
@@ -94,20 +93,16 @@ def test_that_results_are_float32_where_nobody_asks():
     assert result_from_json(json.loads(json.dumps(data))).problem == rounded
 
 
-@pytest.mark.parametrize(
-    ("picture", "result", "variant", "error", "says"),
-    [
+def test_that_a_type_that_results_cannot_have_is_refused_in_words():
+    for picture, result, variant, error, says in [
         (PICTURE, "uint8", "auto", UnknownName, "Choose one of float32, same"),
         (PICTURE.astype(np.int32), "same", "auto", BadValue, "type int32.* is filtered as float32"),
         (PICTURE > 9, "same", "auto", BadValue, "results of type bool.* is filtered as uint8"),
         (PICTURE, "same", "cached", UnsupportedVariant, r"'cached': It writes float32 results only\..*naive"),
-    ],
-    ids=["word", "int32", "bool", "variant"],
-)
-def test_that_a_type_that_results_cannot_have_is_refused_in_words(picture, result, variant, error, says):
-    device = "cpu" if variant == "auto" else "simulator"
-    with pytest.raises(error, match=says):
-        engine.correlate(picture, SOBEL, variant=variant, device=device, result=result)
+    ]:
+        device = "cpu" if variant == "auto" else "simulator"
+        with pytest.raises(error, match=says):
+            engine.correlate(picture, SOBEL, variant=variant, device=device, result=result)
 
 
 def test_that_filter_saves_what_the_kernel_rounded(tmp_path, capsys):

@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import pytest
 
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y
@@ -133,18 +132,18 @@ TAKEN = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "words", "mask", "asked"), REFUSED, ids=NAMES)
-def test_that_what_cannot_be_done_is_refused_in_words_with_what_would_do(key, words, mask, asked):
-    wishes = {name: value for name, value in asked.items() if name not in ("nearest", "instead")}
-    found, nearest, instead = refusal(key, mask, **wishes), asked.get("nearest"), asked.get("instead")
-    assert re.search(words, str(found))
-    assert found.nearest_block == nearest
-    if nearest:
-        assert found.remedy == f"The nearest legal block is {nearest}."
-        assert refusal(key, mask, **wishes | {"block": nearest}) is None
-    if instead:
-        assert instead in str(found)
-        assert refusal(instead, mask, **wishes | {"block": None}) is None
+def test_that_what_cannot_be_done_is_refused_in_words_with_what_would_do():
+    for key, words, mask, asked in REFUSED:
+        wishes = {name: value for name, value in asked.items() if name not in ("nearest", "instead")}
+        found, nearest, instead = refusal(key, mask, **wishes), asked.get("nearest"), asked.get("instead")
+        assert re.search(words, str(found))
+        assert found.nearest_block == nearest
+        if nearest:
+            assert found.remedy == f"The nearest legal block is {nearest}."
+            assert refusal(key, mask, **wishes | {"block": nearest}) is None
+        if instead:
+            assert instead in str(found)
+            assert refusal(instead, mask, **wishes | {"block": None}) is None
 
 
 def test_that_what_can_just_be_done_is_not_refused():

@@ -27,18 +27,18 @@ def test_that_a_texture_that_is_lost_in_rounding_is_not_verified_and_has_no_spee
     assert result.as_json()["verification"]["passed"] is False
 
 
-@pytest.mark.parametrize("picture", [BELL, BELL + np.float32(0.25), FLAT], ids=["bell", "raised", "flat"])
-@pytest.mark.parametrize("mask", ["gaussian:9:1.5", "log:9:1.4", "box:5", "sobel-x"])
-def test_that_where_little_varies_an_ordinary_result_is_verified(picture, mask):
-    assert engine.apply(picture, mask, border="mirror", device="cpu", budget_s=0.01).result.is_proven
+def test_that_where_little_varies_an_ordinary_result_is_verified():
+    for mask in ["gaussian:9:1.5", "log:9:1.4", "box:5", "sobel-x"]:
+        for picture in [BELL, BELL + np.float32(0.25), FLAT]:
+            assert engine.apply(picture, mask, border="mirror", device="cpu", budget_s=0.01).result.is_proven
 
 
-@pytest.mark.parametrize("asked", ["gradient-magnitude", "bilateral", "find-patch", "median"])
-def test_that_an_operation_is_proven_wherever_it_keeps_the_values(asked):
-    for picture in (BELL, BELL + np.float32(0.25), TEXTURE):
-        result = engine.operate(picture, asked, device="cpu", budget_s=0.01).result
-        # The squares of differences of 1/16 are right; the derivatives' sums of 4e6 are not.
-        assert result.is_proven is not (asked == "gradient-magnitude" and picture is TEXTURE)
+def test_that_an_operation_is_proven_wherever_it_keeps_the_values():
+    for asked in ["gradient-magnitude", "bilateral", "find-patch", "median"]:
+        for picture in (BELL, BELL + np.float32(0.25), TEXTURE):
+            result = engine.operate(picture, asked, device="cpu", budget_s=0.01).result
+            # The squares of differences of 1/16 are right; the derivatives' sums of 4e6 are not.
+            assert result.is_proven is not (asked == "gradient-magnitude" and picture is TEXTURE)
 
 
 @pytest.mark.parametrize("chain", ["sobel-magnitude", "difference-of-gaussians", "edge-map"])

@@ -22,23 +22,24 @@ def test_that_a_region_and_what_lies_around_it_are_the_whole(region):
     assert (times == 1).all()
 
 
-@pytest.mark.parametrize(
-    ("height", "width", "edges", "cost"),
-    [
-        (900, 1300, (5, 5), 25), (1300, 900, (3, 7), 63), (3000, 40, (15, 15), 225),
-        (7, 90_000, (9, 9), 81), (600, 600, (63, 63), 15_876), (1000, 900, (32, 32), 50),
-    ],
-)  # fmt: skip
-def test_that_all_four_edges_are_checked_once(height, width, edges, cost):
-    times_checked = np.zeros((height, width), int)
-    for region in affordable_regions(height, width, edges, cost, 2_000_000, 0):
-        assert region.pixels > 0
-        times_checked[region.slices] += 1
-    assert times_checked.max() == 1
-    for edge in (times_checked[0], times_checked[-1], times_checked[:, 0], times_checked[:, -1]):
-        assert edge.all()
-    inner = times_checked[edges[0] : -edges[0], edges[1] : -edges[1]]
-    assert inner.size == 0 or inner.any()
+def test_that_all_four_edges_are_checked_once():
+    for height, width, edges, cost in [
+        (900, 1300, (5, 5), 25),
+        (1300, 900, (3, 7), 63),
+        (3000, 40, (15, 15), 225),
+        (7, 90_000, (9, 9), 81),
+        (600, 600, (63, 63), 15_876),
+        (1000, 900, (32, 32), 50),
+    ]:
+        times_checked = np.zeros((height, width), int)
+        for region in affordable_regions(height, width, edges, cost, 2_000_000, 0):
+            assert region.pixels > 0
+            times_checked[region.slices] += 1
+        assert times_checked.max() == 1
+        for edge in (times_checked[0], times_checked[-1], times_checked[:, 0], times_checked[:, -1]):
+            assert edge.all()
+        inner = times_checked[edges[0] : -edges[0], edges[1] : -edges[1]]
+        assert inner.size == 0 or inner.any()
 
 
 @pytest.mark.parametrize(
@@ -69,23 +70,23 @@ def judged(result, wanted, checkpoint):
     )
 
 
-@pytest.mark.parametrize("shape", [(400, 600), (400, 600, 2)], ids=["matrix", "picture"])
-@pytest.mark.parametrize(("row", "column"), [(0, 500), (399, 500), (200, 0), (200, 599)])
-def test_that_one_wrong_element_at_an_edge_is_named(shape, row, column):
-    wanted = np.random.default_rng(2).integers(0, 99, shape).astype(np.float64)
-    result = wanted.astype(np.float32)
-    fractions = []
-    fine = judged(result, wanted, fractions.append)
-    assert (fine.passed, fine.exact) == (True, True)
-    assert fine.checked_pixels < fine.total_pixels == 240_000
-    assert len(fractions) > 3
-    assert fractions == sorted(fractions)
-    assert (fractions[0], fractions[-1] < 1.0) == (0.0, True)
-    result[row, column, ...] += 1
-    wrong = judged(result, wanted, fractions.append)
-    channel = ", channel 0" if len(shape) == 3 else ""
-    assert wrong.reason.startswith(f"not verified: row {row}, column {column}{channel} is ")
-    assert (wrong.passed, wrong.max_error, wrong.bound) == (False, 1.0, 0.0)
+def test_that_one_wrong_element_at_an_edge_is_named():
+    for row, column in [(0, 500), (399, 500), (200, 0), (200, 599)]:
+        for shape in [(400, 600), (400, 600, 2)]:
+            wanted = np.random.default_rng(2).integers(0, 99, shape).astype(np.float64)
+            result = wanted.astype(np.float32)
+            fractions = []
+            fine = judged(result, wanted, fractions.append)
+            assert (fine.passed, fine.exact) == (True, True)
+            assert fine.checked_pixels < fine.total_pixels == 240_000
+            assert len(fractions) > 3
+            assert fractions == sorted(fractions)
+            assert (fractions[0], fractions[-1] < 1.0) == (0.0, True)
+            result[row, column, ...] += 1
+            wrong = judged(result, wanted, fractions.append)
+            channel = ", channel 0" if len(shape) == 3 else ""
+            assert wrong.reason.startswith(f"not verified: row {row}, column {column}{channel} is ")
+            assert (wrong.passed, wrong.max_error, wrong.bound) == (False, 1.0, 0.0)
 
 
 def test_that_a_task_compares_a_large_result_in_part():
@@ -107,14 +108,14 @@ def test_that_a_task_compares_a_large_result_in_part():
     assert found.checked_pixels < found.total_pixels == 120_000
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_that_every_tile_of_seven_by_seven_has_a_pixel_that_is_checked(seed):
-    is_checked = np.zeros((600, 500), bool)
-    for region in affordable_regions(600, 500, (3, 3), 81, 9_000_000, seed):
-        is_checked[region.slices] = True
-    assert is_checked.mean() < 0.05
-    tiles = np.lib.stride_tricks.sliding_window_view(is_checked, (7, 7))
-    assert tiles.any(axis=(2, 3)).all()
+def test_that_every_tile_of_seven_by_seven_has_a_pixel_that_is_checked():
+    for seed in range(4):
+        is_checked = np.zeros((600, 500), bool)
+        for region in affordable_regions(600, 500, (3, 3), 81, 9_000_000, seed):
+            is_checked[region.slices] = True
+        assert is_checked.mean() < 0.05
+        tiles = np.lib.stride_tricks.sliding_window_view(is_checked, (7, 7))
+        assert tiles.any(axis=(2, 3)).all()
 
 
 def test_that_in_a_photograph_few_tiles_have_no_pixel_that_is_checked():

@@ -374,9 +374,8 @@ def test_that_an_idle_engine_keeps_no_results_of_steps():
     assert not answers._kept._kept
 
 
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
+def test_that_a_file_that_is_no_chain_is_refused_in_words():
+    for change, says in [
         ({"format": "other"}, 'its "format" is not "haloscope-chain"'),
         ({"version": 2}, 'its "version" is 2'),
         ({"colour": 1}, "the key 'colour': a chain has no such key"),
@@ -400,13 +399,11 @@ def test_that_an_idle_engine_keeps_no_results_of_steps():
         ({"steps": [{"combine": "add"}]}, "the second is missing"),
         ({"steps": [{"combine": "divide", "second": "picture"}]}, "'divide': that is no way to combine"),
         ({"steps": [{"mask": "box-3", "block": "0x0x0"}]}, "step 1: "),
-    ],
-)
-def test_that_a_file_that_is_no_chain_is_refused_in_words(change, says):
-    document = {"format": "haloscope-chain", "version": 1, "steps": [{"mask": "box-3"}]} | change
-    with pytest.raises(EngineError) as caught:
-        chain_from_json(json.dumps(document))
-    assert says in str(caught.value)
+    ]:
+        document = {"format": "haloscope-chain", "version": 1, "steps": [{"mask": "box-3"}]} | change
+        with pytest.raises(EngineError) as caught:
+            chain_from_json(json.dumps(document))
+        assert says in str(caught.value)
 
 
 def test_that_damaged_json_and_unknown_names_are_refused_in_words(tmp_path):
@@ -466,20 +463,20 @@ def test_that_a_file_may_be_called_like_json(tmp_path, monkeypatch):
     assert chain_named("[1]") == chain_named("unsharp")
 
 
-@pytest.mark.parametrize("how", HOW)
-def test_that_two_samples_become_one_as_the_kernel_makes_it_of_them(how):
-    rng = np.random.default_rng(4)
-    picture = (rng.standard_normal((40, 50)) * 10.0 ** rng.integers(-30, 30, (40, 50))).astype(np.float32)
-    picture[:2, :2] = [[np.nan, np.inf], [0.0, -np.inf]]
-    steps = [
-        {"id": "other", "mask": "0.3 0.7 1.1", "input": "picture"},
-        {"id": "both", "combine": how, "input": "picture", "second": "other", "weight": 0.3},
-    ]
-    calls = [call_of(steps[:count], picture) for count in (1, 2)]
-    other, both = (compute(call.job(), backend(CPU)).reshape(picture.shape) for call in calls)
-    step = calls[1].asked.chain.steps[-1]
-    made = combined(step, picture, other)
-    np.testing.assert_array_equal(made.value, both)
+def test_that_two_samples_become_one_as_the_kernel_makes_it_of_them():
+    for how in HOW:
+        rng = np.random.default_rng(4)
+        picture = (rng.standard_normal((40, 50)) * 10.0 ** rng.integers(-30, 30, (40, 50))).astype(np.float32)
+        picture[:2, :2] = [[np.nan, np.inf], [0.0, -np.inf]]
+        steps = [
+            {"id": "other", "mask": "0.3 0.7 1.1", "input": "picture"},
+            {"id": "both", "combine": how, "input": "picture", "second": "other", "weight": 0.3},
+        ]
+        calls = [call_of(steps[:count], picture) for count in (1, 2)]
+        other, both = (compute(call.job(), backend(CPU)).reshape(picture.shape) for call in calls)
+        step = calls[1].asked.chain.steps[-1]
+        made = combined(step, picture, other)
+        np.testing.assert_array_equal(made.value, both)
 
 
 def test_that_a_chain_of_what_a_step_needs_has_no_other_steps_and_names_what_each_reads():
@@ -525,21 +522,18 @@ def test_that_steps_in_the_type_of_the_picture_give_the_values_of_float32(steps,
     assert np.array_equal(found, in_floats.filter())
 
 
-@pytest.mark.parametrize(
-    ("steps", "is_own"),
-    [
+def test_that_the_last_step_writes_the_type_of_the_file_where_that_is_the_same():
+    for steps, is_own in [
         ([{"operation": "median"}, {"operation": "maximum"}], True),
         ([{"operation": "median"}, {"mask": "sharpen"}], False),
         # What is between is float32, and is not rounded.
         ([{"mask": "box:3"}, {"operation": "maximum"}], False),
         ([{"operation": "median"}, {"operation": "negative"}], False),
-    ],
-)
-def test_that_the_last_step_writes_the_type_of_the_file_where_that_is_the_same(steps, is_own):
-    call = call_of(steps)
-    saved = call.as_saved(np.dtype(np.uint8), "clip")
-    assert saved.problem.result_dtype == ("uint8" if is_own else "float32")
-    outcome = outcome_of(saved)
-    assert outcome.result.is_proven
-    assert np.array_equal(to_depth(outcome.values, "uint8"), to_depth(call.filter(), "uint8"))
-    assert call.as_saved(np.dtype(np.uint8), "rescale") is call
+    ]:
+        call = call_of(steps)
+        saved = call.as_saved(np.dtype(np.uint8), "clip")
+        assert saved.problem.result_dtype == ("uint8" if is_own else "float32")
+        outcome = outcome_of(saved)
+        assert outcome.result.is_proven
+        assert np.array_equal(to_depth(outcome.values, "uint8"), to_depth(call.filter(), "uint8"))
+        assert call.as_saved(np.dtype(np.uint8), "rescale") is call

@@ -67,21 +67,33 @@ def weights(one):
     return np.full(one.values.shape, 0.25) if one.weights is None else one.weights
 
 
-@pytest.mark.parametrize(
-    ("cell", "expected"),
-    [
+def test_that_a_window_is_followed_back_to_the_drawing():
+    for cell, expected in [
         (Cell(0, 7, 3, 5), [(DRAWING, (3, 8), (5, 10))]),
         (Cell(1, 7, 3, 5), [(0, (6, 8), (10, 12)), (DRAWING, (6, 12), (10, 16))]),
-        (Cell(3, 0, 3, 3), [(2, (6, 8), (6, 8)), (1, (6, 12), (6, 12)), (0, (12, 24), (12, 24)),
-                            (DRAWING, (12, 28), (12, 28))]),
-        (Cell(5, column=1), [(4, (0, 1), (0, 128)), (3, (0, 4), (0, 4)), (2, (0, 8), (0, 8)),
-                             (1, (0, 12), (0, 12)), (0, (0, 24), (0, 24)), (DRAWING, (0, 28), (0, 28))]),
-    ],
-    ids=["convolution", "pool", "second pool", "score"],
-)  # fmt: skip
-def test_that_a_window_is_followed_back_to_the_drawing(cell, expected):
-    found = [(at, (r.start, r.stop), (c.start, c.stop)) for at, r, c in windows(LAYERS, cell)]
-    assert found == expected
+        (
+            Cell(3, 0, 3, 3),
+            [
+                (2, (6, 8), (6, 8)),
+                (1, (6, 12), (6, 12)),
+                (0, (12, 24), (12, 24)),
+                (DRAWING, (12, 28), (12, 28)),
+            ],
+        ),
+        (
+            Cell(5, column=1),
+            [
+                (4, (0, 1), (0, 128)),
+                (3, (0, 4), (0, 4)),
+                (2, (0, 8), (0, 8)),
+                (1, (0, 12), (0, 12)),
+                (0, (0, 24), (0, 24)),
+                (DRAWING, (0, 28), (0, 28)),
+            ],
+        ),
+    ]:
+        found = [(at, (r.start, r.stop), (c.start, c.stop)) for at, r, c in windows(LAYERS, cell)]
+        assert found == expected
 
 
 def test_that_a_sentence_has_place_window_and_values(facts, values, drawing):

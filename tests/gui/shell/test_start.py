@@ -30,9 +30,8 @@ from tests.fresh_python import fresh_python
 SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
 
 
-@pytest.mark.parametrize(
-    ("line", "options"),
-    [
+def test_that_options_are_taken():
+    for line, options in [
         ("", WindowOptions()),
         ("photo.png --session work.json --theme dark", WindowOptions("photo.png", "work.json", "dark")),
         # As desktops open a file.
@@ -40,8 +39,10 @@ SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
         ("screenshot out.png", ScreenshotOptions(out="out.png")),
         ("screenshot out.png --page course", ScreenshotOptions(out="out.png", page="course")),
         ("screenshot out.png --panel tile", ScreenshotOptions(out="out.png", panel="tile")),
-        ("screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run",
-         replace(SHOT, variant="tiled", size=(1280, 800), theme="dark")),
+        (
+            "screenshot out.png in.png --mask box-3 --variant tiled --size 1280x800 --theme dark --run",
+            replace(SHOT, variant="tiled", size=(1280, 800), theme="dark"),
+        ),
         # The picture may stand anywhere after the file.
         ("screenshot out.png --mask box-3 in.png --run", SHOT),
         ("screenshot --mask box-3 out.png in.png --run", SHOT),
@@ -49,10 +50,8 @@ SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)
         ("screenshot out.png --run in.png --mask=box-3", SHOT),
         ("screenshot --gallery pictures", ScreenshotOptions(gallery="pictures")),
         ("screenshot in.png --gallery pictures", ScreenshotOptions(image="in.png", gallery="pictures")),
-    ],
-)  # fmt: skip
-def test_that_options_are_taken(line, options):
-    assert parse(line.split()) == options
+    ]:
+        assert parse(line.split()) == options
 
 
 def test_that_device_border_and_flip_of_a_screenshot_stand_in_place_of_the_sessions():

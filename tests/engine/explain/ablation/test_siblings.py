@@ -71,10 +71,10 @@ def test_that_a_teaching_kernel_has_a_sibling_for_each_cost_that_it_has(key):
     assert set(siblings_of(job_of(key))) == expected
 
 
-@pytest.mark.parametrize("key", ["register-blocked", "low-rank-2", "box", "separable-fused"])
-def test_that_nothing_is_taken_out_of_a_kernel_whose_accesses_are_emitted(key):
-    passes = example_of(variant(key)).passes()
-    assert None in [without(passes, cost) for cost in (Cost.PICTURE_LOADS, Cost.STORES)]
+def test_that_nothing_is_taken_out_of_a_kernel_whose_accesses_are_emitted():
+    for key in ["register-blocked", "low-rank-2", "box", "separable-fused"]:
+        passes = example_of(variant(key)).passes()
+        assert None in [without(passes, cost) for cost in (Cost.PICTURE_LOADS, Cost.STORES)]
 
 
 def test_that_a_sibling_is_made_once():

@@ -1,7 +1,5 @@
 """Classes of instructions, loops and what a tap costs, of code that is written by hand."""
 
-import pytest
-
 from engine.explain.code.instruction_classes import InstructionClass as Class
 from engine.explain.code.instruction_classes import is_ptx_64_bit, is_sass_64_bit, ptx_class, sass_class
 from engine.explain.code.kernel_listing import ptx_listing
@@ -33,55 +31,79 @@ $L__BB0_2:
 """
 
 
-@pytest.mark.parametrize(
-    ("opcode", "kind"),
-    [
-        ("add.s64", Class.INTEGER_64), ("mul.wide.s32", Class.INTEGER_64), ("and.b64", Class.INTEGER_64),
-        ("mad.lo.s32", Class.INTEGER_32), ("shl.b32", Class.INTEGER_32), ("min.u16", Class.INTEGER_32),
-        ("add.f32", Class.FLOAT_ADD), ("sub.rn.f32", Class.FLOAT_ADD), ("mul.f32", Class.FLOAT_MULTIPLY),
-        ("fma.rn.f32", Class.FLOAT_FMA), ("max.f32", Class.FLOAT_OTHER), ("add.f64", Class.FLOAT_64),
-        ("fma.rn.f16x2", Class.FLOAT_OTHER), ("ld.global.nc.f32", Class.LOAD_GLOBAL),
-        ("ld.shared.v4.f32", Class.LOAD_SHARED), ("ld.const.f32", Class.LOAD_CONSTANT),
-        ("ld.param.u64", Class.LOAD_PARAMETER), ("ld.local.u8", Class.LOAD_LOCAL),
-        ("st.global.v4.f32", Class.STORE_GLOBAL), ("st.shared.f32", Class.STORE_SHARED),
-        ("st.local.u8", Class.STORE_LOCAL), ("cvt.rn.f32.s32", Class.CONVERSION),
-        ("cvta.to.global.u64", Class.CONVERSION), ("bra.uni", Class.CONTROL), ("setp.lt.s64", Class.CONTROL),
-        ("and.pred", Class.CONTROL), ("ret", Class.CONTROL), ("bar.sync", Class.BARRIER),
-        ("mov.u64", Class.MOVE), ("selp.b64", Class.MOVE), ("prmt.b32", Class.MOVE),
-        ("cp.async.cg.shared.global", Class.COPY), ("cp.async.wait_group", Class.BARRIER),
-        ("atom.global.add.u32", Class.ATOMIC), ("red.shared.add.u32", Class.ATOMIC),
+def test_that_a_ptx_instruction_has_the_class_of_what_it_does():
+    for opcode, kind in [
+        ("add.s64", Class.INTEGER_64),
+        ("mul.wide.s32", Class.INTEGER_64),
+        ("and.b64", Class.INTEGER_64),
+        ("mad.lo.s32", Class.INTEGER_32),
+        ("shl.b32", Class.INTEGER_32),
+        ("min.u16", Class.INTEGER_32),
+        ("add.f32", Class.FLOAT_ADD),
+        ("sub.rn.f32", Class.FLOAT_ADD),
+        ("mul.f32", Class.FLOAT_MULTIPLY),
+        ("fma.rn.f32", Class.FLOAT_FMA),
+        ("max.f32", Class.FLOAT_OTHER),
+        ("add.f64", Class.FLOAT_64),
+        ("fma.rn.f16x2", Class.FLOAT_OTHER),
+        ("ld.global.nc.f32", Class.LOAD_GLOBAL),
+        ("ld.shared.v4.f32", Class.LOAD_SHARED),
+        ("ld.const.f32", Class.LOAD_CONSTANT),
+        ("ld.param.u64", Class.LOAD_PARAMETER),
+        ("ld.local.u8", Class.LOAD_LOCAL),
+        ("st.global.v4.f32", Class.STORE_GLOBAL),
+        ("st.shared.f32", Class.STORE_SHARED),
+        ("st.local.u8", Class.STORE_LOCAL),
+        ("cvt.rn.f32.s32", Class.CONVERSION),
+        ("cvta.to.global.u64", Class.CONVERSION),
+        ("bra.uni", Class.CONTROL),
+        ("setp.lt.s64", Class.CONTROL),
+        ("and.pred", Class.CONTROL),
+        ("ret", Class.CONTROL),
+        ("bar.sync", Class.BARRIER),
+        ("mov.u64", Class.MOVE),
+        ("selp.b64", Class.MOVE),
+        ("prmt.b32", Class.MOVE),
+        ("cp.async.cg.shared.global", Class.COPY),
+        ("cp.async.wait_group", Class.BARRIER),
+        ("atom.global.add.u32", Class.ATOMIC),
+        ("red.shared.add.u32", Class.ATOMIC),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", Class.TENSOR),
-    ],
-)  # fmt: skip
-def test_that_a_ptx_instruction_has_the_class_of_what_it_does(opcode, kind):
-    assert ptx_class(opcode) is kind
+    ]:
+        assert ptx_class(opcode) is kind
 
 
-@pytest.mark.parametrize(
-    ("opcode", "operands", "kind"),
-    [
-        ("IMAD.WIDE", "R2, R7, UR4, R2", Class.INTEGER_64), ("IADD3", "R4, P0, R2, R6, RZ", Class.INTEGER_64),
+def test_that_a_sass_instruction_has_the_class_of_what_it_does():
+    for opcode, operands, kind in [
+        ("IMAD.WIDE", "R2, R7, UR4, R2", Class.INTEGER_64),
+        ("IADD3", "R4, P0, R2, R6, RZ", Class.INTEGER_64),
         ("IADD3.X", "R5, R3, R7, RZ, P0, !PT", Class.INTEGER_64),
         ("IADD3", "R4, R2, R6, RZ", Class.INTEGER_32),
         ("UIADD3", "UR14, UP1, UR15, UR4, URZ", Class.INTEGER_64),
         ("IMAD.MOV.U32", "R2, RZ, RZ, RZ", Class.MOVE),
         ("LOP3.LUT", "R2, R3, 0x3, RZ, 0xc0, !PT", Class.INTEGER_32),
         ("FFMA", "R0, R1, R2, R0", Class.FLOAT_FMA),
-        ("FADD.FTZ", "R0, R1, R2", Class.FLOAT_ADD), ("FMUL", "R0, R1, R2", Class.FLOAT_MULTIPLY),
-        ("MUFU.RCP", "R0, R1", Class.FLOAT_OTHER), ("DADD", "R0, R2, R4", Class.FLOAT_64),
-        ("LDG.E.CONSTANT", "R0, [R2.64]", Class.LOAD_GLOBAL), ("LDS.128", "R4, [R2]", Class.LOAD_SHARED),
-        ("LDC", "R1, c[0x0][0x28]", Class.LOAD_PARAMETER), ("LDC", "R1, c[0x3][R2]", Class.LOAD_CONSTANT),
-        ("STG.E", "[R2.64], R0", Class.STORE_GLOBAL), ("STS", "[R2], R0", Class.STORE_SHARED),
-        ("LDL", "R0, [R1]", Class.LOAD_LOCAL), ("STL", "[R1], R0", Class.STORE_LOCAL),
+        ("FADD.FTZ", "R0, R1, R2", Class.FLOAT_ADD),
+        ("FMUL", "R0, R1, R2", Class.FLOAT_MULTIPLY),
+        ("MUFU.RCP", "R0, R1", Class.FLOAT_OTHER),
+        ("DADD", "R0, R2, R4", Class.FLOAT_64),
+        ("LDG.E.CONSTANT", "R0, [R2.64]", Class.LOAD_GLOBAL),
+        ("LDS.128", "R4, [R2]", Class.LOAD_SHARED),
+        ("LDC", "R1, c[0x0][0x28]", Class.LOAD_PARAMETER),
+        ("LDC", "R1, c[0x3][R2]", Class.LOAD_CONSTANT),
+        ("STG.E", "[R2.64], R0", Class.STORE_GLOBAL),
+        ("STS", "[R2], R0", Class.STORE_SHARED),
+        ("LDL", "R0, [R1]", Class.LOAD_LOCAL),
+        ("STL", "[R1], R0", Class.STORE_LOCAL),
         ("LDGSTS.E.BYPASS.128", "[R2], [R4.64]", Class.COPY),
         ("HMMA.16816.F32", "R4, R8, R10, R4", Class.TENSOR),
-        ("I2F.U8", "R0, R1", Class.CONVERSION), ("ISETP.GE.AND", "P0, PT, R0, R1, PT", Class.CONTROL),
-        ("BAR.SYNC.DEFER_BLOCKING", "0x0", Class.BARRIER), ("S2R", "R0, SR_TID.X", Class.MOVE),
+        ("I2F.U8", "R0, R1", Class.CONVERSION),
+        ("ISETP.GE.AND", "P0, PT, R0, R1, PT", Class.CONTROL),
+        ("BAR.SYNC.DEFER_BLOCKING", "0x0", Class.BARRIER),
+        ("S2R", "R0, SR_TID.X", Class.MOVE),
         ("RED.E.ADD", "[R2.64], R0", Class.ATOMIC),
-    ],
-)  # fmt: skip
-def test_that_a_sass_instruction_has_the_class_of_what_it_does(opcode, operands, kind):
-    assert sass_class(opcode, operands) is kind
+    ]:
+        assert sass_class(opcode, operands) is kind
 
 
 def test_that_what_works_on_64_bit_integers_is_known_whatever_its_class():

@@ -85,42 +85,42 @@ def sections_of_code(content):
     return [content[at : at + length] for _, _, flags, _, at, length in sections if flags & 4]
 
 
-@pytest.mark.parametrize("key", FAMILIES)
-def test_that_ptx_with_lines_is_that_without(key):
-    for step in example_of(variant_named(key)).passes():
-        explained = explained_code.explained_ptx(step.kernel, step.signature, (9, 0))
-        assert ".loc" in explained
-        assert instructions(explained) == instructions(plain_ptx(step))
+def test_that_ptx_with_lines_is_that_without():
+    for key in FAMILIES:
+        for step in example_of(variant_named(key)).passes():
+            explained = explained_code.explained_ptx(step.kernel, step.signature, (9, 0))
+            assert ".loc" in explained
+            assert instructions(explained) == instructions(plain_ptx(step))
 
 
-@pytest.mark.parametrize("key", LINKED)
-def test_that_machine_code_with_lines_is_that_which_is_launched(key):
-    for step in example_of(variant_named(key)).passes():
-        explained = explained_code.explained_machine_code(step.kernel, step.signature, (9, 0))
-        launched = with_code(step.kernel, step.signature, (9, 0), bytes)
-        assert len(explained) > len(launched)
-        assert sections_of_code(explained) == sections_of_code(launched)
+def test_that_machine_code_with_lines_is_that_which_is_launched():
+    for key in LINKED:
+        for step in example_of(variant_named(key)).passes():
+            explained = explained_code.explained_machine_code(step.kernel, step.signature, (9, 0))
+            launched = with_code(step.kernel, step.signature, (9, 0), bytes)
+            assert len(explained) > len(launched)
+            assert sections_of_code(explained) == sections_of_code(launched)
 
 
-@pytest.mark.parametrize("key", FAMILIES)
-def test_that_every_instruction_has_a_class(key):
-    for one in listed(key):
-        assert Class.OTHER not in one.counts.by_class
-        assert one.counts.total == len(one.listing.instructions) > 20
+def test_that_every_instruction_has_a_class():
+    for key in FAMILIES:
+        for one in listed(key):
+            assert Class.OTHER not in one.counts.by_class
+            assert one.counts.total == len(one.listing.instructions) > 20
 
 
-@pytest.mark.parametrize("key", FAMILIES)
-def test_that_instructions_come_from_lines_of_the_source(key):
-    functions = source_of(example_of(variant_named(key))).functions
-    lines = {
-        SourceLine(one.path, number)
-        for one in functions
-        for number in range(one.first_line, one.first_line + len(one.lines))
-    }
-    for one in listed(key):
-        sources = one.listing.sources()
-        assert sources
-        assert set(sources) <= lines
+def test_that_instructions_come_from_lines_of_the_source():
+    for key in FAMILIES:
+        functions = source_of(example_of(variant_named(key))).functions
+        lines = {
+            SourceLine(one.path, number)
+            for one in functions
+            for number in range(one.first_line, one.first_line + len(one.lines))
+        }
+        for one in listed(key):
+            sources = one.listing.sources()
+            assert sources
+            assert set(sources) <= lines
 
 
 def test_that_lines_of_source_and_of_ptx_mark_each_other():
@@ -188,10 +188,10 @@ def test_that_the_environment_switches_keeping_off(monkeypatch, store):
     assert list(store.iterdir()) == []
 
 
-@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=str)
-def test_that_code_is_compiled_for_architectures_that_are_not_here(architecture):
-    (one,) = listed("tiled", architecture=architecture)
-    assert re.search(rf"^\.target {architecture}a?$", one.listing.text, re.MULTILINE)
+def test_that_code_is_compiled_for_architectures_that_are_not_here():
+    for architecture in ARCHITECTURES:
+        (one,) = listed("tiled", architecture=architecture)
+        assert re.search(rf"^\.target {architecture}a?$", one.listing.text, re.MULTILINE)
 
 
 def test_that_a_kernel_that_does_not_run_there_says_so():

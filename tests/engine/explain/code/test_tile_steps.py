@@ -25,20 +25,20 @@ def text_of(kernel, lines):
     return [kernel.lines[line - kernel.first_line].strip() for line in lines]
 
 
-@pytest.mark.parametrize("key", WITH_A_LOAD)
-def test_that_a_step_begins_with_its_comment_and_ends_where_the_cell_is_stored(key):
-    for kernel in kernels_of(key):
-        (load,) = tile_steps(kernel).loads
-        first, *_, last = text_of(kernel, load)
-        assert first.startswith(("# Load the", "# Build the"))
-        assert last.startswith(("tile[", "x_tile[", "N_ds["))
+def test_that_a_step_begins_with_its_comment_and_ends_where_the_cell_is_stored():
+    for key in WITH_A_LOAD:
+        for kernel in kernels_of(key):
+            (load,) = tile_steps(kernel).loads
+            first, *_, last = text_of(kernel, load)
+            assert first.startswith(("# Load the", "# Build the"))
+            assert last.startswith(("tile[", "x_tile[", "N_ds["))
 
 
-@pytest.mark.parametrize("key", READ_DIRECTLY)
-def test_that_a_cell_that_is_not_kept_is_read_where_a_result_uses_it(key):
-    for kernel in kernels_of(key):
-        (line,) = text_of(kernel, tile_steps(kernel).reads)
-        assert line.startswith("value = ")
+def test_that_a_cell_that_is_not_kept_is_read_where_a_result_uses_it():
+    for key in READ_DIRECTLY:
+        for kernel in kernels_of(key):
+            (line,) = text_of(kernel, tile_steps(kernel).reads)
+            assert line.startswith("value = ")
 
 
 @pytest.mark.parametrize("key", ["row-tiled", "row-tiled-constant"])
@@ -63,6 +63,6 @@ def test_that_steps_of_several_loads_without_names_are_not_known():
     assert TileSteps(loads=((1, 2), (3,))).lines_of(1) == ()
 
 
-@pytest.mark.parametrize("key", ["register-blocked", "box", "separable-fused", "low-rank-2"])
-def test_that_an_emitted_kernel_has_no_lines_of_steps(key):
-    assert all(tile_steps(kernel) == TileSteps() for kernel in kernels_of(key))
+def test_that_an_emitted_kernel_has_no_lines_of_steps():
+    for key in ["register-blocked", "box", "separable-fused", "low-rank-2"]:
+        assert all(tile_steps(kernel) == TileSteps() for kernel in kernels_of(key))

@@ -34,16 +34,17 @@ def test_that_the_layers_have_the_reports_shapes():
     assert problem.csv_columns() == {"batch": 1, "network": "28 × 28, 32, 64, 128, 10"}
 
 
-@pytest.mark.parametrize(
-    ("sizes", "why"),
-    [
-        ((0,), "a batch has 1 to"), ((MAX_BATCH + 1,), "a batch has 1 to"), ((1, 27), "multiple of 4"),
-        ((1, 12), "multiple of 4"), ((1, 28, 0), "each layer has 1 to"), ((1, 28, 8, 2000), "each layer has"),
-    ],
-)  # fmt: skip
-def test_that_a_network_that_cannot_be_is_refused_in_words(sizes, why):
-    with pytest.raises(BadValue, match=why):
-        ForwardPass(*sizes)
+def test_that_a_network_that_cannot_be_is_refused_in_words():
+    for sizes, why in [
+        ((0,), "a batch has 1 to"),
+        ((MAX_BATCH + 1,), "a batch has 1 to"),
+        ((1, 27), "multiple of 4"),
+        ((1, 12), "multiple of 4"),
+        ((1, 28, 0), "each layer has 1 to"),
+        ((1, 28, 8, 2000), "each layer has"),
+    ]:
+        with pytest.raises(BadValue, match=why):
+            ForwardPass(*sizes)
 
 
 def test_that_a_batch_too_large_for_the_memory_is_refused_with_the_largest():
@@ -242,9 +243,8 @@ def test_that_a_small_file_that_unpacks_to_too_much_is_refused_before_that(tmp_p
         read_weights(path)
 
 
-@pytest.mark.parametrize(
-    ("values", "why"),
-    [
+def test_that_drawings_that_are_none_are_refused_in_words():
+    for values, why in [
         (np.zeros((28, 28)), "the drawing is empty: there is no ink"),
         (np.stack([np.ones((28, 28)), np.zeros((28, 28))]), "drawing 1 of 2 is empty"),
         (np.ones((27, 28)), "the network takes 28 × 28"),
@@ -257,11 +257,9 @@ def test_that_a_small_file_that_unpacks_to_too_much_is_refused_before_that(tmp_p
         (np.full((28, 28), -0.5), "from -0.5 to -0.5: ink"),
         (np.full((28, 28), 300, np.int32), "from 300 to 300: ink of type int32 goes from 0, paper, to 255"),
         ([[1, 2], [3]], "rows differ in length"),
-    ],
-)
-def test_that_drawings_that_are_none_are_refused_in_words(values, why):
-    with pytest.raises(BadValue, match=why):
-        as_drawings(values)
+    ]:
+        with pytest.raises(BadValue, match=why):
+            as_drawings(values)
 
 
 def test_that_only_ink_of_bytes_is_scaled():

@@ -26,35 +26,51 @@ def test_that_a_product_knows_its_operations_and_bytes():
     refuse_too_large(MatrixProduct(16_384, 16_384, 16_384))
 
 
-@pytest.mark.parametrize(("value", "tile"), [(2, 2), (32, 32), ("16", 16), (np.int64(7), 7), (8.0, 8)])
-def test_that_a_tile_is_read(value, tile):
-    assert as_tile(value) == tile
+def test_that_a_tile_is_read():
+    for value, tile in [(2, 2), (32, 32), ("16", 16), (np.int64(7), 7), (8.0, 8)]:
+        assert as_tile(value) == tile
 
 
-@pytest.mark.parametrize(
-    ("value", "nearest"),
-    [(1, 2), (0, 2), (-5, 2), (33, 32), (10**9, 32), (3.7, 4), ("3.7", 4), ("x", 16), ("", 16), (True, 16),
-     (None, 16), (float("nan"), 16), (float("inf"), 32), ("1e1", 16)],
-)  # fmt: skip
-def test_that_what_is_no_tile_is_refused_with_the_nearest_legal_one(value, nearest):
-    with pytest.raises(BadValue, match=rf"a whole number from 2 to 32.*nearest legal tile is {nearest}\."):
-        as_tile(value)
+def test_that_what_is_no_tile_is_refused_with_the_nearest_legal_one():
+    for value, nearest in [
+        (1, 2),
+        (0, 2),
+        (-5, 2),
+        (33, 32),
+        (10**9, 32),
+        (3.7, 4),
+        ("3.7", 4),
+        ("x", 16),
+        ("", 16),
+        (True, 16),
+        (None, 16),
+        (float("nan"), 16),
+        (float("inf"), 32),
+        ("1e1", 16),
+    ]:
+        with pytest.raises(
+            BadValue, match=rf"a whole number from 2 to 32.*nearest legal tile is {nearest}\."
+        ):
+            as_tile(value)
 
 
 ONE_EXAMPLE = r"rows × inner × columns.*17x33x5"
 RANGE = r"from 1 to 1,048,576"
 
 
-@pytest.mark.parametrize(
-    ("read", "given", "words"),
-    [
-        *((MatrixProduct.parse, (text,), ONE_EXAMPLE)
-          for text in ("", "big", "3x4", "1x2x3x4", "1.5", "-3", "9999999999")),
+def test_that_what_is_no_size_or_no_matrix_is_refused_in_words():
+    for read, given, words in [
+        *(
+            (MatrixProduct.parse, (text,), ONE_EXAMPLE)
+            for text in ("", "big", "3x4", "1x2x3x4", "1.5", "-3", "9999999999")
+        ),
         *((MatrixProduct, sides, RANGE) for sides in ((0, 1, 1), (1, -1, 1), (1, 1, MAX_SIDE + 1))),
-        (refuse_too_large, (MatrixProduct(MAX_SIDE, MAX_SIDE, MAX_SIDE),),
-         r"the three take 12\.0 TiB, the limit is 4\.0 GiB"),
-        (product_of, ((2, 3), (4, 5)),
-         r"A of 2 × 3 times B of 4 × 5: A has 3 columns and B has 4 rows"),
+        (
+            refuse_too_large,
+            (MatrixProduct(MAX_SIDE, MAX_SIDE, MAX_SIDE),),
+            r"the three take 12\.0 TiB, the limit is 4\.0 GiB",
+        ),
+        (product_of, ((2, 3), (4, 5)), r"A of 2 × 3 times B of 4 × 5: A has 3 columns and B has 4 rows"),
         (product_of, ((2, 3), (4, 3)), r"B transposed \(b\.T\) would fit"),
         (as_matrix, ("A", [1, 2]), "matrix A has 1 axis:"),
         (as_matrix, ("A", 3), "matrix A has 0 axes"),
@@ -63,11 +79,9 @@ RANGE = r"from 1 to 1,048,576"
         (as_matrix, ("A", [[1, 2], [3]]), "its rows differ in length"),
         (as_matrix, ("A", [["a"]]), "only real numbers"),
         (as_matrix, ("A", [[1j]]), "only real numbers"),
-    ],
-)  # fmt: skip
-def test_that_what_is_no_size_or_no_matrix_is_refused_in_words(read, given, words):
-    with pytest.raises(BadValue, match=words):
-        read(*given)
+    ]:
+        with pytest.raises(BadValue, match=words):
+            read(*given)
 
 
 def test_that_real_numbers_become_dense_float32():

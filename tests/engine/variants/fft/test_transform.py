@@ -69,19 +69,19 @@ def test_that_the_stated_error_is_larger_than_what_is_seen_in_the_dark():
     assert cpu_fft.VARIANT.added_error(problem, mask) < 1e-10 * np.abs(mask.weights32).sum()
 
 
-@pytest.mark.parametrize("border", list(Border))
-def test_that_a_few_values_far_above_all_others_leave_these_as_exact_as_they_are_alone(border):
-    image = RANDOM.random((80, 70, 2), np.float32) * 50
-    others, mask = image.copy(), Mask(RANDOM.standard_normal((9, 7)), offset=3.0)
-    for row, column, channel, value in ((1, 2, 0, 1e20), (1, 3, 0, -3e19), (79, 69, 1, 1e12)):
-        image[row, column, channel], others[row, column, channel] = value, 0.0
-    # Of the wrapped ones, and of those at the edges, too.
-    found, alone = filtered(image, mask, border, 2.5), oracle.correlate(others, mask, border, 2.5)
-    apart = oracle.correlate(image - others, mask, border, 2.5) == oracle.correlate(
-        0 * others, mask, border, 2.5
-    )
-    assert apart.mean() > 0.9
-    assert np.abs(found - alone)[apart].max() < 1e-4
+def test_that_a_few_values_far_above_all_others_leave_these_as_exact_as_they_are_alone():
+    for border in list(Border):
+        image = RANDOM.random((80, 70, 2), np.float32) * 50
+        others, mask = image.copy(), Mask(RANDOM.standard_normal((9, 7)), offset=3.0)
+        for row, column, channel, value in ((1, 2, 0, 1e20), (1, 3, 0, -3e19), (79, 69, 1, 1e12)):
+            image[row, column, channel], others[row, column, channel] = value, 0.0
+        # Of the wrapped ones, and of those at the edges, too.
+        found, alone = filtered(image, mask, border, 2.5), oracle.correlate(others, mask, border, 2.5)
+        apart = oracle.correlate(image - others, mask, border, 2.5) == oracle.correlate(
+            0 * others, mask, border, 2.5
+        )
+        assert apart.mean() > 0.9
+        assert np.abs(found - alone)[apart].max() < 1e-4
 
 
 @pytest.mark.parametrize("strange", [np.nan, np.inf, -np.inf])

@@ -58,22 +58,19 @@ def test_that_an_edited_mask_has_the_same_kernel():
         assert kernel_for(key, Mask([[1, 2, 3]])) is kernel_for(key, Mask([[3, 2, 1]]))
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [
+def test_that_kernels_that_are_compared_all_know_the_masks_lengths_when_they_are_compiled_or_none():
+    """Where one has straight-line code and another a loop, a table would compare that instead of memories."""
+    for keys in [
         "naive constant",
         "tiled-input tiled cached cached-constant",
         "separable-l0 separable-l1 separable-l2",
         "row-naive row-constant row-tiled row-tiled-constant row-cached row-cached-constant",
-    ],
-)
-def test_that_kernels_that_are_compared_all_know_the_masks_lengths_when_they_are_compiled_or_none(keys):
-    """Where one has straight-line code and another a loop, a table would compare that instead of memories."""
-    rows, found = 1 if keys.startswith("row") else 3, set()
-    for key in keys.split():
-        short, long = (Mask(np.ones((rows, columns))) for columns in (3, 5))
-        found.add(kernel_for(key, short) is kernel_for(key, long))
-    assert len(found) == 1
+    ]:
+        rows, found = 1 if keys.startswith("row") else 3, set()
+        for key in keys.split():
+            short, long = (Mask(np.ones((rows, columns))) for columns in (3, 5))
+            found.add(kernel_for(key, short) is kernel_for(key, long))
+        assert len(found) == 1
 
 
 def test_that_the_weights_loads_alone_differ_from_those_with_a_mask_in_global_memory():
@@ -141,21 +138,21 @@ def work_of(key, cells, border):
     return variant(key).work(describe_problem(row_of(cells), FIVE, border, 0.0), TILE)
 
 
-@pytest.mark.parametrize(
-    ("key", "loads"),
-    [
-        ("row-naive", 40), ("row-tiled", 12), ("row-cached", 14), ("row-tiled-constant", 12),
+def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40():
+    for key, loads in [
+        ("row-naive", 40),
+        ("row-tiled", 12),
+        ("row-cached", 14),
+        ("row-tiled-constant", 12),
         ("row-cached-constant", 14),
-    ],
-)  # fmt: skip
-def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40(key, loads):
-    # `row-cached`: its own 8, and 2 + 1 taps of halo on each side.
-    longer, shorter = (work_of(key, cells, Border.ZERO).picture_loads for cells in (32, 24))
-    assert longer - shorter == loads
-    # In a picture of one tile that wraps, the only block is an inner one; the code says the same.
-    problem = describe_problem(row_of(8), FIVE, Border.WRAP, 0.0)
-    check_executed(variant(key), problem, FIVE, row_of(8), TILE)
-    assert work_of(key, 8, Border.WRAP).picture_loads == loads
+    ]:
+        # `row-cached`: its own 8, and 2 + 1 taps of halo on each side.
+        longer, shorter = (work_of(key, cells, Border.ZERO).picture_loads for cells in (32, 24))
+        assert longer - shorter == loads
+        # In a picture of one tile that wraps, the only block is an inner one; the code says the same.
+        problem = describe_problem(row_of(8), FIVE, Border.WRAP, 0.0)
+        check_executed(variant(key), problem, FIVE, row_of(8), TILE)
+        assert work_of(key, 8, Border.WRAP).picture_loads == loads
 
 
 def columns_loaded(mask, width=24):

@@ -43,9 +43,8 @@ def reason_for(variant, mask, dtype="float32"):
     return refused(variant, problem_of(50, 60, mask, 3, dtype), mask)
 
 
-@pytest.mark.parametrize(
-    ("variant", "mask", "words"),
-    [
+def test_that_another_mask_is_refused_with_what_would_do():
+    for variant, mask, words in [
         (TWO, gaussian(9), "one column times one row. Use separable-fused"),
         (TWO, sum_of(3, 9, 9), "rank is 3: it is not a sum of two columns times rows. Use low-rank-3."),
         (TWO, sum_of(5, 9, 9), "rank is 5: it is not a sum of two columns times rows. Use register-blocked"),
@@ -63,12 +62,10 @@ def reason_for(variant, mask, dtype="float32"):
         (THREE, sum_of(3, 7, 8), "take 45 multiply-adds per result; the mask itself takes 56"),
         (TWO, sum_of(2, 34, 9), "the sums of up to 33 rows. Use tiled or fft."),
         (TWO, Mask(np.eye(9) * 3e38), "rank is 9"),
-    ],
-)
-def test_that_another_mask_is_refused_with_what_would_do(variant, mask, words):
-    assert words in reason_for(variant, mask)
-    with pytest.raises(UnsupportedVariant, match="sum of products"):
-        variant.passes(problem_of(9, 9, mask), mask, variant.default_block)
+    ]:
+        assert words in reason_for(variant, mask)
+        with pytest.raises(UnsupportedVariant, match="sum of products"):
+            variant.passes(problem_of(9, 9, mask), mask, variant.default_block)
 
 
 @pytest.mark.parametrize(("variant", "terms"), [(TWO, 2), (THREE, 3)])
@@ -178,18 +175,18 @@ def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant, t
     assert float(left_out) <= granted + variant.added_error(problem, mask)
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_anchor(channels):
-    for rows, columns, rank in itertools.product((1, 3, 15, 33), range(1, 64), (1, 2, 3)):
-        for anchor in {0, columns // 2, columns - 1}:
-            shape = shape_of(Problem(99, 99, channels, "uint8", (rows, columns), (0, anchor)), rank)
-            along = shape.along
-            assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
-            # A thread's window begins on a vector, ends within the row, and holds every sample it needs.
-            assert along.before % 4 == along.window % 4 == along.tile_samples % 4 == 0
-            assert along.shift + 4 + (columns - 1) * channels <= along.window
-            assert 4 * (LANES - 1) + along.window <= along.tile_samples
-            assert min(shape.ahead, shape.group_rows) >= 1
+def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_anchor():
+    for channels in [1, 2, 3, 4]:
+        for rows, columns, rank in itertools.product((1, 3, 15, 33), range(1, 64), (1, 2, 3)):
+            for anchor in {0, columns // 2, columns - 1}:
+                shape = shape_of(Problem(99, 99, channels, "uint8", (rows, columns), (0, anchor)), rank)
+                along = shape.along
+                assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
+                # A thread's window begins on a vector, ends within the row, and holds every sample it needs.
+                assert along.before % 4 == along.window % 4 == along.tile_samples % 4 == 0
+                assert along.shift + 4 + (columns - 1) * channels <= along.window
+                assert 4 * (LANES - 1) + along.window <= along.tile_samples
+                assert min(shape.ahead, shape.group_rows) >= 1
 
 
 @pytest.mark.slow

@@ -38,50 +38,51 @@ def test_that_every_cuda_variant_agrees_with_the_oracle_and_its_model_in_the_sim
         assert found == model
 
 
-@pytest.mark.parametrize("tile", [2, 7, 16, 32])
-def test_that_ratios_roundings_and_grid_are_those_of_the_lecture(tile):
-    block, product = Block(tile, tile), MatrixProduct(4 * tile, 6 * tile, 2 * tile)
-    assert [known.work(product, block).cgma for known in (NAIVE, TILED)] == [1.0, float(tile)]
-    assert NUMPY.work(product, block) is None
-    work = TILED.work(MatrixProduct(16, 16, 16), Block(16, 16))
-    assert (work.global_loads, work.flops) == (512, 8192)
-    long = MatrixProduct(3, 100, 3)
-    assert NAIVE.roundings(long, block) == NUMPY.roundings(long, block) == 100
-    assert TILED.roundings(long, block) == tile + -(-100 // tile) - 1
-    assert TILED.roundings(MatrixProduct(3, 1, 3), block) == 1
-    # No block is idle.
-    for variant in CUDA:
-        for rows, columns in ((1, 1), (tile, tile), (tile + 1, 3 * tile - 1), (97, 31)):
-            (launch,) = variant.plan(MatrixProduct(rows, 5, columns), block)
-            across, down, deep = launch.grid
-            assert (across - 1) * tile < columns <= across * tile
-            assert (down - 1) * tile < rows <= down * tile
-            assert (deep, launch.block) == (1, (tile, tile, 1))
-            assert launch.shared_bytes == (2 * tile * tile * 4 if variant is TILED else 0)
+def test_that_ratios_roundings_and_grid_are_those_of_the_lecture():
+    for tile in [2, 7, 16, 32]:
+        block, product = Block(tile, tile), MatrixProduct(4 * tile, 6 * tile, 2 * tile)
+        assert [known.work(product, block).cgma for known in (NAIVE, TILED)] == [1.0, float(tile)]
+        assert NUMPY.work(product, block) is None
+        work = TILED.work(MatrixProduct(16, 16, 16), Block(16, 16))
+        assert (work.global_loads, work.flops) == (512, 8192)
+        long = MatrixProduct(3, 100, 3)
+        assert NAIVE.roundings(long, block) == NUMPY.roundings(long, block) == 100
+        assert TILED.roundings(long, block) == tile + -(-100 // tile) - 1
+        assert TILED.roundings(MatrixProduct(3, 1, 3), block) == 1
+        # No block is idle.
+        for variant in CUDA:
+            for rows, columns in ((1, 1), (tile, tile), (tile + 1, 3 * tile - 1), (97, 31)):
+                (launch,) = variant.plan(MatrixProduct(rows, 5, columns), block)
+                across, down, deep = launch.grid
+                assert (across - 1) * tile < columns <= across * tile
+                assert (down - 1) * tile < rows <= down * tile
+                assert (deep, launch.block) == (1, (tile, tile, 1))
+                assert launch.shared_bytes == (2 * tile * tile * 4 if variant is TILED else 0)
 
 
 NINE = MatrixProduct(9, 9, 9)
 
 
-@pytest.mark.parametrize(
-    ("variants", "product", "tile", "limits", "words", "nearest"),
-    [
+def test_that_an_illegal_tile_is_refused_with_the_nearest_legal_one():
+    for variants, product, tile, limits, words, nearest in [
         (CUDA, NINE, 33, Limits(), "A tile of 33 is not a whole number from 2 to 32.", 32),
         (CUDA, NINE, 1, Limits(), "A tile of 1 is not a whole number from 2 to 32.", 2),
         (CUDA, NINE, 32, Limits(max_threads=512), "1,024 threads; the limit is 512", 22),
         (CUDA, NINE, 9, Limits(max_block_y=8), "81 threads", 8),
         (CUDA, MatrixProduct(131_071, 1, 1), 2, Limits(), "65,536 tiles of 2 down; CUDA allows 65,535", 3),
-        ([TILED], NINE, 32, Limits(shared_bytes=4000),
-         "needs 8,192 bytes of shared memory for the tiles of M and N; a block has 4,000", 22),
+        (
+            [TILED],
+            NINE,
+            32,
+            Limits(shared_bytes=4000),
+            "needs 8,192 bytes of shared memory for the tiles of M and N; a block has 4,000",
+            22,
+        ),
         ([TILED], NINE, 32, Limits(shared_bytes=16), "a block has 16", None),
-    ],
-)  # fmt: skip
-def test_that_an_illegal_tile_is_refused_with_the_nearest_legal_one(
-    variants, product, tile, limits, words, nearest
-):
-    for variant in variants:
-        refusal = variant.unsupported(product, None, Block(tile, tile), limits)
-        assert words in str(refusal)
-        legal = None if nearest is None else Block(nearest, nearest)
-        assert refusal.nearest_block == legal
-        assert legal is None or variant.unsupported(product, None, legal, limits) is None
+    ]:
+        for variant in variants:
+            refusal = variant.unsupported(product, None, Block(tile, tile), limits)
+            assert words in str(refusal)
+            legal = None if nearest is None else Block(nearest, nearest)
+            assert refusal.nearest_block == legal
+            assert legal is None or variant.unsupported(product, None, legal, limits) is None

@@ -77,29 +77,29 @@ MASKS = [
 LONG = [((11, 11), 5, 1), ((11, 11), 5, 4), ((1, 127), 63, 1), ((127, 1), 0, 1)]
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_what_lanes_load_is_aligned_whatever_the_anchor(channels):
-    for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
-        for left in range(side):
-            shape = digit_shape((side, side), left, channels)
-            assert shape.shared_bytes <= SHARED_BYTES
-            # A thread of the loader copies one piece per round.
-            assert shape.tile_samples // 16 <= shape.threads
-            assert (shape.tile_samples % 64, shape.before % 16) == (32, 0)
-            assert shape.tile_bytes >= shape.tile_rows * shape.tile_samples
-            assert shape.stage_pitch >= shape.out_samples
-            assert shape.tile_bytes % 16 == shape.stage_bytes % 16 == shape.stage_pitch % 16 == 0
-            loads = sorted({load for channel in range(channels) for load in shape.loads_of(channel)})
-            words = [word + k for word, size in loads for k in range(size)]
-            assert words == list(range(words[0], words[-1] + 1))
-            for channel in range(channels):
-                loaded = {word + k for word, size in shape.loads_of(channel) for k in range(size)}
-                for group in shape.pixel_groups:
-                    assert {place[0] for place in shape.sources(group, channel) if place} <= loaded
-            assert shape.before + 4 * words[0] >= 0
-            last_lane = shape.before + shape.out_samples - shape.across
-            assert last_lane + 4 * (words[-1] + 1) <= shape.tile_samples
-            assert all(word % size == shape.across % (4 * size) == 0 for word, size in loads)
+def test_that_what_lanes_load_is_aligned_whatever_the_anchor():
+    for channels in [1, 2, 3, 4]:
+        for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
+            for left in range(side):
+                shape = digit_shape((side, side), left, channels)
+                assert shape.shared_bytes <= SHARED_BYTES
+                # A thread of the loader copies one piece per round.
+                assert shape.tile_samples // 16 <= shape.threads
+                assert (shape.tile_samples % 64, shape.before % 16) == (32, 0)
+                assert shape.tile_bytes >= shape.tile_rows * shape.tile_samples
+                assert shape.stage_pitch >= shape.out_samples
+                assert shape.tile_bytes % 16 == shape.stage_bytes % 16 == shape.stage_pitch % 16 == 0
+                loads = sorted({load for channel in range(channels) for load in shape.loads_of(channel)})
+                words = [word + k for word, size in loads for k in range(size)]
+                assert words == list(range(words[0], words[-1] + 1))
+                for channel in range(channels):
+                    loaded = {word + k for word, size in shape.loads_of(channel) for k in range(size)}
+                    for group in shape.pixel_groups:
+                        assert {place[0] for place in shape.sources(group, channel) if place} <= loaded
+                assert shape.before + 4 * words[0] >= 0
+                last_lane = shape.before + shape.out_samples - shape.across
+                assert last_lane + 4 * (words[-1] + 1) <= shape.tile_samples
+                assert all(word % size == shape.across % (4 * size) == 0 for word, size in loads)
 
 
 def test_that_four_lanes_have_all_cells_in_the_right_bytes():
@@ -181,15 +181,15 @@ def test_that_the_multiplications_of_a_warp_are_the_correlation(mask_shape, left
     assert sorted(pixels) == list(range(16))
 
 
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_words_of_channels_are_put_side_by_side(channels):
-    planes = [
-        [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
-        for channel in range(channels)
-    ]
-    words = interleaved_words(BytesOfWords(), planes)
-    bytes_ = [byte for word in words for byte in word]
-    assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
+def test_that_words_of_channels_are_put_side_by_side():
+    for channels in [1, 2, 3, 4]:
+        planes = [
+            [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
+            for channel in range(channels)
+        ]
+        words = interleaved_words(BytesOfWords(), planes)
+        bytes_ = [byte for word in words for byte in word]
+        assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
 
 
 @pytest.mark.parametrize(("channels", "banks"), [(2, 6), (3, 8), (4, 8)])

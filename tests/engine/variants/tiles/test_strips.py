@@ -14,19 +14,19 @@ from engine.work.filtering.problem import Problem
 from engine.work.picture_problem import MAX_SIDE
 
 
-@pytest.mark.parametrize("side", [4, 5, 9, 15, 31])
-def test_that_strips_cover_the_picture(side):
-    for size in (1, 7, 33, 256, 1024, 4096, 16384):
-        problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
-        grid = product_strips.grid_of(problem, shape_of(problem, 2))
-        launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
-        assert grid.bands * rows >= size > (grid.bands - 1) * rows
-        idle = launch.blocks * launch.block[1] - strips
-        assert 0 <= idle < launch.block[1] * grid.bands
-        assert (rows + side - 1) % grid.shape.group_rows == 0
-        if size >= 4096:
-            assert (side - 1) / rows <= 0.5
-            assert strips >= 900
+def test_that_strips_cover_the_picture():
+    for side in [4, 5, 9, 15, 31]:
+        for size in (1, 7, 33, 256, 1024, 4096, 16384):
+            problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
+            grid = product_strips.grid_of(problem, shape_of(problem, 2))
+            launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
+            assert grid.bands * rows >= size > (grid.bands - 1) * rows
+            idle = launch.blocks * launch.block[1] - strips
+            assert 0 <= idle < launch.block[1] * grid.bands
+            assert (rows + side - 1) % grid.shape.group_rows == 0
+            if size >= 4096:
+                assert (side - 1) / rows <= 0.5
+                assert strips >= 900
 
 
 BOUNDS = (1500, 6000), (20, 300), (1, 31), (2, 11), (1, 33), (1, 40)
@@ -55,7 +55,7 @@ def test_that_a_low_picture_is_one_strip_and_a_very_wide_one_too():
     assert rows_of_strips(wide, 10**6, 4, step=8) == 40
 
 
-@pytest.mark.parametrize("resident", [1, 5, 16, 62])
-def test_that_the_blocks_down_the_highest_picture_fit_the_grid(resident):
-    problem = Problem(MAX_SIDE, 1, 1, "float32", (1, 1), (0, 0))
-    assert blocks_along(problem.height, rows_of_strips(problem, 1, resident, step=1)) <= MAX_GRID_Y
+def test_that_the_blocks_down_the_highest_picture_fit_the_grid():
+    for resident in [1, 5, 16, 62]:
+        problem = Problem(MAX_SIDE, 1, 1, "float32", (1, 1), (0, 0))
+        assert blocks_along(problem.height, rows_of_strips(problem, 1, resident, step=1)) <= MAX_GRID_Y

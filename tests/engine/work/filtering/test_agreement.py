@@ -29,9 +29,8 @@ def test_that_a_problem_counts_its_work():
     assert values == dict.fromkeys(Border, 0.0) | {Border.CONSTANT: 2.5}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
+def test_that_an_impossible_problem_is_refused_in_words():
+    for arguments, words in [
         ({"height": 0, "width": 3}, "a picture of 0 × 3"),
         ({"height": 3, "width": -1}, "a picture of 3 × -1"),
         ({"height": MAX_SIDE + 1, "width": 1}, "each side must have 1 to 16,777,216 pixels"),
@@ -41,14 +40,14 @@ def test_that_a_problem_counts_its_work():
         ({"height": 3, "width": 3, "dtype": "int16"}, "Convert the picture to float32"),
         ({"height": 3, "width": 3, "anchor": (3, 0)}, "Choose a row from 0 to 2"),
         ({"height": 3, "width": 3, "anchor": (0, -1)}, r"anchor \(0, -1\)"),
-        ({"height": 2, "width": 2, "dtype": "uint8", "result_dtype": "uint16"},
-         r"a result of type uint16 from a picture of uint8.*Choose float32 or uint8"),
+        (
+            {"height": 2, "width": 2, "dtype": "uint8", "result_dtype": "uint16"},
+            r"a result of type uint16 from a picture of uint8.*Choose float32 or uint8",
+        ),
         ({"height": 2, "width": 2, "result_dtype": "uint8"}, r"Choose float32\.$"),
-    ],
-)  # fmt: skip
-def test_that_an_impossible_problem_is_refused_in_words(arguments, words):
-    with pytest.raises(BadValue, match=words):
-        Problem(**arguments)
+    ]:
+        with pytest.raises(BadValue, match=words):
+            Problem(**arguments)
 
 
 RANDOM = np.random.default_rng(11)
@@ -82,13 +81,13 @@ def test_that_it_is_the_quadruple_loop(shape, anchor, border):
     assert np.array_equal(correlate(PICTURE, mask, border, 3.0), naive(PICTURE, mask, border, 3.0))
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32", "float64"])
-def test_that_channels_are_filtered_apart(dtype):
-    image = RANDOM.integers(0, 200, (5, 6, 3)).astype(dtype)
-    mask = whole_mask(3, 3)
-    whole = correlate(image, mask, Border.MIRROR)
-    for channel in range(3):
-        assert np.array_equal(whole[:, :, channel], correlate(image[:, :, channel], mask, Border.MIRROR))
+def test_that_channels_are_filtered_apart():
+    for dtype in ["uint8", "uint16", "float32", "float64"]:
+        image = RANDOM.integers(0, 200, (5, 6, 3)).astype(dtype)
+        mask = whole_mask(3, 3)
+        whole = correlate(image, mask, Border.MIRROR)
+        for channel in range(3):
+            assert np.array_equal(whole[:, :, channel], correlate(image[:, :, channel], mask, Border.MIRROR))
 
 
 @every_border
@@ -135,9 +134,8 @@ def rounded(image, mask, border=Border.MIRROR):
 FULL = np.full((2, 2, 1), 65535, np.uint16)
 
 
-@pytest.mark.parametrize(
-    ("image", "mask", "ghost_value", "exact"),
-    [
+def test_that_the_exact_class_is_what_never_rounds():
+    for image, mask, ghost_value, exact in [
         (BYTES, Mask([[1, -2, 3]]), 0.0, True),
         (BYTES, SMOOTH, 0.0, True),
         (BYTES, Mask([[0.5]], offset=-0.25), 7.0, True),
@@ -157,26 +155,21 @@ FULL = np.full((2, 2, 1), 65535, np.uint16)
         # Two passes scale the row by 2^-25 at most.
         (np.zeros((2, 2, 1), np.uint8), Mask([[1, 1], [1, 1]]), 2.0**-124, True),
         (np.zeros((2, 2, 1), np.uint8), Mask([[1, 1], [1, 1]]), 2.0**-125, False),
-    ],
-)
-def test_that_the_exact_class_is_what_never_rounds(image, mask, ghost_value, exact):
-    assert is_exact_class(image, mask, ghost_value) is exact
+    ]:
+        assert is_exact_class(image, mask, ghost_value) is exact
 
 
-@pytest.mark.parametrize(
-    ("column", "row", "steps"),
-    [
+def test_that_two_passes_are_granted_what_subnormal_products_lose_times_the_column():
+    for column, row, steps in [
         # Of 13 x 13 ones, 16 times 1/16: 13 products of each of 13 rows, times 16, less the 170 of the bound.
         (np.full(13, 16.0), np.full(13, 1 / 16), 13 * 13 * 16 / 2 - 170),
         # Whole weights lose nothing; weights that add up to 1 have room enough.
         (np.full(13, 16.0), np.ones(13), 0.0),
         (np.full(13, 1 / 13), np.full(13, 1 / 13), 0.0),
         (np.full(4, 2.5), np.array([0.5, 1.0, 2.0, 0.25]), (2 * 10 + 4) / 2 - 17),
-    ],
-)
-def test_that_two_passes_are_granted_what_subnormal_products_lose_times_the_column(column, row, steps):
-    granted = added_steps(column[:, np.newaxis], row[np.newaxis])
-    assert max(0.0, steps) <= granted <= max(0.0, (steps + 170) * (1 + 1e-5) - 170)
+    ]:
+        granted = added_steps(column[:, np.newaxis], row[np.newaxis])
+        assert max(0.0, steps) <= granted <= max(0.0, (steps + 170) * (1 + 1e-5) - 170)
 
 
 def test_that_one_ulp_and_a_tie_to_the_odd_side_are_too_much_in_the_exact_class():

@@ -74,30 +74,27 @@ def correlations(picture, patch):
     return (windows * own).sum(axis=(2, 3)) / np.sqrt((windows**2).sum(axis=(2, 3)) * (own**2).sum())
 
 
-@pytest.mark.parametrize(
-    ("level", "texture", "dtype"),
-    [
-        (1e6, 1.0, "float32"),
-        (-3e6, 4.0, "float32"),
-        (1.0, 1e-5, "float32"),
-        (65000, 3, "uint16"),
-        (0, 1e-12, "float32"),
-    ],
-)
-@pytest.mark.parametrize("seed", range(2))
-def test_that_an_exact_copy_is_found_on_any_level_beside_one_with_noise(level, texture, dtype, seed):
-    random = np.random.default_rng(seed)
-    scene = (level + random.random((40, 40)) * texture).astype(dtype)
-    patch = scene[5:11, 6:12].copy()
-    scene[25:31, 20:26] = (
-        patch + random.normal(0, 0.06 * texture + 0.5 * (dtype == "uint16"), patch.shape)
-    ).astype(dtype)
-    found = engine.operate(scene, "find-patch", patch=patch, device="cpu", budget_s=0.01)
-    exact = correlations(scene, patch)
-    assert np.unravel_index(exact.argmax(), exact.shape) == (5, 6)
-    assert (found.mark.row, found.mark.column, found.result.is_proven) == (5, 6, True)
-    assert found.numbers["score"] == pytest.approx(1.0, abs=1e-5)
-    assert found.result.verification.bound < 1e-4
+def test_that_an_exact_copy_is_found_on_any_level_beside_one_with_noise():
+    for seed in range(2):
+        for level, texture, dtype in [
+            (1e6, 1.0, "float32"),
+            (-3e6, 4.0, "float32"),
+            (1.0, 1e-5, "float32"),
+            (65000, 3, "uint16"),
+            (0, 1e-12, "float32"),
+        ]:
+            random = np.random.default_rng(seed)
+            scene = (level + random.random((40, 40)) * texture).astype(dtype)
+            patch = scene[5:11, 6:12].copy()
+            scene[25:31, 20:26] = (
+                patch + random.normal(0, 0.06 * texture + 0.5 * (dtype == "uint16"), patch.shape)
+            ).astype(dtype)
+            found = engine.operate(scene, "find-patch", patch=patch, device="cpu", budget_s=0.01)
+            exact = correlations(scene, patch)
+            assert np.unravel_index(exact.argmax(), exact.shape) == (5, 6)
+            assert (found.mark.row, found.mark.column, found.result.is_proven) == (5, 6, True)
+            assert found.numbers["score"] == pytest.approx(1.0, abs=1e-5)
+            assert found.result.verification.bound < 1e-4
 
 
 def test_that_bilateral_keeps_a_texture_on_a_high_level():
@@ -115,17 +112,17 @@ def test_that_bilateral_keeps_a_texture_on_a_high_level():
     assert np.abs(found.picture.astype(np.float64) - 1e6 - sums / total).max() < 0.04
 
 
-@pytest.mark.parametrize("degrees", [0, 60, 120, -33.3, 300])
-def test_that_hue_shift_agrees_with_the_colour_conversions_of_the_standard_library(degrees):
-    import colorsys
+def test_that_hue_shift_agrees_with_the_colour_conversions_of_the_standard_library():
+    for degrees in [0, 60, 120, -33.3, 300]:
+        import colorsys
 
-    samples = picture(dtype="float32")
-    turned = exact("hue-shift", samples, degrees=degrees)
-    for pixel, found in zip(samples.reshape(-1, 3).tolist(), turned.reshape(-1, 3).tolist(), strict=True):
-        hue, saturation, value = colorsys.rgb_to_hsv(*pixel)
-        assert found == pytest.approx(
-            colorsys.hsv_to_rgb((hue + degrees / 360) % 1, saturation, value), abs=1e-6
-        )
+        samples = picture(dtype="float32")
+        turned = exact("hue-shift", samples, degrees=degrees)
+        for pixel, found in zip(samples.reshape(-1, 3).tolist(), turned.reshape(-1, 3).tolist(), strict=True):
+            hue, saturation, value = colorsys.rgb_to_hsv(*pixel)
+            assert found == pytest.approx(
+                colorsys.hsv_to_rgb((hue + degrees / 360) % 1, saturation, value), abs=1e-6
+            )
 
 
 def test_that_the_median_is_numpys_with_repeated_edges():
@@ -210,13 +207,13 @@ def saved_as_jpeg(samples, quality):
         return len(file.getvalue()), np.reshape(opened.quantization[0], (8, 8)), np.asarray(opened)
 
 
-@pytest.mark.parametrize("quality", [1, 3, 25, 49, 50, 51, 75, 95, 100])
-def test_that_the_steps_are_those_of_a_jpeg_file_of_the_same_quality(quality):
-    problem, _ = problem_of("compress", picture(), quality=quality)
-    table = saved_as_jpeg(picture(8, 8, 1)[..., 0], quality)[1]
-    assert np.array_equal(compress.steps_of(problem), table)
-    problem, _ = problem_of("compress", picture(dtype="uint16"), quality=quality)
-    assert np.array_equal(compress.steps_of(problem), table * 257)
+def test_that_the_steps_are_those_of_a_jpeg_file_of_the_same_quality():
+    for quality in [1, 3, 25, 49, 50, 51, 75, 95, 100]:
+        problem, _ = problem_of("compress", picture(), quality=quality)
+        table = saved_as_jpeg(picture(8, 8, 1)[..., 0], quality)[1]
+        assert np.array_equal(compress.steps_of(problem), table)
+        problem, _ = problem_of("compress", picture(dtype="uint16"), quality=quality)
+        assert np.array_equal(compress.steps_of(problem), table * 257)
 
 
 @pytest.mark.slow
@@ -408,12 +405,12 @@ REFUSED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("key", "settings", "samples", "words"), REFUSED)
-def test_that_bad_input_is_refused_in_one_line(key, settings, samples, words):
-    with pytest.raises(EngineError, match=words) as found:
-        engine.operate(samples, key, device="cpu", **settings)
-    assert "\n" not in str(found.value)
-    assert isinstance(found.value, BadValue | UnknownName)
+def test_that_bad_input_is_refused_in_one_line():
+    for key, settings, samples, words in REFUSED:
+        with pytest.raises(EngineError, match=words) as found:
+            engine.operate(samples, key, device="cpu", **settings)
+        assert "\n" not in str(found.value)
+        assert isinstance(found.value, BadValue | UnknownName)
 
 
 def test_that_a_patch_of_its_own_is_checked_too():

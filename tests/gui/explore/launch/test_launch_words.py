@@ -1,7 +1,5 @@
 """The sentence of the panel Launch: what limits the occupancy, and what would raise it."""
 
-import pytest
-
 from engine.explain.gpus import ABSENT_GPUS, Architecture
 from engine.explain.launch.launches import ExplainedLaunch, curves
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
@@ -19,9 +17,8 @@ def made(threads, registers, shared_bytes=0, local_bytes=0):
 
 
 # It has room for 64 warps, 32 blocks, 65,536 registers, and 228 KiB, of which a block takes 1 KiB more.
-@pytest.mark.parametrize(
-    ("launch", "words"),
-    [
+def test_that_the_sentence_names_the_limit_and_what_would_change_it():
+    for launch, words in [
         ((256, 32), "The occupancy is 100 %: no further warp has room."),
         (
             (256, 0),
@@ -47,10 +44,8 @@ def made(threads, registers, shared_bytes=0, local_bytes=0):
             "It would be 100 % with 512 threads per block.",
         ),
         ((2048, 32), "No block can be launched: a block may have 1,024 threads."),
-    ],
-)
-def test_that_the_sentence_names_the_limit_and_what_would_change_it(launch, words):
-    assert limit_sentence(*made(*launch)) == words
+    ]:
+        assert limit_sentence(*made(*launch)) == words
 
 
 def test_that_several_limits_are_named_together():

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from engine.results.launch_facts import LaunchFacts
 from gui.explore.why.why_words import numbers_of, sentence_html
 from gui.style.theme import LIGHT
@@ -12,18 +10,14 @@ from tests.gui.made_explained import LAUNCH
 LINK = f"<a href='tiled' style='color: {LIGHT.accent}'>"
 
 
-@pytest.mark.parametrize(
-    ("sentence", "remedy", "title", "html"),
-    [
+def test_that_the_remedy_is_a_link():
+    for sentence, remedy, title, html in [
         ("Slow. `tiled` is not.", "tiled", "Tiled", f"Slow. {LINK}tiled</a> is not."),
         ("Slow & so.", "tiled", "Tiled", f"Slow &amp; so. {LINK}Choose Tiled</a>"),
         ("Slow. `tiled` is not.", "tiled", "", "Slow. <b>tiled</b> is not."),
         ("See `devices --measure`.", "", "", "See <b>devices --measure</b>."),
-    ],
-    ids=["in the sentence", "after it", "unknown here", "other code"],
-)
-def test_that_the_remedy_is_a_link(sentence, remedy, title, html):
-    assert sentence_html(sentence, remedy, title, LIGHT) == html
+    ]:
+        assert sentence_html(sentence, remedy, title, LIGHT) == html
 
 
 def test_that_numbers_that_are_not_known_are_left_out():
