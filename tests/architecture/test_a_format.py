@@ -92,21 +92,18 @@ def test_that_what_it_cannot_keep_is_left_out_with_a_sentence(tmp_path):
     assert note == f"Toy has no alpha: it was left out. {keep} keep it."
 
 
-@pytest.mark.parametrize(
-    ("content", "why"),
-    [
+def test_that_its_files_are_refused_in_its_words(tmp_path):
+    for content, why in [
         (b"TO", "ends after 2 bytes"),
         (b"TOY\n", "it looks like a Toy whose first bytes are damaged"),
         (HEADER.pack(b"TOY!", 0, 1), "this kind of Toy is not supported: it has no rows"),
         (b"TOY!", "its Toy data is damaged or cut short"),
         (HEADER.pack(b"TOY!", 10**5, 10**5), "its 100,000 × 100,000 pixels take"),
-    ],
-)
-def test_that_its_files_are_refused_in_its_words(tmp_path, content, why):
-    (tmp_path / "a.toy").write_bytes(content)
-    with pytest.raises(ImageReadError) as caught:
-        engine.open_image(tmp_path / "a.toy")
-    assert why in caught.value.why
+    ]:
+        (tmp_path / "a.toy").write_bytes(content)
+        with pytest.raises(ImageReadError) as caught:
+            engine.open_image(tmp_path / "a.toy")
+        assert why in caught.value.why
 
 
 def test_that_what_its_library_says_is_explained(tmp_path, monkeypatch):

@@ -149,12 +149,10 @@ if __name__ == "__main__":
     assert [path.name for path in tmp_path.iterdir()] == ["x.png"]
 
 
-@pytest.mark.parametrize(
-    "module", ["gui.shell.crash_log", "engine.host.client", "PySide6.QtGui", "gui.shell.app"]
-)
-def test_that_ctrl_c_at_any_moment_of_the_start_ends_with_one_line(tmp_path, module):
-    # Ctrl+C reaches the engine's process too, which begins to import when PySide6 is imported.
-    code = f"""
+def test_that_ctrl_c_at_any_moment_of_the_start_ends_with_one_line(tmp_path):
+    for module in ["gui.shell.crash_log", "engine.host.client", "PySide6.QtGui", "gui.shell.app"]:
+        # Ctrl+C reaches the engine's process too, which begins to import when PySide6 is imported.
+        code = f"""
 import os, runpy, signal, sys
 class InterruptAt:
     def find_spec(self, name, path=None, target=None):
@@ -165,9 +163,9 @@ sys.meta_path.insert(0, InterruptAt())
 sys.argv = ["main.py", "screenshot", {str(tmp_path / "out.png")!r}]
 runpy.run_path("main.py", run_name="__main__")
 """
-    answer = start(code=code, start_new_session=True)
-    assert (answer.returncode, answer.stdout, answer.stderr) == (128 + signal.SIGINT, "", "Stopped.\n")
-    assert not list(tmp_path.iterdir())
+        answer = start(code=code, start_new_session=True)
+        assert (answer.returncode, answer.stdout, answer.stderr) == (128 + signal.SIGINT, "", "Stopped.\n")
+        assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -190,37 +188,35 @@ def test_that_a_window_without_room_says_in_one_line_what_is_short(limit, most, 
     assert "Allow more (`ulimit -" in answer.stderr
 
 
-@pytest.mark.parametrize(
-    ("options", "says"),
-    [
+def test_that_a_refused_screenshot_is_one_line_with_status_2(tmp_path):
+    for options, says in [
         # Found before anything is started, by the engine's process, and by the window.
         (("picture.png", "picture.png"), "is the picture itself"),
         (("x.png", "bad.png"), "bad.png"),
         (("x.png", "--variant", "no-such-variant"), "no-such-variant"),
         (("picture.png", "--session", "of-picture.json"), "is the picture itself"),
-    ],
-)
-def test_that_a_refused_screenshot_is_one_line_with_status_2(tmp_path, options, says):
-    Image.new("RGB", (8, 8)).save(tmp_path / "picture.png")
-    (tmp_path / "bad.png").write_text("no picture")
-    session = {
-        "format": "haloscope-session",
-        "version": 1,
-        "picture": {"path": "picture.png"},
-        "settings": {},
-    }
-    (tmp_path / "of-picture.json").write_text(json.dumps(session | {"mask": {"weights": [[1]]}}))
-    before = (tmp_path / "picture.png").read_bytes()
-    answer = start("screenshot", *options, folder=tmp_path)
-    assert (answer.returncode, answer.stdout, len(answer.stderr.splitlines())) == (2, "", 1), answer.stderr
-    assert says in answer.stderr
-    assert not (tmp_path / "x.png").exists()
-    assert (tmp_path / "picture.png").read_bytes() == before
+    ]:
+        Image.new("RGB", (8, 8)).save(tmp_path / "picture.png")
+        (tmp_path / "bad.png").write_text("no picture")
+        session = {
+            "format": "haloscope-session",
+            "version": 1,
+            "picture": {"path": "picture.png"},
+            "settings": {},
+        }
+        (tmp_path / "of-picture.json").write_text(json.dumps(session | {"mask": {"weights": [[1]]}}))
+        before = (tmp_path / "picture.png").read_bytes()
+        answer = start("screenshot", *options, folder=tmp_path)
+        assert (answer.returncode, answer.stdout, len(answer.stderr.splitlines())) == (2, "", 1), (
+            answer.stderr
+        )
+        assert says in answer.stderr
+        assert not (tmp_path / "x.png").exists()
+        assert (tmp_path / "picture.png").read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    ("command", "status"),
-    [
+def test_that_a_closed_stream_is_told_by_the_status(tmp_path):
+    for command, status in [
         ("screenshot no-folder/x.png >&- 2>&- <&-", 2),
         ("--help >&-", 2),
         ("--help >/dev/full", 2),
@@ -229,42 +225,40 @@ def test_that_a_refused_screenshot_is_one_line_with_status_2(tmp_path, options, 
         ("devices >&-", 2),
         ("masks 2>&-", 0),
         ("filter none.png x.png --mask box-3 2>/dev/full", 2),
-    ],
-)
-def test_that_a_closed_stream_is_told_by_the_status(tmp_path, command, status):
-    main = f"{sys.executable} {Path(__file__).parents[2] / 'main.py'}"
-    answer = subprocess.run(
-        ["bash", "-c", f"{main} {command}"],
-        cwd=tmp_path,
-        env={key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-    assert answer.returncode == status, answer.stderr
-    assert "Traceback" not in answer.stderr
-    assert answer.stderr.count("cannot be printed") <= 1
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["filter", "--help"], ["screenshot", "--help"], ["masks"]])
-def test_that_a_reader_that_has_gone_is_told_by_the_status(tmp_path, arguments):
-    # The end that reads is closed before the start: `| head -0` under load came after the output.
-    reads, writes = os.pipe()
-    os.close(reads)
-    try:
+    ]:
+        main = f"{sys.executable} {Path(__file__).parents[2] / 'main.py'}"
         answer = subprocess.run(
-            [sys.executable, Path(__file__).parents[2] / "main.py", *arguments],
+            ["bash", "-c", f"{main} {command}"],
             cwd=tmp_path,
-            stdout=writes,
-            stderr=subprocess.PIPE,
+            env={key: value for key, value in os.environ.items() if key != "PYTHONUNBUFFERED"},
+            capture_output=True,
             text=True,
             timeout=100,
             check=False,
         )
-    finally:
-        os.close(writes)
-    # A shell tells a process ended by SIGPIPE as 128 + 13.
-    assert answer.returncode in (-13, 141), answer.stderr
-    assert "Traceback" not in answer.stderr
+        assert answer.returncode == status, answer.stderr
+        assert "Traceback" not in answer.stderr
+        assert answer.stderr.count("cannot be printed") <= 1
+        assert not list(tmp_path.iterdir())
+
+
+def test_that_a_reader_that_has_gone_is_told_by_the_status(tmp_path):
+    for arguments in [["--help"], ["filter", "--help"], ["screenshot", "--help"], ["masks"]]:
+        # The end that reads is closed before the start: `| head -0` under load came after the output.
+        reads, writes = os.pipe()
+        os.close(reads)
+        try:
+            answer = subprocess.run(
+                [sys.executable, Path(__file__).parents[2] / "main.py", *arguments],
+                cwd=tmp_path,
+                stdout=writes,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=100,
+                check=False,
+            )
+        finally:
+            os.close(writes)
+        # A shell tells a process ended by SIGPIPE as 128 + 13.
+        assert answer.returncode in (-13, 141), answer.stderr
+        assert "Traceback" not in answer.stderr

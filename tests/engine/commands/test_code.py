@@ -142,9 +142,8 @@ def test_that_the_source_does_not_depend_on_an_architecture(command):
     assert answer.err == "note: --arch was not used: it is for --ptx, --sass and --story.\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
+def test_that_bad_use_is_refused_in_a_line(refused):
+    for arguments, says in [
         ("code", "no kernel is named"),
         ("code tild", "Did you mean tiled?"),
         ("code tiled --ptx --sass", "one listing is shown at a time"),
@@ -156,10 +155,8 @@ def test_that_the_source_does_not_depend_on_an_architecture(command):
         ("code --story nowhere/s.html", "its folder does not exist"),
         ("code naive --diff tiled --results nowhere.json", "cannot be read: there is no such file"),
         ("code box --mask '1 2 1'", "equal"),
-    ],
-)
-def test_that_bad_use_is_refused_in_a_line(refused, arguments, says):
-    refused(arguments, says=says)
+    ]:
+        refused(arguments, says=says)
 
 
 def test_that_a_file_that_is_no_result_is_refused(refused, tmp_path):

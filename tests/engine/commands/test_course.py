@@ -68,9 +68,8 @@ def test_that_without_a_paper_all_are_written(command, quick, tmp_path):
     assert float(rows[1][1]) > 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "status", "says"),
-    [
+def test_that_bad_use_is_one_line_with_its_status(refused, tmp_path):
+    for arguments, status, says in [
         ("reprot", 2, "paper 'reprot' ... Did you mean report? Choose one of report, cnn, lab"),
         ("lecture", 2, "paper 'lecture' ... Choose one of report, cnn, lab, convolution, performance."),
         ("report --sizes 0", 2, "--sizes 0 ... 1 to 16,384"),
@@ -84,11 +83,9 @@ def test_that_without_a_paper_all_are_written(command, quick, tmp_path):
         # Nothing is made for a device that cannot be used.
         ("report --out {folder}/tables --device cuda:77", 3, "device 'cuda:77'"),
         ("report --out {folder}/tables --device simulator", 2, "The simulator ... its times mean nothing"),
-    ],
-)
-def test_that_bad_use_is_one_line_with_its_status(refused, tmp_path, arguments, status, says):
-    (tmp_path / "file").write_text("")
-    refused("course", arguments.replace("{folder}", str(tmp_path)), status=status, says=says)
+    ]:
+        (tmp_path / "file").write_text("")
+        refused("course", arguments.replace("{folder}", str(tmp_path)), status=status, says=says)
 
 
 @pytest.fixture

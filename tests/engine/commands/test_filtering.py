@@ -224,35 +224,32 @@ def test_that_the_depth_is_kept_or_changed_as_asked(grey, filtered, dtype, depth
 RAMP = np.linspace(0, 1, 401)
 
 
-@pytest.mark.parametrize(
-    ("source", "options", "wanted", "is_noted"),
-    [
-        (RAMP, "--mask 1", RAMP, False),
-        (RAMP, "--operation negative", 1 - RAMP, False),
-        (RAMP, "--chain negative", 1 - RAMP, False),
-        (0.002 * RAMP, "--mask 1", 0.002 * RAMP, True),
-        (0.002 * RAMP, "--operation negative", 1 - 0.002 * RAMP, True),
-        (0.002 * RAMP, "--mask 1 --range rescale", RAMP, False),
-        (2 + RAMP, "--mask 1", np.ones(401), True),
-        (255 * RAMP, "--mask 1", (255 * RAMP).clip(max=1), True),
-        (255 * RAMP, "--operation negative", (1 - 255 * RAMP).clip(min=0), True),
-        (np.full(401, 0.25), "--mask 1", np.full(401, 0.25), False),
-    ],
-)
-@pytest.mark.parametrize(("depth", "how"), [(8, ""), (16, "--memory 8G")])
-def test_that_white_is_1_where_a_float_picture_is_saved_as_whole_numbers(
-    command, tmp_path, source, options, wanted, is_noted, depth, how
-):
+def test_that_white_is_1_where_a_float_picture_is_saved_as_whole_numbers(command, tmp_path):
     """As the window shows it; a picture of which little is left gets a note."""
-    chain = {"format": "haloscope-chain", "version": 1, "steps": [{"operation": "negative"}]}
-    (tmp_path / "negative").write_text(json.dumps(chain))
-    engine.save_image(np.float32([source]), tmp_path / "in.tif")
-    options = options.replace("--chain ", f"--chain {tmp_path}/")
-    answer = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", f"{options} --depth {depth} {how}")
-    pixels = engine.open_image(tmp_path / "out.tif").pixels.astype(float)
-    np.testing.assert_allclose(pixels, [wanted * (2**depth - 1.0)], atol=0.51)
-    notes = [line for line in answer.err.splitlines() if "filtered twice" not in line]
-    assert bool(notes) == is_noted, notes
+    for depth, how in [(8, ""), (16, "--memory 8G")]:
+        for source, options, wanted, is_noted in [
+            (RAMP, "--mask 1", RAMP, False),
+            (RAMP, "--operation negative", 1 - RAMP, False),
+            (RAMP, "--chain negative", 1 - RAMP, False),
+            (0.002 * RAMP, "--mask 1", 0.002 * RAMP, True),
+            (0.002 * RAMP, "--operation negative", 1 - 0.002 * RAMP, True),
+            (0.002 * RAMP, "--mask 1 --range rescale", RAMP, False),
+            (2 + RAMP, "--mask 1", np.ones(401), True),
+            (255 * RAMP, "--mask 1", (255 * RAMP).clip(max=1), True),
+            (255 * RAMP, "--operation negative", (1 - 255 * RAMP).clip(min=0), True),
+            (np.full(401, 0.25), "--mask 1", np.full(401, 0.25), False),
+        ]:
+            chain = {"format": "haloscope-chain", "version": 1, "steps": [{"operation": "negative"}]}
+            (tmp_path / "negative").write_text(json.dumps(chain))
+            engine.save_image(np.float32([source]), tmp_path / "in.tif")
+            options = options.replace("--chain ", f"--chain {tmp_path}/")
+            answer = command(
+                "filter", tmp_path / "in.tif", tmp_path / "out.tif", f"{options} --depth {depth} {how}"
+            )
+            pixels = engine.open_image(tmp_path / "out.tif").pixels.astype(float)
+            np.testing.assert_allclose(pixels, [wanted * (2**depth - 1.0)], atol=0.51)
+            notes = [line for line in answer.err.splitlines() if "filtered twice" not in line]
+            assert bool(notes) == is_noted, notes
 
 
 @pytest.mark.parametrize("target", ["out.npy", "out.png", "out.tif"])
@@ -388,44 +385,48 @@ def test_that_nan_and_infinity_in_a_result_of_8_bit_are_noted(grey, filtered):
     assert np.array_equal(kept.pixels, np.float32([[np.nan, 0.2, np.inf, -np.inf, 300]]), equal_nan=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "how"),
-    [
+def test_that_values_that_are_no_numbers_make_no_warning(command, tmp_path):
+    """Of NumPy's, which the tests turn into errors; those that spoil a whole picture are named."""
+    for options, how in [
         ("", "--memory 8G"),
         ("--depth 8", ""),
         ("--depth 8 --range rescale", "--memory 8G"),
         ("--depth 16 --range offset", ""),
-    ],
-)
-def test_that_values_that_are_no_numbers_make_no_warning(command, tmp_path, options, how):
-    """Of NumPy's, which the tests turn into errors; those that spoil a whole picture are named."""
-    ramp = np.linspace(0, 1, 20 * 30, dtype=np.float32).reshape(20, 30)
-    mixed = ramp.copy()
-    mixed[3], mixed[5, 5], mixed[6, 6], mixed[7, 7:9] = np.nan, np.inf, -np.inf, (3e38, -3e38)
-    for pixels, says in (
-        (mixed, "30 values are NaN"),
-        (np.full_like(ramp, np.nan), "All of its values are NaN"),
-    ):
-        engine.save_image(pixels, tmp_path / "in.tif")
-        answer = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", "--mask sobel-x", options, how)
-        assert answer.status == 0, answer.err
-        assert (says in answer.err) or how
+    ]:
+        ramp = np.linspace(0, 1, 20 * 30, dtype=np.float32).reshape(20, 30)
+        mixed = ramp.copy()
+        mixed[3], mixed[5, 5], mixed[6, 6], mixed[7, 7:9] = np.nan, np.inf, -np.inf, (3e38, -3e38)
+        for pixels, says in (
+            (mixed, "30 values are NaN"),
+            (np.full_like(ramp, np.nan), "All of its values are NaN"),
+        ):
+            engine.save_image(pixels, tmp_path / "in.tif")
+            answer = command(
+                "filter", tmp_path / "in.tif", tmp_path / "out.tif", "--mask sobel-x", options, how
+            )
+            assert answer.status == 0, answer.err
+            assert (says in answer.err) or how
 
 
-@pytest.mark.parametrize(
-    ("mask", "share"),
-    [
+def test_that_a_gaussian_that_its_sides_cut_is_noted(command, tmp_path):
+    for mask, share in [
         # By the error function: of 9 cells with sigma 5 erf(4.5 / 5 sqrt(2)) is kept along each side.
-        ("gaussian:9:5", 60), ("gaussian:63:40", 68), ("gaussian:9x1:5 --memory 8G", 37),
-        ("gaussian:3:1", 25), ("unsharp:5:4", 78), ("gaussian:9", 0), ("gaussian:5:1.3 --memory 8G", 0),
-        ("gaussian:1x9:1.5", 0), ("dog:9", 0), ("box:3", 0), ("'1 2 1'", 0),
-    ],
-)  # fmt: skip
-def test_that_a_gaussian_that_its_sides_cut_is_noted(command, tmp_path, mask, share):
-    engine.save_image(np.zeros((20, 20), np.uint8), tmp_path / "in.tif")
-    words = f"--mask {mask} --json"
-    notes = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", words).document["notes"]
-    assert [f"{share} % of the Gaussian" in note for note in notes] == [True] * (share > 0)
+        ("gaussian:9:5", 60),
+        ("gaussian:63:40", 68),
+        ("gaussian:9x1:5 --memory 8G", 37),
+        ("gaussian:3:1", 25),
+        ("unsharp:5:4", 78),
+        ("gaussian:9", 0),
+        ("gaussian:5:1.3 --memory 8G", 0),
+        ("gaussian:1x9:1.5", 0),
+        ("dog:9", 0),
+        ("box:3", 0),
+        ("'1 2 1'", 0),
+    ]:
+        engine.save_image(np.zeros((20, 20), np.uint8), tmp_path / "in.tif")
+        words = f"--mask {mask} --json"
+        notes = command("filter", tmp_path / "in.tif", tmp_path / "out.tif", words).document["notes"]
+        assert [f"{share} % of the Gaussian" in note for note in notes] == [True] * (share > 0)
 
 
 def test_that_clear_pixels_with_colours_are_noted(command, tmp_path):

@@ -93,27 +93,24 @@ def test_that_a_filter_loads_only_what_it_needs(tmp_path):
     fresh_python("-c", f"{run}; assert not {loaded}, {loaded}")
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_that_help_shows_what_to_type_with_what_comes_back(command, name):
-    answer = command(name, "--help")
-    assert (answer.status, answer.err) == (0, "")
-    assert f"python main.py {name}" in answer.out
-    assert "examples:" in answer.out
-    assert "exit status: 0 " in answer.out
+def test_that_help_shows_what_to_type_with_what_comes_back(command):
+    for name in COMMANDS:
+        answer = command(name, "--help")
+        assert (answer.status, answer.err) == (0, "")
+        assert f"python main.py {name}" in answer.out
+        assert "examples:" in answer.out
+        assert "exit status: 0 " in answer.out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
+def test_that_bad_use_is_refused_in_one_line(refused):
+    for arguments, says in [
         ("", "there is no such command ... filter, batch, bench"),
         ("sharpen", "'sharpen' ... there is no such command ... filter, batch, bench"),
         ("masks --jsn", "unrecognized arguments: --jsn ... `python main.py masks --help`"),
         ("variants tiled", "unrecognized arguments: tiled"),
         ("bench", "no file for the results ... --out ... --best"),
-    ],
-)
-def test_that_bad_use_is_refused_in_one_line(refused, arguments, says):
-    refused(arguments, says=says)
+    ]:
+        refused(arguments, says=says)
 
 
 @pytest.mark.parametrize(

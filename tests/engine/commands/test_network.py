@@ -50,20 +50,17 @@ def test_that_json_has_results_that_are_read_back(command, tmp_path):
     assert "drawings_per_s" in (tmp_path / "r.csv").read_text(encoding="utf-8").splitlines()[0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
+def test_that_bad_use_is_one_line_that_says_what_to_do(command):
+    for arguments, line in [
         ("network --batch 0", "--batch 0: it is not a whole number from 1 to 1,048,576."),
         ("network --batch 100000", "The largest batch is 36,"),
         ("network --stage network-cpuu", "Did you mean network-cpu?"),
         ("network --weights /no/such.npz", "The weights 'such.npz' cannot be used: there is no such file."),
-    ],
-)
-def test_that_bad_use_is_one_line_that_says_what_to_do(command, arguments, line):
-    answer = command(arguments)
-    assert (answer.status, answer.out) == (2, "")
-    assert line in answer.err
-    assert len(answer.err.splitlines()) == 1
+    ]:
+        answer = command(arguments)
+        assert (answer.status, answer.out) == (2, "")
+        assert line in answer.err
+        assert len(answer.err.splitlines()) == 1
 
 
 def test_that_a_pipe_or_a_folder_of_weights_is_never_waited_for(command, tmp_path):

@@ -34,18 +34,20 @@ def test_that_kept_code_comes_back_under_its_own_key_only(tmp_path):
     assert store.load("cuda", "other") is None
 
 
-@pytest.mark.parametrize("damage", ["cut", "changed", "empty", "foreign"])
-def test_that_a_damaged_entry_counts_as_absent(tmp_path, damage):
-    store = CodeStore(tmp_path)
-    store.save("cuda", "key", CODE)
-    path = only_file(tmp_path)
-    content = path.read_bytes()
-    changed = content[:-1] + bytes([content[-1] ^ 1])
-    path.write_bytes({"cut": content[:-5], "changed": changed, "empty": b"", "foreign": b"x" * 99}[damage])
-    assert store.load("cuda", "key") is None
-    assert not path.exists()
-    store.save("cuda", "key", CODE)
-    assert store.load("cuda", "key") == CODE
+def test_that_a_damaged_entry_counts_as_absent(tmp_path):
+    for damage in ["cut", "changed", "empty", "foreign"]:
+        store = CodeStore(tmp_path)
+        store.save("cuda", "key", CODE)
+        path = only_file(tmp_path)
+        content = path.read_bytes()
+        changed = content[:-1] + bytes([content[-1] ^ 1])
+        path.write_bytes(
+            {"cut": content[:-5], "changed": changed, "empty": b"", "foreign": b"x" * 99}[damage]
+        )
+        assert store.load("cuda", "key") is None
+        assert not path.exists()
+        store.save("cuda", "key", CODE)
+        assert store.load("cuda", "key") == CODE
 
 
 def test_that_the_least_recently_used_entries_make_room(tmp_path):

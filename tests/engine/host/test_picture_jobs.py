@@ -48,32 +48,32 @@ KINDS = one_of_each() | {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_that_a_picture_in_shared_memory_is_the_one_that_the_file_holds(tmp_path, kind):
-    path = tmp_path / "picture"
-    path.write_bytes(KINDS[kind])
-    wanted = open_image(path)
-    with opened(path) as handle:
-        pixels = shared.attach(handle.pixels)
-        assert pixels.dtype == wanted.dtype
-        assert np.array_equal(pixels, wanted.pixels.reshape(pixels.shape))
-        assert (handle.height, handle.width) == wanted.pixels.shape[:2]
-        assert (handle.alpha is None) == (wanted.alpha is None)
-        if handle.alpha is not None:
-            assert np.array_equal(shared.attach(handle.alpha), wanted.alpha)
-        (level, *_) = handle.screen.levels
-        assert level.shape == (*wanted.pixels.shape[:2], 4)
+def test_that_a_picture_in_shared_memory_is_the_one_that_the_file_holds(tmp_path):
+    for kind in KINDS:
+        path = tmp_path / "picture"
+        path.write_bytes(KINDS[kind])
+        wanted = open_image(path)
+        with opened(path) as handle:
+            pixels = shared.attach(handle.pixels)
+            assert pixels.dtype == wanted.dtype
+            assert np.array_equal(pixels, wanted.pixels.reshape(pixels.shape))
+            assert (handle.height, handle.width) == wanted.pixels.shape[:2]
+            assert (handle.alpha is None) == (wanted.alpha is None)
+            if handle.alpha is not None:
+                assert np.array_equal(shared.attach(handle.alpha), wanted.alpha)
+            (level, *_) = handle.screen.levels
+            assert level.shape == (*wanted.pixels.shape[:2], 4)
 
 
-@pytest.mark.parametrize("suffix", [".tif", ".npy"])
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.0])
-def test_that_a_picture_says_what_of_it_is_nan(tmp_path, suffix, share):
-    pixels = np.full((8, 10), 0.5, np.float32)
-    pixels[: int(8 * share)] = np.nan
-    save_image(pixels, tmp_path / f"picture{suffix}")
-    with opened(tmp_path / f"picture{suffix}") as handle:
-        assert any("NaN" in note for note in handle.notes) is (share > 0)
-        assert ("NaN" in handle.description) is (share == 1)
+def test_that_a_picture_says_what_of_it_is_nan(tmp_path):
+    for share in [1.0, 0.5, 0.0]:
+        for suffix in [".tif", ".npy"]:
+            pixels = np.full((8, 10), 0.5, np.float32)
+            pixels[: int(8 * share)] = np.nan
+            save_image(pixels, tmp_path / f"picture{suffix}")
+            with opened(tmp_path / f"picture{suffix}") as handle:
+                assert any("NaN" in note for note in handle.notes) is (share > 0)
+                assert ("NaN" in handle.description) is (share == 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)

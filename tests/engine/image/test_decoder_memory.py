@@ -148,9 +148,9 @@ def pieces():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", pieces())
-def test_that_a_file_cut_into_too_many_pieces_is_refused(refused, kind):
-    assert refused(pieces()[kind]).why
+def test_that_a_file_cut_into_too_many_pieces_is_refused(refused):
+    for kind in pieces():
+        assert refused(pieces()[kind]).why
 
 
 def test_that_chunks_without_end_take_nothing_of_a_webp(opened):

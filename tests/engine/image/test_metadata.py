@@ -60,25 +60,25 @@ def photo(request, tmp_path):
     return open_image(path)
 
 
-@pytest.mark.parametrize("suffix", KINDS)
-def test_that_what_the_camera_says_is_saved_and_true_of_the_saved_picture(photo, tmp_path, suffix):
-    assert save_image(photo, tmp_path / f"out.{suffix}") == ()
-    with Image.open(tmp_path / f"out.{suffix}") as saved:
-        found = saved.getexif()
-        camera, place = found.get_ifd(CAMERA), found.get_ifd(PLACE)
-    assert (found[MAKER], found[306], found.get(ORIENTATION, 1)) == ("A camera", DATE, 1)
-    assert (camera[TAKEN], camera[EXPOSURE], camera[OF_MAKER]) == (DATE, (1, 125), b"of the maker")
-    assert (camera[WIDTH], camera[HEIGHT]) == (5, 9) == saved.size
-    assert place == {1: "N", 2: (1.0, 2.0, 3.0)}
+def test_that_what_the_camera_says_is_saved_and_true_of_the_saved_picture(photo, tmp_path):
+    for suffix in KINDS:
+        assert save_image(photo, tmp_path / f"out.{suffix}") == ()
+        with Image.open(tmp_path / f"out.{suffix}") as saved:
+            found = saved.getexif()
+            camera, place = found.get_ifd(CAMERA), found.get_ifd(PLACE)
+        assert (found[MAKER], found[306], found.get(ORIENTATION, 1)) == ("A camera", DATE, 1)
+        assert (camera[TAKEN], camera[EXPOSURE], camera[OF_MAKER]) == (DATE, (1, 125), b"of the maker")
+        assert (camera[WIDTH], camera[HEIGHT]) == (5, 9) == saved.size
+        assert place == {1: "N", 2: (1.0, 2.0, 3.0)}
 
 
-@pytest.mark.parametrize("suffix", ["jpg", "png", "tif"])
-def test_that_the_resolution_is_saved(photo, tmp_path, suffix):
-    save_image(photo, tmp_path / f"out.{suffix}")
-    with Image.open(tmp_path / f"out.{suffix}") as saved:
-        # A PNG counts whole pixels per metre.
-        found = saved.info.get("dpi")
-    assert photo.metadata.dpi is None or found == pytest.approx((300, 200), abs=0.0254)
+def test_that_the_resolution_is_saved(photo, tmp_path):
+    for suffix in ["jpg", "png", "tif"]:
+        save_image(photo, tmp_path / f"out.{suffix}")
+        with Image.open(tmp_path / f"out.{suffix}") as saved:
+            # A PNG counts whole pixels per metre.
+            found = saved.info.get("dpi")
+        assert photo.metadata.dpi is None or found == pytest.approx((300, 200), abs=0.0254)
 
 
 def test_that_the_resolution_goes_through_a_webp(tmp_path):
@@ -88,14 +88,14 @@ def test_that_the_resolution_goes_through_a_webp(tmp_path):
     assert (found[282], found[283], found[296]) == (300, 200, 2)
 
 
-@pytest.mark.parametrize("dtype", [np.uint16, np.float32])
-def test_that_a_deep_tiff_keeps_it_too(photo, tmp_path, dtype):
-    save_image(Picture(photo.pixels.astype(dtype), metadata=photo.metadata), tmp_path / "out.tif")
-    again = open_image(tmp_path / "out.tif")
-    block = Image.Exif()
-    block.load(again.metadata.exif)
-    assert np.array_equal(again.pixels, photo.pixels)
-    assert (block[MAKER], block.get_ifd(CAMERA)[TAKEN]) == ("A camera", DATE)
+def test_that_a_deep_tiff_keeps_it_too(photo, tmp_path):
+    for dtype in [np.uint16, np.float32]:
+        save_image(Picture(photo.pixels.astype(dtype), metadata=photo.metadata), tmp_path / "out.tif")
+        again = open_image(tmp_path / "out.tif")
+        block = Image.Exif()
+        block.load(again.metadata.exif)
+        assert np.array_equal(again.pixels, photo.pixels)
+        assert (block[MAKER], block.get_ifd(CAMERA)[TAKEN]) == ("A camera", DATE)
 
 
 def test_that_the_thumbnail_of_the_old_picture_is_not_saved(tmp_path):
@@ -108,30 +108,30 @@ def test_that_the_thumbnail_of_the_old_picture_is_not_saved(tmp_path):
     assert thumbnail not in (tmp_path / "out.jpg").read_bytes()
 
 
-@pytest.mark.parametrize("suffix", KINDS)
-def test_that_nothing_of_it_is_saved_where_that_is_asked(photo, tmp_path, suffix):
-    save_image(photo, tmp_path / f"out.{suffix}", metadata=False)
-    save_image(Picture(photo.pixels, photo.alpha), tmp_path / f"plain.{suffix}")
-    assert (tmp_path / f"out.{suffix}").read_bytes() == (tmp_path / f"plain.{suffix}").read_bytes()
+def test_that_nothing_of_it_is_saved_where_that_is_asked(photo, tmp_path):
+    for suffix in KINDS:
+        save_image(photo, tmp_path / f"out.{suffix}", metadata=False)
+        save_image(Picture(photo.pixels, photo.alpha), tmp_path / f"plain.{suffix}")
+        assert (tmp_path / f"out.{suffix}").read_bytes() == (tmp_path / f"plain.{suffix}").read_bytes()
 
 
-@pytest.mark.parametrize("suffix", KINDS)
-def test_that_damaged_exif_data_is_a_note(tmp_path, suffix):
-    block = exif().removeprefix(b"Exif\0\0")
-    for cut in (3, 20, len(block) // 2):
-        (note,) = save_image(Picture(HIGH, metadata=Metadata(block[:cut])), tmp_path / f"out.{suffix}")
-        assert note.startswith("The EXIF data of the opened file is damaged: ")
+def test_that_damaged_exif_data_is_a_note(tmp_path):
+    for suffix in KINDS:
+        block = exif().removeprefix(b"Exif\0\0")
+        for cut in (3, 20, len(block) // 2):
+            (note,) = save_image(Picture(HIGH, metadata=Metadata(block[:cut])), tmp_path / f"out.{suffix}")
+            assert note.startswith("The EXIF data of the opened file is damaged: ")
 
 
-@pytest.mark.parametrize("suffix", KINDS)
-def test_that_no_exif_data_keeps_a_picture_from_being_saved(tmp_path, suffix):
-    random, block = np.random.default_rng(4), exif().removeprefix(b"Exif\0\0")
-    for _ in range(40):
-        mutated = bytearray(block)
-        for at in random.integers(0, len(block), 3):
-            mutated[at] = random.integers(256)
-        save_image(Picture(HIGH, metadata=Metadata(bytes(mutated))), tmp_path / f"out.{suffix}")
-        assert open_image(tmp_path / f"out.{suffix}").pixels.shape == HIGH.shape
+def test_that_no_exif_data_keeps_a_picture_from_being_saved(tmp_path):
+    for suffix in KINDS:
+        random, block = np.random.default_rng(4), exif().removeprefix(b"Exif\0\0")
+        for _ in range(40):
+            mutated = bytearray(block)
+            for at in random.integers(0, len(block), 3):
+                mutated[at] = random.integers(256)
+            save_image(Picture(HIGH, metadata=Metadata(bytes(mutated))), tmp_path / f"out.{suffix}")
+            assert open_image(tmp_path / f"out.{suffix}").pixels.shape == HIGH.shape
 
 
 def test_that_exif_data_beyond_what_a_jpeg_holds_is_named(tmp_path):
@@ -177,9 +177,8 @@ def jpegxl_with_xmp(compressed):
 GEO = [(33550, 12, 3, (0.5, 0.5, 0.0)), (34735, 3, 4, (1, 1, 0, 0))]
 
 
-@pytest.mark.parametrize(
-    ("data", "names"),
-    [
+def test_that_what_is_never_saved_is_named(opened, tmp_path):
+    for data, names in [
         (jpeg_with((0xE1, b"http://ns.adobe.com/xap/1.0/\0" + XMP)), "XMP"),
         (jpeg_with((0xED, IPTC), (0xFE, b"a"), (0xFE, b"b")), "IPTC data, comment"),
         (png_with((b"iTXt", b"XML:com.adobe.xmp\0\0\0\0\0" + XMP)), "XMP"),
@@ -206,16 +205,14 @@ GEO = [(33550, 12, 3, (0.5, 0.5, 0.0)), (34735, 3, 4, (1, 1, 0, 0))]
         (tiff_with(resolution=(300, 300), resolutionunit=2, software="a program"), ""),
         (tiff_with(resolution=(1, 1), resolutionunit=1), ""),
         (png_with((b"tIME", bytes(7)), (b"tEXt", b"Software\0a")), ""),
-    ],
-)
-def test_that_what_is_never_saved_is_named(opened, tmp_path, data, names):
-    picture = opened(data)
-    assert picture.notes == () or picture.format == "GIF"
-    said = (f"Not saved of what the opened file says: {names}.",) if names else ()
-    for suffix in ("png", "tif"):
-        assert save_image(picture, tmp_path / f"out.{suffix}") == said
-    assert save_image(picture, tmp_path / "out.pgm")[-1:] == said[-1:] or not names
-    assert save_image(picture, tmp_path / "out.png", metadata=False) == ()
+    ]:
+        picture = opened(data)
+        assert picture.notes == () or picture.format == "GIF"
+        said = (f"Not saved of what the opened file says: {names}.",) if names else ()
+        for suffix in ("png", "tif"):
+            assert save_image(picture, tmp_path / f"out.{suffix}") == said
+        assert save_image(picture, tmp_path / "out.pgm")[-1:] == said[-1:] or not names
+        assert save_image(picture, tmp_path / "out.png", metadata=False) == ()
 
 
 def test_that_a_profile_counts_for_more_than_gamma_and_primaries(opened, tmp_path):
@@ -229,8 +226,8 @@ def test_that_a_profile_counts_for_more_than_gamma_and_primaries(opened, tmp_pat
     assert save_image(opened(with_gamma), tmp_path / "out.png") == ()
 
 
-@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
-@pytest.mark.parametrize("quality", [30, 75, 92, 100])
-def test_that_the_quality_of_a_jpeg_is_known_when_it_is_opened(tmp_path, mode, quality):
-    Image.new(mode, (20, 10)).save(tmp_path / "a.jpg", quality=quality)
-    assert open_image(tmp_path / "a.jpg").metadata.quality == quality
+def test_that_the_quality_of_a_jpeg_is_known_when_it_is_opened(tmp_path):
+    for quality in [30, 75, 92, 100]:
+        for mode in ["L", "RGB", "CMYK"]:
+            Image.new(mode, (20, 10)).save(tmp_path / "a.jpg", quality=quality)
+            assert open_image(tmp_path / "a.jpg").metadata.quality == quality

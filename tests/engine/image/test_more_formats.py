@@ -60,22 +60,21 @@ def test_that_a_deep_avif_keeps_its_depth(opened, bits):
     assert picture.notes == (f"Its {bits}-bit samples were scaled to 16 bit.",)
 
 
-@pytest.mark.parametrize("how", [0, 6, 3, 8])
-def test_that_a_turned_avif_is_upright(opened, how):
-    block, buffer = Image.Exif(), io.BytesIO()
-    block[274] = how
-    pixels = np.kron(np.array([[0, 90], [170, 255]], np.uint8), np.ones((16, 24), np.uint8))
-    rgb = np.dstack([pixels] * 3)
-    Image.fromarray(rgb).save(buffer, "AVIF", quality=100, subsampling="4:4:4", exif=block.tobytes())
-    upright = np.rot90(rgb, {0: 0, 6: 3, 3: 2, 8: 1}[how])
-    found = opened(buffer.getvalue()).pixels
-    assert found.shape == upright.shape
-    assert np.abs(found.astype(int) - upright).max() < 40
+def test_that_a_turned_avif_is_upright(opened):
+    for how in [0, 6, 3, 8]:
+        block, buffer = Image.Exif(), io.BytesIO()
+        block[274] = how
+        pixels = np.kron(np.array([[0, 90], [170, 255]], np.uint8), np.ones((16, 24), np.uint8))
+        rgb = np.dstack([pixels] * 3)
+        Image.fromarray(rgb).save(buffer, "AVIF", quality=100, subsampling="4:4:4", exif=block.tobytes())
+        upright = np.rot90(rgb, {0: 0, 6: 3, 3: 2, 8: 1}[how])
+        found = opened(buffer.getvalue()).pixels
+        assert found.shape == upright.shape
+        assert np.abs(found.astype(int) - upright).max() < 40
 
 
-@pytest.mark.parametrize(
-    ("data", "pixels"),
-    [
+def test_that_each_kind_of_pnm_is_read(opened):
+    for data, pixels in [
         (b"P1\n# a comment\n3 2\n1 0 1\n010", [[0, 255, 0], [255, 0, 255]]),
         (b"P2 2 1 # comment\n255\n7 # seven\n 200", [[7, 200]]),
         (b"P3\n1 1\n65535\n1 2 65535\n", [[[1, 2, 65535]]]),
@@ -84,10 +83,8 @@ def test_that_a_turned_avif_is_upright(opened, how):
         (b"P5\n2 1\n65535\n\x01\x02\xff\xff", [[258, 65535]]),
         (b"P6\n1 1\n255\nabc", [[[97, 98, 99]]]),
         (b"P7\nWIDTH 1\nHEIGHT 1\nDEPTH 3\nMAXVAL 255\nTUPLTYPE RGB\nENDHDR\nabc", [[[97, 98, 99]]]),
-    ],
-)
-def test_that_each_kind_of_pnm_is_read(opened, data, pixels):
-    assert opened(data).pixels.tolist() == pixels
+    ]:
+        assert opened(data).pixels.tolist() == pixels
 
 
 def test_that_another_full_scale_becomes_ours(opened):
@@ -133,9 +130,8 @@ def huge_avif():
     return AVIF[:at] + 2 * HUGE.to_bytes(4, "big") + AVIF[at + 8 :]
 
 
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
+def test_that_what_is_no_picture_of_them_is_refused_in_words(opened):
+    for data, says in [
         (b"P5\n100000 100000\n255\n", "its 100,000 × 100,000 pixels take 9.3 GiB"),
         (b"P3\n100000 100000\n255\n1 2 3", "its 100,000 × 100,000 pixels take 27.9 GiB"),
         (
@@ -185,12 +181,10 @@ def huge_avif():
         (b"P2\n2 2\n255\n1 2    3", "it has 3 of 4 numbers"),
         (b"P2\n2 1\n255\n1 -2", "or one below 0"),
         (b"P7\nWIDTH 1\n", "its header has no end"),
-    ],
-)
-def test_that_what_is_no_picture_of_them_is_refused_in_words(opened, data, says):
-    with pytest.raises(ImageReadError) as caught:
-        opened(data)
-    assert says in caught.value.why
+    ]:
+        with pytest.raises(ImageReadError) as caught:
+            opened(data)
+        assert says in caught.value.why
 
 
 @pytest.mark.parametrize("data", [huge_avif(), huge_jxl()], ids=["AVIF", "JPEG XL"])
@@ -210,23 +204,23 @@ def test_that_a_jpeg_xl_is_measured_before_it_is_decoded(opened, monkeypatch):
     assert set(given) == {0}
 
 
-@pytest.mark.parametrize("data", [JXL, AVIF, npy(samples(3, np.uint16)), b"P6\n9 7\n255\n" + bytes(189)])
-def test_that_none_is_opened_that_was_cut_short(opened, data):
-    for length in (*range(1, len(data), max(1, len(data) // 30)), len(data) - 1):
-        with pytest.raises(ImageReadError):
-            opened(data[:length])
+def test_that_none_is_opened_that_was_cut_short(opened):
+    for data in [JXL, AVIF, npy(samples(3, np.uint16)), b"P6\n9 7\n255\n" + bytes(189)]:
+        for length in (*range(1, len(data), max(1, len(data) // 30)), len(data) - 1):
+            with pytest.raises(ImageReadError):
+                opened(data[:length])
 
 
-@pytest.mark.parametrize("data", [JXL, AVIF, npy(samples(2, np.float32)), b"P3\n9 7\n255\n" + b"12 " * 189])
-def test_that_hostile_files_are_opened_or_refused_in_words(opened, data):
-    random = np.random.default_rng(6)
-    for _ in range(60):
-        mutated = bytearray(data)
-        for at in random.integers(0, min(len(data), 150), 3):
-            mutated[at] = random.integers(256)
-        # Anything else than a picture or words is raised.
-        with suppress(ImageReadError):
-            opened(bytes(mutated), max_bytes=2**25)
+def test_that_hostile_files_are_opened_or_refused_in_words(opened):
+    for data in [JXL, AVIF, npy(samples(2, np.float32)), b"P3\n9 7\n255\n" + b"12 " * 189]:
+        random = np.random.default_rng(6)
+        for _ in range(60):
+            mutated = bytearray(data)
+            for at in random.integers(0, min(len(data), 150), 3):
+                mutated[at] = random.integers(256)
+            # Anything else than a picture or words is raised.
+            with suppress(ImageReadError):
+                opened(bytes(mutated), max_bytes=2**25)
 
 
 def test_that_what_an_array_cannot_keep_is_named(tmp_path):
@@ -255,15 +249,15 @@ def test_that_a_jpeg_that_is_packed_as_it_is_is_opened_as_that_jpeg(opened, prof
     assert picture.metadata == wanted.metadata
 
 
-@pytest.mark.parametrize("profile", [None, RGB_PROFILE], ids=["no profile", "profile"])
-@pytest.mark.parametrize("mode", ["RGB", "L"])
-def test_that_a_profile_of_a_jpeg_xl_is_said_not_to_be_read(opened, profile, mode):
-    # The only way to one here: a packed JPEG, without the box by which its bytes come back.
-    buffer, profile = io.BytesIO(), GREY_PROFILE if profile and mode == "L" else profile
-    Image.fromarray(samples(3, np.uint8)).convert(mode).save(buffer, "JPEG", icc_profile=profile)
-    data = imagecodecs.jpegxl_encode_jpeg(buffer.getvalue()).replace(b"jbrd", b"free")
-    said = "Its colour profile cannot be read: its colours are taken as sRGB."
-    assert opened(data).notes == ((said,) if profile else ())
+def test_that_a_profile_of_a_jpeg_xl_is_said_not_to_be_read(opened):
+    for mode in ["RGB", "L"]:
+        for profile in [None, RGB_PROFILE]:
+            # The only way to one here: a packed JPEG, without the box by which its bytes come back.
+            buffer, profile = io.BytesIO(), GREY_PROFILE if profile and mode == "L" else profile
+            Image.fromarray(samples(3, np.uint8)).convert(mode).save(buffer, "JPEG", icc_profile=profile)
+            data = imagecodecs.jpegxl_encode_jpeg(buffer.getvalue()).replace(b"jbrd", b"free")
+            said = "Its colour profile cannot be read: its colours are taken as sRGB."
+            assert opened(data).notes == ((said,) if profile else ())
 
 
 def test_that_no_profile_is_said_of_a_jpeg_xl_that_has_none(opened):
@@ -298,33 +292,33 @@ def smooth16(channels=3):
     return np.rint(np.dstack(planes[:channels])).astype(np.uint16)
 
 
-@pytest.mark.parametrize("channels", [3, 4])
-@pytest.mark.parametrize("has_exif", [False, True])
-@pytest.mark.parametrize("profile", [None, RGB_PROFILE], ids=["no profile", "profile"])
-def test_that_16_bits_are_saved_as_12_in_an_avif_with_profile_and_metadata(
-    channels, has_exif, profile, tmp_path
-):
-    block = Image.Exif()
-    block[271] = "A camera"
-    metadata = Metadata(block.tobytes()[6:] if has_exif else b"", (300.0, 300.0) if has_exif else None)
-    whole = Picture.from_array(smooth16(channels))
-    picture = Picture(whole.pixels, whole.alpha, profile, metadata=metadata)
-    path = tmp_path / "a.avif"
-    said = save_image(picture, path, quality=100)
-    assert said == ("The samples were rounded to 12 bit: AVIF holds no more.",)
-    again = open_image(path)
-    # Half a step of 12 bits, and what becomes of it in 16.
-    step = 65535 / 4095
-    for found, wanted in ((again.pixels, picture.pixels), (again.alpha, picture.alpha)):
-        if wanted is not None:
-            assert np.abs(found.astype(float) - wanted).max() <= step / 2 + 0.5
-    assert again.icc_profile == profile
-    assert (b"A camera" in again.metadata.exif) == has_exif
-    with Image.open(path) as seen:  # by another reader
-        assert seen.size == (picture.width, picture.height)
-        assert seen.info.get("icc_profile") == profile
-        assert seen.getexif().get(282) == (300 if has_exif else None)
-        assert np.abs(np.asarray(seen)[..., :3].astype(int) - (picture.pixels >> 8)).max() <= 2
+def test_that_16_bits_are_saved_as_12_in_an_avif_with_profile_and_metadata(tmp_path):
+    for profile in [None, RGB_PROFILE]:
+        for has_exif in [False, True]:
+            for channels in [3, 4]:
+                block = Image.Exif()
+                block[271] = "A camera"
+                metadata = Metadata(
+                    block.tobytes()[6:] if has_exif else b"", (300.0, 300.0) if has_exif else None
+                )
+                whole = Picture.from_array(smooth16(channels))
+                picture = Picture(whole.pixels, whole.alpha, profile, metadata=metadata)
+                path = tmp_path / "a.avif"
+                said = save_image(picture, path, quality=100)
+                assert said == ("The samples were rounded to 12 bit: AVIF holds no more.",)
+                again = open_image(path)
+                # Half a step of 12 bits, and what becomes of it in 16.
+                step = 65535 / 4095
+                for found, wanted in ((again.pixels, picture.pixels), (again.alpha, picture.alpha)):
+                    if wanted is not None:
+                        assert np.abs(found.astype(float) - wanted).max() <= step / 2 + 0.5
+                assert again.icc_profile == profile
+                assert (b"A camera" in again.metadata.exif) == has_exif
+                with Image.open(path) as seen:  # by another reader
+                    assert seen.size == (picture.width, picture.height)
+                    assert seen.info.get("icc_profile") == profile
+                    assert seen.getexif().get(282) == (300 if has_exif else None)
+                    assert np.abs(np.asarray(seen)[..., :3].astype(int) - (picture.pixels >> 8)).max() <= 2
 
 
 def test_that_quality_matters_to_a_deep_avif(tmp_path):
@@ -338,18 +332,18 @@ def test_that_quality_matters_to_a_deep_avif(tmp_path):
 COUNTED = np.arange(5 * 7 * 3).reshape(5, 7, 3)
 
 
-@pytest.mark.parametrize("shape", [(5, 21), (5, 7, 3), (21, 5, 1)])
-@pytest.mark.parametrize("dtype", ["u1", "<u2", ">u2", "f4", ">f8", "i1", "i2", ">i4", "u4", "i8", "u8", "?"])
-@pytest.mark.parametrize("made", ["rows", "columns", "npz", "npz of columns", "npz, not compressed"])
-def test_that_arrays_of_every_real_type_and_order_are_opened(opened, shape, dtype, made):
-    array = COUNTED.reshape(shape).astype(dtype)
-    if np.dtype(dtype).kind == "i":
-        array = array - array.dtype.type(50)
-    array = np.asfortranarray(array) if "columns" in made else array
-    save = np.savez if "not" in made else np.savez_compressed
-    picture = opened(npz(array, save=save) if "npz" in made else npy(array))
-    wanted = array * 255 if dtype == "?" else array
-    np.testing.assert_array_equal(picture.pixels, wanted.reshape(picture.pixels.shape))
-    assert picture.dtype == (np.dtype(dtype) if dtype in ("u1", "<u2") else picture.dtype)
-    kept = array.dtype.newbyteorder("=") in (np.uint8, np.uint16, np.float32)
-    assert (picture.notes == ()) == kept
+def test_that_arrays_of_every_real_type_and_order_are_opened(opened):
+    for made in ["rows", "columns", "npz", "npz of columns", "npz, not compressed"]:
+        for dtype in ["u1", "<u2", ">u2", "f4", ">f8", "i1", "i2", ">i4", "u4", "i8", "u8", "?"]:
+            for shape in [(5, 21), (5, 7, 3), (21, 5, 1)]:
+                array = COUNTED.reshape(shape).astype(dtype)
+                if np.dtype(dtype).kind == "i":
+                    array = array - array.dtype.type(50)
+                array = np.asfortranarray(array) if "columns" in made else array
+                save = np.savez if "not" in made else np.savez_compressed
+                picture = opened(npz(array, save=save) if "npz" in made else npy(array))
+                wanted = array * 255 if dtype == "?" else array
+                np.testing.assert_array_equal(picture.pixels, wanted.reshape(picture.pixels.shape))
+                assert picture.dtype == (np.dtype(dtype) if dtype in ("u1", "<u2") else picture.dtype)
+                kept = array.dtype.newbyteorder("=") in (np.uint8, np.uint16, np.float32)
+                assert (picture.notes == ()) == kept

@@ -49,33 +49,30 @@ def test_that_a_row_or_a_column_cut_from_a_picture_is_saved_as_its_copy_is():
 EVERY = [(dtype, channels) for dtype in (np.uint8, np.uint16, np.float32) for channels in (1, 3)]
 
 
-@pytest.mark.parametrize("has_alpha", [False, True], ids=["opaque", "alpha"])
-@pytest.mark.parametrize(
-    ("suffix", "dtype", "channels"),
-    [
+def test_that_an_exact_format_gives_back_what_was_saved(tmp_path):
+    for suffix, dtype, channels in [
         *((".png", dtype, channels) for dtype, channels in EVERY[:4]),
         *((".tif", dtype, channels) for dtype, channels in EVERY),
         *((suffix, dtype, channels) for suffix in (".jxl", ".npy") for dtype, channels in EVERY),
         *((".pam", dtype, channels) for dtype, channels in EVERY[:4]),
         (".tiff", np.uint8, 3),
         (".webp", np.uint8, 3),
-    ],
-)
-def test_that_an_exact_format_gives_back_what_was_saved(tmp_path, suffix, dtype, channels, has_alpha):
-    path = tmp_path / f"a{suffix}"
-    for columns in (1, 2, 3, 5, 41):
-        picture = picture_of(dtype, channels, has_alpha=has_alpha, columns=columns)
-        assert save_image(picture, path, quality=100) == ()
-        saved = open_image(path)
-        assert (saved.dtype, saved.notes, saved.alpha is None) == (dtype, (), not has_alpha)
-        assert np.array_equal(saved.pixels, picture.pixels), columns
-        assert not has_alpha or np.array_equal(saved.alpha, picture.alpha), columns
-        if dtype == np.uint16 and suffix in (".png", ".tif"):
-            # Other programs find all 16 bits.
-            is_png = suffix == ".png"
-            found = png_witness.decode(path.read_bytes()) if is_png else tifffile.imread(path)
-            whole = np.dstack([picture.pixels, picture.alpha]) if has_alpha else picture.pixels
-            assert np.array_equal(found.reshape(whole.shape), whole), columns
+    ]:
+        for has_alpha in [False, True]:
+            path = tmp_path / f"a{suffix}"
+            for columns in (1, 2, 3, 5, 41):
+                picture = picture_of(dtype, channels, has_alpha=has_alpha, columns=columns)
+                assert save_image(picture, path, quality=100) == ()
+                saved = open_image(path)
+                assert (saved.dtype, saved.notes, saved.alpha is None) == (dtype, (), not has_alpha)
+                assert np.array_equal(saved.pixels, picture.pixels), columns
+                assert not has_alpha or np.array_equal(saved.alpha, picture.alpha), columns
+                if dtype == np.uint16 and suffix in (".png", ".tif"):
+                    # Other programs find all 16 bits.
+                    is_png = suffix == ".png"
+                    found = png_witness.decode(path.read_bytes()) if is_png else tifffile.imread(path)
+                    whole = np.dstack([picture.pixels, picture.alpha]) if has_alpha else picture.pixels
+                    assert np.array_equal(found.reshape(whole.shape), whole), columns
 
 
 @pytest.mark.parametrize("suffix", [".jpg", ".jpeg", ".webp"])
@@ -90,34 +87,34 @@ def test_that_the_quality_of_a_lossy_format_changes_its_size(tmp_path, suffix):
     assert np.abs(saved.astype(int) - smooth_rgb()).mean() < 2
 
 
-@pytest.mark.parametrize("extension", ["png", "jpg", "tif", "webp"])
-def test_that_the_colour_profile_is_kept(tmp_path, extension):
-    path = tmp_path / f"a.{extension}"
-    assert save_image(Picture(smooth_rgb(), icc_profile=RGB_PROFILE), path) == ()
-    assert open_image(path).icc_profile == RGB_PROFILE
-    with Image.open(path) as image:
-        assert image.info["icc_profile"] == RGB_PROFILE
-    if extension != "webp":
-        save_image(Picture(smooth_rgb()[..., 0], icc_profile=GREY_PROFILE), path)
-        assert open_image(path).icc_profile == GREY_PROFILE
+def test_that_the_colour_profile_is_kept(tmp_path):
+    for extension in ["png", "jpg", "tif", "webp"]:
+        path = tmp_path / f"a.{extension}"
+        assert save_image(Picture(smooth_rgb(), icc_profile=RGB_PROFILE), path) == ()
+        assert open_image(path).icc_profile == RGB_PROFILE
+        with Image.open(path) as image:
+            assert image.info["icc_profile"] == RGB_PROFILE
+        if extension != "webp":
+            save_image(Picture(smooth_rgb()[..., 0], icc_profile=GREY_PROFILE), path)
+            assert open_image(path).icc_profile == GREY_PROFILE
 
 
-@pytest.mark.parametrize("quality", [1, 89, 90, 100])
-@pytest.mark.parametrize("channels", [1, 3])
-def test_that_a_jpeg_has_the_bytes_that_pillow_writes(tmp_path, channels, quality):
+def test_that_a_jpeg_has_the_bytes_that_pillow_writes(tmp_path):
     """A profile of three segments: each holds 65,519 bytes of it."""
-    pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
-    how = {"quality": quality, "subsampling": "4:4:4" if quality >= 90 else "4:2:0"}
-    profile = (RGB_PROFILE if channels == 3 else GREY_PROFILE) + bytes(140_000)
-    for icc_profile in (None, profile):
-        save_image(Picture(pixels, icc_profile=icc_profile), tmp_path / "a.jpg", quality=quality)
-        ours = (tmp_path / "a.jpg").read_bytes()
-        pillows = with_pillow(pixels, "JPEG", **how, icc_profile=icc_profile)
-        if channels == 1 and quality < 90:
-            # Where its frame header begins: Pillow names a sampling of 2 x 2 for the only channel.
-            at = ours.index(b"\xff\xc0") + 11
-            ours = ours[:at] + b"\x22" + ours[at + 1 :]
-        assert ours == pillows
+    for channels in [1, 3]:
+        for quality in [1, 89, 90, 100]:
+            pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
+            how = {"quality": quality, "subsampling": "4:4:4" if quality >= 90 else "4:2:0"}
+            profile = (RGB_PROFILE if channels == 3 else GREY_PROFILE) + bytes(140_000)
+            for icc_profile in (None, profile):
+                save_image(Picture(pixels, icc_profile=icc_profile), tmp_path / "a.jpg", quality=quality)
+                ours = (tmp_path / "a.jpg").read_bytes()
+                pillows = with_pillow(pixels, "JPEG", **how, icc_profile=icc_profile)
+                if channels == 1 and quality < 90:
+                    # Where its frame header begins: Pillow names a sampling of 2 x 2 for the only channel.
+                    at = ours.index(b"\xff\xc0") + 11
+                    ours = ours[:at] + b"\x22" + ours[at + 1 :]
+                assert ours == pillows
 
 
 def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
@@ -211,18 +208,15 @@ def test_that_values_are_rounded_only_when_asked(tmp_path, image, depth, wanted)
 SUFFIXES = ", ".join(suffix for known in saved_formats() for suffix in known.saved_suffixes)
 
 
-@pytest.mark.parametrize(
-    ("name", "options", "words"),
-    [
+def test_that_an_unknown_extension_or_option_is_refused_with_what_would_do(tmp_path):
+    for name, options, words in [
         *((name, {}, f"End the name in one of: {SUFFIXES}.") for name in ("a.gif", "a", "a.png.bak")),
         *(("a.jpg", {"quality": quality}, "a whole number from 1 to 100") for quality in (0, 101, "x", 9.5)),
         ("a.jpg", {"depth": "12"}, "there is no depth '12'. Choose one of: keep, 8, 16, float32."),
-    ],
-)  # fmt: skip
-def test_that_an_unknown_extension_or_option_is_refused_with_what_would_do(tmp_path, name, options, words):
-    with pytest.raises(ImageWriteError, match=re.escape(words)):
-        save_image(smooth_rgb(), tmp_path / name, **options)
-    assert os.listdir(tmp_path) == []
+    ]:
+        with pytest.raises(ImageWriteError, match=re.escape(words)):
+            save_image(smooth_rgb(), tmp_path / name, **options)
+        assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(("extension", "limit"), [("jpg", 65_500), ("webp", 16_383)])
@@ -248,10 +242,8 @@ def test_that_rows_of_any_width_stay_straight(opened, kind):
         assert np.array_equal(picture.pixels, bits * np.uint8(255)), columns
 
 
-@pytest.mark.parametrize("mode", ["L", "RGB"])
-@pytest.mark.parametrize(
-    "how",
-    [
+def test_that_a_jpeg_has_the_pixels_that_pillow_finds(opened):
+    for how in [
         {},
         {"subsampling": "4:4:4"},
         {"subsampling": "4:2:2"},
@@ -259,12 +251,10 @@ def test_that_rows_of_any_width_stay_straight(opened, kind):
         {"optimize": True, "quality": 7},
         {"restart_marker_blocks": 3},
         {"keep_rgb": True},
-    ],
-    ids=str,
-)
-def test_that_a_jpeg_has_the_pixels_that_pillow_finds(opened, mode, how):
-    data = with_pillow(Image.fromarray(smooth_rgb()).convert(mode), "JPEG", **how)
-    assert np.array_equal(opened(data).pixels, np.asarray(Image.open(io.BytesIO(data))))
+    ]:
+        for mode in ["L", "RGB"]:
+            data = with_pillow(Image.fromarray(smooth_rgb()).convert(mode), "JPEG", **how)
+            assert np.array_equal(opened(data).pixels, np.asarray(Image.open(io.BytesIO(data))))
 
 
 def test_that_grey_and_cmyk_jpegs_and_those_with_restarts_and_trailing_bytes_open(opened):
@@ -291,29 +281,29 @@ def test_that_a_cmyk_jpeg_whose_black_is_as_coarse_as_its_colours_opens(opened, 
         assert "stops before its last row" in refused(data[: int(part * len(data))] + b"\xff\xd9").why
 
 
-@pytest.mark.parametrize("progressive", [False, True])
-@pytest.mark.parametrize("part", [0.5, 0.8, 0.95])
-def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, refused, progressive, part):
-    noise = np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8)
-    data = with_pillow(noise, "JPEG", progressive=progressive)
-    assert opened(data).notes == ()
-    assert re.search(
-        "stops before its last row|damaged", refused(data[: int(part * len(data))] + b"\xff\xd9").why
-    )
+def test_that_a_jpeg_cut_short_but_closed_by_an_end_marker_is_refused(opened, refused):
+    for part in [0.5, 0.8, 0.95]:
+        for progressive in [False, True]:
+            noise = np.random.default_rng(5).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+            data = with_pillow(noise, "JPEG", progressive=progressive)
+            assert opened(data).notes == ()
+            assert re.search(
+                "stops before its last row|damaged", refused(data[: int(part * len(data))] + b"\xff\xd9").why
+            )
 
 
-@pytest.mark.parametrize("kind", ["GIF", "WEBP", "PNG", "MPO"])
-def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened, kind):
-    frames = [Image.fromarray(np.full((9, 9, 3), value, np.uint8)) for value in (10, 200, 90)]
-    options = {"WEBP": {"lossless": True}}.get(kind, {})
-    buffer = io.BytesIO()
-    frames[0].save(buffer, kind, save_all=True, append_images=frames[1:], duration=20, **options)
-    picture = opened(buffer.getvalue())
-    assert picture.format == {"MPO": "JPEG", "WEBP": "WebP"}.get(kind, kind)
-    assert (picture.pixels == 10).all()
-    (note,) = picture.notes
-    assert "3 frames" in note
-    assert "first" in note
+def test_that_of_several_pictures_the_first_one_opens_with_a_note(opened):
+    for kind in ["GIF", "WEBP", "PNG", "MPO"]:
+        frames = [Image.fromarray(np.full((9, 9, 3), value, np.uint8)) for value in (10, 200, 90)]
+        options = {"WEBP": {"lossless": True}}.get(kind, {})
+        buffer = io.BytesIO()
+        frames[0].save(buffer, kind, save_all=True, append_images=frames[1:], duration=20, **options)
+        picture = opened(buffer.getvalue())
+        assert picture.format == {"MPO": "JPEG", "WEBP": "WebP"}.get(kind, kind)
+        assert (picture.pixels == 10).all()
+        (note,) = picture.notes
+        assert "3 frames" in note
+        assert "first" in note
 
 
 def test_that_palettes_are_read(opened, refused):
@@ -371,26 +361,28 @@ TURNED_FILES = {
 }
 
 
-@pytest.mark.parametrize("kind", TURNED_FILES)
-def test_that_an_orientation_is_used_wherever_it_stands(opened, kind):
-    assert np.abs(opened(TURNED_FILES[kind]).pixels.astype(int) - TURNED).max() <= 9 * kind.startswith("jpeg")
+def test_that_an_orientation_is_used_wherever_it_stands(opened):
+    for kind in TURNED_FILES:
+        assert np.abs(opened(TURNED_FILES[kind]).pixels.astype(int) - TURNED).max() <= 9 * kind.startswith(
+            "jpeg"
+        )
 
 
-@pytest.mark.parametrize("kind", ["png", "tiff", "webp", "jpeg"])
-def test_that_a_picture_of_every_orientation_stands_upright(opened, kind):
-    for orientation, stored in STORED.items():
-        # Blocks of 16 pixels: JPEG is then nearly exact.
-        image = np.kron(np.array(stored, np.uint8), np.ones((16, 16), np.uint8))
-        if kind == "tiff":
-            tag = (274, 3, 1, orientation, True)
-            data = with_tifffile(image, photometric="minisblack", extratags=[tag])
-        else:
-            options = {"webp": {"lossless": True}, "jpeg": {"quality": 100}}.get(kind, {})
-            data = with_pillow(image, kind, exif=exif(orientation), **options)
-        pixels = opened(data).pixels
-        pixels = pixels[..., 0] if pixels.ndim == 3 else pixels
-        assert pixels.shape == (32, 48), orientation
-        assert np.abs(pixels[8::16, 8::16].astype(int) - UPRIGHT).max() <= (kind == "jpeg"), orientation
+def test_that_a_picture_of_every_orientation_stands_upright(opened):
+    for kind in ["png", "tiff", "webp", "jpeg"]:
+        for orientation, stored in STORED.items():
+            # Blocks of 16 pixels: JPEG is then nearly exact.
+            image = np.kron(np.array(stored, np.uint8), np.ones((16, 16), np.uint8))
+            if kind == "tiff":
+                tag = (274, 3, 1, orientation, True)
+                data = with_tifffile(image, photometric="minisblack", extratags=[tag])
+            else:
+                options = {"webp": {"lossless": True}, "jpeg": {"quality": 100}}.get(kind, {})
+                data = with_pillow(image, kind, exif=exif(orientation), **options)
+            pixels = opened(data).pixels
+            pixels = pixels[..., 0] if pixels.ndim == 3 else pixels
+            assert pixels.shape == (32, 48), orientation
+            assert np.abs(pixels[8::16, 8::16].astype(int) - UPRIGHT).max() <= (kind == "jpeg"), orientation
 
 
 def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch):
@@ -414,9 +406,9 @@ def test_that_exif_counts_before_xmp(opened):
     assert np.array_equal(opened(with_pillow(SMALL, "PNG", pnginfo=info, exif=exif(1))).pixels, SMALL)
 
 
-@pytest.mark.parametrize("text", ["", "\nexif\n  10\nzz", "\nexif\n 4\n00ff", "tiff:Orientation=9"])
-def test_that_damaged_metadata_leaves_the_picture_as_it_is(opened, text):
-    for keyword in ("Raw profile type exif", "XML:com.adobe.xmp", "Raw profile type xmp"):
-        assert np.array_equal(opened(png_with_text(keyword, text)).pixels, SMALL)
-    damaged = with_pillow(SMALL, "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
-    assert opened(damaged).pixels.shape == SMALL.shape
+def test_that_damaged_metadata_leaves_the_picture_as_it_is(opened):
+    for text in ["", "\nexif\n  10\nzz", "\nexif\n 4\n00ff", "tiff:Orientation=9"]:
+        for keyword in ("Raw profile type exif", "XML:com.adobe.xmp", "Raw profile type xmp"):
+            assert np.array_equal(opened(png_with_text(keyword, text)).pixels, SMALL)
+        damaged = with_pillow(SMALL, "JPEG", exif=b"Exif\0\0MM\0*\xff\xff\xff\xff")
+        assert opened(damaged).pixels.shape == SMALL.shape

@@ -46,14 +46,14 @@ def test_that_planes_with_alpha_keep_their_places(opened, planar):
     assert np.array_equal(picture.alpha, GREY + 7)
 
 
-@pytest.mark.parametrize("bits", [1, 2, 4, 10, 12, 14])
-def test_that_packed_depths_fill_the_next_of_ours(opened, bits):
-    values = range(2**bits) if bits < 8 else [0, 1, 2 ** (bits - 1), 2**bits - 1]
-    full = 255 if bits < 8 else 65535
-    picture = opened(by_hand(packed(values, bits), len(values), bits=bits))
-    assert picture.pixels.tolist() == [[round(value * full / (2**bits - 1)) for value in values]]
-    assert picture.dtype == np.min_scalar_type(full)
-    assert bits == 1 or f"{bits}-bit" in picture.notes[0]
+def test_that_packed_depths_fill_the_next_of_ours(opened):
+    for bits in [1, 2, 4, 10, 12, 14]:
+        values = range(2**bits) if bits < 8 else [0, 1, 2 ** (bits - 1), 2**bits - 1]
+        full = 255 if bits < 8 else 65535
+        picture = opened(by_hand(packed(values, bits), len(values), bits=bits))
+        assert picture.pixels.tolist() == [[round(value * full / (2**bits - 1)) for value in values]]
+        assert picture.dtype == np.min_scalar_type(full)
+        assert bits == 1 or f"{bits}-bit" in picture.notes[0]
 
 
 FLAT = np.full((16, 16, 3), (200, 100, 50), np.uint8)
@@ -79,15 +79,16 @@ def of_palette(factor):
     return with_tifffile(GREY, photometric="palette", colormap=colours), COLOURS.T[GREY], 0, ""
 
 
-@pytest.mark.parametrize(
-    ("data", "expected", "tolerance", "note"),
-    [
+def test_that_every_colour_model_becomes_grey_or_rgb(opened):
+    for data, expected, tolerance, note in [
         (with_tifffile(GREY, photometric="miniswhite"), 255 - GREY, 0, ""),
         (with_tifffile(FLAT, photometric="rgb", compression="jpeg"), FLAT, 4, ""),
         *map(of_palette, (256, 257, 1)),
         (
             with_tifffile(INKS, photometric="separated", planarconfig="contig"),
-            [[[255, 255, 255], [0, 255, 255], [0, 0, 0], [204, 0, 0]]], 0, "CMYK",
+            [[[255, 255, 255], [0, 255, 255], [0, 0, 0], [204, 0, 0]]],
+            0,
+            "CMYK",
         ),
         (by_hand(CIELAB, 4, photometric=8, samples=3), OF_LAB, 3, "Lab"),
         (by_hand(ICCLAB, 4, photometric=9, samples=3), OF_LAB, 3, "Lab"),
@@ -95,17 +96,16 @@ def of_palette(factor):
         (contiguous(RGB, GREY, GREY, extrasamples=["unspecified"] * 2), RGB, 0, "2 more values"),
         (
             with_tifffile(np.stack([GREY, GREY + 1, GREY + 2]), photometric="minisblack"),
-            GREY, 0, "It has 3 pages; the first was opened.",
+            GREY,
+            0,
+            "It has 3 pages; the first was opened.",
         ),
-    ],
-    ids=["white is 0", "jpeg", "256", "257", "1", "cmyk", "lab", "lab offset", "ycbcr", "unknown", "pages"],
-)  # fmt: skip
-def test_that_every_colour_model_becomes_grey_or_rgb(opened, data, expected, tolerance, note):
-    picture = opened(data)
-    assert np.abs(picture.pixels.astype(int) - expected).max() <= tolerance
-    assert (picture.dtype, picture.alpha) == (np.uint8, None)
-    assert len(picture.notes) == (note != "")
-    assert note in "".join(picture.notes)
+    ]:
+        picture = opened(data)
+        assert np.abs(picture.pixels.astype(int) - expected).max() <= tolerance
+        assert (picture.dtype, picture.alpha) == (np.uint8, None)
+        assert len(picture.notes) == (note != "")
+        assert note in "".join(picture.notes)
 
 
 def test_that_premultiplied_alpha_becomes_straight(opened):
@@ -117,16 +117,16 @@ def test_that_premultiplied_alpha_becomes_straight(opened):
     assert np.array_equal(picture.alpha, alpha)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.uint32, np.int32, np.float16, np.float64])
-def test_that_other_number_types_become_float_with_a_note(opened, dtype):
-    image = np.array([[0, 1, 100], [3, 4, 127]], dtype)
-    if np.dtype(dtype).kind != "u":
-        image = -image
-    picture = opened(with_tifffile(image, photometric="minisblack"))
-    assert picture.dtype == np.float32
-    assert np.array_equal(picture.pixels, image)
-    (note,) = picture.notes
-    assert "32-bit float" in note
+def test_that_other_number_types_become_float_with_a_note(opened):
+    for dtype in [np.int8, np.int16, np.uint32, np.int32, np.float16, np.float64]:
+        image = np.array([[0, 1, 100], [3, 4, 127]], dtype)
+        if np.dtype(dtype).kind != "u":
+            image = -image
+        picture = opened(with_tifffile(image, photometric="minisblack"))
+        assert picture.dtype == np.float32
+        assert np.array_equal(picture.pixels, image)
+        (note,) = picture.notes
+        assert "32-bit float" in note
 
 
 def test_that_rounded_integers_and_values_that_are_no_numbers_are_noted(opened):
@@ -137,12 +137,14 @@ def test_that_rounded_integers_and_values_that_are_no_numbers_are_noted(opened):
     assert notes == ("2 values are NaN.", "1 value is infinite.")
 
 
-@pytest.mark.parametrize(
-    ("data", "words"),
-    [
-        (with_tifffile(
-    np.zeros((4, 16, 16), np.uint8), photometric="minisblack", volumetric=True, tile=(4, 16, 16)
-), "volume of 4 slices"),
+def test_that_what_is_no_picture_is_refused_in_words(refused):
+    for data, words in [
+        (
+            with_tifffile(
+                np.zeros((4, 16, 16), np.uint8), photometric="minisblack", volumetric=True, tile=(4, 16, 16)
+            ),
+            "volume of 4 slices",
+        ),
         (with_tifffile(np.zeros((4, 4), np.complex64)), "complex64"),
         (with_tifffile(np.zeros((4, 4), np.uint8), photometric="cfa"), "raw sensor data"),
         (by_hand(bytes(4), 4, photometric=3), "without its palette"),
@@ -150,11 +152,8 @@ def test_that_rounded_integers_and_values_that_are_no_numbers_are_noted(opened):
         (by_hand(bytes(9), 0, 4), "0 × 4 pixels"),
         (by_hand(bytes(8), 4, photometric=2, samples=2), "2 samples per pixel"),
         (b"II*\0\x08\0\0\0\0\0\0\0\0\0", "0 × 0 pixels"),
-    ],
-    ids=["volume", "complex", "raw sensor", "no palette", "short strip", "no width", "two colours", "empty"],
-)  # fmt: skip
-def test_that_what_is_no_picture_is_refused_in_words(refused, data, words):
-    assert words in refused(data).why
+    ]:
+        assert words in refused(data).why
 
 
 def test_that_missing_tiles_are_filled_with_a_note(tmp_path):
@@ -276,11 +275,9 @@ SMALL, FULL, RAW = ((4, 6, 3), True, "rgb"), ((40, 60, 3), False, "rgb"), ((40, 
 PREVIEW = ((20, 30, 3), True, "rgb")
 
 
-@pytest.mark.parametrize("order", ["<", ">"])
-@pytest.mark.parametrize("below", [False, True])
-@pytest.mark.parametrize(
-    ("shapes", "chosen"),
-    [
+def test_that_the_picture_is_opened_and_not_the_reduced_version_before_it(tmp_path):
+    """Both as a whole and in parts, with a note on what else there is."""
+    for shapes, chosen in [
         ((SMALL, FULL), 1),
         ((SMALL, PREVIEW, FULL), 2),
         ((SMALL, FULL, PREVIEW), 1),
@@ -290,21 +287,22 @@ PREVIEW = ((20, 30, 3), True, "rgb")
         ((SMALL,), 0),
         # The usual order: the picture, then smaller ones.
         ((FULL, PREVIEW, SMALL), 0),
-    ],
-)
-def test_that_the_picture_is_opened_and_not_the_reduced_version_before_it(
-    tmp_path, shapes, chosen, below, order
-):
-    """Both as a whole and in parts, with a note on what else there is."""
-    data, made = pages(*shapes, order=order, below=below and len(shapes) > 1)
-    (tmp_path / "a.tif").write_bytes(data)
-    whole = open_image(tmp_path / "a.tif")
-    np.testing.assert_array_equal(whole.pixels, made[chosen])
-    assert bool(whole.notes) == (len(shapes) > 1 and not (below and shapes[0] is FULL)), whole.notes
-    with open_large(tmp_path / "a.tif") as parts:
-        height, width = parts.levels[0]
-        np.testing.assert_array_equal(parts.read(0, slice(0, height), slice(0, width)), made[chosen])
-        assert shapes[0] is FULL or whole.notes == parts.notes
+    ]:
+        for below in [False, True]:
+            for order in ["<", ">"]:
+                data, made = pages(*shapes, order=order, below=below and len(shapes) > 1)
+                (tmp_path / "a.tif").write_bytes(data)
+                whole = open_image(tmp_path / "a.tif")
+                np.testing.assert_array_equal(whole.pixels, made[chosen])
+                assert bool(whole.notes) == (len(shapes) > 1 and not (below and shapes[0] is FULL)), (
+                    whole.notes
+                )
+                with open_large(tmp_path / "a.tif") as parts:
+                    height, width = parts.levels[0]
+                    np.testing.assert_array_equal(
+                        parts.read(0, slice(0, height), slice(0, width)), made[chosen]
+                    )
+                    assert shapes[0] is FULL or whole.notes == parts.notes
 
 
 def test_that_the_camera_of_a_picture_below_its_reduced_version_is_known(opened):

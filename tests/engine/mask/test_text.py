@@ -280,6 +280,8 @@ BAD_JSON = {
     "'boks:3'": (document(generate="boks:3", weights=...),),
     "1 to 63": (document(weights=[[1] * 64] * 2), document(generate="box:64", weights=...)),
 }
+
+
 def test_that_bad_json_is_refused_in_words():
     for text, why in [(text, why) for why, texts in BAD_JSON.items() for text in texts]:
         with pytest.raises(MaskError) as refusal:
@@ -316,19 +318,16 @@ def test_that_what_is_no_file_of_a_mask_is_refused(tmp_path):
             load_mask(tmp_path / name)
 
 
-@pytest.mark.parametrize(
-    ("mask", "name", "error", "words"),
-    [
+def test_that_a_form_that_cannot_hold_the_mask_or_a_wrong_name_is_refused(tmp_path):
+    for mask, name, error, words in [
         (Mask([[1, 2]], (0, 0)), "m.csv", MaskError, "anchor"),
         (Mask([[1, 2]], offset=1.0), "m.csv", MaskError, "offset"),
         (Mask([[1]]), "m.png", MaskError, r"\.json, \.csv, \.txt or \.kernel"),
         (Mask([[1]]), "none/m.json", FileWriteError, "folder"),
-    ],
-)
-def test_that_a_form_that_cannot_hold_the_mask_or_a_wrong_name_is_refused(tmp_path, mask, name, error, words):
-    with pytest.raises(error, match=words):
-        save_mask(mask, tmp_path / name)
-    assert os.listdir(tmp_path) == []
+    ]:
+        with pytest.raises(error, match=words):
+            save_mask(mask, tmp_path / name)
+        assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize(

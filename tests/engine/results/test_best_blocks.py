@@ -120,22 +120,22 @@ DAMAGED = {
 }
 
 
-@pytest.mark.parametrize("damage", DAMAGED.values(), ids=DAMAGED)
-def test_that_a_damaged_or_foreign_file_is_put_beside_the_new_one_with_a_note(tmp_path, damage):
-    path = tmp_path / "best-runs.json"
-    found = fastest_blocks(runs(b8x8=0.4, b32x4=0.1))
-    keep_best_blocks(path, found)
-    content = damage(path)
-    path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    known, note = load_best_blocks(path)
-    assert known == ()
-    assert str(path) in note
-    assert note.endswith(".")
-    assert "\n" not in note
-    before = path.read_bytes()
-    assert keep_best_blocks(path, found) == note
-    assert [str(one.block) for one in kept(path)] == ["32 × 4"]
-    assert path.with_name("best-runs.json.bak").read_bytes() == before
+def test_that_a_damaged_or_foreign_file_is_put_beside_the_new_one_with_a_note(tmp_path):
+    for damage in DAMAGED.values():
+        path = tmp_path / "best-runs.json"
+        found = fastest_blocks(runs(b8x8=0.4, b32x4=0.1))
+        keep_best_blocks(path, found)
+        content = damage(path)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        known, note = load_best_blocks(path)
+        assert known == ()
+        assert str(path) in note
+        assert note.endswith(".")
+        assert "\n" not in note
+        before = path.read_bytes()
+        assert keep_best_blocks(path, found) == note
+        assert [str(one.block) for one in kept(path)] == ["32 × 4"]
+        assert path.with_name("best-runs.json.bak").read_bytes() == before
 
 
 def test_that_a_folder_in_its_place_is_refused_in_words(tmp_path):

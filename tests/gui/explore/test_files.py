@@ -93,24 +93,24 @@ def test_that_the_quality_of_a_jpeg_is_asked_and_at_first_that_of_the_opened_one
     assert [one.quality for one in requests] == [81, 60]
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-@pytest.mark.parametrize("with_float", [True, False])
-def test_that_every_form_that_is_offered_can_be_saved_and_the_first_keeps_all(tmp_path, dtype, with_float):
-    pixels = np.linspace(0, 1, 48, dtype=np.float32).reshape(6, 8)
-    pixels = pixels if dtype == "float32" else np.rint(pixels * np.iinfo(dtype).max).astype(dtype)
-    offered = result_filters(np.dtype(dtype), with_float=with_float)
-    for number, (words, depth) in enumerate(offered.items()):
-        path = tmp_path / f"{number}{re.search(r'[.][a-z]+', words)[0]}"
-        assert depth in (depth_in(format_to_save(path), np.dtype(dtype)), "float32")
-        save_image(pixels, path, depth=depth)
-        found = open_image(path).pixels
-        if number == 0:
-            np.testing.assert_array_equal(found, pixels)
-        # Black is black and white is white in every form.
-        full = 1.0 if found.dtype == np.float32 else np.iinfo(found.dtype).max
-        if depth != "float32":
-            assert found.min() <= 0.03 * full
-            assert found.max() >= 0.97 * full
+def test_that_every_form_that_is_offered_can_be_saved_and_the_first_keeps_all(tmp_path):
+    for with_float in [True, False]:
+        for dtype in ["uint8", "uint16", "float32"]:
+            pixels = np.linspace(0, 1, 48, dtype=np.float32).reshape(6, 8)
+            pixels = pixels if dtype == "float32" else np.rint(pixels * np.iinfo(dtype).max).astype(dtype)
+            offered = result_filters(np.dtype(dtype), with_float=with_float)
+            for number, (words, depth) in enumerate(offered.items()):
+                path = tmp_path / f"{number}{re.search(r'[.][a-z]+', words)[0]}"
+                assert depth in (depth_in(format_to_save(path), np.dtype(dtype)), "float32")
+                save_image(pixels, path, depth=depth)
+                found = open_image(path).pixels
+                if number == 0:
+                    np.testing.assert_array_equal(found, pixels)
+                # Black is black and white is white in every form.
+                full = 1.0 if found.dtype == np.float32 else np.iinfo(found.dtype).max
+                if depth != "float32":
+                    assert found.min() <= 0.03 * full
+                    assert found.max() >= 0.97 * full
 
 
 def test_that_an_ending_that_is_typed_chooses_the_depth(haloscope, tmp_path, monkeypatch):

@@ -91,14 +91,14 @@ def test_that_a_session_remembers_the_crop(page, haloscope, qtbot, tmp_path):
     assert load_session(tmp_path / "one.haloscope").state.source.crop == Region(4, 11, 5, 13)
 
 
-@pytest.mark.parametrize("crop", ["[1, 2]", "[4, 2, 0, 9]", '"all"', "[0, 1, 0, 99999999999]"])
-def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(tmp_path, crop):
-    path = tmp_path / "one.haloscope"
-    save_session(path, Session(State((Step.of(Mask([[1]])),), source=PictureSource(sample="camera"))))
-    path.write_text(path.read_text().replace('"sample":', f'"crop": {crop}, "sample":', 1))
-    session = load_session(path)
-    assert session.state.source is None
-    assert any("'picture'" in note for note in session.left_out)
+def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(tmp_path):
+    for crop in ["[1, 2]", "[4, 2, 0, 9]", '"all"', "[0, 1, 0, 99999999999]"]:
+        path = tmp_path / "one.haloscope"
+        save_session(path, Session(State((Step.of(Mask([[1]])),), source=PictureSource(sample="camera"))))
+        path.write_text(path.read_text().replace('"sample":', f'"crop": {crop}, "sample":', 1))
+        session = load_session(path)
+        assert session.state.source is None
+        assert any("'picture'" in note for note in session.left_out)
 
 
 @pytest.mark.fresh_window

@@ -134,13 +134,13 @@ WRONG_SETTINGS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "value"), WRONG_SETTINGS)
-def test_that_a_wrong_setting_keeps_its_default_and_is_named(tmp_path, name, value):
-    lines = lines_of(Session(State((Step.of(MASK),))))
-    lines[2]["settings"][name] = value
-    found = read_lines(tmp_path, lines)
-    assert found.state == State((Step.of(MASK),))
-    assert f'"{name}"' in found.left_out[0]
+def test_that_a_wrong_setting_keeps_its_default_and_is_named(tmp_path):
+    for name, value in WRONG_SETTINGS:
+        lines = lines_of(Session(State((Step.of(MASK),))))
+        lines[2]["settings"][name] = value
+        found = read_lines(tmp_path, lines)
+        assert found.state == State((Step.of(MASK),))
+        assert f'"{name}"' in found.left_out[0]
 
 
 WRONG_LINES = {
@@ -153,13 +153,13 @@ WRONG_LINES = {
 }
 
 
-@pytest.mark.parametrize("section", WRONG_LINES)
-def test_that_a_damaged_part_is_left_out_and_the_others_open(tmp_path, section):
-    lines = lines_of(full_session(tmp_path))
-    damaged = {"section": section} | WRONG_LINES[section]
-    found = read_lines(tmp_path, [*lines[:-1], damaged, lines[-1]])
-    assert found.runs == full_session(tmp_path).runs
-    assert section == "view" or f"'{section}' in line {len(lines)}" in found.left_out[0]
+def test_that_a_damaged_part_is_left_out_and_the_others_open(tmp_path):
+    for section in WRONG_LINES:
+        lines = lines_of(full_session(tmp_path))
+        damaged = {"section": section} | WRONG_LINES[section]
+        found = read_lines(tmp_path, [*lines[:-1], damaged, lines[-1]])
+        assert found.runs == full_session(tmp_path).runs
+        assert section == "view" or f"'{section}' in line {len(lines)}" in found.left_out[0]
 
 
 @pytest.mark.parametrize(
@@ -188,16 +188,16 @@ DAMAGED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", DAMAGED.values(), ids=DAMAGED)
-def test_that_what_is_no_session_is_refused_in_words(tmp_path, text):
-    (tmp_path / "bad.haloscope").write_text(text)
-    with pytest.raises(SessionError) as refused:
-        load_session(tmp_path / "bad.haloscope")
-    assert "bad.haloscope" in refused.value.what
-    assert refused.value.why
-    # No words of Python's.
-    assert "Expecting" not in refused.value.why
-    assert refused.value.remedy
+def test_that_what_is_no_session_is_refused_in_words(tmp_path):
+    for text in DAMAGED.values():
+        (tmp_path / "bad.haloscope").write_text(text)
+        with pytest.raises(SessionError) as refused:
+            load_session(tmp_path / "bad.haloscope")
+        assert "bad.haloscope" in refused.value.what
+        assert refused.value.why
+        # No words of Python's.
+        assert "Expecting" not in refused.value.why
+        assert refused.value.remedy
 
 
 def test_that_what_is_no_file_or_too_large_is_refused_before_it_is_read(tmp_path):

@@ -33,14 +33,14 @@ SETTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_that_undo_takes_back_the_setting_that_was_edited_last(workspace, name):
-    workspace.set_mask(preset("box-3"), "Choose Box")
-    before = workspace.state
-    workspace.change(**{name: SETTINGS[name]})
-    assert ": " in workspace.undo_stack.undoText()
-    workspace.undo_stack.undo()
-    assert workspace.state == before
+def test_that_undo_takes_back_the_setting_that_was_edited_last(workspace):
+    for name in SETTINGS:
+        workspace.set_mask(preset("box-3"), "Choose Box")
+        before = workspace.state
+        workspace.change(**{name: SETTINGS[name]})
+        assert ": " in workspace.undo_stack.undoText()
+        workspace.undo_stack.undo()
+        assert workspace.state == before
 
 
 def test_that_border_and_flip_are_taken_back_before_the_mask(workspace):

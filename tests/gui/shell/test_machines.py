@@ -341,11 +341,11 @@ def test_that_a_server_that_was_used_is_known_the_next_time(open_window, tmp_pat
     assert load_preferences(path)[0].servers == (("me@other", "python3.12"),)
 
 
-@pytest.mark.parametrize("servers", ["x", [["a"]], [["-oX", "python3"]], [["", "python3"]], [[1, 2]]])
-def test_that_servers_that_are_none_are_not_used(tmp_path, servers):
-    path = tmp_path / "preferences.json"
-    path.write_text(json.dumps({"version": 1, "servers": servers}))
-    assert load_preferences(path)[0].servers == ()
+def test_that_servers_that_are_none_are_not_used(tmp_path):
+    for servers in ["x", [["a"]], [["-oX", "python3"]], [["", "python3"]], [[1, 2]]]:
+        path = tmp_path / "preferences.json"
+        path.write_text(json.dumps({"version": 1, "servers": servers}))
+        assert load_preferences(path)[0].servers == ()
 
 
 def test_that_a_lost_line_is_no_reason_to_try_the_gpu_again(lost):

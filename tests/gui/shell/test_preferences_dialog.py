@@ -126,17 +126,20 @@ def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open
         qtbot.waitUntil(haloscope.window.updatesEnabled)
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [{"letters": 70}, {"letters": True}, {"shortcuts": {"run": 1}}, {"shortcuts": []}, {"recent": [1]}],
-)
-def test_that_damaged_preferences_are_said_and_kept_beside(tmp_path, damage):
-    path = tmp_path / "preferences.json"
-    path.write_text(json.dumps({"version": 1} | damage))
-    found, notice = load_preferences(path)
-    assert found == Preferences()
-    assert "could not be read" in notice
-    assert path.with_suffix(".json.bak").exists()
+def test_that_damaged_preferences_are_said_and_kept_beside(tmp_path):
+    for damage in [
+        {"letters": 70},
+        {"letters": True},
+        {"shortcuts": {"run": 1}},
+        {"shortcuts": []},
+        {"recent": [1]},
+    ]:
+        path = tmp_path / "preferences.json"
+        path.write_text(json.dumps({"version": 1} | damage))
+        found, notice = load_preferences(path)
+        assert found == Preferences()
+        assert "could not be read" in notice
+        assert path.with_suffix(".json.bak").exists()
 
 
 def test_that_what_is_right_in_damaged_preferences_is_kept(tmp_path):

@@ -176,27 +176,33 @@ def test_that_preferences_come_back_as_they_were_saved(tmp_path):
     assert load_preferences(path) == (Preferences("dark"), "")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "", "not json", "[]", '{"version": 2}', '{"version": 1, "theme": "pink"}',
-        '{"version": 1, "window": "xyz"}', '{"version": 1, "window": [1, 2, 3]}',
-        '{"version": 1, "window": [0, 0, 1e9, true]}', '{"version": 1, "window": [0, 0, 4294967296, 9]}',
+def test_that_a_bad_file_of_preferences_is_kept_as_bak(tmp_path):
+    for text in [
+        "",
+        "not json",
+        "[]",
+        '{"version": 2}',
+        '{"version": 1, "theme": "pink"}',
+        '{"version": 1, "window": "xyz"}',
+        '{"version": 1, "window": [1, 2, 3]}',
+        '{"version": 1, "window": [0, 0, 1e9, true]}',
+        '{"version": 1, "window": [0, 0, 4294967296, 9]}',
         '{"version": 1, "is_maximized": 1}',
-        '{"version": 1, "arranged": ["00"]}', '{"version": 1, "arranged": {"explore": null}}',
-        '{"version": 1, "columns": ["block"]}', '{"version": 1, "columns": {"explore": {"block": 1}}}',
+        '{"version": 1, "arranged": ["00"]}',
+        '{"version": 1, "arranged": {"explore": null}}',
+        '{"version": 1, "columns": ["block"]}',
+        '{"version": 1, "columns": {"explore": {"block": 1}}}',
         '{"version": 1, "recorded": 1}',
-        '{"version": 1, "last_folder": 1}', '{"version": 1, "theme": "dark", "theme": "light"}',
-    ],
-)  # fmt: skip
-def test_that_a_bad_file_of_preferences_is_kept_as_bak(tmp_path, text):
-    path = tmp_path / "preferences.json"
-    path.write_text(text)
-    preferences, notice = load_preferences(path)
-    assert preferences == Preferences()
-    assert str(path.with_suffix(".json.bak")) in notice
-    assert path.with_suffix(".json.bak").read_text() == text
-    assert load_preferences(path) == (Preferences(), "")
+        '{"version": 1, "last_folder": 1}',
+        '{"version": 1, "theme": "dark", "theme": "light"}',
+    ]:
+        path = tmp_path / "preferences.json"
+        path.write_text(text)
+        preferences, notice = load_preferences(path)
+        assert preferences == Preferences()
+        assert str(path.with_suffix(".json.bak")) in notice
+        assert path.with_suffix(".json.bak").read_text() == text
+        assert load_preferences(path) == (Preferences(), "")
 
 
 def test_that_preferences_have_a_place_of_their_own_or_an_error(tmp_path, tmp_path_factory):

@@ -8,13 +8,10 @@ from tests.unreadable_files import CONTENTS, NO_FILES, made
 
 
 @pytest.mark.parametrize("what", [*CONTENTS, *NO_FILES, "huge"])
-def test_that_a_session_that_cannot_be_read_is_one_error_in_words(what, tmp_path):
+def test_that_a_file_that_cannot_be_read_is_no_session_and_default_preferences(what, tmp_path):
+    path = made(what, tmp_path)
     with pytest.raises(SessionError) as caught:
-        load_session(made(what, tmp_path))
+        load_session(path)
     assert caught.value.why
     assert caught.value.remedy
-
-
-@pytest.mark.parametrize("what", [*CONTENTS, *NO_FILES, "huge"])
-def test_that_preferences_that_cannot_be_read_are_the_defaults(what, tmp_path):
-    assert load_preferences(made(what, tmp_path))[0] == Preferences()
+    assert load_preferences(path)[0] == Preferences()

@@ -141,16 +141,16 @@ def read_whole(path):
         return found.read(0, slice(0, min(found.height, 8)), slice(0, min(found.width, 8)))
 
 
-@pytest.mark.parametrize("what", STORES)
-def test_that_a_hostile_store_is_refused_in_words(what, tmp_path):
-    path = tmp_path / "a.zarr"
-    STORES[what](path)
-    if what == "nested":
-        (path / "zarr.json").write_text("[" * 200_000 + "]" * 200_000)
-    with pytest.raises(ImageReadError) as caught:
-        read_whole(path)
-    assert caught.value.remedy
-    assert len(str(caught.value)) < 1000
+def test_that_a_hostile_store_is_refused_in_words(tmp_path):
+    for number, (what, write) in enumerate(STORES.items()):
+        path = tmp_path / str(number) / "a.zarr"
+        write(path)
+        if what == "nested":
+            (path / "zarr.json").write_text("[" * 200_000 + "]" * 200_000)
+        with pytest.raises(ImageReadError) as caught:
+            read_whole(path)
+        assert caught.value.remedy
+        assert len(str(caught.value)) < 1000
 
 
 def test_that_a_pipe_in_place_of_metadata_is_refused(tmp_path):

@@ -75,12 +75,12 @@ def test_that_further_times_and_depths_are_named(tmp_path):
         assert found.notes == ("It has 2 times and 3 depths; the first was opened.",)
 
 
-@pytest.mark.parametrize("dtype", ["u1", ">u2", "<f4", "f8", "?"])
-def test_that_an_npy_is_read_in_parts(dtype, tmp_path):
-    stored = pixels("float32", 2).astype(dtype)
-    np.save(tmp_path / "a.npy", stored)
-    wanted = stored.astype("u1") * 255 if dtype == "?" else stored.astype({"f8": "f4"}.get(dtype, dtype))
-    assert parts_differ(tmp_path / "a.npy", wanted) == []
+def test_that_an_npy_is_read_in_parts(tmp_path):
+    for dtype in ["u1", ">u2", "<f4", "f8", "?"]:
+        stored = pixels("float32", 2).astype(dtype)
+        np.save(tmp_path / "a.npy", stored)
+        wanted = stored.astype("u1") * 255 if dtype == "?" else stored.astype({"f8": "f4"}.get(dtype, dtype))
+        assert parts_differ(tmp_path / "a.npy", wanted) == []
 
 
 def store(path, stored, axes, chunks, version, **settings):
@@ -235,27 +235,24 @@ def test_that_a_missing_level_is_named(tmp_path):
     assert "its level '0' is missing" in refusal(tmp_path / "a.zarr")
 
 
-@pytest.mark.parametrize(
-    ("array", "says"),
-    [
+def test_that_an_array_that_is_no_picture_is_refused(tmp_path):
+    for array, says in [
         (np.asfortranarray(np.zeros((4, 5), np.uint8)), "column by column (Fortran order)"),
         (np.zeros((4, 5), np.complex64), "its values are complex64"),
         (np.zeros(4, np.uint8), "its shape is (4,)"),
         (np.zeros((4, 5, 7), np.uint8), "its shape is (4, 5, 7)"),
         (np.zeros((0, 5), np.uint8), "has no pixel"),
         (np.array([[None]]), "Python objects"),
-    ],
-)
-def test_that_an_array_that_is_no_picture_is_refused(array, says, tmp_path):
-    np.save(tmp_path / "a.npy", array, allow_pickle=True)
-    assert says in refusal(tmp_path / "a.npy")
+    ]:
+        np.save(tmp_path / "a.npy", array, allow_pickle=True)
+        assert says in refusal(tmp_path / "a.npy")
 
 
-@pytest.mark.parametrize("size", [7, 60, 128, 5000])
-def test_that_an_npy_that_ends_early_is_refused(size, tmp_path):
-    np.save(tmp_path / "a.npy", pixels())
-    (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:size])
-    assert "cut short" in refusal(tmp_path / "a.npy")
+def test_that_an_npy_that_ends_early_is_refused(tmp_path):
+    for size in [7, 60, 128, 5000]:
+        np.save(tmp_path / "a.npy", pixels())
+        (tmp_path / "a.npy").write_bytes((tmp_path / "a.npy").read_bytes()[:size])
+        assert "cut short" in refusal(tmp_path / "a.npy")
 
 
 @pytest.mark.parametrize("settings", [{}, {"tile": (32, 48)}, {"compression": "zlib", "rowsperstrip": 9}])
