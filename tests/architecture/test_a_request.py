@@ -172,18 +172,18 @@ def requests():
     return sorted(filter(is_dataclass, asked), key=lambda kind: kind.__qualname__)
 
 
-@pytest.mark.parametrize("kind", requests(), ids=lambda kind: kind.__name__)
-def test_that_what_a_request_names_takes_requests_of_its_kind(kind):
-    if issubclass(kind, Request):
-        module, _, name = kind.handler.partition(":")
-        assert get_type_hints(getattr(importlib.import_module(module), name))["request"] is kind
-        return
-    functions = vars(importlib.import_module(kind.answers))
-    hints = (
-        get_type_hints(functions[asked.__name__.lower()])["request"]
-        for asked in (Describe, Check, Preview, Run)
-        if asked.__name__.lower() in functions
-    )
-    # One function may answer several kinds.
-    jobs = [job for hint in hints for job in get_args(hint)]
-    assert kind in {one for job in jobs for one in get_args(job) or (job,)}
+def test_that_what_a_request_names_takes_requests_of_its_kind():
+    for kind in requests():
+        if issubclass(kind, Request):
+            module, _, name = kind.handler.partition(":")
+            assert get_type_hints(getattr(importlib.import_module(module), name))["request"] is kind
+            continue
+        functions = vars(importlib.import_module(kind.answers))
+        hints = (
+            get_type_hints(functions[asked.__name__.lower()])["request"]
+            for asked in (Describe, Check, Preview, Run)
+            if asked.__name__.lower() in functions
+        )
+        # One function may answer several kinds.
+        jobs = [job for hint in hints for job in get_args(hint)]
+        assert kind in {one for job in jobs for one in get_args(job) or (job,)}

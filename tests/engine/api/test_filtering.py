@@ -134,14 +134,10 @@ def test_that_the_anchor_says_which_cell_lies_on_the_pixel():
     assert engine.correlate(image, mask, anchor=(0, 0), device="cpu").tolist() == [[1, 2, 3, 4]]
 
 
-@pytest.mark.parametrize(
-    "block",
-    [engine.Block(16, 8), (16, 8), [np.int64(16), 8], "16x8", " 16 X 8 "],
-    ids=lambda block: str(block),
-)
-def test_that_a_block_may_be_written_in_every_form(block):
-    asked = request_of([[1]], "zero", 0.0, None, "tiled", block, "simulator", False, "pitched", "float32")
-    assert Call(IMAGE, asked).choice.block == engine.Block(16, 8)
+def test_that_a_block_may_be_written_in_every_form():
+    for block in [engine.Block(16, 8), (16, 8), [np.int64(16), 8], "16x8", " 16 X 8 "]:
+        asked = request_of([[1]], "zero", 0.0, None, "tiled", block, "simulator", False, "pitched", "float32")
+        assert Call(IMAGE, asked).choice.block == engine.Block(16, 8)
 
 
 def test_that_apply_returns_what_is_known_of_its_run():
@@ -236,9 +232,8 @@ def test_that_devices_and_variants_are_listed():
     assert engine.api.filtering.list_variants() == tuple(VARIANTS)
 
 
-@pytest.mark.parametrize(
-    ("call", "words"),
-    [
+def test_that_values_of_another_kind_are_refused_in_words():
+    for call, words in [
         (lambda: engine.open_image(None), "None is not a path"),
         (lambda: engine.open_image(b"in.png"), "is not a path"),
         (lambda: engine.open_image("in.png", max_bytes=None), "max_bytes None: it is not a number of bytes"),
@@ -250,11 +245,9 @@ def test_that_devices_and_variants_are_listed():
         (lambda: engine.apply(IMAGE, "box:3", budget_s=None), "it is not a number of seconds"),
         (lambda: engine.apply(IMAGE, "box:3", budget_s=-1), "it is not a number of seconds"),
         (lambda: engine.apply(IMAGE, "box:3", budget_s=float("nan")), "it is not a number of seconds"),
-    ],
-)
-def test_that_values_of_another_kind_are_refused_in_words(call, words):
-    with pytest.raises(engine.EngineError, match=re.escape(words)):
-        call()
+    ]:
+        with pytest.raises(engine.EngineError, match=re.escape(words)):
+            call()
 
 
 def test_that_weights_are_written_like_a_mask_of_them():

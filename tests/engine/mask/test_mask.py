@@ -297,18 +297,18 @@ def test_that_the_texts_of_presets_are_those_of_their_masks():
     ]
 
 
-@pytest.mark.parametrize("entry", presets(), ids=lambda entry: entry.key)
-def test_that_each_preset_has_the_sum_of_its_group(entry):
-    assert entry.mask.name == entry.title
-    assert entry.teaches[0].isupper()
-    assert entry.teaches.endswith(".")
-    assert 20 < len(entry.teaches) < 160
-    assert len(describe(entry.mask)) == 4
-    rounding = entry.mask.taps * 2.0**-53 * entry.mask.magnitude
-    if entry.group in SUM_0:
-        assert entry.mask.total == 0.0
-    if entry.group in SUM_1:
-        assert abs(entry.mask.total - 1.0) <= rounding
+def test_that_each_preset_has_the_sum_of_its_group():
+    for entry in presets():
+        assert entry.mask.name == entry.title
+        assert entry.teaches[0].isupper()
+        assert entry.teaches.endswith(".")
+        assert 20 < len(entry.teaches) < 160
+        assert len(describe(entry.mask)) == 4
+        rounding = entry.mask.taps * 2.0**-53 * entry.mask.magnitude
+        if entry.group in SUM_0:
+            assert entry.mask.total == 0.0
+        if entry.group in SUM_1:
+            assert abs(entry.mask.total - 1.0) <= rounding
 
 
 def test_that_known_masks_have_their_textbook_weights():

@@ -189,15 +189,13 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(
-    ("text", "why"), [(text, why) for why, texts in BAD.items() for text in texts], ids=lambda text: text[:40]
-)
-def test_that_bad_text_is_refused_in_words(text, why):
-    with pytest.raises(MaskError) as refusal:
-        parse_mask(text)
-    assert re.search(why, refusal.value.why)
-    assert refusal.value.what
-    assert refusal.value.remedy
+def test_that_bad_text_is_refused_in_words():
+    for text, why in [(text, why) for why, texts in BAD.items() for text in texts]:
+        with pytest.raises(MaskError) as refusal:
+            parse_mask(text)
+        assert re.search(why, refusal.value.why)
+        assert refusal.value.what
+        assert refusal.value.remedy
 
 
 @pytest.mark.slow

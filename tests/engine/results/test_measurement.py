@@ -45,28 +45,54 @@ from tests.made_runs import (
 )
 
 
-@pytest.mark.parametrize(
-    ("write", "written"),
-    [
+def test_that_numbers_are_written_as_people_read_them():
+    for write, written in [
         # A duration has three digits and no exponent; what was not measured is a dash and not a zero.
-        (ms_cell, {0.04123: "0.0412", 0.00012: "0.000120", 18.4: "18.4", 8013.2: "8,013", 0.0: "0",
-                   912.0: "912", None: MISSING}),
+        (
+            ms_cell,
+            {
+                0.04123: "0.0412",
+                0.00012: "0.000120",
+                18.4: "18.4",
+                8013.2: "8,013",
+                0.0: "0",
+                912.0: "912",
+                None: MISSING,
+            },
+        ),
         (ms_text, {0.0412: "0.0412 ms"}),
         # And alone the unit that suits it.
-        (duration_text, {0.1178: "118 µs", 19.6: "19.6 ms", 0.99996: "1.00 ms", 1200: "1.20 s",
-                         5e-4: "500 ns", 0.0: "0 ms"}),
+        (
+            duration_text,
+            {
+                0.1178: "118 µs",
+                19.6: "19.6 ms",
+                0.99996: "1.00 ms",
+                1200: "1.20 s",
+                5e-4: "500 ns",
+                0.0: "0 ms",
+            },
+        ),
         # A tick has the unit that suits it.
         (tick_text, {0.02: "20 µs", 5.0: "5 ms", 2e3: "2 s", 1e-4: "100 ns", 1.0: "1 ms", 1e8: "100,000 s"}),
         # A speed-up has a multiplication sign; what is slower is said the other way round.
-        (ratio_text, {1310.2: "1,310×", 19.44: "19.4×", 30799: "30,800×", 0.9996: "1.00×", None: MISSING,
-                      0.0111: "90.1× slower", 0.000667: "1,500× slower", 0.8: "1.25× slower"}),
+        (
+            ratio_text,
+            {
+                1310.2: "1,310×",
+                19.44: "19.4×",
+                30799: "30,800×",
+                0.9996: "1.00×",
+                None: MISSING,
+                0.0111: "90.1× slower",
+                0.000667: "1,500× slower",
+                0.8: "1.25× slower",
+            },
+        ),
         (error_text, {math.nan: "NaN", math.inf: "infinite", None: MISSING}),
         (lambda value: digits_text(value, 3), {math.nan: "NaN"}),
-    ],
-    ids=["cell", "words", "duration", "tick", "speed-up", "error", "digits"],
-)  # fmt: skip
-def test_that_numbers_are_written_as_people_read_them(write, written):
-    assert {value: write(value) for value in written} == written
+    ]:
+        assert {value: write(value) for value in written} == written
 
 
 PROOF = Verification(True, 1e-7, 3e-7, 63, 63, False)
@@ -90,9 +116,8 @@ def test_that_a_spread_says_what_numpy_says(samples):
     assert spread.p80_ms == pytest.approx(np.quantile(samples, 0.8), rel=1e-15)
 
 
-@pytest.mark.parametrize(
-    ("changes", "no_speed", "proof"),
-    [
+def test_that_what_has_no_speed_says_why_in_a_word():
+    for changes, no_speed, proof in [
         ({}, "", "verified"),
         ({"verification": replace(PROOF, exact=True)}, "", "verified, exact"),
         ({"failure": Reason("error", "It broke")}, "failed", "failed"),
@@ -101,13 +126,10 @@ def test_that_a_spread_says_what_numpy_says(samples):
         ({"verification": replace(PROOF, passed=False)}, "not verified", "failed"),
         ({"timing": None}, "not timed", "verified, not timed"),
         ({"device": "simulator"}, "simulated", "verified, simulated"),
-    ],
-    ids=lambda value: str(list(value)) if isinstance(value, dict) else value,
-)
-def test_that_what_has_no_speed_says_why_in_a_word(changes, no_speed, proof):
-    result = result_of(3.0, **changes)
-    assert (result.no_speed, result.proof) == (no_speed, proof)
-    assert (result.kernel_ms is None) == bool(no_speed)
+    ]:
+        result = result_of(3.0, **changes)
+        assert (result.no_speed, result.proof) == (no_speed, proof)
+        assert (result.kernel_ms is None) == bool(no_speed)
 
 
 def test_that_a_failure_has_a_short_and_a_whole_status():

@@ -69,20 +69,20 @@ PLAIN = [variant(key) for key in ("naive", "tiled", "cached")]
 every_plain_variant = pytest.mark.parametrize("known", PLAIN, ids=lambda known: known.key)
 
 
-@pytest.mark.parametrize("known", [*PLAIN, variant("tiled-input")], ids=lambda known: known.key)
-def test_that_the_grid_covers_the_picture_without_an_idle_block(known):
-    mask, blocks = Mask(np.ones((3, 5))), (Block(1, 1), Block(8, 4), Block(33, 3), Block(1024, 1))
-    for block, (height, width) in itertools.product(blocks, ((1, 1), (4, 8), (5, 9), (97, 31))):
-        input_tile = Block(block.x + 4, block.y + 2)
-        threads = input_tile if known.block_covers_input else block
-        (launch,) = known.plan(problem_of(height, width, mask, 3), threads)
-        across, down, deep = launch.grid
-        assert (across - 1) * block.x < width <= across * block.x
-        assert (down - 1) * block.y < height <= down * block.y
-        assert deep == 3
-        assert launch.block == (threads.x, threads.y, 1)
-        cells = {"naive": 0, "cached": block.threads}.get(known.key, input_tile.threads)
-        assert launch.shared_bytes == 4 * cells
+def test_that_the_grid_covers_the_picture_without_an_idle_block():
+    for known in [*PLAIN, variant("tiled-input")]:
+        mask, blocks = Mask(np.ones((3, 5))), (Block(1, 1), Block(8, 4), Block(33, 3), Block(1024, 1))
+        for block, (height, width) in itertools.product(blocks, ((1, 1), (4, 8), (5, 9), (97, 31))):
+            input_tile = Block(block.x + 4, block.y + 2)
+            threads = input_tile if known.block_covers_input else block
+            (launch,) = known.plan(problem_of(height, width, mask, 3), threads)
+            across, down, deep = launch.grid
+            assert (across - 1) * block.x < width <= across * block.x
+            assert (down - 1) * block.y < height <= down * block.y
+            assert deep == 3
+            assert launch.block == (threads.x, threads.y, 1)
+            cells = {"naive": 0, "cached": block.threads}.get(known.key, input_tile.threads)
+            assert launch.shared_bytes == 4 * cells
 
 
 def test_that_a_cpu_variant_knows_no_block():

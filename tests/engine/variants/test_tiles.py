@@ -134,27 +134,33 @@ def blocks_of(known, problem, block):
     return [*product(range(across), range(down))]
 
 
-@pytest.mark.parametrize(("block", "border"), [(Block(4, 3), Border.CONSTANT), (Block(2, 5), Border.WRAP)])
-@pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
-def test_that_each_thread_does_what_the_tile_says(known, block, border):
-    case = suited(known, Case("tile", 7, 10, mask_shape=(3, 4), anchor=(0, 3), block=block, border=border))
-    mask, image = case.mask(), picture_of(case)
-    problem = describe_problem(image, mask, border, GHOST)
-    places, results = blocks_of(known, problem, case.block), defaultdict(Counter)
-    for at in places:
-        plans = known.tiles(problem, case.block, at)
-        for number, plan in enumerate(plans):
-            results[number].update(zip(plan.result_rows.flat, plan.result_columns.flat, strict=True))
-        if at not in (places[0], places[len(places) // 2], places[-1]):
-            continue
-        found = traced(known, problem, mask, case.block, image, at)
-        for plan, own in zip(plans, found, strict=True):
-            wanted = said(plan)
-            for name in ("kept", "read", "direct", "stored"):
-                assert plain(getattr(own, name)) == plain(getattr(wanted, name)), (at, plan.title, name)
-    # Every result has one block, and each pass its own.
-    everywhere = Counter(product(range(problem.height), range(problem.width)))
-    assert all(one == everywhere for one in results.values())
+def test_that_each_thread_does_what_the_tile_says():
+    for known in TAUGHT:
+        for block, border in [(Block(4, 3), Border.CONSTANT), (Block(2, 5), Border.WRAP)]:
+            case = suited(
+                known, Case("tile", 7, 10, mask_shape=(3, 4), anchor=(0, 3), block=block, border=border)
+            )
+            mask, image = case.mask(), picture_of(case)
+            problem = describe_problem(image, mask, border, GHOST)
+            places, results = blocks_of(known, problem, case.block), defaultdict(Counter)
+            for at in places:
+                plans = known.tiles(problem, case.block, at)
+                for number, plan in enumerate(plans):
+                    results[number].update(zip(plan.result_rows.flat, plan.result_columns.flat, strict=True))
+                if at not in (places[0], places[len(places) // 2], places[-1]):
+                    continue
+                found = traced(known, problem, mask, case.block, image, at)
+                for plan, own in zip(plans, found, strict=True):
+                    wanted = said(plan)
+                    for name in ("kept", "read", "direct", "stored"):
+                        assert plain(getattr(own, name)) == plain(getattr(wanted, name)), (
+                            at,
+                            plan.title,
+                            name,
+                        )
+            # Every result has one block, and each pass its own.
+            everywhere = Counter(product(range(problem.height), range(problem.width)))
+            assert all(one == everywhere for one in results.values())
 
 
 # (rows, columns, channels), sides of the mask, type.

@@ -81,26 +81,23 @@ def test_that_nothing_is_kept_of_a_page_where_nothing_was_measured():
     assert part_of(course) == {}
 
 
-@pytest.mark.parametrize(
-    ("damage", "words"),
-    [
+def test_that_of_damaged_tables_the_others_are_shown_and_the_damage_is_said():
+    for damage, words in [
         (lambda measured: measured.pop("tables"), "tables"),
         (lambda measured: measured.update(tables=[{"title": 3}]), "paper"),
         (lambda measured: measured["tables"][0]["rows"][0].pop(), "another length than its headings"),
         (lambda measured: measured.update(results=[{"task": "none"}]), "paper"),
         (lambda measured: measured.update(results=7), "paper"),
-    ],
-)
-def test_that_of_damaged_tables_the_others_are_shown_and_the_damage_is_said(damage, words):
-    course, other = CourseModel(), CourseModel()
-    for paper in PAPERS[:2]:
-        course.set_measured(paper.key, MeasuredPaper(made_tables(measured=True), (make_result("naive"),)))
-    part = json.loads(json.dumps(part_of(course)))
-    damage(part["measured"][PAPER])
-    part["measured"]["thesis"] = part["measured"][PAPERS[1].key]
-    part["brightness"] = 3
-    with pytest.raises(BadValue, match=words) as caught:
-        show_part(other, part)
-    assert set(other.measured) == {PAPERS[1].key}
-    for said in (f"paper {PAPER} was left out", "paper thesis was left out", '"brightness" is not known'):
-        assert said in str(caught.value)
+    ]:
+        course, other = CourseModel(), CourseModel()
+        for paper in PAPERS[:2]:
+            course.set_measured(paper.key, MeasuredPaper(made_tables(measured=True), (make_result("naive"),)))
+        part = json.loads(json.dumps(part_of(course)))
+        damage(part["measured"][PAPER])
+        part["measured"]["thesis"] = part["measured"][PAPERS[1].key]
+        part["brightness"] = 3
+        with pytest.raises(BadValue, match=words) as caught:
+            show_part(other, part)
+        assert set(other.measured) == {PAPERS[1].key}
+        for said in (f"paper {PAPER} was left out", "paper thesis was left out", '"brightness" is not known'):
+            assert said in str(caught.value)

@@ -144,6 +144,7 @@ def read_whole(path):
 def test_that_a_hostile_store_is_refused_in_words(tmp_path):
     for number, (what, write) in enumerate(STORES.items()):
         path = tmp_path / str(number) / "a.zarr"
+        path.parent.mkdir()
         write(path)
         if what == "nested":
             (path / "zarr.json").write_text("[" * 200_000 + "]" * 200_000)

@@ -20,14 +20,14 @@ def problem_for(known, height=61, width=83, border=Border.REPLICATE):
     return typed(known, Problem(height, width, 1, "float32", mask.shape, mask.anchor, border)), mask
 
 
-@pytest.mark.parametrize("known", KERNELS, ids=lambda known: known.key)
-def test_that_every_kernel_says_its_halo(known):
-    problem, mask = problem_for(known)
-    block = block_for(known, mask, known.default_block)
-    shares = known.block_shares(problem, block)
-    assert len(shares) == len(known.plan(problem, block))
-    assert all(share.halo_redundancy > 1 for share in shares)
-    assert all(share.idle_threads is None or 0 <= share.idle_threads < 1 for share in shares)
+def test_that_every_kernel_says_its_halo():
+    for known in KERNELS:
+        problem, mask = problem_for(known)
+        block = block_for(known, mask, known.default_block)
+        shares = known.block_shares(problem, block)
+        assert len(shares) == len(known.plan(problem, block))
+        assert all(share.halo_redundancy > 1 for share in shares)
+        assert all(share.idle_threads is None or 0 <= share.idle_threads < 1 for share in shares)
 
 
 @pytest.mark.slow
