@@ -6,6 +6,7 @@ Called on: any thread; one judgement at a time uses one core.
 import os
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -14,10 +15,11 @@ import numpy as np
 from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
 from engine.judging import cuda_c
-from engine.judging.judgement import Gate, JudgeFinding, Judgement, Verdict, gate_of, lines_of, metrics_of
+from engine.judging.judgement import Gate, Judgement, Verdict, gate_of, lines_of, metrics_of
 from engine.judging.source import Header, JudgedKernel, NotJudged, header_of
 from engine.judging.trials import MOST_S, Outcome, Trial, outcome_of, pattern_of, trials
 from engine.ptx import Finding
+from engine.ptx.module import SourceLine
 
 Checkpoint = Callable[[float], None]
 # Both load Numba, which CUDA C is judged without.
@@ -79,8 +81,7 @@ def judge(
     except Cancelled:
         raise
     except EngineError as error:
-        line = getattr(error, "line", 0)
-        finding = JudgeFinding("refused", line, (line,) if line else (), str(error))
+        finding = Finding("refused", (SourceLine("", getattr(error, "line", 0)),), str(error))
         return Judgement("", Verdict.REFUSED, (finding,))
 
 
@@ -110,20 +111,21 @@ def _judged(
     checkpoint: Checkpoint,
 ) -> Judgement:
     asked = trials(kernel, full=full, seed=seed)
-    findings: dict[tuple[str, tuple[int, ...]], JudgeFinding] = {}
+    findings: dict[tuple[str, tuple[int, ...]], Finding] = {}
     largest: Outcome | None = None
     wrong: np.ndarray | None = None
     is_wrong = False
     for number, trial in enumerate(asked):
         outcome = outcome_of(kernel, trial, _within_time(checkpoint, number / len(asked), len(asked)))
         for finding in outcome.run.findings:
-            one = _from_interpreter(finding)
-            findings.setdefault((one.kind, one.lines), one)
+            who = f" (thread {finding.thread} of block {finding.block})"
+            one = replace(finding, message=finding.message + who)
+            findings.setdefault((one.kind, one.numbers), one)
         if outcome.wrong.any():
             is_wrong = True
             wrong = np.any(outcome.wrong, axis=2) if wrong is None else wrong
             one = _wrong(kernel, outcome)
-            findings.setdefault((one.kind, one.lines), one)
+            findings.setdefault((one.kind, one.numbers), one)
         if largest is None or outcome.wrong.size > largest.wrong.size:
             largest = outcome
     assert largest is not None
@@ -172,25 +174,19 @@ def _naive_metrics(kernel: JudgedKernel, trial: Trial) -> dict[str, float] | Non
     return metrics_of(naive, outcome.run, outcome.wrong.size)
 
 
-def _from_interpreter(finding: Finding) -> JudgeFinding:
-    numbers = tuple(sorted({one.own.line for one in finding.lines if one.line}))
-    who = f" (thread {finding.thread} of block {finding.block})"
-    return JudgeFinding(finding.kind, finding.line, numbers, finding.message + who)
-
-
-def _wrong(kernel: JudgedKernel, outcome: Outcome) -> JudgeFinding:
+def _wrong(kernel: JudgedKernel, outcome: Outcome) -> Finding:
     """Return what is wrong with the result: the first wrong pixel, who owns it, and where the others lie."""
     row, column, channel = map(int, np.argwhere(outcome.wrong)[0])
     found, wanted = outcome.out.values[row, column, channel], outcome.wanted[row, column, channel]
     where = f"row {row}, column {column}" + (f", channel {channel}" if outcome.trial.channels > 1 else "")
     flat = int(np.ravel_multi_index((row, column, channel), outcome.wrong.shape))
     writer = outcome.run.machine.writer_of(outcome.out, flat)
-    line = 0
+    kind, lines = "unwritten", tuple[SourceLine, ...]()
     if writer is None:
         said = f"the pixel at {where} is never written"
     else:
         thread, block, instruction = writer
-        line = instruction.line.own.line
+        kind, lines = "wrong", (instruction.line,)
         whose = f"thread {thread} of block {block} wrote it"
         said = f"the pixel at {where} is {float(found):.6g} and not {float(wanted):.6g}; {whose}"
     pattern = pattern_of(
@@ -199,6 +195,4 @@ def _wrong(kernel: JudgedKernel, outcome: Outcome) -> JudgeFinding:
         outcome.wanted[..., channel],
         kernel.header.block_results,
     )
-    kind = "wrong" if writer is not None else "unwritten"
-    message = f"{said}. Wrong are: {pattern} ({outcome.trial})"
-    return JudgeFinding(kind, line, (line,) if line else (), message)
+    return Finding(kind, lines, f"{said}. Wrong are: {pattern} ({outcome.trial})")

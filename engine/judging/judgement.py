@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.errors import BadValue, UnknownName, closest
 from engine.judging.source import JudgedKernel
-from engine.ptx import Run
+from engine.ptx import Finding, Run
 from engine.ptx.active import WARP
 from engine.ptx.counts import Requests
 
@@ -27,21 +27,6 @@ class Verdict(StrEnum):
     WRONG = "wrong"
     FAULTY = "faulty"  # the picture is right, but the kernel has a fault
     REFUSED = "refused"
-
-
-@dataclass(frozen=True)
-class JudgeFinding:
-    """One thing that is wrong with a kernel; `line` is 0 where no line is known."""
-
-    kind: str  # race, outside, unwritten, barrier, misaligned, async, wrong, or refused
-    line: int
-    lines: tuple[int, ...]
-    message: str
-
-    def __str__(self) -> str:
-        if not self.lines:
-            return self.message
-        return f"line{'s' * (len(self.lines) > 1)} {' and '.join(map(str, self.lines))}: {self.message}"
 
 
 @dataclass(frozen=True)
@@ -63,7 +48,7 @@ class Judgement:
     kernel : str
         The name of its function; empty where none was found.
     verdict : Verdict
-    findings : tuple of JudgeFinding
+    findings : tuple of Finding
     launches : tuple of str
         The launches that were made.
     metrics : dict of str to float
@@ -79,7 +64,7 @@ class Judgement:
 
     kernel: str
     verdict: Verdict
-    findings: tuple[JudgeFinding, ...] = ()
+    findings: tuple[Finding, ...] = ()
     launches: tuple[str, ...] = ()
     metrics: dict[str, float] = field(default_factory=dict)
     lines: dict[int, dict[str, dict[str, int]]] = field(default_factory=dict)
@@ -102,7 +87,10 @@ class Judgement:
             "version": VERSION,
             "kernel": self.kernel,
             "verdict": str(self.verdict),
-            "findings": list(map(asdict, self.findings)),
+            "findings": [
+                {"kind": one.kind, "line": one.line, "lines": one.numbers, "message": one.message}
+                for one in self.findings
+            ],
             "launches": list(self.launches),
             "counts": {
                 "all": self.metrics,

@@ -9,9 +9,9 @@ from engine.device.cuda_streams import check
 from engine.device.devices import backend, devices
 from engine.device.numba_cuda import cuda, driver
 from engine.device_info import DeviceInfo
-from engine.judging.judgement import JudgeFinding
 from engine.judging.source import JudgedKernel
 from engine.judging.trials import Outcome
+from engine.ptx import Finding
 from engine.ptx.machine import Machine
 
 # Launches that are timed, after one that warms up; the median is told.
@@ -23,7 +23,7 @@ def usable_gpu() -> DeviceInfo | None:
     return next((one for one in devices() if one.is_usable_gpu), None)
 
 
-def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[str, JudgeFinding | None]:
+def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[str, Finding | None]:
     """Launch a kernel as an outcome's trial did; return what to say, and what differs from the interpreter.
 
     A kernel that the interpreter found at fault is not launched: a wrong access ends the process for CUDA.
@@ -64,7 +64,7 @@ def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[
         # Products and sums that PTX leaves free are contracted by the assembler.
         return f"{text} It differs from the interpreted result by {difference:.3g} at most.", None
     message = f"the result on {gpu.title} differs from the interpreted one by up to {difference:.6g}"
-    return text, JudgeFinding("wrong", 0, (), message)
+    return text, Finding("wrong", (), message)
 
 
 def _values(machine: Machine, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], list[Any]]:

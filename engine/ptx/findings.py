@@ -14,7 +14,8 @@ class Finding:
     Parameters
     ----------
     kind : str
-        "race", "outside", "unwritten", "barrier", "misaligned" or "async" (docs/interpreter.md).
+        "race", "outside", "unwritten", "barrier", "misaligned" or "async" (docs/interpreter.md); of the judge
+        also "wrong" and "refused".
     lines : tuple of SourceLine
         The line at fault; of a race those of both accesses, the earlier first.
     message : str
@@ -41,13 +42,16 @@ class Finding:
         return self.kind, frozenset(self.lines), self.array
 
     @property
+    def numbers(self) -> tuple[int, ...]:
+        """The numbers of its lines within the kernel's own file, where they are known."""
+        return tuple(sorted({one.own.line for one in self.lines if one.line}))
+
+    @property
     def line(self) -> int:
         """The number of the line at fault within the kernel's own file, 0 where no line is known."""
         return self.lines[-1].own.line if self.lines else 0
 
     def __str__(self) -> str:
-        numbers = sorted({one.own.line for one in self.lines if one.line})
-        where = ""
-        if numbers:
-            where = f"line{'s' * (len(numbers) > 1)} {' and '.join(map(str, numbers))}: "
-        return f"{where}{self.message}"
+        if not self.numbers:
+            return self.message
+        return f"line{'s' * (len(self.numbers) > 1)} {' and '.join(map(str, self.numbers))}: {self.message}"

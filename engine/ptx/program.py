@@ -14,7 +14,7 @@ from engine.ptx.inline import code_of
 from engine.ptx.instructions import ROWS
 from engine.ptx.kernel import Block, Kernel
 from engine.ptx.module import Guard, Instruction, PtxError, listed
-from engine.ptx.operands import Operands
+from engine.ptx.operands import Operands, Source
 from engine.ptx.parse import parsed
 from engine.ptx.rules import Rule, Table
 from engine.ptx.types import BOOL, U32, Values, extended
@@ -161,25 +161,15 @@ class _Builder:
                 raise end.unknown()
             goal = ~behind if "sync" in end.modifiers else behind
         elif end.name == "brx":
-            return self._by_index(end)
+            if end.guard is not None:
+                raise end.unknown()
+            goals = [self._kernel.labels[one] for one in self._kernel.code.targets[end.operands[1]]]
+            return _parting(end, goals, self._operands.source(end.operands[0], U32))
         elif end.name == "trap":
             raise end.unknown("a trap ends the whole launch")
-        all_go: Ways = [(goal, None)]
-        none_goes: Ways = [(behind, None)]
         if end is None or end.guard is None:
-            return lambda group: all_go
-        holds = self._operands.predicate(end.guard)
-
-        def leave(group: Group) -> Ways:
-            taken = holds(group)
-            if taken.ndim == 0:
-                return all_go if taken else none_goes
-            there = np.flatnonzero(taken)
-            if len(there) == group.active.count:
-                return all_go
-            return [(goal, there), (behind, np.flatnonzero(~taken))] if len(there) else none_goes
-
-        return leave
+            return lambda group: [(goal, None)]
+        return _parting(end, [behind, goal], self._operands.predicate(end.guard))
 
     def _reducing(self, block: Block, end: Instruction) -> Leave:
         """Make `bar.red`: each thread brings its predicate in the register that gets the result."""
@@ -194,23 +184,21 @@ class _Builder:
 
         return leave
 
-    def _by_index(self, end: Instruction) -> Leave:
-        if end.guard is not None:
-            raise end.unknown()
-        index = self._operands.source(end.operands[0], U32)
-        labels = self._kernel.code.targets[end.operands[1]]
-        goals = np.array([self._kernel.labels[one] for one in labels])
 
-        def leave(group: Group) -> Ways:
-            numbers: Values = index(group)
-            if np.any(numbers >= len(goals)):
-                raise end.unknown("it jumps past the end of its table")
-            if numbers.ndim == 0:
-                return [(int(goals[int(numbers)]), None)]
-            found = goals[numbers]
-            return [(int(one), np.flatnonzero(found == one)) for one in np.unique(found)]
+def _parting(end: Instruction, goals: list[int], index: Source) -> Leave:
+    """Make what sends each thread to one of some goals."""
 
-        return leave
+    def leave(group: Group) -> Ways:
+        numbers: Values = index(group)
+        most, least = numbers.max(), numbers.min()
+        if most >= len(goals):
+            raise end.unknown("it jumps past the end of its table")
+        if most == least:
+            return [(goals[int(most)], None)]
+        found = [(goal, np.flatnonzero(numbers == most.dtype.type(one))) for one, goal in enumerate(goals)]
+        return [(goal, at) for goal, at in found if len(at)]
+
+    return leave
 
 
 def _nothing(instruction: Instruction, operands: Operands) -> Step:

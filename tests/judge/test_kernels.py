@@ -28,4 +28,6 @@ def test_that_a_kernel_is_judged_with_the_kind_and_line_of_its_fault(path, monke
     assert of_kind, found.findings
     if lines != "-":
         wanted = {*map(int, lines.split(","))}
-        assert any(wanted <= {*one.lines} or {*one.lines} <= wanted for one in of_kind if one.lines), of_kind
+        assert any(wanted <= {*one.numbers} or {*one.numbers} <= wanted for one in of_kind if one.numbers), (
+            of_kind
+        )
