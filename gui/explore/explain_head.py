@@ -1,39 +1,66 @@
-"""Beside the tab of Explain: the kernel that its segments speak of, and a button for more room."""
+"""Beside the tab of Explain: the kernel that its segments speak of, what it is compared with, and the GPU."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
+from engine.explain.gpus import ABSENT_GPUS
 from gui.explore.selection import Selection
+from gui.page.panels import PanelTabs
 from gui.style.metrics import HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import icon_button, row
+from gui.widgets.panel_parts import fill_box, icon_button, narrow_box, row
 
 _TIP = (
     "Select another kernel in the list of kernels, also one that cannot run here, or a run: every panel "
     "explains the one that is selected."
 )
+_OTHER_TIP = "Another kernel: what its run, launch, tile and code have otherwise."
+_GPU_TIP = "The GPU that the kernel is compiled for. It need not be here."
+# Segments that compare with another kernel, and those that are about a GPU which need not be here.
+_COMPARE, _OF_GPU = ("why", "launch", "tile", "code"), ("launch", "code")
 
 
 class ExplainHead(QWidget):
     """Names what is explained. `room` is checked while Explain has the whole page."""
 
-    def __init__(self, selection: Selection) -> None:
+    def __init__(self, selection: Selection, segments: PanelTabs) -> None:
         super().__init__()
-        self._selection = selection
+        self._selection, self._segments = selection, segments
         self.kernel = ElidedLabel()
         self.kernel.setForegroundRole(QPalette.ColorRole.WindowText)
         self.kernel.setAccessibleName("Selected kernel")
+        self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 10)
+        self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
+        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 6)
         self.room = icon_button("arrow-expand", "Large panel", "Explain over the picture, and back")
         self.room.setCheckable(True)
-        head = row((self.kernel, 1), self.room, spacing=HALF_GRID)
+        parts = (self.kernel, 1), self.other, self.swap, self.gpu, self.room
+        head = row(*parts, spacing=HALF_GRID)
         head.setAlignment(self.kernel, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(head)
+        self.other.activated.connect(lambda at: selection.compare_with(self.other.itemData(at)))
+        self.swap.clicked.connect(selection.swap)
+        self.gpu.activated.connect(lambda at: selection.choose_gpu(self.gpu.itemData(at)))
         selection.changed.connect(self._show)
+        segments.bar.currentChanged.connect(self._show)
         self._show()
 
     def _show(self) -> None:
-        known, block = self._selection.known, self._selection.block
+        selection = self._selection
+        known, block, other = selection.known, selection.block, selection.other
         title = known.title if known else ""
         self.kernel.setText(f"{title}, block {block}" if block else title)
         self.kernel.setToolTip(f"{self.kernel.text()}\n\n{_TIP}".strip())
+        others = {"": "Compare with …"} | {one.key: one.title for one in selection.others}
+        fill_box(self.other, others, other.key if other else "", drops_wide=True)
+        here = {None: "This GPU"} if selection.has_gpu else {}
+        gpus = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
+        fill_box(self.gpu, here | gpus, selection.gpu, drops_wide=True)
+        shown = {self._segments.front.objectName()}
+        shown |= {panel.objectName() for panel in self._segments.panels if panel.is_own_window}
+        compares = not shown.isdisjoint(_COMPARE)
+        self.other.setVisible(compares)
+        self.swap.setVisible(compares and other is not None)
+        is_cuda = known is not None and known.kind == "cuda"
+        self.gpu.setVisible(is_cuda and not shown.isdisjoint(_OF_GPU))

@@ -388,8 +388,8 @@ class ExplorePage(RunsPage):
         left = PanelTabs(self._mask, *self._later(_OF_MASK), inspect)
         right = PanelTabs(Panel("kernel", "Kernels", self.kernel_panel))
         runs = PanelTabs(Panel("results", "Runs", self.results_panel), *self._later(_OF_RUNS))
-        self.explain_head = ExplainHead(self.selection)
         segments = PanelTabs(*self._later(_EXPLAIN), are_parts=True)
+        self.explain_head = ExplainHead(self.selection, segments)
         explain = PanelTabs(Panel("explain", "Explain", segments, self.explain_head))
         upper = Shares(
             "upper",

@@ -5,6 +5,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from engine.device_info import AUTO
+from engine.explain.gpus import DEFAULT, Architecture
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
@@ -38,6 +39,8 @@ class Selection(QObject):
         self._choices: dict[str, str] = {}
         self._kernel = ""
         self._block: Block | None = None
+        self._other = ""
+        self._gpu: Architecture | None = None
         self._run: Measurement[Any] | None = None
         self._settings = workspace.settings.variant, workspace.settings.block
         workspace.job_changed.connect(self.changed)
@@ -89,6 +92,33 @@ class Selection(QObject):
         """All kernels that can do such a job, on whatever device."""
         return self._state.variants_of(self._workspace.operation)
 
+    @property
+    def others(self) -> tuple[VariantInfo, ...]:
+        """The kernels that this one can be compared with."""
+        own = self.known.key if self.known else ""
+        return tuple(known for known in self.alternatives if known.key != own)
+
+    @property
+    def other(self) -> VariantInfo | None:
+        """The kernel that it is compared with; None for none."""
+        return next((known for known in self.others if known.key == self._other), None)
+
+    @property
+    def other_job(self) -> PictureJob | None:
+        """The job with that kernel, and the same block."""
+        job, other = self.job, self.other
+        return job.changed(variant=other.key) if job is not None and other is not None else None
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether a GPU is here."""
+        return any(device.is_usable_gpu for device in self._state.devices)
+
+    @property
+    def gpu(self) -> Architecture | None:
+        """The architecture that the kernel is compiled for; None for that of the GPU that is here."""
+        return self._gpu or (None if self.has_gpu else DEFAULT)
+
     def why_not(self, no_engine: str, no_filter: str, no_picture: str) -> str:
         """Return the reason that there is nothing to explain, most of them one of these; empty for none."""
         if not self._state.is_ready:
@@ -104,6 +134,23 @@ class Selection(QObject):
     def select(self, key: str) -> None:
         """Select a kernel: Run runs it if it can run here."""
         self._select("" if key == self._workspace.settings.variant else key, None)
+
+    def compare_with(self, key: str) -> None:
+        """Compare with another kernel; empty for none."""
+        self._other = key
+        self.changed.emit()
+
+    def swap(self) -> None:
+        """Select the other kernel, and compare it with this one."""
+        known, other = self.known, self.other
+        if known is not None and other is not None:
+            self._other = known.key
+            self.select(other.key)
+
+    def choose_gpu(self, architecture: Architecture | None) -> None:
+        """Compile for another GPU; None for the one that is here."""
+        self._gpu = architecture
+        self.changed.emit()
 
     def _select(self, key: str, block: Block | None) -> None:
         if (key, block) != (self._kernel, self._block):

@@ -108,6 +108,8 @@ class PanelTabs(QWidget):
         self.bar = QTabBar()
         self.bar.setDrawBase(False)
         self.bar.setExpanding(False)
+        # Their room is kept, which parts the tab from its head.
+        self.bar.setUsesScrollButtons(len(panels) > 1)
         self.bar.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.bar.setElideMode(Qt.TextElideMode.ElideNone)
         self.bar.setAccessibleName("Panels in this place")

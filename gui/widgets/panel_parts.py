@@ -257,6 +257,10 @@ class Placeholder(QStackedWidget):
         """What is shown in the place of the widget; empty where that is shown."""
         return self.label.text() if self.currentIndex() else ""
 
+    def minimumSizeHint(self) -> QSize:
+        # The text stands in the middle of the panel, however much room the widget would need.
+        return self.currentWidget().minimumSizeHint()
+
     def say(self, text: str) -> None:
         """Show a text, or the widget for none."""
         if text:

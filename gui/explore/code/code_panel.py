@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from engine.explain.code.code_diff import Diff
 from engine.explain.code.listing import Form, ListedKernel, SourceLine
-from engine.explain.gpus import ABSENT_GPUS, ARCHITECTURES
 from engine.explain.messages import ShownCode
 from gui.explore.code.code_rows import kernel_at, line_at, listing_rows, source_rows
 from gui.explore.code.code_state import CodeState
@@ -22,11 +22,9 @@ from gui.widgets.panel_parts import (
     Placeholder,
     column,
     fill_box,
-    folding_row,
     icon_button,
     narrow_box,
     row,
-    set_beside,
 )
 from gui.widgets.scrolled_text import ScrolledText
 
@@ -34,12 +32,9 @@ _FORM_TIP = (
     "What is shown beside the source. PTX is what the compiler writes for an architecture, SASS the machine "
     "code that is made of it. Choose a line on either side: what belongs to it is lit on the other."
 )
-_GPU_TIP = "The GPU that is compiled for. It need not be here."
-_OTHER_TIP = "Another kernel: the lines that differ, and the measured times of both, if there are any."
 _FORMS = {None: "Source", Form.PTX: "PTX", Form.SASS: "SASS"}
 # With less width, what is side by side stands below one another.
 _VIEWS_BESIDE_FROM = 102 * GRID
-_HEAD_BESIDE_FROM, _PARTS_BESIDE_FROM = 60 * GRID, 48 * GRID
 # With less height, the story leaves its room to the code.
 _LOW = 36 * GRID
 # Equal lines around each difference of a diff in one column.
@@ -59,9 +54,6 @@ class CodePanel(QWidget):
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
         self.form = narrow_box("What is shown of the kernel", _FORM_TIP, 6)
-        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 7)
-        self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 12)
-        self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
         self.slides = icon_button(
             "presentation",
             "Save the kernels as slides",
@@ -84,8 +76,6 @@ class CodePanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        for layout, least in self._rows_beside.items():
-            set_beside(self.width() >= least, layout)
         is_low = self.height() < _LOW
         if is_low is not self._is_low:
             self._is_low = is_low
@@ -96,12 +86,6 @@ class CodePanel(QWidget):
         code = self.code
         source, diff = code.source, code.diff
         fill_box(self.form, _FORMS, code.form)
-        gpus = {one: ABSENT_GPUS[one].title for one in ARCHITECTURES}
-        fill_box(self.gpu, gpus, code.architecture, drops_wide=True)
-        self.gpu.setVisible(code.form is not None)
-        others = {"": "Compare with …"} | {known.key: known.title for known in code.others}
-        fill_box(self.other, others, code.other if code.other in others else "", drops_wide=True)
-        self.swap.setEnabled(bool(self.other.currentData()))
         self._stack.say(code.words if source is None else "")
         if source is None:
             return
@@ -179,9 +163,6 @@ class CodePanel(QWidget):
         code.changed.connect(self._show)
         code.step_changed.connect(self._show_step)
         self.form.activated.connect(lambda at: code.choose_form(list(_FORMS)[at]))
-        self.gpu.activated.connect(lambda at: code.choose_architecture(self.gpu.itemData(at)))
-        self.other.activated.connect(lambda at: code.compare_with(self.other.itemData(at)))
-        self.swap.clicked.connect(code.swap)
         self.views.search_from(self)
         self.slides.clicked.connect(code.wants_slides)
         self.left.chosen.connect(self._choose_source)
@@ -193,17 +174,11 @@ class CodePanel(QWidget):
         self.heading.setAccessibleName("What the code is of")
         self.said.setAccessibleName("What belongs to the chosen line")
         shown = QWidget()
-        shown.setLayout(
-            column(self.heading, self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID)
-        )
+        shown.setLayout(column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID))
         self._stack = Placeholder(shown)
-        form = row(self.form, (self.gpu, 1), spacing=HALF_GRID)
-        compared = row((self.other, 1), self.swap, spacing=HALF_GRID)
-        buttons = row(1, self.views.search, self.views.copy, self.slides, spacing=HALF_GRID)
-        kernels = folding_row((form, 1), (compared, 1), spacing=HALF_GRID)
-        head = folding_row((kernels, 1), buttons, spacing=HALF_GRID)
-        self._rows_beside = {head: _HEAD_BESIDE_FROM, kernels: _PARTS_BESIDE_FROM}
-        set_beside(False, *self._rows_beside)
+        buttons = self.views.search, self.views.copy, self.slides
+        head = row(self.form, (self.heading, 1), *buttons, spacing=HALF_GRID)
+        head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
 

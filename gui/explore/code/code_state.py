@@ -50,11 +50,10 @@ class CodeState(CompiledQuestion):
         self._sources = Newest(link)
         self.form: Form | None = None
         """The listing that is wanted; None: the source alone."""
-        self.other = ""
-        """The key of the kernel to compare with; empty for none."""
         self.source: ShownCode | None = None
         self._listed: ShownCode | None = None
-        self._architecture: Architecture | None = None
+        # The GPU and the other kernel of the listings.
+        self._listed_for: tuple[Architecture, VariantInfo | None] | None = None
         self._why_not = _NO_PICTURE
         self._not_listed = ""
         state.running_changed.connect(self._follow_run)
@@ -87,13 +86,7 @@ class CodeState(CompiledQuestion):
         gpus = [device for device in self._state.devices if device.is_usable_gpu]
         here = [gpu.limits.compute_capability for gpu in gpus if gpu.limits.compute_capability]
         known = [Architecture(*one) for one in here if Architecture(*one) in ARCHITECTURES]
-        return self._architecture or next(iter(known), DEFAULT)
-
-    @property
-    def others(self) -> tuple[VariantInfo, ...]:
-        """The kernels that this one can be compared with."""
-        own = self.source.variant if self.source else ""
-        return tuple(known for known in self.selection.alternatives if known.key != own)
+        return self.selection.gpu or next(iter(known), DEFAULT)
 
     @property
     def diff(self) -> Diff | None:
@@ -120,25 +113,6 @@ class CodeState(CompiledQuestion):
     def choose_form(self, form: Form | None) -> None:
         """Show a listing beside the source; None for the source alone."""
         self.form = form
-        self._ask_again()
-
-    def choose_architecture(self, architecture: Architecture) -> None:
-        """Compile for another architecture."""
-        self._architecture = architecture
-        self._ask_again()
-
-    def compare_with(self, key: str) -> None:
-        """Show what another kernel has instead; empty for nothing."""
-        self.other = key
-        self._ask_again()
-
-    def swap(self) -> None:
-        """Look at the other kernel, and compare it with this one."""
-        if self.source is not None and self.other:
-            other, self.other = self.other, self.source.variant
-            self.selection.select(other)
-
-    def _ask_again(self) -> None:
         self._listed, self._not_listed = None, ""
         self.changed.emit()
         self.refresh()
@@ -153,8 +127,10 @@ class CodeState(CompiledQuestion):
             self._listed = None
             self._show(None, why_not)
             return
-        known = [one.key for one in self.selection.alternatives if one.key != job.variant]
-        other = self.other if self.other in known else ""
+        listed_for = self.architecture, self.selection.other
+        if listed_for != self._listed_for:
+            self._listed_for, self._listed, self._not_listed = listed_for, None, ""
+        other = self.selection.other.key if self.selection.other else ""
         listed = (
             None if self.form is None else Describe(CodeRequest(job, self.form, self.architecture, other))
         )

@@ -4,10 +4,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.explain.gpus import ABSENT_GPUS
 from gui.explore.launch.curves_row import AXES, CurvesRow
 from gui.explore.launch.launch_state import LaunchState
-from gui.explore.launch.launch_words import limit_sentence, numbers_of
+from gui.explore.launch.launch_words import compared_numbers, limit_sentence, numbers_of
 from gui.explore.launch.number_grid import NumberGrid
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -22,14 +21,12 @@ from gui.widgets.panel_parts import (
     set_beside,
 )
 
-_GPU_TIP = "The GPU whose multiprocessors are filled. It need not be here: its limits are known."
 _AXIS_TIP = "What the occupancy is drawn over. Along the curve everything else stays as it is."
 _SENTENCE_TIP = (
     "Each change is alone, with everything else as it is: also the shared memory of a tile, which in truth "
     "follows its block."
 )
 _PASS_TIP = "Which of the kernel's launches is shown."
-_HERE = "This GPU"
 # With less width, what is side by side stands below one another.
 _BESIDE_FROM = 54 * GRID
 
@@ -40,14 +37,12 @@ class LaunchPanel(QWidget):
     def __init__(self, launch: LaunchState) -> None:
         super().__init__()
         self._launch = launch
-        self.gpu = narrow_box("GPU of the launch", _GPU_TIP, 6)
         self.passes = narrow_box("Pass of the kernel", _PASS_TIP, 5)
         self.axis = narrow_box("What the occupancy is drawn over", _AXIS_TIP, 7)
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
         self.numbers, self.curves = NumberGrid(), CurvesRow()
         self._build()
-        self.gpu.activated.connect(lambda at: launch.choose_gpu(self.gpu.itemData(at)))
         self.passes.activated.connect(launch.choose_pass)
         self.axis.currentIndexChanged.connect(lambda _at: self.curves.choose(self.axis.currentData()))
         self.curves.fitted.connect(self._show_axis)
@@ -62,7 +57,6 @@ class LaunchPanel(QWidget):
     def _show(self) -> None:
         state = self._launch
         advice, shown, drawn = state.advice, state.launch, state.curves
-        self._show_gpus()
         self._stack.say(state.words if shown is None else "")
         count = len(advice.launches) if advice is not None else 0
         fill_box(self.passes, {at: f"Pass {at + 1}" for at in range(count)}, state.pass_number)
@@ -74,15 +68,12 @@ class LaunchPanel(QWidget):
         self.sentence.setToolTip(f"{self.sentence.text()}\n\n{_SENTENCE_TIP}")
         self.note.setText(state.note)
         self.note.setVisible(bool(state.note))
-        self.numbers.show_numbers(numbers_of(shown, is_compiling=state.is_compiling))
+        numbers = numbers_of(shown, is_compiling=state.is_compiling)
+        if (other := state.other_launch) is not None and state.selection.other is not None:
+            others = numbers_of(other, is_compiling=True)
+            numbers = compared_numbers(numbers, others, state.selection.other.key)
+        self.numbers.show_numbers(numbers)
         self.curves.show_curves(shown, drawn, is_compiling=state.is_compiling)
-
-    def _show_gpus(self) -> None:
-        state = self._launch
-        here = {None: _HERE} if state.has_gpu else {}
-        known = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
-        fill_box(self.gpu, here | known, state.architecture, drops_wide=True)
-        self.gpu.setToolTip("\n\n".join(filter(None, (state.advice.gpu if state.advice else "", _GPU_TIP))))
 
     def _show_axis(self) -> None:
         self.axis.setVisible(self._launch.launch is not None and not self.curves.shows_all)
@@ -96,10 +87,10 @@ class LaunchPanel(QWidget):
         self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.sentence.setAccessibleName("What limits the occupancy")
         self._body = folding_row(self.numbers, (self.curves, 1), spacing=2 * GRID)
-        said = row(self.passes, (self.sentence, 1))
+        said = row(self.passes, (self.sentence, 1), self.axis)
         shown = QWidget()
         shown.setLayout(column(said, self.note, (self._body, 1), spacing=HALF_GRID))
         self._stack = Placeholder(shown)
-        said.setAlignment(self.passes, Qt.AlignmentFlag.AlignTop)
-        head = row((self.gpu, 1), self.axis, spacing=HALF_GRID)
-        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+        for box in (self.passes, self.axis):
+            said.setAlignment(box, Qt.AlignmentFlag.AlignTop)
+        self.setLayout(column((self._stack, 1), margins=PANEL_MARGINS))

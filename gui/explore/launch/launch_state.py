@@ -6,7 +6,6 @@ The first answer is there at once, without registers. They follow once the kerne
 from functools import partial
 
 from engine.errors import EngineError
-from engine.explain.gpus import DEFAULT, Architecture
 from engine.explain.launch.launches import Curves, ExplainedLaunch
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.host.request import Describe
@@ -35,19 +34,13 @@ class LaunchState(CompiledQuestion):
         self._pass = 0
         self._launches = Newest(link)
         self.advice: LaunchAdvice | None = None
-        self._chosen_gpu: Architecture | None = None
+        # The same of the kernel that it is compared with.
+        self._others = Newest(link)
+        self.other: LaunchAdvice | None = None
+        """What the kernel that it is compared with takes; None for none."""
+        self._is_others = False
         self._why_not = _NO_PICTURE
         self._not_compiled = ""
-
-    @property
-    def has_gpu(self) -> bool:
-        """Whether a GPU is here."""
-        return any(device.is_usable_gpu for device in self._state.devices)
-
-    @property
-    def architecture(self) -> Architecture | None:
-        """The architecture that is explained; None for that of the GPU that is here."""
-        return self._chosen_gpu or (None if self.has_gpu else DEFAULT)
 
     @property
     def launch(self) -> ExplainedLaunch | None:
@@ -67,7 +60,13 @@ class LaunchState(CompiledQuestion):
     @property
     def is_compiling(self) -> bool:
         """Whether registers are on their way."""
-        return self._wanted is not None
+        return self._wanted is not None and not self._is_others
+
+    @property
+    def other_launch(self) -> ExplainedLaunch | None:
+        """The launch of the kernel that it is compared with; None where it has none."""
+        launches = self.other.launches if self.other else ()
+        return launches[min(self._pass, len(launches) - 1)] if launches else None
 
     @property
     def words(self) -> str:
@@ -85,37 +84,55 @@ class LaunchState(CompiledQuestion):
         self._pass = number
         self.changed.emit()
 
-    def choose_gpu(self, architecture: Architecture | None) -> None:
-        """Explain the launch on another GPU; None for the one that is here."""
-        self._chosen_gpu = architecture
-        self.refresh()
-
     def _ask(self) -> None:
         self._want(None)
-        job = self.selection.job
+        self._others.forget()
+        self.other = None
+        job, gpu = self.selection.job, self.selection.gpu
         why_not = self.selection.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
         if job is None or why_not:
             self._launches.forget()
             self._show(None, why_not)
             return
-        compiled = Describe(CompiledLaunchRequest(job, self.architecture))
+        compiled = Describe(CompiledLaunchRequest(job, gpu))
         self._launches.ask(
-            Describe(LaunchRequest(job, self.architecture)), partial(self._described, compiled), self._failed
+            Describe(LaunchRequest(job, gpu)), partial(self._described, compiled), self._failed
         )
+        if (other := self.selection.other_job) is not None:
+            self._others.ask(Describe(LaunchRequest(other, gpu)), self._compare, lambda error: None)
         if self.launch is None:
             # Why there was no launch may no longer hold.
             self._show(None, _ASKING)
 
     def _described(self, compiled: Describe[CompiledLaunchRequest], advice: LaunchAdvice) -> None:
+        self._is_others = False
         self._want(None if advice.is_complete else compiled)
         self._show(advice, "")
+        self._compile_other()
+
+    def _compare(self, advice: LaunchAdvice) -> None:
+        self.other = advice
+        self._compile_other()
+        self.changed.emit()
+
+    def _compile_other(self) -> None:
+        """Have the registers of the other kernel, once those of the selected one are known."""
+        job, is_next = self.selection.other_job, self.advice is not None and self._wanted is None
+        if is_next and job is not None and self.other is not None and not self.other.is_complete:
+            self._is_others = True
+            self._want(Describe(CompiledLaunchRequest(job, self.selection.gpu)))
 
     def _take_compiled(self, answer: LaunchAdvice | EngineError) -> None:
+        if self._is_others:
+            self.other = self.other if isinstance(answer, EngineError) else answer
+            self.changed.emit()
+            return
         if isinstance(answer, EngineError):
             # A lost host's successor is asked again once it is ready.
             self._show(self.advice, "", "" if needs_no_message(answer) else str(answer))
         else:
             self._show(answer, "")
+        self._compile_other()
 
     def _failed(self, error: EngineError) -> None:
         self._show(None, _NO_ENGINE if needs_no_message(error) else str(error))

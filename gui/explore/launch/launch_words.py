@@ -1,6 +1,6 @@
 """What the panel Launch says: a launch's numbers by name, and what limits the occupancy in a sentence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from engine.explain.launch.launches import CurvePoint, Curves, ExplainedLaunch
@@ -79,6 +79,17 @@ def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, 
             MISSING if facts.idle_threads is None else percent_text(facts.idle_threads),
             "Threads of the grid that compute no result, such as those beyond the picture's edge.",
         ),
+    )
+
+
+def compared_numbers(numbers: Sequence[Number], others: Sequence[Number], other: str) -> tuple[Number, ...]:
+    """Return numbers with those of another kernel behind them, where these differ."""
+    texts = {number.name: number.text for number in others}
+    return tuple(
+        number
+        if texts.get(number.name, number.text) == number.text
+        else number._replace(text=f"{number.text} ({other}: {texts[number.name]})")
+        for number in numbers
     )
 
 

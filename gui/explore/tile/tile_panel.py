@@ -114,7 +114,9 @@ class TilePanel(QWidget):
     def _show_summary(self) -> None:
         plan = self._tile.plan
         if plan is not None:
-            self.summary.setText(" ".join(filter(None, (summary(plan), plan.note))))
+            other = self._tile.other
+            compared = f"{other.variant}: {summary(other.tiles[0])}" if other and other.tiles else ""
+            self.summary.setText(" ".join(filter(None, (summary(plan), plan.note, compared))))
 
     def _show_whether_cut(self) -> None:
         """Say that not all cells are in sight; in a line of its own, else the words would change the room."""

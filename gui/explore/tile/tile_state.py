@@ -30,7 +30,10 @@ class TileState(Question):
         self.selection = selection
         self._pass = 0
         self._tiles = Newest(link)
+        self._others = Newest(link)
         self.found: BlockTiles | None = None
+        self.other: BlockTiles | None = None
+        """The tile of the kernel that it is compared with."""
         self.step: int | None = None
         """The step that loads the cell which is looked at; 0: it is read where it is used; None: no thread
         reads it, or there is none."""
@@ -80,6 +83,8 @@ class TileState(Question):
         if before != self._before:
             self._at = None
             self._pass = self._pass if before[0] == selection.known else 0
+        self._others.forget()
+        self.other = None
         job = selection.job
         why_not = selection.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
         if job is None or why_not:
@@ -89,9 +94,15 @@ class TileState(Question):
         self._tiles.ask(
             Describe(TileRequest(job, self._at)), lambda found: self._show(found, ""), self._failed
         )
+        if (other := selection.other_job) is not None:
+            self._others.ask(Describe(TileRequest(other, self._at)), self._compare, lambda error: None)
         if self.plan is None:
             # The first answer takes a second; why there was no tile may no longer hold.
             self._show(None, _ASKING)
+
+    def _compare(self, other: BlockTiles) -> None:
+        self.other = other
+        self.changed.emit()
 
     def _failed(self, error: EngineError) -> None:
         # A lost host's successor is asked again once it is ready.

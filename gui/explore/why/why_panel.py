@@ -28,9 +28,10 @@ _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
 # With less width, what is side by side stands below one another.
 _BESIDE_FROM = 72 * GRID
 _COMPARED_TIP = (
-    "The time of this run over that of the one selected before, then the least times and the transactions of "
+    "The time of this run over that of the other one, then the least times and the transactions of "
     "128 bytes per request to global memory, each over the other's."
 )
+_NOTHING_TO_COMPARE = "No explained run of {} did the same on this device: run it too to compare the two."
 _LINE_TIP = "Each bar is the least time for one thing that the run must do; the line is the measured time."
 
 
@@ -90,7 +91,10 @@ class WhyPanel(QWidget):
 
         before = why.before if explained else None
         its = before.result.explained if before else None
-        self.compared.setVisible(bool(its and its.bounds))
+        other = why.other if explained else None
+        self.compared.setVisible(bool(its and its.bounds) or other is not None)
+        if other is not None:
+            self.compared.setText(_NOTHING_TO_COMPARE.format(other.key))
         if explained and before and its and its.bounds:
             name = f"{before.result.variant} (run {before.number})"
             self.compared.setText(compared_words(explained, its, name))

@@ -14,6 +14,7 @@ from PySide6.QtCore import Signal
 from engine.device_info import RECORDED
 from engine.errors import Cancelled, EngineError
 from engine.explain.messages import TimeRequest
+from engine.host.messages import VariantInfo
 from engine.host.request import Describe
 from engine.results.compare import Compared
 from engine.results.measurement import ExplainedTime, Measurement
@@ -99,6 +100,7 @@ class WhyState(Question):
         self._result: Measurement[Any] | None = None
         # The explained run that was selected before it.
         self._before: Measurement[Any] | None = None
+        self._asked_before: Measurement[Any] | None = None
         # Of that result: what came, why nothing else will, and whether what it knows no longer holds.
         self._reply: ExplainedTime | None = None
         self._why_not = ""
@@ -121,14 +123,23 @@ class WhyState(Question):
         return found if found is not None and found.bounds else self._reply or found
 
     @property
+    def other(self) -> VariantInfo | None:
+        """The kernel to compare with; None for that of the run that was selected before."""
+        return self._selection.other
+
+    @property
     def before(self) -> Compared | None:
-        """The run that was selected before, if it did the same on the same device and is explained too."""
+        """The run that it is compared with, which did the same on the same device.
+
+        It is the newest of the kernel to compare with, or the explained one that was selected before.
+        """
         run, before = self.run, self._before
-        if run is None or before is None or before is run.result or before.device != run.result.device:
+        if run is None:
             return None
-        if _problem_of(before) != _problem_of(run.result):
-            return None
-        return next((other for other in self.results.rows() if other.result is before), None)
+        others = [one for one in self.results.rows() if _did_same(one.result, run.result)]
+        if self.other is not None:
+            return next((one for one in reversed(others) if one.result.variant == self.other.key), None)
+        return next((one for one in others if one.result is before is not run.result), None)
 
     @property
     def words(self) -> str:
@@ -232,7 +243,17 @@ class WhyState(Question):
             why_not = self._why_not or self._why_no_question(result) or self._why_not_now
             if not (is_known or why_not or self._times.in_flight):
                 self._explain(result)
+            elif is_known and not (self._times.in_flight or self._why_not_now):
+                self._explain_before()
         self.changed.emit()
+
+    def _explain_before(self) -> None:
+        """Have the run explained that it is compared with; once, since it may have no bounds."""
+        before = self.before.result if self.before else None
+        if before is not None and before.explained is None and before is not self._asked_before:
+            self._asked_before = before
+            if not self._why_no_question(before):
+                self._explain(before)
 
     def _explain(self, result: Measurement[Any]) -> None:
         job = self._job_of(result)
@@ -252,7 +273,10 @@ class WhyState(Question):
         self.refresh()
 
     def _failed(self, error: EngineError) -> None:
-        if isinstance(error, Cancelled):
+        if self.explained is not None:
+            # Of the run that it is compared with.
+            pass
+        elif isinstance(error, Cancelled):
             self._why_not = _STOPPED
         elif not needs_no_message(error):
             # A lost host's successor is asked again once it is ready.
@@ -268,6 +292,7 @@ class WhyState(Question):
             self.refresh()
 
     def _drop(self) -> None:
+        self._asked_before = None
         if self._times.in_flight is not None:
             self._times.cancel()
             self._times.forget()
@@ -344,6 +369,10 @@ class WhyState(Question):
         if job.filter is None:
             return _NO_FILTER
         return "" if job.picture == self.workspace.picture else _NO_PICTURE
+
+
+def _did_same(one: Measurement[Any], other: Measurement[Any]) -> bool:
+    return one.device == other.device and _problem_of(one) == _problem_of(other)
 
 
 def _problem_of(result: Measurement[Any]) -> Hashable:

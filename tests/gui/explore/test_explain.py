@@ -1,5 +1,9 @@
 """The panel Explain: one head over its segments, and the whole page for it."""
 
+from PySide6.QtCore import Qt
+
+from engine.explain.gpus import Architecture
+
 
 def test_that_the_head_names_the_selected_kernel_and_its_block(haloscope):
     page = haloscope.window.page
@@ -21,3 +25,22 @@ def test_that_explain_has_the_whole_page_until_another_panel_is_wanted(haloscope
     page.bring_to_front("kernel")
     assert not page.explain_head.room.isChecked()
     assert all(page.panel(name).isVisible() for name in ("mask", "kernel", "results", "tile"))
+
+
+def test_that_another_kernel_and_the_gpu_are_chosen_for_all_segments(haloscope):
+    page, head = haloscope.window.page, haloscope.window.page.explain_head
+    page.selection.select("tiled")
+    page.bring_to_front("launch")
+    assert head.other.findData("tiled") == -1
+    head.other.setCurrentIndex(head.other.findData("naive"))
+    head.other.activated.emit(head.other.currentIndex())
+    assert page.selection.other.key == "naive"
+    head.gpu.setCurrentIndex(head.gpu.findText("sm_75", Qt.MatchFlag.MatchStartsWith))
+    head.gpu.activated.emit(head.gpu.currentIndex())
+    page.bring_to_front("code")
+    assert (head.other.currentData(), head.gpu.isVisible()) == ("naive", True)
+    assert page.code.architecture == Architecture(7, 5)
+    head.swap.click()
+    assert (page.selection.known.key, head.other.currentData()) == ("naive", "tiled")
+    page.bring_to_front("roofline")
+    assert (head.other.isVisible(), head.gpu.isVisible()) == (False, False)

@@ -6,6 +6,7 @@ from PySide6.QtGui import QColor, QGuiApplication
 
 from engine.errors import BadValue
 from engine.explain.code.listing import Form
+from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.host.request import Describe
@@ -66,6 +67,12 @@ def choose(bench, box, title):
     """Choose the entry of a list that begins like this, as a person does."""
     box.setCurrentIndex(box.findText(title, Qt.MatchFlag.MatchStartsWith))
     box.activated.emit(box.currentIndex())
+    bench.settle()
+
+
+def compare(bench, panel, key):
+    """Choose another kernel in the head of Explain."""
+    panel.code.selection.compare_with(key)
     bench.settle()
 
 
@@ -131,14 +138,9 @@ def test_that_a_line_without_instructions_says_so(bench, panel):
 
 def test_that_it_is_compiled_for_the_architecture_that_is_chosen(bench, panel):
     choose(bench, panel.form, "PTX")
-    choose(bench, panel.gpu, "sm_75")
+    panel.code.selection.choose_gpu(Architecture(7, 5))
+    bench.settle()
     assert panel.right.rows[0].text.endswith("sm_75")
-
-
-def test_that_the_list_has_every_architecture_without_a_gpu(bench, panel):
-    choose(bench, panel.form, "PTX")
-    titles = [panel.gpu.itemText(at) for at in range(panel.gpu.count())]
-    assert (titles[0].split()[0], titles[-1].split()[0]) == ("sm_75", "sm_121")
 
 
 def test_that_without_a_disassembler_the_way_to_one_stands_in_the_place_of_sass(bench, panel):
@@ -197,14 +199,14 @@ def test_that_code_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, 
 
 
 def test_that_a_diff_has_one_column_where_the_panel_is_narrow(bench, panel):
-    choose(bench, panel.other, "Naive")
+    compare(bench, panel, "naive")
     marks = {row.text.strip(): str(row.look) for row in panel.left.rows}
     assert (marks["tile[i] = image[i]"], marks["out[i] = image[i]"]) == ("removed", "added")
     assert not panel.right.isVisible()
 
 
 def test_that_a_diff_stands_side_by_side_where_the_panel_is_wide(bench, panel):
-    choose(bench, panel.other, "Naive")
+    compare(bench, panel, "naive")
     panel.resize(WIDE, 500)
     bench.settle()
     assert panel.right.isVisible()
@@ -212,7 +214,7 @@ def test_that_a_diff_stands_side_by_side_where_the_panel_is_wide(bench, panel):
 
 
 def test_that_both_sides_of_a_diff_scroll_together(bench, panel):
-    choose(bench, panel.other, "Naive")
+    compare(bench, panel, "naive")
     panel.resize(WIDE, 200)
     bench.settle()
     # The two sources are not equally long, and letters not equally high everywhere.
@@ -223,7 +225,7 @@ def test_that_both_sides_of_a_diff_scroll_together(bench, panel):
 
 
 def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_run(bench, panel):
-    choose(bench, panel.other, "Naive")
+    compare(bench, panel, "naive")
     assert panel.heading.text() == "tiled → naive: run both, and what was measured stands here."
     bench.results.add(make_result("naive", 2.0))
     bench.results.add(make_result("tiled", 0.5))
@@ -232,22 +234,17 @@ def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_ru
 
 
 def test_that_the_listings_of_two_kernels_are_compared(bench, panel):
-    choose(bench, panel.other, "Naive")
+    compare(bench, panel, "naive")
     choose(bench, panel.form, "PTX")
     assert panel.heading.text().startswith("tiled → naive: ")
     assert "ld.global.f32" in panel.left.toPlainText()
 
 
 def test_that_the_two_kernels_of_a_diff_are_swapped(bench, panel):
-    choose(bench, panel.other, "Naive")
-    panel.swap.click()
+    compare(bench, panel, "naive")
+    panel.code.selection.swap()
     bench.settle()
     assert panel.heading.text().startswith("naive → tiled: ")
-
-
-def test_that_a_kernel_is_not_compared_with_itself(panel):
-    assert panel.other.findData("tiled") == -1
-    assert panel.other.findData("cpu-serial") >= 0
 
 
 def test_that_the_lines_of_the_step_that_is_looked_at_in_the_panel_tile_are_lit(bench, panel):
@@ -323,11 +320,9 @@ def test_that_the_kernel_of_another_operation_has_code(bench, panel):
 
 
 def test_that_every_part_has_a_name_for_screen_readers(panel):
-    buttons = panel.views.search, panel.views.copy, panel.slides, panel.swap
+    buttons = panel.views.search, panel.views.copy, panel.slides
     parts = (
         panel.form,
-        panel.gpu,
-        panel.other,
         panel.left,
         panel.right,
         panel.heading,
@@ -339,7 +334,7 @@ def test_that_every_part_has_a_name_for_screen_readers(panel):
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, panel, theme):
     apply_theme(qapp, theme.name)
-    choose(bench, panel.other, "Naive")
+    compare(bench, panel, "naive")
     words = theme.text, theme.muted, theme.good, theme.accent, theme.warning
     grounds = [panel.left.ground_of(row) for row in range(len(panel.left.rows))]
     panel.left.light_step({1})

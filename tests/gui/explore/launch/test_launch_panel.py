@@ -8,7 +8,6 @@ from engine.errors import BadValue
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
-from engine.host.messages import Ready
 from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.reason import Reason
@@ -18,7 +17,6 @@ from gui.explore.launch.launch_state import LaunchState
 from gui.explore.selection import Selection
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
-from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
@@ -151,22 +149,18 @@ def test_that_a_launch_is_asked_again_of_the_successor_of_a_lost_engine(slow_ben
     assert panel.words == ""
 
 
-def test_that_without_a_gpu_an_architecture_is_chosen_from_the_list(bench, panel):
-    titles = [panel.gpu.itemText(at) for at in range(panel.gpu.count())]
-    assert (titles[0], titles[-1]) == ("sm_75 (Tesla T4)", "sm_121 (DGX Spark)")
-    assert panel.gpu.currentText() == "sm_90 (H100 and H200 SXM)"
-    panel.gpu.setCurrentIndex(0)
-    panel.gpu.activated.emit(0)
+def test_that_a_launch_is_that_of_the_gpu_that_is_chosen(bench, panel):
+    panel.state.selection.choose_gpu(Architecture(7, 5))
     bench.settle()
-    assert asked(bench, AT_ONCE)[-1].architecture == Architecture(7, 5)
     assert panel.numbers.shown["Occupancy"] == "100 %, 32 of 32 warps"
 
 
-def test_that_a_gpu_that_is_here_is_the_first_choice(bench, panel):
-    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE, CUDA_DEVICE)))
+def test_that_numbers_of_another_kernel_stand_where_they_differ(bench, panel):
+    panel.state.selection.compare_with("naive")
     bench.settle()
-    assert panel.gpu.currentText() == "This GPU"
-    assert asked(bench, AT_ONCE)[-1].architecture is None
+    shown = panel.numbers.shown
+    assert "(naive: 0 bytes)" in shown["Shared memory"]
+    assert "naive" not in shown["Threads per block"]
 
 
 def test_that_each_pass_has_its_launch(bench, panel):
@@ -244,7 +238,7 @@ def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel)
 
 
 def test_that_every_part_has_a_name_for_screen_readers(panel):
-    parts = panel.gpu, panel.passes, panel.axis, panel.numbers, panel.sentence
+    parts = panel.passes, panel.axis, panel.numbers, panel.sentence
     assert all(part.accessibleName() for part in (*parts, *panel.curves.plots.values()))
 
 

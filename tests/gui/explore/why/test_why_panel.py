@@ -431,6 +431,18 @@ def test_that_a_run_is_compared_with_the_one_that_was_selected_before(bench, pan
     )
 
 
+def test_that_a_run_is_compared_with_that_of_the_kernel_that_is_chosen(bench, panel):
+    add(bench, "naive", 0.4)
+    add(bench, "cached", 0.3)
+    add(bench, "tiled", 0.2)
+    panel.state._selection.compare_with("naive")
+    bench.settle()
+    assert "naive (run 1): time 0.500" in panel.compared.text()
+    panel.state._selection.compare_with("cpu-serial")
+    bench.settle()
+    assert "cpu-serial" in panel.compared.text()
+
+
 @pytest.mark.parametrize("other", [{"device": "simulator"}, {"weights_digest": "of another mask"}])
 def test_that_a_run_is_not_compared_with_one_of_another_device_or_problem(bench, panel, other):
     bench.fake.limits["simulator"] = made_limits("simulator")
