@@ -259,7 +259,8 @@ class Placeholder(QStackedWidget):
 
     def minimumSizeHint(self) -> QSize:
         # The text stands in the middle of the panel, however much room the widget would need.
-        return self.currentWidget().minimumSizeHint()
+        shown = self.currentWidget()
+        return shown.minimumSizeHint() if shown is not None else super().minimumSizeHint()
 
     def say(self, text: str) -> None:
         """Show a text, or the widget for none."""
