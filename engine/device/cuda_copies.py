@@ -1,7 +1,6 @@
 """Copies between the host and a GPU: rows that may be padded there, and arrays of other libraries."""
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import check, context_of
 from engine.device.device_arrays import Given
 from engine.device.device_memory import device_array
-from engine.device.device_view import address_of
+from engine.device.device_view import DeviceView, address_of
 from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import driver
 from engine.geometry.layout import Layout
@@ -89,7 +88,7 @@ def enqueue_fill(device: object, byte: int, size: int, stream: Any) -> None:
 def on_host(picture: Given) -> np.ndarray:
     """Return a copy of an array on the host, after all work on its stream."""
     address, shape, dtype, strides, device, _ = picture.found
-    steps = _dense(shape, dtype) if strides is None else strides
+    steps = DeviceView(address, shape, dtype).strides if strides is None else strides
     if 0 in shape:
         return np.empty(shape, dtype)
     spans = [(length - 1) * step for length, step in zip(shape, steps, strict=True)]
@@ -111,7 +110,3 @@ def on_device(values: np.ndarray, like: Given) -> object:
         check(driver.cuMemcpyHtoDAsync(address, values.ctypes.data, values.nbytes, stream))
         check(driver.cuStreamSynchronize(stream))
     return out
-
-
-def _dense(shape: Sequence[int], dtype: np.dtype) -> list[int]:
-    return [dtype.itemsize * int(np.prod(shape[axis + 1 :])) for axis in range(len(shape))]

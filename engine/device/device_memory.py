@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike
 
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.cuda_streams import check
+from engine.device.device_view import DeviceView
 from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import cuda, driver
 from engine.device.spares import Spares
@@ -38,8 +39,7 @@ def device_array(shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
 def array_in(memory: object, shape: tuple[int, ...], dtype: DTypeLike) -> DeviceArray:
     """Return a C-contiguous array at the beginning of memory (the `gpu_data` of an array), which it holds."""
     # A slice of an array of bytes, its view and that one's shape would be three arrays: 0.1 ms.
-    itemsize = np.dtype(dtype).itemsize
-    strides = tuple(itemsize * math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    strides = DeviceView(0, shape, np.dtype(dtype)).strides
     return cuda.cudadrv.devicearray.DeviceNDArray(shape, strides, dtype, gpu_data=memory)
 
 

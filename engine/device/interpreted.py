@@ -38,6 +38,21 @@ def parameters_of(step: Pass) -> tuple[str, ...]:
     return tuple(inspect.signature(step.kernel.py_func).parameters)
 
 
+def memory_of(argument: Placeholder | Between, image: Any, out: np.ndarray) -> np.ndarray:
+    """Return what a launch has for an argument: an operand, the result, or new values between passes, zeros.
+
+    `image` is the picture, or all operands.
+    """
+    if isinstance(argument, Between):
+        return np.zeros(argument.shape, argument.dtype)
+    if argument is Operand.SCRATCH:
+        return np.zeros(out.shape, np.float32)
+    if argument is Operand.OUT:
+        return out
+    values: np.ndarray = image[argument.number] if isinstance(image, tuple | list) else image
+    return values
+
+
 def run_pass(
     step: Pass,
     arrays: Mapping[object, Array],
@@ -110,17 +125,15 @@ class InterpretedPasses:
         """Return no times: simulated ones mean nothing."""
         return {}
 
-    def _array(self, argument: Placeholder | Between, image: Any, out: np.ndarray) -> Array:
+    def _array(self, argument: Placeholder | Between, image: object, out: np.ndarray) -> Array:
+        values = memory_of(argument, image, out)
         if isinstance(argument, Between):
-            size = int(np.prod(argument.shape))
             is_new = argument.name not in self._between
-            values = self._between.setdefault(argument.name, np.zeros(size, argument.dtype))
+            values = self._between.setdefault(argument.name, values.reshape(-1))
             return Array(argument.name, values.reshape(argument.shape), is_output=is_new)
         if argument is Operand.SCRATCH:
-            return Array("scratch memory", np.zeros(out.shape, np.float32), is_output=True)
-        if not isinstance(image, tuple | list):
-            return Array("the picture", image)
-        return Array(str(argument.value), image[argument.number])
+            return Array("scratch memory", values, is_output=True)
+        return Array(str(argument.value), values)
 
     def _compute(self, step: HostStep, arrays: Arrays) -> None:
         takes = arrays[step.takes].values if step.takes in arrays else self._between[step.takes.name]

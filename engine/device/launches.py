@@ -29,10 +29,14 @@ def registers_for(threads: int) -> int | None:
     return None if threads <= UNLIMITED_THREADS else max(16, REGISTERS // threads // 8 * 8)
 
 
-def array_parameters(address: object, values: np.ndarray) -> list[Any]:
+ADDRESS = 4
+"""Which of `array_parameters` is the address."""
+
+
+def array_parameters(address: object, values: Any) -> list[Any]:
     """Return the parameters of a kernel that Numba passes for an array: its size, address and strides."""
     # No owner and no parent, as nothing counts references.
-    return [0, 0, values.size, values.itemsize, address, *values.shape, *values.strides]
+    return [0, 0, values.size, values.dtype.itemsize, address, *values.shape, *values.strides]
 
 
 class Handle(NamedTuple):

@@ -16,7 +16,7 @@ from engine.device.cubin import resources_of
 from engine.device.cuda_streams import check
 from engine.device.device_view import address_of
 from engine.device.kernel_code import with_code
-from engine.device.launches import Kernel, Signature
+from engine.device.launches import ADDRESS, Kernel, Signature, array_parameters
 from engine.device.numba_cuda import cuda, driver
 from engine.results.launch_facts import KernelResources
 
@@ -98,10 +98,8 @@ class BoundLaunch:
         values: list[Any] = []
         for number, (kind, argument) in enumerate(zip(signature, arguments, strict=True)):
             if isinstance(kind, types.Array):
-                # As Numba passes an array: no owner and no parent, as nothing counts references.
-                self._address_slots[number] = len(values) + 4
-                record = (0, 0, argument.size, argument.dtype.itemsize, address_of(argument))
-                values += map(ctypes.c_int64, (*record, *argument.shape, *argument.strides))
+                self._address_slots[number] = len(values) + ADDRESS
+                values += map(ctypes.c_int64, array_parameters(address_of(argument), argument))
             else:
                 values.append(_NUMBERS[kind](argument))
         self._values = values

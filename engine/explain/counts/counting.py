@@ -26,7 +26,7 @@ import numpy as np
 from engine.device.backend import Buffers
 from engine.device.interpreter import InterpreterBackend
 from engine.device.kernel_factory import import_names
-from engine.device.launches import Between, Operand, Pass, Placeholder
+from engine.device.launches import Between, Pass, Placeholder
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.launch.launches import why_not_compiled
 from engine.geometry.block import Block
@@ -209,7 +209,9 @@ class _Launch:
         step, arrays = self.step, dict[Any, Array]()
         for name, argument in zip(interpreted.parameters_of(step), step.arguments, strict=True):
             if isinstance(argument, Placeholder | Between):
-                arrays[argument] = Array(name, self._values(argument))
+                assert self.buffers is not None
+                values = interpreted.memory_of(argument, self.buffers.image, self.buffers.out)
+                arrays[argument] = Array(name, values)
 
         def facts(argument: object) -> Hashable:
             values = arrays[argument].values if isinstance(argument, Placeholder | Between) else argument
@@ -221,23 +223,6 @@ class _Launch:
         arguments = tuple(map(facts, step.arguments))
         object.__setattr__(self, "arrays", arrays)
         object.__setattr__(self, "key", (step.name, step.kernel, step.launch, arguments, constant))
-
-    def _values(self, argument: Placeholder | Between) -> np.ndarray:
-        """Return the array that stands in the place of an argument, in memory that is not yet taken."""
-        assert self.buffers is not None
-        image: Any = self.buffers.image
-        out: np.ndarray = self.buffers.out
-        if isinstance(argument, Between):
-            return np.zeros(argument.shape, argument.dtype)
-        if argument is Operand.SCRATCH:
-            return np.zeros(out.shape, np.float32)
-        if argument is Operand.OUT:
-            return out
-        if isinstance(image, tuple):
-            # A task with several operands has a placeholder for each, in their order.
-            image = image[0 if argument is Operand.IMAGE else list(type(argument)).index(argument)]
-        values: np.ndarray = image
-        return values
 
     def run(self, blocks: list[Index3], weights: list[float] | None = None) -> Run:
         """Run some blocks, each of which stands for so many."""
