@@ -1,4 +1,4 @@
-"""`filter` of a picture larger than memory beside the disk and the kernel alone: `python -m bench.large`.
+"""`filter` of a picture larger than memory beside the disk and the kernel alone.
 
 Made is an RGB picture of so many GB, as a TIFF in tiles, in `--folder`. The file is read and written again as
 it is (what the disk takes), the kernel filters as many bytes that lie in memory, `filter --memory` filters

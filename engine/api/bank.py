@@ -64,11 +64,13 @@ def apply_bank(
 ) -> AppliedBank:
     """Apply several masks to one picture, verified and timed. The picture is copied to the device once.
 
+    An array in a GPU's memory is copied to the host once, for the oracle, and `values` are copied back to an
+    array of its kind.
+
     Parameters
     ----------
     image, border, cval, anchor, variant, block, device, layout
-        As for `engine.correlate`; "auto" chooses a variant for each mask. An array in a GPU's memory is
-        copied to the host once, for the oracle, and `values` are copied back to an array of its kind.
+        As for `engine.correlate`; "auto" chooses a variant for each mask.
     masks : iterable of Mask, array of shape (rows, columns), or str
     flip : bool
         Convolution instead of correlation.

@@ -141,12 +141,13 @@ def apply(
 ) -> Applied:
     """Filter a picture, verify the result against the float64 oracle, and time it.
 
+    An array in a GPU's memory is copied to the host once, for the oracle; it is filtered on its GPU, and
+    `values` are copied back to an array of its kind.
+
     Parameters
     ----------
     image, mask, border, cval, anchor, variant, block, device, layout, result
-        As for `correlate`, but on "auto" the GPU where there is one: what is timed has no copies. An array in
-        a GPU's memory is copied to the host once, for the oracle; it is filtered on its GPU, and `values` are
-        copied back to an array of its kind.
+        As for `correlate`, but on "auto" the GPU where there is one: what is timed has no copies.
     flip : bool
         Convolution instead of correlation.
     budget_s : float

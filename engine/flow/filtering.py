@@ -63,6 +63,8 @@ def filter_stream(
 
     Pictures may be larger than the device's memory. Results are bit for bit those of `engine.correlate` with
     the same variant. They are not verified; nothing is timed but the stream itself.
+    The device "cuda:all" is every GPU that works: each chunk goes to the one that is free first, and the bits
+    are those of one GPU. With the result "same" a quarter or half of the bytes are copied back.
 
     Parameters
     ----------
@@ -71,9 +73,7 @@ def filter_stream(
         whose pictures are taken one by one as there is room. Copies from memory of `engine.pinned_array` are
         the fastest. Arrays in a GPU's memory are refused: `engine.correlate` filters them where they lie.
     mask, border, cval, anchor, variant, block, device, flip, layout, result
-        As for `engine.apply`. `auto` chooses for each picture. With "same" a result of 8 or 16 bit is copied
-        back in a quarter or half of the bytes. The device "cuda:all" is every GPU that works: each chunk goes
-        to the one that is free first, and the bits are those of one GPU.
+        As for `engine.apply`. `auto` chooses for each picture.
     out : ndarray, or iterable of ndarray, optional
         Where the results go: an array for one picture, one for each of a batch, each C-contiguous, of its
         picture's shape and of the result's type; of a generator no more are taken than there are pictures.

@@ -48,6 +48,7 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from tests.fresh_python import fresh_python
 
+PRINTED_NUMBERS = Path(__file__).parents[3] / "docs" / "experiments" / "course-numbers.md"
 GPU = GpuAttributes(
     10,
     2048,
@@ -370,9 +371,7 @@ def test_that_bandwidths_timers_tiles_layouts_and_banks_come_out():
 
 
 def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_found():
-    text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
-    _, _, listed = text.partition("## Every printed number\n")
-    listed = listed.partition("\n## ")[0]
+    listed = PRINTED_NUMBERS.read_text(encoding="utf-8")
     parts = dict(re.findall(r"(?ms)^`(\w+)`, \".*?$(.*?)(?=^`\w+`, \"|\Z)", listed))
     assert list(parts) == [one.key for one in PAPERS]
     for one in PAPERS:
@@ -388,8 +387,7 @@ def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_
 
 
 def test_that_every_printed_number_of_the_documents_is_judged():
-    text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
-    listed = text.partition("## Every printed number\n")[2].partition("\n## ")[0]
+    listed = PRINTED_NUMBERS.read_text(encoding="utf-8")
     rows = [line.strip("| ").split(" | ") for line in listed.splitlines() if line.startswith("|")]
     found = [row for row in rows if row[-1] != "here" and not row[0].startswith("---")]
     assert len(found) >= 75
@@ -502,7 +500,7 @@ def test_that_slips_of_wording_are_named_on_the_page_and_in_the_documents(key, s
     notes = (note for table in counted_tables(key) for note in table.notes)
     on_the_page = " ".join((*(kernel.difference for kernel in paper(key).kernels), *notes))
     assert [slip for slip in slips if slip not in on_the_page] == []
-    text = (Path(__file__).parents[3] / "docs" / "course.md").read_text(encoding="utf-8")
+    text = PRINTED_NUMBERS.read_text(encoding="utf-8")
     rows = [line for line in text.splitlines() if line.startswith("|") and "misprint of the wording" in line]
     assert len(rows) == 9
 
