@@ -185,7 +185,7 @@ CUDA = cuda_variant(
 
 GRADIENT_MAGNITUDE = Operation(
     key="gradient-magnitude",
-    title="Gradient magnitude",
+    title="Gradient magnitude (Sobel)",
     teaches="Edges of every direction in one pass: both derivatives are formed from the same nine cells, and "
     "no picture is stored between.",
     result=ResultKind.PICTURE,
