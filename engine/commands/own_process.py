@@ -1,11 +1,13 @@
-"""What the program answers in as a process of its own: its standard streams, shortages and end."""
+"""What the program answers in as a process of its own: streams, threads, crash log, shortages, end."""
 
 import gc
 from collections.abc import Callable
 from importlib import import_module
 
 from engine.commands import COMMANDS
+from engine.files.crash_log import open_crash_log
 from engine.files.standard_streams import flushed, keep_answers_alone, log, open_closed_streams
+from engine.host.blas_threads import start_without
 from engine.interrupts import listen
 from engine.shortages import shortage_of
 
@@ -20,8 +22,13 @@ def answered(main: Callable[[list[str]], int], arguments: list[str]) -> int:
             if status is not None:
                 return status
         listen()
+        command = COMMANDS.get(arguments[0]) if arguments else None
+        # Of the window's two processes the engine's multiplies matrices.
+        if command is None or not command.multiplies:
+            start_without()
+        open_crash_log()
         # A window prints no answer.
-        if arguments and arguments[0] in COMMANDS:
+        if command is not None:
             keep_answers_alone()
         return flushed(main(arguments))
     except SystemExit as leaving:  # after --help, or a line on bad use

@@ -11,7 +11,7 @@ from PySide6.QtGui import QAction, QDesktopServices, QGuiApplication, QKeySequen
 from PySide6.QtWidgets import QDialog, QDialogButtonBox, QTextBrowser, QWidget
 
 from engine import __version__
-from gui.shell.crash_log import log_path
+from engine.files.crash_log import log_path
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import close_box, column
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from engine import interrupts
 from engine.errors import DeviceUnavailable, EngineError
+from engine.files.crash_log import log_path, note_error
 from engine.files.output_checks import check_other_file, check_place, make_folder
 from engine.files.standard_streams import log, print_answer
 from engine.float_warnings import leave_out_float_warnings
@@ -19,7 +20,6 @@ from engine.remote.ssh import RemoteServer
 from engine.shortages import shortage_of, too_low_limit
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.shell.command_line import CompletionOptions, ScreenshotOptions, WindowOptions, parse
-from gui.shell.crash_log import log_path, note_error
 
 _IMPORTED_AT = time.perf_counter()
 FIRST_SAMPLE = "astronaut"

@@ -19,12 +19,12 @@ from PySide6.QtWidgets import QApplication
 
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
+from engine.files.crash_log import note_error
 from engine.files.reading import read_json
 from gui.page.actions import Actions
 from gui.page.contract import PageLayout
 from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import Recent
-from gui.shell.crash_log import note_error
 from gui.shell.shell_actions import theme_entries
 from gui.style.letters import set_letter_size
 from gui.style.theme import ThemeName, apply_theme

@@ -7,9 +7,9 @@ from types import TracebackType
 from PySide6.QtCore import QObject, Qt, Signal
 
 from engine.errors import EngineError
+from engine.files.crash_log import log_path, write_error
 from engine.shortages import shortage_of
 from gui.page.messages import Message, Messages, Severity
-from gui.shell.crash_log import log_path, write_error
 
 SOURCE = "unexpected"
 

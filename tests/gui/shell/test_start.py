@@ -10,16 +10,17 @@ from PySide6.QtGui import QAction, QIcon, QKeySequence
 
 from engine import __version__
 from engine.errors import FileWriteError
+from engine.files import crash_log
 from engine.files.assets import ASSETS
+from engine.files.crash_log import log_path
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.sessions import with_options
 from gui.explore.state import PictureSource, Settings, State, Step
 from gui.page.contract import PageLayout
 from gui.page.messages import Messages
-from gui.shell import crash_log, launch
+from gui.shell import launch
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
-from gui.shell.crash_log import log_path
 from gui.shell.help import about_html, shortcuts_html
 from gui.shell.launch import main, process_age_ms
 from gui.shell.preferences import Preferences, default_path, load_preferences, save_preferences

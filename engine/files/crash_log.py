@@ -1,4 +1,4 @@
-"""The crash log: Python's faulthandler and unexpected errors write their tracebacks there. No Qt in here."""
+"""The crash log: Python's faulthandler and unexpected errors write their tracebacks there."""
 
 import atexit
 import faulthandler
