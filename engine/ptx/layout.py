@@ -63,8 +63,6 @@ class Layout:
                 segment.array = values
                 self._watch(segment, values.itemsize, not argument.is_output, id(values) in self._written)
             argument = segment.base + values.ctypes.data - memory.ctypes.data
-        if isinstance(argument, bytes):
-            return np.frombuffer(argument.ljust(variable.size, b"\0"), np.uint8)
         return np.atleast_1d(np.array(argument).astype(variable.dtype)).view(np.uint8)
 
     def _add(self, name: str, values: np.ndarray, space: str = "global") -> Segment:

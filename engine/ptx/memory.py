@@ -6,7 +6,7 @@ points there. No address is used before it is checked.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -65,15 +65,10 @@ class Segment:
     granule: int = 0  # the places that `hazards` knows are 2 to this bytes long
     hazards: Hazards | None = None
     array: np.ndarray | None = None  # with its own type, of one that the kernel is launched with
-    _views: dict[np.dtype, np.ndarray] = field(default_factory=dict)
 
     def view(self, dtype: np.dtype) -> np.ndarray:
         """Return its bytes as values of a type; what is left over at its end is not seen."""
-        found = self._views.get(dtype)
-        if found is None:
-            whole = len(self.data) // dtype.itemsize * dtype.itemsize
-            found = self._views[dtype] = self.data[:whole].view(dtype)
-        return found
+        return self.data[: len(self.data) // dtype.itemsize * dtype.itemsize].view(dtype)
 
     def watch(self, place_bytes: int, *, is_written: bool = False, tracks_reads: bool = True) -> None:
         """Check accesses to it from now on, in places of so many bytes."""
