@@ -84,9 +84,14 @@ class EngineState(QObject):
         return self.status == READY
 
     @property
+    def has_gpu(self) -> bool:
+        """Whether a GPU is here that can be used."""
+        return any(device.is_usable_gpu for device in self.devices)
+
+    @property
     def lacks_gpu(self) -> bool:
-        """Whether it is known that there is no GPU here that can be used."""
-        return bool(self.devices) and not any(device.is_usable_gpu for device in self.devices)
+        """Whether it is known that there is none."""
+        return bool(self.devices) and not self.has_gpu
 
     @property
     def why_no_run(self) -> str:
@@ -117,7 +122,7 @@ class EngineState(QObject):
     @property
     def no_gpu(self) -> Reason | None:
         """Why no real GPU can be used; None where one can, or while the devices are not known."""
-        if any(one.is_usable_gpu for one in self.devices):
+        if self.has_gpu:
             return None
         return next((one.reason for one in self.devices if one.kind == "cuda" and one.reason), None)
 

@@ -112,7 +112,7 @@ class Selection(QObject):
     @property
     def has_gpu(self) -> bool:
         """Whether a GPU is here."""
-        return any(device.is_usable_gpu for device in self._state.devices)
+        return self._state.has_gpu
 
     @property
     def gpu(self) -> Architecture | None:

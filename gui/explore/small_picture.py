@@ -18,8 +18,7 @@ def small_picture_helps(workspace: Workspace, state: EngineState) -> bool:
     if settings.device == SIMULATOR:
         return picture is not None and picture.width * picture.height > SIMULATOR_PIXELS
     chosen = state.variant(settings.variant)
-    has_gpu = any(one.is_usable_gpu for one in state.devices)
-    return chosen is not None and chosen.kind == "cuda" and not has_gpu
+    return chosen is not None and chosen.kind == "cuda" and not state.has_gpu
 
 
 def choose_simulator(workspace: Workspace, state: EngineState) -> None:

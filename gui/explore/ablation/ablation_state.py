@@ -51,7 +51,7 @@ class AblationState(Question):
         """Whether a device is there that gives times."""
         job = self.selection.job
         is_simulated = job is not None and job.device == SIMULATOR
-        return not is_simulated and any(one.is_usable_gpu for one in self._state.devices)
+        return not is_simulated and self._state.has_gpu
 
     @property
     def words(self) -> str:

@@ -192,8 +192,7 @@ class VariantsModel(QAbstractListModel):
         if settings.device == SIMULATOR:
             is_large = picture is not None and picture.width * picture.height > SIMULATOR_PIXELS
             return SMALL_PICTURE if is_large else ""
-        has_gpu = any(one.is_usable_gpu for one in self._engine_state.devices)
-        return "" if has_gpu or not self._engine_state.is_ready else SIMULATE
+        return "" if self._engine_state.has_gpu or not self._engine_state.is_ready else SIMULATE
 
     def _read_rows(self) -> list[VariantRow]:
         newest, described = self._newest_runs(), self._results.described

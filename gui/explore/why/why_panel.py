@@ -91,7 +91,7 @@ class WhyPanel(QWidget):
 
         before = why.before if explained else None
         its = before.result.explained if before else None
-        other = why.other if explained else None
+        other = why.selection.other if explained else None
         self.compared.setVisible(bool(its and its.bounds) or other is not None)
         if other is not None:
             self.compared.setText(_NOTHING_TO_COMPARE.format(other.key))

@@ -14,7 +14,6 @@ from PySide6.QtCore import Signal
 from engine.device_info import RECORDED
 from engine.errors import Cancelled, EngineError
 from engine.explain.messages import TimeRequest
-from engine.host.messages import VariantInfo
 from engine.host.request import Describe
 from engine.results.compare import Compared
 from engine.results.measurement import ExplainedTime, Measurement
@@ -94,7 +93,7 @@ class WhyState(Question):
         self.results = results
         self.workspace = workspace
         self.state = state
-        self._selection, self._roofline = selection, roofline
+        self.selection, self._roofline = selection, roofline
         self._times = Newest(link)
         self._was_busy = False
         self._result: Measurement[Any] | None = None
@@ -114,18 +113,13 @@ class WhyState(Question):
     @property
     def run(self) -> Compared | None:
         """The selected run."""
-        return self._selection.run
+        return self.selection.run
 
     @property
     def explained(self) -> ExplainedTime | None:
         """The reason for its time; None with `words`."""
         found = self.run.result.explained if self.run else None
         return found if found is not None and found.bounds else self._reply or found
-
-    @property
-    def other(self) -> VariantInfo | None:
-        """The kernel to compare with; None for that of the run that was selected before."""
-        return self._selection.other
 
     @property
     def before(self) -> Compared | None:
@@ -136,9 +130,10 @@ class WhyState(Question):
         run, before = self.run, self._before
         if run is None:
             return None
+        other = self.selection.other
         others = [one for one in self.results.rows() if _did_same(one.result, run.result)]
-        if self.other is not None:
-            return next((one for one in reversed(others) if one.result.variant == self.other.key), None)
+        if other is not None:
+            return next((one for one in reversed(others) if one.result.variant == other.key), None)
         return next((one for one in others if one.result is before is not run.result), None)
 
     @property
@@ -146,7 +141,7 @@ class WhyState(Question):
         """Why there are no bounds; empty where there are."""
         run, explained = self.run, self.explained
         if run is None:
-            known = self._selection.known
+            known = self.selection.known
             if known is not None and self._is_for_gpu:
                 note = self.results.recorded_note if self.step is Step.SET else ""
                 return " ".join(filter(None, (_NEEDS_GPU.format(known.title), note)))
@@ -310,16 +305,16 @@ class WhyState(Question):
         if result.device != RECORDED:
             return self.results.job_of(result)
         job, recorded = self.workspace.filter_job(), _problem_of(result)
-        return job if job is not None and comparable_of(job) == recorded and not self._has_gpu else None
+        return job if job is not None and comparable_of(job) == recorded and not self.state.has_gpu else None
 
     @property
     def _kernel(self) -> str:
-        return self._selection.known.key if self._selection.known else ""
+        return self.selection.known.key if self.selection.known else ""
 
     @property
     def _is_for_gpu(self) -> bool:
         """Whether the selected kernel has no run and can have none here, but a recorded one."""
-        known = self._selection.known
+        known = self.selection.known
         is_cuda = known is not None and known.kind == "cuda" and self.workspace.is_filtering
         return is_cuda and self.run is None and self.state.lacks_gpu
 
@@ -333,7 +328,7 @@ class WhyState(Question):
 
     def _is_recorded_for_another(self, result: Measurement[Any]) -> bool:
         is_of_gpu = result.device == RECORDED and self._roofline.limits_are_of(result)
-        return is_of_gpu and not self._has_gpu and self._job_of(result) is None
+        return is_of_gpu and not self.state.has_gpu and self._job_of(result) is None
 
     def _choose_wanted(self) -> None:
         """Select the recorded run that a button has promised, once it is there."""
@@ -342,10 +337,6 @@ class WhyState(Question):
             self._wanted = ""
             self.chosen.emit(run)
         self.refresh()
-
-    @property
-    def _has_gpu(self) -> bool:
-        return any(device.is_usable_gpu for device in self.state.devices)
 
     @property
     def _why_not_now(self) -> str:

@@ -435,10 +435,10 @@ def test_that_a_run_is_compared_with_that_of_the_kernel_that_is_chosen(bench, pa
     add(bench, "naive", 0.4)
     add(bench, "cached", 0.3)
     add(bench, "tiled", 0.2)
-    panel.state._selection.compare_with("naive")
+    panel.state.selection.compare_with("naive")
     bench.settle()
     assert "naive (run 1): time 0.500" in panel.compared.text()
-    panel.state._selection.compare_with("cpu-serial")
+    panel.state.selection.compare_with("cpu-serial")
     bench.settle()
     assert "cpu-serial" in panel.compared.text()
 
