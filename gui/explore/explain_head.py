@@ -30,9 +30,9 @@ class ExplainHead(QWidget):
         self.kernel = ElidedLabel()
         self.kernel.setForegroundRole(QPalette.ColorRole.WindowText)
         self.kernel.setAccessibleName("Selected kernel")
-        self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 10)
+        self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 8)
         self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
-        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 8)
+        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 3)
         self.room = icon_button("arrow-expand", "Large panel", "Explain over the picture, and back")
         self.room.setCheckable(True)
         parts = (self.kernel, 1), self.other, self.swap, self.gpu, self.room
@@ -52,7 +52,7 @@ class ExplainHead(QWidget):
         title = known.title if known else ""
         self.kernel.setText(f"{title}, block {block}" if block else title)
         self.kernel.setToolTip(f"{self.kernel.text()}\n\n{_TIP}".strip())
-        others = {"": "Compare with …"} | {one.key: one.title for one in selection.others}
+        others = {"": "Compare …"} | {one.key: one.title for one in selection.others}
         fill_box(self.other, others, other.key if other else "", drops_wide=True)
         here = {None: "This GPU"} if selection.has_gpu else {}
         gpus = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
