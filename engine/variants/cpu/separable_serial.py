@@ -20,11 +20,10 @@ implementation."
 """
 
 from functools import partial
-from typing import Self
 
 import numpy as np
 
-from engine.compiled.machine_code import Call, MachineFunction
+from engine.compiled.machine_code import MachineFunction
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
@@ -32,6 +31,7 @@ from engine.mask.mask import Mask
 from engine.results.work import LoopWork, Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.edges import Halo
+from engine.variants.cpu.serial import Serial
 from engine.variants.tiles.separable import (
     RANK_1,
     ghost_row_value,
@@ -45,8 +45,10 @@ from engine.variants.tiles.separable import (
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import Variant
 
-# 0.04 s, on a slow machine 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted).
-MULTIPLY_ADDS_PER_CALL = 100_000_000
+ALONG_ROWS, DOWN_COLUMNS = (
+    MachineFunction("engine.variants.cpu.separable_serial_code", name)
+    for name in ("along_rows_serial", "down_columns_serial")
+)
 INSTEAD = "cpu-serial and cpu-parallel take every mask"
 
 
@@ -55,77 +57,29 @@ def work(problem: Problem, block: Block) -> Work:
     return two_pass_work(problem, *loads_along(problem, block, line_of_taps))
 
 
-class SeparableSerial:
-    """The loops of both passes, ready for one problem and mask."""
-
-    along_rows = MachineFunction("engine.variants.cpu.separable_serial_code", "along_rows_serial")
-    down_columns = MachineFunction("engine.variants.cpu.separable_serial_code", "down_columns_serial")
-
-    workers = 1
-
-    def __init__(self, problem: Problem, mask: Mask) -> None:
-        self.loops = LoopWork.of_sum(problem.dtype, mask.columns), LoopWork.of_sum("float32", mask.rows)
-        factors, halo = required_factors(mask, INSTEAD), Halo(problem)
-        self._types = problem.dtype, problem.result_dtype
-        self._row_arguments = (
-            np.array(factors.row)[np.newaxis],
-            *(halo.before, halo.outside_samples, problem.channels),
-            np.float32(problem.ghost_value),
-        )
-        self._column_arguments = (
-            np.array(factors.column),
-            *(problem.anchor[0], halo.outside_rows),
-            ghost_row_value(problem, factors),
-            np.float32(mask.offset),
-            cpu_largest(problem.result_dtype),
-        )
-        multiply_adds_per_row = problem.width * problem.channels * max(mask.shape)
-        self._rows_per_call = max(1, MULTIPLY_ADDS_PER_CALL // multiply_adds_per_row)
-        # Calls and sums, for each launch that is under way, as several threads may call a plan.
-        self._kept: list[tuple[Call, Call, np.ndarray]] = []
-
-    def compiled(self) -> Self:
-        """Return the loops compiled: not within the first launch."""
-        self._new_calls()
-        return self
-
-    def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
-        """Filter `image` into `out` on the calling thread."""
-        samples, results = (rows.reshape(len(rows), -1) for rows in (image, out))
-        try:
-            along_rows, down_columns, sums = self._kept.pop()
-        except IndexError:
-            along_rows, down_columns = self._new_calls()
-            sums = np.empty(samples.shape, np.float32)
-        for first in range(0, len(samples), self._rows_per_call):
-            rows = slice(first, first + self._rows_per_call)
-            along_rows.put(0, samples[rows])
-            along_rows.put(1, sums[rows])
-            along_rows()
-        for first in range(0, len(results), self._rows_per_call):
-            down_columns.put(0, sums)
-            down_columns.put(1, results[first : first + self._rows_per_call])
-            down_columns.put(2, first)
-            down_columns()
-        self._kept.append((along_rows, down_columns, sums))
-
-    def _new_calls(self) -> tuple[Call, Call]:
-        kinds = (self._types[0], np.float32, self._types[1])
-        samples, sums, results = (np.empty((0, 1), kind) for kind in kinds)
-        return (
-            self.along_rows.call(samples, sums, *self._row_arguments),
-            self.down_columns.call(sums, results, 0, *self._column_arguments),
-        )
-
-
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask is not one column times one row, or None."""
     return refuse_mask(mask, INSTEAD)
 
 
-def prepare(problem: Problem, mask: Mask, block: Block) -> SeparableSerial:
+def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:
     """Return compiled loops; raise UnsupportedVariant for a mask that is not one column times one row."""
-    return SeparableSerial(problem, mask).compiled()
+    factors, halo = required_factors(mask, INSTEAD), Halo(problem)
+    along = (
+        np.array(factors.row)[np.newaxis],
+        *(halo.before, halo.outside_samples, problem.channels),
+        np.float32(problem.ghost_value),
+    )
+    down = (
+        np.array(factors.column),
+        *(problem.anchor[0], halo.outside_rows),
+        ghost_row_value(problem, factors),
+        np.float32(mask.offset),
+        cpu_largest(problem.result_dtype),
+    )
+    loops = LoopWork.of_sum(problem.dtype, mask.columns), LoopWork.of_sum("float32", mask.rows)
+    passes = (ALONG_ROWS, along), (DOWN_COLUMNS, down)
+    return Serial(problem, max(mask.shape), passes, loops).compiled()
 
 
 VARIANT = Variant(

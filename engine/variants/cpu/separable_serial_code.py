@@ -8,13 +8,13 @@ from engine.variants.cpu.edges_code import source_row
 from engine.variants.cpu.serial_code import sum_along
 
 
-def along_rows_serial(image, sums, row_factor, before, outside_samples, channels, ghost_value):
-    """Sum along the rows of `image`, some rows of the picture, (rows, W x C); the factor is (1, taps)."""
+def along_rows_serial(image, sums, first_row, row_factor, before, outside_samples, channels, ghost_value):
+    """Sum along rows of `image`, (H, W x C), from `first_row` on into `sums`; the factor is (1, taps)."""
     entry_point()
-    for row in range(image.shape[0]):
+    for row in range(sums.shape[0]):
         for sample in range(image.shape[1]):
             sums[row, sample] = sum_along(
-                image, row, sample, row_factor, 0, before, outside_samples, channels, ghost_value
+                image, first_row + row, sample, row_factor, 0, before, outside_samples, channels, ghost_value
             )
 
 

@@ -42,51 +42,62 @@ from engine.work.filtering.work import filter_work, loads_by_taps
 MULTIPLY_ADDS_PER_CALL = 100_000_000
 
 
-class Serial:
-    """The loops, ready for one problem and mask."""
+CORRELATE = MachineFunction("engine.variants.cpu.serial_code", "correlate_serial")
 
-    function = MachineFunction("engine.variants.cpu.serial_code", "correlate_serial")
+
+class Serial:
+    """Textbook loops, ready for one problem and mask: one pass, or two with float32 sums between them.
+
+    Each compiled function takes the picture or the sums before, some rows of what it writes, the number of
+    the first of these, and arguments of its own. `taps` are the most multiply-adds of a result in a pass.
+    """
 
     workers = 1
 
-    def __init__(self, problem: Problem, mask: Mask) -> None:
-        self.loops = (LoopWork.of_sum(problem.dtype, mask.columns).times(mask.rows),)
-        halo = Halo(problem)
-        self._types = problem.dtype, problem.result_dtype
-        self._arguments = (
-            mask.weights32,
-            *(problem.anchor[0], halo.before, halo.outside_rows, halo.outside_samples, problem.channels),
-            np.float32(problem.ghost_value),
-            np.float32(mask.offset),
-            cpu_largest(problem.result_dtype),
-        )
-        multiply_adds_per_row = problem.width * problem.channels * mask.taps
+    def __init__(
+        self,
+        problem: Problem,
+        taps: int,
+        passes: tuple[tuple[MachineFunction, tuple[object, ...]], ...],
+        loops: tuple[LoopWork, ...],
+    ) -> None:
+        self.loops, self._passes = loops, passes
+        sums = ["float32"] * (len(passes) - 1)
+        self._types = (problem.dtype, *sums, problem.result_dtype)
+        multiply_adds_per_row = problem.width * problem.channels * taps
         self._rows_per_call = max(1, MULTIPLY_ADDS_PER_CALL // multiply_adds_per_row)
-        # One for each launch that is under way, as several threads may call a plan.
-        self._calls: list[Call] = []
+        # Calls and sums, for each launch that is under way, as several threads may call a plan.
+        self._kept: list[tuple[list[Call], tuple[np.ndarray, ...]]] = []
 
     def compiled(self) -> Self:
         """Return the loops compiled: not within the first launch."""
-        self._calls.append(self._new_call())
+        self._kept.append((self._new_calls(), ()))
         return self
 
     def launch(self, image: np.ndarray, out: np.ndarray, stream: object = None) -> None:
         """Filter `image` into `out` on the calling thread."""
         samples, results = (rows.reshape(len(rows), -1) for rows in (image, out))
         try:
-            call = self._calls.pop()
+            calls, sums = self._kept.pop()
         except IndexError:
-            call = self._new_call()
-        for first in range(0, len(out), self._rows_per_call):
-            call.put(0, samples)
-            call.put(1, results[first : first + self._rows_per_call])
-            call.put(2, first)
-            call()
-        self._calls.append(call)
+            calls, sums = self._new_calls(), ()
+        sums = sums or tuple(np.empty(samples.shape, np.float32) for _ in calls[1:])
+        for call, source, target in zip(calls, (samples, *sums), (*sums, results), strict=True):
+            for first in range(0, len(target), self._rows_per_call):
+                call.put(0, source)
+                call.put(1, target[first : first + self._rows_per_call])
+                call.put(2, first)
+                call()
+        self._kept.append((calls, sums))
 
-    def _new_call(self) -> Call:
-        samples, results = (np.empty((0, 1), kind) for kind in self._types)
-        return self.function.call(samples, results, 0, *self._arguments)
+    def _new_calls(self) -> list[Call]:
+        pictures = [np.empty((0, 1), kind) for kind in self._types]
+        return [
+            function.call(source, target, 0, *arguments)
+            for (function, arguments), source, target in zip(
+                self._passes, pictures[:-1], pictures[1:], strict=True
+            )
+        ]
 
 
 def work(problem: Problem, block: Block) -> Work:
@@ -96,7 +107,16 @@ def work(problem: Problem, block: Block) -> Work:
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:
     """Return the loops for one problem and mask, compiled."""
-    return Serial(problem, mask).compiled()
+    halo = Halo(problem)
+    arguments = (
+        mask.weights32,
+        *(problem.anchor[0], halo.before, halo.outside_rows, halo.outside_samples, problem.channels),
+        np.float32(problem.ghost_value),
+        np.float32(mask.offset),
+        cpu_largest(problem.result_dtype),
+    )
+    loops = (LoopWork.of_sum(problem.dtype, mask.columns).times(mask.rows),)
+    return Serial(problem, mask.taps, ((CORRELATE, arguments),), loops).compiled()
 
 
 VARIANT = Variant(

@@ -1,5 +1,7 @@
 """The compiled part of `network-cpu`: threads take a few drawings at a time and compute all their layers."""
 
+from numba import njit
+
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.shared_call import finish, share
@@ -13,6 +15,29 @@ from engine.variants.network.cpu_tiles import (
     pooled_pair,
     pooled_tile,
 )
+
+
+@njit(inline="always")
+def convolve_and_pool(source, pixel_step, row_step, inner, filters, target, maps, side, memory):
+    """Store the averages of all maps of `side` x `side` outputs; the rest is as in `_pooled_tile`."""
+    for group in range(maps // GROUP):
+        weights = address_of(filters, group * 5 * inner * GROUP)
+        for row in range(0, side, 2):
+            cells = source + 4 * row * row_step
+            averages = target + 4 * (row // 2 * (side // 2) * maps + group * GROUP)
+            column = 0
+            while column + COLUMNS <= side:
+                pooled_tile(
+                    cells + 4 * column * pixel_step, pixel_step, row_step, inner, weights,
+                    averages + 2 * column * maps, maps, memory,
+                )  # fmt: skip
+                column += COLUMNS
+            while column < side:
+                pooled_pair(
+                    cells + 4 * column * pixel_step, pixel_step, row_step, inner, weights,
+                    averages + 2 * column * maps, maps, memory,
+                )  # fmt: skip
+                column += 2
 
 
 def forward_drawings(drawings, scores, sizes, packed, task, memory, worker_floats, steps):
@@ -44,46 +69,13 @@ def forward_drawings(drawings, scores, sizes, packed, task, memory, worker_float
         count = min(at_once, batch - first)
         for number in range(count):
             drawing = drawings + 4 * (first + number) * side * side
-            for group in range(first_values // GROUP):
-                filters = address_of(first_filters, group * 25 * GROUP)
-                for row in range(0, first_side, 2):
-                    source = drawing + 4 * row * side
-                    target = own + 4 * (row // 2 * pooled * first_values + group * GROUP)
-                    column = 0
-                    while column + COLUMNS <= first_side:
-                        pooled_tile(
-                            source + 4 * column, 1, side, 5, filters,
-                            target + 2 * column * first_values, first_values, memory,
-                        )  # fmt: skip
-                        column += COLUMNS
-                    while column < first_side:
-                        pooled_pair(
-                            source + 4 * column, 1, side, 5, filters,
-                            target + 2 * column * first_values, first_values, memory,
-                        )  # fmt: skip
-                        column += 2
+            convolve_and_pool(drawing, 1, side, 5, first_filters, own, first_values, first_side, memory)
             if steps < 2:
                 continue
-            inner = 5 * first_values
-            vector = vectors + 4 * number * linear
-            for group in range(second_values // GROUP):
-                filters = address_of(second_filters, group * 5 * inner * GROUP)
-                for row in range(0, second_side, 2):
-                    source = own + 4 * row * pooled * first_values
-                    target = vector + 4 * (row // 2 * pooled_2 * second_values + group * GROUP)
-                    column = 0
-                    while column + COLUMNS <= second_side:
-                        pooled_tile(
-                            source + 4 * column * first_values, first_values, pooled * first_values, inner,
-                            filters, target + 2 * column * second_values, second_values, memory,
-                        )  # fmt: skip
-                        column += COLUMNS
-                    while column < second_side:
-                        pooled_pair(
-                            source + 4 * column * first_values, first_values, pooled * first_values, inner,
-                            filters, target + 2 * column * second_values, second_values, memory,
-                        )  # fmt: skip
-                        column += 2
+            convolve_and_pool(
+                own, first_values, pooled * first_values, 5 * first_values, second_filters,
+                vectors + 4 * number * linear, second_values, second_side, memory,
+            )  # fmt: skip
         if steps < 3:
             continue
         for group in range(hidden_values // GROUP):

@@ -62,7 +62,7 @@ def test_that_serial_loops_give_the_same_however_many_rows_a_call_has(
     problem = describe_problem(image, mask, border, 0.0)
     results = []
     for rows in (23, 5, 1):
-        monkeypatch.setattr(loops, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * multiply_adds)
+        monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * multiply_adds)
         results.append(np.full(image.shape, np.nan, np.float32))
         loops.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
     assert np.isfinite(results[0]).all()
@@ -72,12 +72,12 @@ def test_that_serial_loops_give_the_same_however_many_rows_a_call_has(
 def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
     # 4 ns is ten times what a multiply-add takes here; with the 7 s mask of the largest preset size.
     problem = Problem(1500, 2000, 1, "uint8", (63, 63), (31, 31))
-    rows = serial.Serial(problem, Mask(np.ones((63, 63))))._rows_per_call
+    rows = serial.prepare(problem, Mask(np.ones((63, 63))), Block(1, 1))._rows_per_call
     assert rows >= 1
     assert rows * 2000 * 63 * 63 * 4e-9 < 0.5
     image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
     monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * mask.taps)
-    interrupt(monkeypatch, serial.Serial, "function", 2)
+    interrupt(monkeypatch, serial, "CORRELATE", 2)
     loops = serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
     out = np.full(image.shape, np.nan, np.float32)
     with pytest.raises(KeyboardInterrupt):
@@ -86,16 +86,16 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
     assert np.isnan(out[20:]).all()
 
 
-@pytest.mark.parametrize("first", ["along_rows", "down_columns"])
+@pytest.mark.parametrize("first", ["ALONG_ROWS", "DOWN_COLUMNS"])
 def test_that_two_serial_passes_are_left_after_the_rows_of_one_call(first, monkeypatch):
     image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
-    monkeypatch.setattr(separable_serial, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * 3)
-    interrupt(monkeypatch, separable_serial.SeparableSerial, first, 2)
+    monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * 3)
+    interrupt(monkeypatch, separable_serial, first, 2)
     loops = separable_serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
     out = np.full(image.shape, np.nan, np.float32)
     with pytest.raises(KeyboardInterrupt):
         loops.launch(image, out)
-    done = 20 if first == "down_columns" else 0
+    done = 20 if first == "DOWN_COLUMNS" else 0
     assert np.isfinite(out[:done]).all()
     assert np.isnan(out[done:]).all()
 
