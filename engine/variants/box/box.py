@@ -32,8 +32,8 @@ from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.box_mask import refuse_other_masks
-from engine.variants.tiles.box_shape import LANES, SHARED_BYTES, BoxShape
-from engine.variants.tiles.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.tiles.box_shape import LANES, SHARED_BYTES, BoxShape, loads_of_lots
+from engine.variants.tiles.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, refuse_shared_memory
 from engine.variants.tiles.vector_tiles import vector_tile
 from engine.variants.tiles.waves import resident_blocks, rows_of_strips
 from engine.work.filtering.problem import Problem
@@ -111,20 +111,11 @@ def work(problem: Problem, block: Block) -> Work:
     """Return the work: a block sums up the input rows that it loads along themselves, then its columns."""
     shape, (launch,) = box_shape(problem), plan(problem, block)
     across, height = launch.grid[0], rows_of(problem, shape)
-    tops = range(0, problem.height, height)
-    lots = [shape.lots(min(height, problem.height - top)) for top in tops]
-    cells = across * sum(lots) * shape.lot_rows * shape.pitch
-    lefts = [block * shape.out_samples - shape.before for block in range(across)]
-    bands = [
-        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
-        for top, count in zip(tops, lots, strict=True)
-    ]
-    jobs = across * sum(lots) * shape.lot_rows * shape.out_samples // shape.results
-    walks = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
+    loads, cells, jobs, walks = loads_of_lots(problem, shape, across, height)
     along, down = shape.along, shape.down
     return filter_work(
         problem,
-        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
+        picture_loads=loads,
         shared_loads=jobs * along.read + walks * down.windows.samples,
         shared_stores=cells + jobs * shape.results,
         multiply_adds=jobs * along.windows.weighed,
@@ -145,17 +136,8 @@ def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask is not a box, or the device's shared memory too small; None if all is well."""
-    needed, available = box_shape(problem).shared_bytes, min(limits.shared_bytes, SHARED_BYTES)
-    if (refusal := refuse_other_masks(mask, INSTEAD)) or needed <= available:
-        return refusal
-    rows, columns = problem.mask_shape
-    return Refusal(
-        "shared-memory",
-        f"Needs {needed:,} bytes of shared memory",
-        f"A mask of {rows} × {columns} on {problem.channels} channels needs {needed:,} bytes of shared "
-        f"memory for its sums; a block has {available:,}.",
-        "Use tiled, or fewer channels.",
-    )
+    (launch,), most = plan(problem, block), min(limits.shared_bytes, SHARED_BYTES)
+    return refuse_other_masks(mask, INSTEAD) or refuse_shared_memory(problem, launch, most, "sums", "tiled")
 
 
 # For rings that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63 on 8-bit RGB

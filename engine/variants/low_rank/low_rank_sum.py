@@ -36,6 +36,7 @@ from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.low_rank import product_strips
+from engine.variants.tiles.geometry import refuse_shared_memory
 from engine.variants.tiles.strip_shape import WARPS
 from engine.verify.closeness import relative_bound
 from engine.work.filtering.problem import Problem
@@ -137,15 +138,7 @@ def low_rank_variant(terms: int) -> Variant:
             return refusal
         (launch,) = plan(problem, block)
         most = min(limits.shared_bytes, product_strips.SHARED_BYTES)
-        if launch.shared_bytes > most:
-            return Refusal(
-                "shared-memory",
-                f"Needs {launch.shared_bytes:,} bytes of shared memory",
-                f"{mask.columns} mask columns on {problem.channels} channels need {launch.shared_bytes:,} "
-                f"bytes of shared memory; a block has {most:,}.",
-                "Use register-blocked, or fewer channels.",
-            )
-        return None
+        return refuse_shared_memory(problem, launch, most, "strips", "register-blocked")
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         refusal = refuse_mask(mask, terms)

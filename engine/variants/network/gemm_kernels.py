@@ -21,10 +21,7 @@ from engine.variants.network.passes import (
     maps_after,
     maps_before,
     matrix,
-    passes_of,
-    plan_of,
     pool,
-    work_of,
 )
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -149,4 +146,3 @@ def picture_loads(problem: ForwardPass) -> int:
 
 
 STEPS = (convolution(1), pool(1), convolution(2), pool(2), *CONNECTED)
-plan, work, passes = plan_of(STEPS), work_of(STEPS, picture_loads), passes_of(STEPS)

@@ -7,15 +7,14 @@ from typing import Any
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.launches import Between, DeviceKind, HostStep, Operand, Pass, Prepared
+from engine.device.launches import Between, HostStep, Operand, Pass, Prepared
 from engine.device.per_thread import interprets
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.variants.filter_passes import interpreted
-from engine.variants.network.layer_kernels import roundings_by_parts
-from engine.variants.network.passes import Step, linear, maps_after, passes_of, plan_of, work_of
+from engine.variants.network.passes import Step, linear, maps_after, stage
 
 _MODULE = "engine.variants.network.serial_code"
 convolve = MachineFunction(_MODULE, "convolve_serial")
@@ -73,15 +72,9 @@ def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
 
         return PreparedWithHost(made_steps(steps, problem, weights))
 
-    return NetworkVariant(
-        device=DeviceKind.CUDA,
-        prepare=prepare,
-        plan=plan_of(of_device),
-        work=work_of(of_device),
-        passes=passes_of(of_device),
-        roundings=roundings_by_parts,
-        **traits,
-    )
+    # The host takes any number of drawings.
+    takes_all: dict[str, Any] = {"unsupported": lambda problem, weights, block, limits: None}
+    return stage(of_device, prepare=prepare, **takes_all, **traits)
 
 
 def _compile(problem: ForwardPass, weights: Weights) -> None:

@@ -6,9 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
-from engine.geometry.refusal import Refusal
 from engine.results.work import Work
 from engine.tasks.network.problem import ForwardPass, LayerWork, network_work
 from engine.tasks.network.variants import NetworkVariant
@@ -16,8 +15,6 @@ from engine.tasks.network.weights import Floats, Weights
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import Types, made_pass
 from engine.variants.network import layer_kernels as kernels
-
-Passes = Callable[[ForwardPass, Weights, Block], tuple[Pass, ...]]
 
 
 class Step(NamedTuple):
@@ -137,46 +134,28 @@ def first_loads(problem: ForwardPass) -> int:
     return problem.batch * problem.layers[0].multiply_adds
 
 
-def plan_of(steps: Sequence[Step]) -> Callable[[ForwardPass, Block], tuple[Launch, ...]]:
-    """Return the `plan` of a stage that consists of these steps."""
-    return lambda problem, block: tuple(step.launch(problem) for step in steps)
-
-
-def work_of(
-    steps: Sequence[Step], picture_loads: Callable[[ForwardPass], int] = first_loads
-) -> Callable[[ForwardPass, Block], Work]:
-    """Return the `work` of a stage that consists of these steps."""
-    return lambda problem, block: network_work(
-        problem, *(step.work(problem) for step in steps), picture_loads=picture_loads(problem)
-    )
-
-
-def passes_of(steps: Sequence[Step]) -> Passes:
-    """Return the `passes` of a stage that consists of these steps."""
-    return lambda problem, weights, block: tuple(step.made(problem, weights) for step in steps)
-
-
 def stage(
-    steps: Sequence[Step],
-    *,
-    unsupported: Callable[[ForwardPass, Weights, Block, Limits], Refusal | None] = kernels.unsupported,
-    picture_loads: Callable[[ForwardPass], int] = first_loads,
-    roundings: Callable[[int], int] = kernels.roundings_by_parts,
-    **traits: Any,
+    steps: Sequence[Step], *, picture_loads: Callable[[ForwardPass], int] = first_loads, **traits: Any
 ) -> NetworkVariant:
-    """Return the stage that consists of these steps, all of them on the device."""
-    passes = passes_of(steps)
+    """Return the stage that consists of these steps; what `traits` says is in the place of what they give."""
 
-    return NetworkVariant(
-        device=DeviceKind.CUDA,
-        prepare=prepare_passes(passes),
-        plan=plan_of(steps),
-        work=work_of(steps, picture_loads),
-        unsupported=unsupported,
-        passes=passes,
-        roundings=roundings,
-        **traits,
-    )
+    def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
+        return tuple(step.made(problem, weights) for step in steps)
+
+    def work(problem: ForwardPass, block: Block) -> Work:
+        works = (step.work(problem) for step in steps)
+        return network_work(problem, *works, picture_loads=picture_loads(problem))
+
+    given: dict[str, Any] = {
+        "device": DeviceKind.CUDA,
+        "prepare": prepare_passes(passes),
+        "plan": lambda problem, block: tuple(step.launch(problem) for step in steps),
+        "work": work,
+        "unsupported": kernels.unsupported,
+        "passes": passes,
+        "roundings": kernels.roundings_by_parts,
+    }
+    return NetworkVariant(**{**given, **traits})
 
 
 def chunks(batch: int, size: int) -> list[tuple[int, int]]:

@@ -19,16 +19,13 @@ should be reduced to around 2 seconds" was never measured.
 
 from dataclasses import replace
 
-from engine.device.launches import DeviceKind, Launch, Prepared
+from engine.device.launches import Launch, Prepared
 from engine.device.per_thread import interprets
 from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.variants.filter_passes import interpreted
-from engine.variants.network.gemm_kernels import passes, unsupported, work
-from engine.variants.network.gemm_kernels import plan as plan_of_chunk
-from engine.variants.network.layer_kernels import roundings_by_parts
+from engine.variants.network.implicit_gemm import VARIANT as WHOLE
 from engine.variants.network.passes import chunks
 
 CHUNK = 100
@@ -43,35 +40,31 @@ def of_chunk(problem: ForwardPass, drawings: int) -> ForwardPass:
 def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
     """Return the launches of all chunks, one after another."""
     parts = (end - first for first, end in chunks(problem.batch, CHUNK))
-    return tuple(launch for count in parts for launch in plan_of_chunk(of_chunk(problem, count), block))
+    return tuple(launch for count in parts for launch in WHOLE.plan(of_chunk(problem, count), block))
 
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     """Return the chunks, made ready."""
     if interprets():
-        return interpreted(passes(problem, weights, block))
+        return interpreted(WHOLE.passes(problem, weights, block))
     # The variants are listed without Numba.
     from engine.device.cuda_kernels import PreparedPasses
     from engine.variants.network.prepared_chunks import PreparedChunks
 
     def layers_of(count: int) -> PreparedPasses:
-        return PreparedPasses(passes(of_chunk(problem, count), weights, block))
+        return PreparedPasses(WHOLE.passes(of_chunk(problem, count), weights, block))
 
     return PreparedChunks(layers_of, problem.batch, CHUNK)
 
 
-VARIANT = NetworkVariant(
+VARIANT = replace(
+    WHOLE,
     key="network-streams",
     title="Streams, chunks of 100",
-    device=DeviceKind.CUDA,
     idea="Chunks of 100 drawings from pinned memory on two streams that alternate: one copies while the "
     "other computes.",
     prepare=prepare,
     plan=plan,
-    work=work,
-    unsupported=unsupported,
-    passes=passes,
-    roundings=roundings_by_parts,
     pinned_drawings=True,
     remark="Its kernel time includes the copies in, which run beside the kernels (the host's clock).",
 )

@@ -397,7 +397,7 @@ def tiled_kernel(size: int, block: Block, has_nan: bool):
     TILE_X, TILE_Y = block.x + size - 1, block.y + size - 1
 
     @jit_for(block.threads)
-    def median_of_9(image, width, out):
+    def median_tiled(image, width, out):
         tile = cuda.shared.array((TILE_Y, TILE_X), float32)
         x, y = cuda.threadIdx.x, cuda.threadIdx.y
         channel, height = cuda.blockIdx.z, image.shape[0]
@@ -410,12 +410,32 @@ def tiled_kernel(size: int, block: Block, has_nan: bool):
         cuda.syncthreads()
 
         if top + y < height and left + x < width:
-            a = order(tile[y, x], tile[y + 1, x], tile[y + 2, x])
-            b = order(tile[y, x + 1], tile[y + 1, x + 1], tile[y + 2, x + 1])
-            c = order(tile[y, x + 2], tile[y + 1, x + 2], tile[y + 2, x + 2])
-            low = max(a[0], max(b[0], c[0]))
-            high = min(a[2], min(b[2], c[2]))
-            result = middle(low, middle(a[1], b[1], c[1]), high)
+            if SIZE == 3:
+                a = order(tile[y, x], tile[y + 1, x], tile[y + 2, x])
+                b = order(tile[y, x + 1], tile[y + 1, x + 1], tile[y + 2, x + 1])
+                c = order(tile[y, x + 2], tile[y + 1, x + 2], tile[y + 2, x + 2])
+                low = max(a[0], max(b[0], c[0]))
+                high = min(a[2], min(b[2], c[2]))
+                result = middle(low, middle(a[1], b[1], c[1]), high)
+            else:
+                a = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
+                x += 1
+                b = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
+                x += 1
+                c = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
+                x += 1
+                d = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
+                x += 1
+                e = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
+                x -= 4
+                p = order_5(a[0], b[0], c[0], d[0], e[0])
+                q = order_5(a[1], b[1], c[1], d[1], e[1])
+                r = order_5(a[2], b[2], c[2], d[2], e[2])
+                s = order_5(a[3], b[3], c[3], d[3], e[3])
+                t = order_5(a[4], b[4], c[4], d[4], e[4])
+                low = max(max(p[3], q[2]), max(r[1], s[0]))
+                high = min(min(q[4], r[3]), min(s[2], t[1]))
+                result = middle(low, order_5(p[4], q[3], r[2], s[1], t[0])[2], high)
             if HAS_NAN:
                 for i in range(SIZE):
                     for j in range(SIZE):
@@ -424,47 +444,7 @@ def tiled_kernel(size: int, block: Block, has_nan: bool):
                             result = cell
             out[top + y, left + x, channel] = result
 
-    @jit_for(block.threads)
-    def median_of_25(image, width, out):
-        tile = cuda.shared.array((TILE_Y, TILE_X), float32)
-        x, y = cuda.threadIdx.x, cuda.threadIdx.y
-        channel, height = cuda.blockIdx.z, image.shape[0]
-        left, top = cuda.blockIdx.x * BLOCK_X, cuda.blockIdx.y * BLOCK_Y
-        for i in range(y, TILE_Y, BLOCK_Y):
-            source = rule(top + i - HALF, height)
-            for j in range(x, TILE_X, BLOCK_X):
-                tile[i, j] = float32(image[source, rule(left + j - HALF, width), channel])
-        # No thread may read a cell before it is stored.
-        cuda.syncthreads()
-
-        if top + y < height and left + x < width:
-            a = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
-            x += 1
-            b = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
-            x += 1
-            c = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
-            x += 1
-            d = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
-            x += 1
-            e = order_5(tile[y, x], tile[y + 1, x], tile[y + 2, x], tile[y + 3, x], tile[y + 4, x])
-            x -= 4
-            p = order_5(a[0], b[0], c[0], d[0], e[0])
-            q = order_5(a[1], b[1], c[1], d[1], e[1])
-            r = order_5(a[2], b[2], c[2], d[2], e[2])
-            s = order_5(a[3], b[3], c[3], d[3], e[3])
-            t = order_5(a[4], b[4], c[4], d[4], e[4])
-            low = max(max(p[3], q[2]), max(r[1], s[0]))
-            high = min(min(q[4], r[3]), min(s[2], t[1]))
-            result = middle(low, order_5(p[4], q[3], r[2], s[1], t[0])[2], high)
-            if HAS_NAN:
-                for i in range(SIZE):
-                    for j in range(SIZE):
-                        cell = tile[y + i, x + j]
-                        if cell != cell:
-                            result = cell
-            out[top + y, left + x, channel] = result
-
-    return median_of_9 if size == 3 else median_of_25
+    return median_tiled
 
 
 TILED_STEP = Step(

@@ -39,7 +39,12 @@ from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.byte_tile_shape import ByteTileShape, byte_tile_shape
-from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
+from engine.variants.tiles.geometry import (
+    launch_of_samples,
+    loads_of_tiles,
+    refuse_rows,
+    refuse_shared_memory,
+)
 from engine.variants.tiles.piece_tiles import piece_loads
 from engine.variants.tiles.vector_tiles import LANES, sample_tile, vector_tile
 from engine.work.filtering.problem import Problem
@@ -189,15 +194,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             "Use tiled.",
         )
     (launch,) = plan(problem, block)
-    if launch.shared_bytes > limits.shared_bytes:
-        return Refusal(
-            "shared-memory",
-            f"Needs {launch.shared_bytes:,} bytes of shared memory",
-            f"A mask of {rows} × {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
-            f"bytes of shared memory for its tile; a block has {limits.shared_bytes:,}.",
-            "Use tiled, or fewer channels.",
-        )
-    return refuse_rows(problem, launch, _shape_of(problem).out_rows)
+    refusal = refuse_shared_memory(problem, launch, limits.shared_bytes, "tile", "tiled")
+    return refusal or refuse_rows(problem, launch, _shape_of(problem).out_rows)
 
 
 # What the compiler must know: few of them are in use at a time.

@@ -16,9 +16,9 @@ from engine.geometry.border import Border
 from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
 from engine.variants.ir.register_tile import whole_vectors
-from engine.variants.tiles.box_shape import LANES, SHARED_BYTES, BoxShape
+from engine.variants.tiles.box_shape import SHARED_BYTES, BoxShape, loads_of_lots
 from engine.variants.tiles.fused_pass import Factors32, fused_pass
-from engine.variants.tiles.geometry import blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.tiles.geometry import blocks_along, launch_of_samples
 from engine.variants.tiles.vector_tiles import vector_tile
 from engine.variants.tiles.waves import resident_blocks, rows_of_strips
 from engine.work.filtering.problem import Problem
@@ -100,20 +100,11 @@ def launch_of(problem: Problem, shape: RingShape) -> Launch:
 def work_of(problem: Problem, shape: RingShape) -> Work:
     """Return the work: a block filters its input rows, in whole lots, then its results down the columns."""
     across, height = launch_of(problem, shape).grid[0], rows_of(problem, shape)
-    tops = range(0, problem.height, height)
-    lots = [shape.lots(min(height, problem.height - top)) for top in tops]
-    cells = across * sum(lots) * shape.lot_rows * shape.pitch
-    lefts = [block * shape.out_samples - shape.before for block in range(across)]
-    bands = [
-        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
-        for top, count in zip(tops, lots, strict=True)
-    ]
-    jobs = across * sum(lots) * shape.lot_rows * shape.out_samples // shape.results
-    threads = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
+    loads, cells, jobs, threads = loads_of_lots(problem, shape, across, height)
     rows, columns = problem.mask_shape
     return filter_work(
         problem,
-        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
+        picture_loads=loads,
         shared_loads=jobs * shape.along.read + threads * shape.down.windows.samples,
         shared_stores=cells + jobs * shape.results,
         constant_loads=jobs * columns + threads * rows,

@@ -21,6 +21,8 @@ Source: the fused passes of V. Podlozhnyuk, "Image Convolution with CUDA" (NVIDI
 convolution", kept in shared memory. The rounding is that of `engine/variants/ladder/two_passes.py`.
 """
 
+from typing import Any
+
 import numpy as np
 
 from engine.device.launches import DeviceKind, Launch, Pass
@@ -31,9 +33,9 @@ from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.separable_fused import fused_in_place, fused_ring
-from engine.variants.separable_fused.fused_in_place import InPlaceShape, in_place_shape
+from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.variants.separable_fused.fused_ring import ring_shape
-from engine.variants.tiles.geometry import MAX_GRID_Y
+from engine.variants.tiles.geometry import MAX_GRID_Y, refuse_shared_memory
 from engine.variants.tiles.separable import refuse_mask, required_factors
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
@@ -42,33 +44,31 @@ from engine.work.filtering.variants import Growth, MaskClass, Variant
 MAX_SIDE = 63
 
 
+def _way(problem: Problem) -> tuple[Any, Any]:
+    """Return the module of the kernel, and its shape; a ring where only that has room or is high enough."""
+    shape = in_place_shape(problem)
+    if shape is None or fused_in_place.launch_of(problem, shape).grid[1] > MAX_GRID_Y:
+        return fused_ring, ring_shape(problem)
+    return fused_in_place, shape
+
+
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own, 32 threads across."""
-    if shape := _in_place(problem):
-        return (fused_in_place.launch_of(problem, shape),)
-    return (fused_ring.launch_of(problem, ring_shape(problem)),)
+    way, shape = _way(problem)
+    return (way.launch_of(problem, shape),)
 
 
 def work(problem: Problem, block: Block) -> Work:
     """Return the work, with what is filtered more than once."""
-    if shape := _in_place(problem):
-        return fused_in_place.work_of(problem, shape)
-    return fused_ring.work_of(problem, ring_shape(problem))
+    way, shape = _way(problem)
+    found: Work = way.work_of(problem, shape)
+    return found
 
 
 def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
     """Return the tile of a block."""
-    if shape := _in_place(problem):
-        return (fused_in_place.tile_of(problem, shape, at),)
-    return (fused_ring.tile_of(problem, ring_shape(problem), at),)
-
-
-def _in_place(problem: Problem) -> InPlaceShape | None:
-    """Return the shape of a block's work in place; None where only a ring has room or is high enough."""
-    shape = in_place_shape(problem)
-    if shape is None or fused_in_place.launch_of(problem, shape).grid[1] > MAX_GRID_Y:
-        return None
-    return shape
+    way, shape = _way(problem)
+    return (way.tile_of(problem, shape, at),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -86,16 +86,8 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     if refusal is not None:
         return refusal
     (launch,) = plan(problem, block)
-    if launch.shared_bytes > limits.shared_bytes:
-        return Refusal(
-            "shared-memory",
-            f"Needs {launch.shared_bytes:,} bytes of shared memory",
-            f"A mask of {rows} × {columns} on {problem.channels} channels needs {launch.shared_bytes:,} "
-            f"bytes of shared memory for its rows; a block has {limits.shared_bytes:,}.",
-            "Use separable-l1, or fewer channels.",
-        )
     # A picture may have any height: strips are as high as the grid needs.
-    return None
+    return refuse_shared_memory(problem, launch, limits.shared_bytes, "rows", "separable-l1")
 
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
@@ -109,9 +101,8 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     found = required_factors(mask)
     column, row = (np.asarray(one, np.float32) for one in (found.column, found.row))
     factors = column.reshape(-1, 1), row.reshape(1, -1)
-    if shape := _in_place(problem):
-        return (fused_in_place.pass_of(problem, shape, factors, mask.offset),)
-    return (fused_ring.pass_of(problem, ring_shape(problem), factors, mask.offset),)
+    way, shape = _way(problem)
+    return (way.pass_of(problem, shape, factors, mask.offset),)
 
 
 def sum_order(problem: Problem, mask: Mask) -> SumOrder:

@@ -7,7 +7,9 @@ sums go into a ring of as many rows as the windows of a step need.
 from dataclasses import dataclass
 
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
+from engine.variants.tiles.geometry import loads_of_tiles
 from engine.variants.tiles.window_sums import ColumnWindows, RowWindows, Windows
+from engine.work.filtering.problem import Problem
 
 LANES = 32
 SHARED_BYTES = 48 * 1024
@@ -122,3 +124,21 @@ class BoxShape:
     def lots(self, rows: int) -> int:
         """Return how often a block with so many rows of results loads `lot_rows` input rows."""
         return -(-rows // self.step_rows) + self.early_steps if self.is_ring else 1
+
+
+def loads_of_lots(problem: Problem, shape: BoxShape, across: int, height: int) -> tuple[int, int, int, int]:
+    """Return what all blocks, `across` side by side with `height` rows of results each, do.
+
+    Loads from the picture, cells stored in shared memory, sums of threads along rows, and down columns.
+    """
+    tops = range(0, problem.height, height)
+    lots = [shape.lots(min(height, problem.height - top)) for top in tops]
+    lefts = [block * shape.out_samples - shape.before for block in range(across)]
+    bands = [
+        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
+        for top, count in zip(tops, lots, strict=True)
+    ]
+    rows = across * sum(lots) * shape.lot_rows
+    along = rows * shape.out_samples // shape.results
+    down = across * sum(count - shape.early_steps for count in lots) * LANES * shape.warps
+    return loads_of_tiles(problem, lefts, shape.pitch, bands), rows * shape.pitch, along, down

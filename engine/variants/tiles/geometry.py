@@ -65,6 +65,22 @@ def refuse_launch(
     return refuse_grid(problem.height, block, limits, shared_bytes, **more)
 
 
+def refuse_shared_memory(
+    problem: Problem, launch: Launch, most: int, kept: str, instead: str
+) -> Refusal | None:
+    """Return why a variant that has blocks of its own has no room for what it keeps there, or None."""
+    needed, (rows, columns) = launch.shared_bytes, problem.mask_shape
+    if needed <= most:
+        return None
+    return Refusal(
+        "shared-memory",
+        f"Needs {needed:,} bytes of shared memory",
+        f"A mask of {rows} × {columns} on {problem.channels} channels needs {needed:,} bytes of shared "
+        f"memory for its {kept}; a block has {most:,}.",
+        f"Use {instead}, or fewer channels.",
+    )
+
+
 def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal | None:
     """Return why a picture is too high for a variant that has blocks of its own, or None."""
     if launch.grid[1] <= MAX_GRID_Y:
