@@ -123,10 +123,10 @@ _SHARED_BYTES_PER_CLOCK = 128
 # Warps that each multiprocessor issues an instruction of in a clock: CUDA C++
 # Programming Guide, "Hardware Multithreading".
 _SCHEDULERS, _MOST_SCHEDULERS = {(6, 0): 2}, 4
-# Dense multiply-adds of tensor cores, (int8, float16), where the capability alone decides on them: other
+# Dense multiply-adds of tensor cores on int8, where the capability alone decides on them: other
 # devices of one capability have float32 sums at full or at half speed. NVIDIA A100 and H100 Tensor Core GPU
 # Architecture (white papers), peak rates divided by multiprocessors, clock and 2.
-_TENSOR = {(8, 0): (2048, 1024), (9, 0): (4096, 2048)}
+_TENSOR = {(8, 0): 2048, (9, 0): 4096}
 
 
 def theoretical_limits(gpu: DeviceInfo) -> dict[str, float]:
@@ -135,13 +135,11 @@ def theoretical_limits(gpu: DeviceInfo) -> dict[str, float]:
     if stated is None or capability is None:
         return {}
     clocks = stated.multiprocessors * stated.clock_mhz * 1e6
-    int8, float16 = _TENSOR.get(capability, (0, 0))
     found = {
         "copy_bytes_per_s": stated.bandwidth_gb_s * 1e9,
         "multiply_adds_per_s": stated.lanes * clocks,
         "shared_bytes_per_s": _SHARED_BYTES_PER_CLOCK * clocks,
         "instructions_per_s": _SCHEDULERS.get(capability, _MOST_SCHEDULERS) * clocks,
-        "int8_tensor_multiply_adds_per_s": int8 * clocks,
-        "float16_tensor_multiply_adds_per_s": float16 * clocks,
+        "int8_tensor_multiply_adds_per_s": _TENSOR.get(capability, 0) * clocks,
     }
     return {name: value for name, value in found.items() if value > 0}

@@ -75,17 +75,10 @@ def multiply_adds(spelling: str) -> float:
     return float(ptx_class(spelling) in _MULTIPLY_ADD)
 
 
-def tensor_multiply_adds(kind: str) -> Weigh:
-    """Return the multiply-adds of a tensor core's instruction, on "int8" or "float16"."""
-    name = ".s8" if kind == "int8" else ".f16"
-
-    def weigh(spelling: str) -> float:
-        if not is_tensor(spelling) or name not in spelling:
-            return 0.0
-        shape = _SHAPE.search(spelling)
-        return float(math.prod(map(int, shape.groups()))) if shape else 0.0
-
-    return weigh
+def tensor_multiply_adds(spelling: str) -> float:
+    """Return the multiply-adds of a tensor core's instruction on int8."""
+    shape = _SHAPE.search(spelling) if is_tensor(spelling) and ".s8" in spelling else None
+    return float(math.prod(map(int, shape.groups()))) if shape else 0.0
 
 
 def is_tensor(spelling: str) -> bool:
@@ -144,10 +137,8 @@ def _amounts(counted: CountedAccesses, launch: Launch, gpu: Gpu, limits: DeviceL
     rate = limit and Limit(limit.measured / WARP)
     amount = executed(counted, multiply_adds)
     yield "multiply-adds", "multiply-adds", amount, "instructions", rate, source, of_issue
-    for kind in ("int8", "float16"):
-        limit = getattr(limits, f"{kind}_tensor_multiply_adds_per_s")
-        amount = executed(counted, tensor_multiply_adds(kind))
-        yield f"{kind}-tensor", f"tensor cores, {kind}", amount, "multiply-adds", limit, source, uneven
+    amount, limit = executed(counted, tensor_multiply_adds), limits.int8_tensor_multiply_adds_per_s
+    yield "int8-tensor", "tensor cores, int8", amount, "multiply-adds", limit, source, uneven
     blocks = float(launch.blocks)
     yield "blocks", "blocks started", blocks, "blocks", limits.blocks_per_s, "the grid", 1.0
     yield "launch", "launch", 1.0, "launches", limits.launches_per_s, "the plan", 1.0
@@ -311,7 +302,6 @@ _CAUSES: dict[str, Callable[[GpuTime, Bound], Cause]] = {
     "instructions": _instructions,
     "multiply-adds": _multiply_adds,
     "int8-tensor": _tensor,
-    "float16-tensor": _tensor,
     "blocks": _blocks,
     "launch": _launch,
 }

@@ -68,8 +68,6 @@ class DeviceLimits:
     """CPU: stores of whole vectors into the first cache of each core, each within a cache line."""
     int8_tensor_multiply_adds_per_s: Limit | None = None
     """GPU: of int8 into int32 by `mma.sync`."""
-    float16_tensor_multiply_adds_per_s: Limit | None = None
-    """GPU: of float16 into float32 by `mma.sync`."""
     cores: int = 0
     """CPU: cores that this process may use."""
     vector_bits: int = 0
@@ -139,7 +137,7 @@ MOST_SHARE = 1.03
 _LIMITS = {
     "copy": "copy_bytes_per_s", "loads": "vector_loads_per_s", "stores": "vector_stores_per_s",
     "l1": "shared_bytes_per_s",
-    "int8-tensor": "int8_tensor_multiply_adds_per_s", "float16-tensor": "float16_tensor_multiply_adds_per_s",
+    "int8-tensor": "int8_tensor_multiply_adds_per_s",
     "launch": "launches_per_s", "shared-launch": "shared_launches_per_s",
 }  # fmt: skip
 _VECTOR_THREADS = 32

@@ -44,9 +44,8 @@ MULTIPLY_ADDS = Work("multiply-adds", _REPEATED, 256)
 MIXED = Work("instructions", 2 * _REPEATED, 128)
 SHARED_LOADS = Work("shared loads", _LOADS * VECTOR_BYTES, 512)
 L2_LOADS = Work("L2 loads", _LOADS * VECTOR_BYTES, 96)
-# 16 x 8 sums of 32 or 16 products, by the 32 threads of a warp.
+# 16 x 8 sums of 32 products, by the 32 threads of a warp.
 INT8_TENSOR = Work("int8 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 32 / 32, 128)
-FLOAT16_TENSOR = Work("float16 products", _TENSOR_CHAINS * _TENSOR_STEPS * 16 * 8 * 16 / 32, 128)
 
 
 def _rounds(code: "CudaCode", values: object, rounds: "Value", step: "Callable[[Any], Any]") -> Any:
@@ -138,33 +137,26 @@ def _emit_l2_loads(
     return in_pairs(sums, lambda a, b: a + b)
 
 
-def _tensor_emitter(is_float: bool) -> "Callable[..., Value]":
-    """Return the emitter of chains of tensor-core multiplications."""
-    kind = "m16n8k16.row.col.f32.f16.f16.f32" if is_float else "m16n8k32.row.col.s32.s8.s8.s32"
+def _emit_tensor(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value") -> "Value":
+    """Emit chains of tensor-core multiplications."""
+    samples, weights = [n + word for word in range(4)], [n + word for word in range(2)]
 
-    def emit(code: "CudaCode", x: "Value", y: "Value", n: "Value", rounds: "Value") -> "Value":
-        samples, weights = [n + word for word in range(4)], [n + word for word in range(2)]
+    def step(chains: "list[list[Value]]") -> "list[list[Value]]":
+        for _ in range(_TENSOR_STEPS):
+            chains = [
+                code.multiplied("m16n8k32.row.col.s32.s8.s8.s32", samples, weights, sums) for sums in chains
+            ]
+        return chains
 
-        def step(chains: "list[list[Value]]") -> "list[list[Value]]":
-            for _ in range(_TENSOR_STEPS):
-                chains = [code.multiplied(kind, samples, weights, sums) for sums in chains]
-            return chains
-
-        # Chains that began alike would be one.
-        numbers = range(_TENSOR_CHAINS)
-        first = [code.f32(float(number)) if is_float else code.integer(number) for number in numbers]
-        chains = _rounds(code, [[one] * 4 for one in first], rounds, step)
-        total = in_pairs([one for sums in chains for one in sums], lambda a, b: a + b)
-        return total if is_float else code.float32(total)
-
-    return emit
+    # Chains that began alike would be one.
+    chains = _rounds(code, [[code.integer(number)] * 4 for number in range(_TENSOR_CHAINS)], rounds, step)
+    return code.float32(in_pairs([one for sums in chains for one in sums], lambda a, b: a + b))
 
 
 def _emitters() -> "Iterator[tuple[Work, Callable[..., Value]]]":
     yield MULTIPLY_ADDS, _emit_multiply_adds
     yield MIXED, _emit_mixed
-    yield INT8_TENSOR, _tensor_emitter(False)
-    yield FLOAT16_TENSOR, _tensor_emitter(True)
+    yield INT8_TENSOR, _emit_tensor
 
 
 @kernel_factory

@@ -21,7 +21,6 @@ from engine.errors import DeviceUnavailable, OutOfDeviceMemory
 from engine.explain.gpus import WARP_THREADS, theoretical_limits
 from engine.explain.limits.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.limits.gpu_rates_code import (
-    FLOAT16_TENSOR,
     INT8_TENSOR,
     L2_LOADS,
     MIXED,
@@ -162,10 +161,7 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
         ("launches_per_s", lambda: started(1)),
     ]
     if _has_tensor_cores(machine.info):
-        steps += [
-            ("int8_tensor_multiply_adds_per_s", lambda: arithmetic(INT8_TENSOR)),
-            ("float16_tensor_multiply_adds_per_s", lambda: arithmetic(FLOAT16_TENSOR)),
-        ]
+        steps += [("int8_tensor_multiply_adds_per_s", lambda: arithmetic(INT8_TENSOR))]
     return steps
 
 

@@ -90,7 +90,6 @@ def test_that_every_limit_that_a_run_exceeded_is_left_out():
         ("blocks", "blocks_per_s"),
         ("launch", "launches_per_s"),
         ("int8-tensor", "int8_tensor_multiply_adds_per_s"),
-        ("float16-tensor", "float16_tensor_multiply_adds_per_s"),
     ]:
         every = replace(CPU, **{one.name: Limit(1.0) for one in fields(CPU) if one.name.endswith("_per_s")})
         bounds = bound(key, 1.1), bound("copy" if key != "copy" else "launch", 0.5)
