@@ -31,7 +31,7 @@ from engine.mask.mask import Mask
 from engine.results.work import LoopWork, Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.edges import Halo
-from engine.variants.cpu.serial import Serial
+from engine.variants.cpu.textbook_loops import TextbookLoops
 from engine.variants.tiles.separable import (
     RANK_1,
     ghost_row_value,
@@ -62,7 +62,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
     return refuse_mask(mask, INSTEAD)
 
 
-def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:
+def prepare(problem: Problem, mask: Mask, block: Block) -> TextbookLoops:
     """Return compiled loops; raise UnsupportedVariant for a mask that is not one column times one row."""
     factors, halo = required_factors(mask, INSTEAD), Halo(problem)
     along = (
@@ -79,7 +79,7 @@ def prepare(problem: Problem, mask: Mask, block: Block) -> Serial:
     )
     loops = LoopWork.of_sum(problem.dtype, mask.columns), LoopWork.of_sum("float32", mask.rows)
     passes = (ALONG_ROWS, along), (DOWN_COLUMNS, down)
-    return Serial(problem, max(mask.shape), passes, loops).compiled()
+    return TextbookLoops(problem, max(mask.shape), passes, loops).compiled()
 
 
 VARIANT = Variant(

@@ -25,8 +25,8 @@ from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.variants.filter_passes import interpreted
-from engine.variants.network.implicit_gemm import VARIANT as WHOLE
-from engine.variants.network.passes import chunks
+from engine.variants.network.gemm_kernels import STEPS, picture_loads, unsupported
+from engine.variants.network.passes import chunks, stage
 
 CHUNK = 100
 """Drawings of a chunk, as in the report."""
@@ -40,31 +40,33 @@ def of_chunk(problem: ForwardPass, drawings: int) -> ForwardPass:
 def plan(problem: ForwardPass, block: Block) -> tuple[Launch, ...]:
     """Return the launches of all chunks, one after another."""
     parts = (end - first for first, end in chunks(problem.batch, CHUNK))
-    return tuple(launch for count in parts for launch in WHOLE.plan(of_chunk(problem, count), block))
+    return tuple(step.launch(of_chunk(problem, count)) for count in parts for step in STEPS)
 
 
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Prepared:
     """Return the chunks, made ready."""
     if interprets():
-        return interpreted(WHOLE.passes(problem, weights, block))
+        return interpreted(VARIANT.passes(problem, weights, block))
     # The variants are listed without Numba.
     from engine.device.cuda_kernels import PreparedPasses
     from engine.variants.network.prepared_chunks import PreparedChunks
 
     def layers_of(count: int) -> PreparedPasses:
-        return PreparedPasses(WHOLE.passes(of_chunk(problem, count), weights, block))
+        return PreparedPasses(VARIANT.passes(of_chunk(problem, count), weights, block))
 
     return PreparedChunks(layers_of, problem.batch, CHUNK)
 
 
-VARIANT = replace(
-    WHOLE,
+VARIANT = stage(
+    STEPS,
     key="network-streams",
     title="Streams, chunks of 100",
     idea="Chunks of 100 drawings from pinned memory on two streams that alternate: one copies while the "
     "other computes.",
     prepare=prepare,
     plan=plan,
+    unsupported=unsupported,
+    picture_loads=picture_loads,
     pinned_drawings=True,
     remark="Its kernel time includes the copies in, which run beside the kernels (the host's clock).",
 )

@@ -102,7 +102,9 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     column, row = (np.asarray(one, np.float32) for one in (found.column, found.row))
     factors = column.reshape(-1, 1), row.reshape(1, -1)
     way, shape = _way(problem)
-    return (way.pass_of(problem, shape, factors, mask.offset),)
+    # By their names: what shows a kernel's source follows these.
+    pass_of = fused_ring.pass_of if way is fused_ring else fused_in_place.pass_of
+    return (pass_of(problem, shape, factors, mask.offset),)
 
 
 def sum_order(problem: Problem, mask: Mask) -> SumOrder:
