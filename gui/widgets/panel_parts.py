@@ -40,7 +40,7 @@ _NO_MARGINS = (0, 0, 0, 0)
 Box = TypeVar("Box", bound=QBoxLayout)
 
 PANEL_MARGINS = (GRID, 0, GRID, HALF_GRID)
-"""Of what fills a dock whose bar above it is empty."""
+"""Of what fills a panel, under its row of tabs."""
 
 
 def row(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QHBoxLayout:

@@ -107,13 +107,11 @@ def test_that_a_page_is_as_small_as_it_can_be_whatever_another_one_needs(halosco
 
 
 def assert_every_control_is_explained(page):
-    of_qt = ("qt_dockwidget_floatbutton", "qt_dockwidget_closebutton")
     for kind in (QtWidgets.QAbstractButton, QtWidgets.QComboBox):
         for widget in shown(page, kind):
-            if widget.objectName() not in of_qt:
-                text = "" if kind is QtWidgets.QComboBox else widget.text()
-                assert widget.toolTip(), (text, widget)
-                assert widget.accessibleName() or text, widget
+            text = "" if kind is QtWidgets.QComboBox else widget.text()
+            assert widget.toolTip(), (text, widget)
+            assert widget.accessibleName() or text, widget
 
 
 def test_that_every_control_of_every_page_is_explained(haloscope, qtbot):

@@ -221,10 +221,8 @@ def test_that_bars_are_drawn_anew_in_the_other_theme(light_again, qapp, bench, p
     assert panel.chart.rows[1].bars[0].colour != light
 
 
-def test_that_every_part_has_a_name_for_screen_readers(bench, panel):
+def test_that_the_chart_can_be_heard(bench, panel):
     run(bench, panel)
-    parts = panel.run_button, panel.sentence, panel.note, panel.chart
-    assert all(part.accessibleName() for part in parts)
     assert panel.chart.accessibleDescription().startswith("whole kernel 0.360 ms; border test 0.0700 ms")
 
 

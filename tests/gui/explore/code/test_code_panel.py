@@ -319,18 +319,6 @@ def test_that_the_kernel_of_another_operation_has_code(bench, panel):
     assert panel.heading.text() == "cpu-median, compiled for a made problem."
 
 
-def test_that_every_part_has_a_name_for_screen_readers(panel):
-    buttons = panel.views.search, panel.views.copy, panel.slides
-    parts = (
-        panel.form,
-        panel.left,
-        panel.right,
-        panel.heading,
-        panel.views.find_bar.field,
-    )
-    assert all(part.accessibleName() for part in (*parts, *buttons))
-
-
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, panel, theme):
     apply_theme(qapp, theme.name)

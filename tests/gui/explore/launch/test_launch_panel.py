@@ -237,11 +237,6 @@ def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel)
     assert ground() < light
 
 
-def test_that_every_part_has_a_name_for_screen_readers(panel):
-    parts = panel.passes, panel.axis, panel.numbers, panel.sentence
-    assert all(part.accessibleName() for part in (*parts, *panel.curves.plots.values()))
-
-
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
     assert page.panel("launch").content.widget is None
