@@ -122,14 +122,14 @@ def test_that_the_command_line_takes_it_as_any_other_operation(command, tmp_path
 def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbot):
     workspace, state = make_workspace(), EngineState()
     display = Display(workspace, state, SegmentKeeper(lambda *names: None))
-    dock = OperationChoice(QWidget(), workspace, display, lambda take: None, QWidget)
-    qtbot.addWidget(dock)
-    dock.fill()
-    box = dock.box
+    choice = OperationChoice(QWidget(), workspace, display, lambda take: None, QWidget)
+    qtbot.addWidget(choice)
+    choice.fill()
+    box = choice.box
     at = box.findText("Posterise")
     state.set_operations(answers.describe(Describe(ListRequest("operations")), lambda step: None))
     box.activated.emit(at)
     assert workspace.job().operation.operation == "posterise"
     assert [variant.key for variant in state.variants_of("posterise")] == ["toy-posterise"]
-    panel = dock.panel("posterise")
+    panel = choice.panel("posterise")
     assert list(panel.parameters.controls) == ["step"]
