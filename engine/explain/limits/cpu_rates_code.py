@@ -211,8 +211,11 @@ def in_registers(sums, unused, operands, data, how, pieces, task):
     finish(task, worker)
 
 
-def copies(source, target, operands, piece_floats, pieces, rounds, past_cache, task):
-    """Copy all pieces, and again in each round, on as many threads as take part."""
+def copies(source, target, operands, piece_floats, pieces, rounds, times, past_cache, task):
+    """Copy all pieces, and again in each round, on as many threads as take part; each so many times at once.
+
+    A piece that is copied many times at once stays in the cache of one core.
+    """
     entry_point()
     worker = share(task)
     while True:
@@ -220,19 +223,6 @@ def copies(source, target, operands, piece_floats, pieces, rounds, past_cache, t
         if number >= pieces * rounds:
             break
         first = 4 * piece_floats * (number % pieces)
-        _copied(operands, source + first, target + first, piece_floats, past_cache)
-    finish(task, worker)
-
-
-def cached_copies(source, target, operands, piece_floats, pieces, rounds, past_cache, task):
-    """Copy each piece `rounds` times, on as many threads as take part: it stays in the cache of one core."""
-    entry_point()
-    worker = share(task)
-    while True:
-        number = add(task[SELF], TAKEN, 1)
-        if number >= pieces:
-            break
-        first = 4 * piece_floats * number
-        for _ in range(rounds):
+        for _ in range(times):
             _copied(operands, source + first, target + first, piece_floats, past_cache)
     finish(task, worker)

@@ -36,8 +36,8 @@ _CACHED_COPIES = 200
 # Work of 10 us a core, in several pieces: a core that begins late takes fewer.
 _SHARED_ROUNDS, _SHARED_PIECES = 400, 16
 _CODE = "engine.explain.limits.cpu_rates_code"
-_IN_REGISTERS, _COPIES, _CACHED = (
-    MachineFunction(_CODE, name, error_model="numpy") for name in ("in_registers", "copies", "cached_copies")
+_IN_REGISTERS, _COPIES = (
+    MachineFunction(_CODE, name, error_model="numpy") for name in ("in_registers", "copies")
 )
 
 
@@ -166,7 +166,7 @@ def copy_bytes_per_s(source: np.ndarray, target: np.ndarray, size: int) -> float
         for _ in range(rounds):
             copy_bytes(*addresses, size)
 
-    ours = [_copies(_COPIES, piece, size // piece, rounds, past_cache, cores) for past_cache in (False, True)]
+    ours = [_copies(piece, size // piece, (rounds, 1), past_cache, cores) for past_cache in (False, True)]
     ways: list[Callable[[], None]] = [systems, *(partial(call.launch, *addresses) for call in ours)]
     fastest = min(ways, key=lambda way: _least_s(way, 0.0))
     return 2 * (size // piece * piece) * rounds / _least_s(fastest)
@@ -177,17 +177,18 @@ def cached_copy_bytes_per_s(cores: int) -> float:
     # Several pieces a core: a core that begins late takes fewer.
     pieces = 4 * cores
     source, target = _aligned(pieces * PIECE_BYTES), _aligned(pieces * PIECE_BYTES)
-    call = _copies(_CACHED, PIECE_BYTES, pieces, _CACHED_COPIES, False, cores)
+    call = _copies(PIECE_BYTES, pieces, (1, _CACHED_COPIES), False, cores)
     least_s = _least_s(lambda: call.launch(source.ctypes.data, target.ctypes.data))
     return 2 * pieces * PIECE_BYTES * _CACHED_COPIES / least_s
 
 
-def _copies(
-    function: MachineFunction, piece: int, pieces: int, rounds: int, past_cache: bool, cores: int
-) -> SharedCall:
-    """Return a call that copies pieces of so many bytes; it is launched with the addresses of both sides."""
+def _copies(piece: int, pieces: int, times: tuple[int, int], past_cache: bool, cores: int) -> SharedCall:
+    """Return a call that copies pieces of so many bytes; it is launched with the addresses of both sides.
+
+    `times`: rounds, and how many times at once each piece is copied in a round.
+    """
     operands = np.zeros(1, np.float32)
-    return SharedCall(function, (0, 0, operands, piece // 4, pieces, rounds, past_cache, TASK), cores)
+    return SharedCall(_COPIES, (0, 0, operands, piece // 4, pieces, *times, past_cache, TASK), cores)
 
 
 def _aligned(size: int) -> np.ndarray:
