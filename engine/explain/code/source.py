@@ -13,6 +13,8 @@ from enum import StrEnum
 
 from engine.run.variant import AnyVariant
 
+_ENGINE = __name__.removesuffix("explain.code.source")
+
 
 class Role(StrEnum):
     """What a function is for a kernel."""
@@ -82,11 +84,12 @@ class Story:
 
 def module_of(variant: AnyVariant) -> str:
     """Return the name of the module that declares a variant."""
-    for name, module in list(sys.modules.items()):
-        # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
-        if getattr(module, "__dict__", {}).get("VARIANT") is variant:
-            return name
-    return variant.passes.__module__
+    # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
+    modules = list(sys.modules.items())
+    names = [name for name, each in modules if getattr(each, "__dict__", {}).get("VARIANT") is variant]
+    # Another module may have imported it.
+    ours = (name for name in names if name.startswith(_ENGINE))
+    return next(ours, names[0] if names else variant.passes.__module__)
 
 
 def story_of(variant: AnyVariant) -> Story:
