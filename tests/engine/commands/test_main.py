@@ -302,11 +302,12 @@ def test_that_numpy_starts_threads_only_where_matrices_are_multiplied(name, chos
     fresh_python(
         "-c",
         "import os, main, engine.commands.command_line\n"
+        "from engine.commands.own_process import answered\n"
         "seen, key = [], 'OPENBLAS_NUM_THREADS'\n"
         # Another test may have set it for this process and its children.
         f"os.environ.pop(key, None) if {not chosen} else None\n"
         "engine.commands.command_line.main = lambda arguments: seen.append(os.environ.get(key, '')) or 0\n"
-        f"main.main([{name!r}])\n"
+        f"answered(main.main, [{name!r}])\n"
         f"assert seen == [{found!r}], seen",
         **({"OPENBLAS_NUM_THREADS": chosen} if chosen else {}),
     )

@@ -15,6 +15,7 @@ from engine.host.request import Preview, Run, Seen
 from engine.host.shared_array import segments_of
 from engine.image.picture import Picture
 from engine.image.save import save_image
+from engine.mask.generators import generate
 from engine.mask.presets import preset
 from engine.remote.ssh import RemoteServer
 from tests.engine.remote.conftest import children_of, is_alive, prefixes_of, segments
@@ -115,8 +116,8 @@ def test_that_the_work_goes_on_after_the_line_was_lost(session):
 def test_that_the_end_of_the_host_there_is_that_of_any_host(session):
     made = session()
     begun = threading.Event()
-    # With the small mask it would end by itself after 10 s.
-    slow = made.job.changed(mask=preset("box-9"))
+    # With a small mask it could end by itself before it is killed.
+    slow = made.job.changed(mask=generate("gaussian:31:6"))
     running = made.asking.client.submit(Run(slow, 60.0), lambda step: begun.set())
     assert begun.wait(PATIENCE_S)
     os.kill(made.host, signal.SIGKILL)
