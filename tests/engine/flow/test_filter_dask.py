@@ -452,8 +452,10 @@ def _threads_and_plans():
 def test_that_a_worker_has_no_threads_but_its_own_and_keeps_plans(client):
     lazy = engine.filter_dask(da.zeros((3000, 3000), dtype=np.float32, chunks=500), "box:9", **CPU)
     client.compute(lazy.sum()).result()
-    found = client.run(_threads_and_plans)
-    assert all(threads == 0 and hits > 0 for threads, hits in found.values())
+    found = client.run(_threads_and_plans).values()
+    assert not any(threads for threads, _ in found)
+    # A worker that has just started may get a chunk or none.
+    assert any(hits for _, hits in found)
 
 
 @pytest.mark.slow

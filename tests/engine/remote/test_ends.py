@@ -46,7 +46,8 @@ class Session:
         ]
         # The shell that sshd starts has the same words.
         self.server = max(programs)
-        self.host = next(pid for pid, args in there.items() if "-m engine.host" in args)
+        below = children_of(self.server).items()
+        self.host = next(pid for pid, args in below if "-m engine.host" in args)
         self.there = set(there)
         self.prefixes = prefixes_of([self.relay, self.server, self.host])
         self.here = set(here)
