@@ -38,22 +38,7 @@ SHORT = {
     "network": ["--budget", "0", "--batch", "2"],
     "course": ["--budget", "0", "--sizes", "48"],
 }
-KERNEL = """
-extern "C" __global__ void sums(const float* image, const float* mask, float* out, int width, int height,
-                                int mask_width, int mask_height)
-{
-    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
-    if (x >= width || y >= height) return;
-    float sum = 0.0f;
-    for (int i = 0; i < mask_height; i++)
-        for (int j = 0; j < mask_width; j++) {
-            int row = y + i - mask_height / 2, column = x + j - mask_width / 2;
-            if (row >= 0 && row < height && column >= 0 && column < width)
-                sum += mask[i * mask_width + j] * image[row * width + column];
-        }
-    out[y * width + x] = sum;
-}
-"""
+KERNEL = ROOT / "tests" / "judge" / "kernels" / "right" / "naive.cu"
 KERNEL_OF_NUMBA = """
 from numba import cuda
 # mask: 1 1
@@ -106,7 +91,7 @@ def folder(tmp_path, monkeypatch):
     tifffile.imwrite("slide.ome.tif", np.kron(colours, np.ones((4, 4, 1), np.uint8)), tile=(64, 64))
     Path("my-mask.json").write_text('{"format": "haloscope-mask", "version": 1, "weights": [[1, 2, 1]]}')
     for name in ("kernel.cu", "tiled.cu"):
-        Path(name).write_text(KERNEL)
+        Path(name).write_text(KERNEL.read_text())
     Path("tiled.py").write_text(KERNEL_OF_NUMBA)
     for name in ("cells.zarr", "plate.zarr"):
         zarr.save_array(name, colours[..., 0])
