@@ -15,10 +15,10 @@ _TIP = (
     "Select another kernel in the list of kernels, also one that cannot run here, or a run: every panel "
     "explains the one that is selected."
 )
-_OTHER_TIP = "Another kernel: what its run, launch, tile and code have otherwise."
+_OTHER_TIP = "Another kernel: what its run, launch, tile, code and costs have otherwise."
 _GPU_TIP = "The GPU that the kernel is compiled for. It need not be here."
-# Segments that compare with another kernel, and those that are about a GPU which need not be here.
-_COMPARE, _OF_GPU = ("why", "launch", "tile", "code"), ("launch", "code")
+# Segments that are about a GPU which need not be here.
+_OF_GPU = "launch", "code"
 
 
 class ExplainHead(QWidget):
@@ -59,8 +59,6 @@ class ExplainHead(QWidget):
         fill_box(self.gpu, here | gpus, selection.gpu, drops_wide=True)
         shown = {self._segments.front.objectName()}
         shown |= {panel.objectName() for panel in self._segments.panels if panel.is_own_window}
-        compares = not shown.isdisjoint(_COMPARE)
-        self.other.setVisible(compares)
-        self.swap.setVisible(compares and other is not None)
+        self.swap.setVisible(other is not None)
         is_cuda = known is not None and known.kind == "cuda"
         self.gpu.setVisible(is_cuda and not shown.isdisjoint(_OF_GPU))

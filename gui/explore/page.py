@@ -464,7 +464,7 @@ class ExplorePage(RunsPage):
         self.launch = LaunchState(self.selection, state, link)
         asking = state, link, services.jobs
         saving = services.files, messages.on(self), self.files.stem
-        self.roofline = RooflineState(self.results, *asking, *saving)
+        self.roofline = RooflineState(self.selection, self.results, *asking, *saving)
         self.why = WhyState(self.selection, self.results, workspace, state, link, self.roofline)
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(self.results.describe)

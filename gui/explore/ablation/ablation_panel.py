@@ -2,13 +2,17 @@
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
-from PySide6.QtWidgets import QGraphicsOpacityEffect, QPushButton, QWidget
+from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.explain.ablation.results import ON_PURPOSE, OVERLAPPING, Ablation, most_sentence
 from gui.explore.ablation.ablation_state import AblationState
-from gui.explore.ablation.waterfall import waterfall_in_words, waterfall_rows, waterfall_ticks
-from gui.explore.run_words import EARLIER
-from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
+from gui.explore.ablation.waterfall import (
+    difference_sentence,
+    waterfall_in_words,
+    waterfall_rows,
+    waterfall_ticks,
+)
+from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
@@ -31,7 +35,7 @@ class AblationPanel(QWidget):
         super().__init__()
         self._state = ablation
         self.run_button = QPushButton("Run ablation")
-        self.sentence = ElidedLabel(most=5)
+        self.sentence = ElidedLabel(most=8)
         self.note = ElidedLabel(most=8, small=True)
         self.chart = BarChart("What each cost takes", row=2 * GRID, bar=GRID + 2)
         self._build()
@@ -56,15 +60,16 @@ class AblationPanel(QWidget):
         if found is None or words:
             self.chart.show_rows((), "")
             return
-        self._faded.setEnabled(state.is_earlier)
-        what = f"{found.title}, block {found.block}, {found.machine}"
-        earlier = f"{EARLIER[0].upper()}{EARLIER[1:]}: {what}. " if state.is_earlier else ""
-        said = f"{earlier}{most_sentence(found)}"
+        drawn = (found, state.other) if state.other is not None and not state.not_compared else (found,)
+        said = [most_sentence(found)]
+        said += [difference_sentence(found, one) for one in drawn[1:]] or [state.not_compared]
         # A number stays with its unit.
-        self.sentence.setText(said.replace(" ms", "\u00a0ms").replace(" %", "\u00a0%"))
+        text = " ".join(filter(None, said)).replace(" ms", "\u00a0ms").replace(" %", "\u00a0%")
+        self.sentence.setText(text)
         self.note.setText(_note(found))
+        what = f"{found.title}, block {found.block}, {found.machine}"
         self.note.setToolTip("\n\n".join(filter(None, (what, _note(found)))))
-        self.chart.show_rows(waterfall_rows(found), waterfall_in_words(found), waterfall_ticks(found))
+        self.chart.show_rows(waterfall_rows(*drawn), waterfall_in_words(*drawn), waterfall_ticks(*drawn))
 
     def _build(self) -> None:
         self.run_button.setAccessibleName("Run ablation")
@@ -72,9 +77,6 @@ class AblationPanel(QWidget):
         self.sentence.setAccessibleName("Which cost takes most")
         self.note.setAccessibleName("What the chart shows")
         self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-        self._faded = QGraphicsOpacityEffect(self.chart)
-        self._faded.setOpacity(EARLIER_OPACITY)
-        self.chart.setGraphicsEffect(self._faded)
         shown, said = QWidget(), QWidget()
         said.setLayout(column(self.sentence, self.note, 1, spacing=HALF_GRID))
         self._body = folding_row(said, (self.chart, _CHART_SHARE), spacing=2 * GRID)

@@ -29,8 +29,12 @@ _INVITATION = (
 )
 
 
+# So many are remembered: enough to go back and forth between kernels.
+_REMEMBERED = 16
+
+
 class AblationState(Question):
-    """What the last ablation found, and whether it is that of the selected kernel."""
+    """What was found of the selected kernel, and of the one that it is compared with."""
 
     def __init__(
         self, selection: Selection, state: EngineState, jobs: JobQueue, messages: PageMessages
@@ -38,13 +42,17 @@ class AblationState(Question):
         super().__init__(selection.changed, state.running_changed)
         self.selection = selection
         self._state, self._jobs, self._messages = state, jobs, messages
-        self.ablation: Ablation | None = None
-        self._of: AblationJob | None = None
+        self._found: list[tuple[AblationJob, Ablation]] = []
 
     @property
-    def is_earlier(self) -> bool:
-        """Whether what was found is of an earlier kernel, picture or mask."""
-        return self.ablation is not None and self._of != self._job
+    def ablation(self) -> Ablation | None:
+        """What was found of the selected kernel on this picture with this mask; None before it ran."""
+        return self._found_for(self._job(self.selection.job))
+
+    @property
+    def other(self) -> Ablation | None:
+        """The same of the kernel that it is compared with."""
+        return self._found_for(self._job(self.selection.other_job))
 
     @property
     def times(self) -> bool:
@@ -56,12 +64,19 @@ class AblationState(Question):
     @property
     def words(self) -> str:
         """What stands in the place of a chart; empty where there is one."""
-        if self.ablation is not None and not self.is_earlier:
-            has_steps = next(self.ablation.steps(), None) is not None
-            return "" if has_steps else self.ablation.reason
-        if why_not := self.why_not:
-            return why_not
-        return "" if self._has_chart else _INVITATION.format(self._what_is_done)
+        if self.ablation is not None:
+            return "" if next(self.ablation.steps(), None) is not None else self.ablation.reason
+        return self.why_not or _INVITATION.format(self._what_is_done)
+
+    @property
+    def not_compared(self) -> str:
+        """Why the kernel to compare with has no bars beside the others; empty for none, and where it has."""
+        other = self.selection.other
+        if other is None or (self.other is not None and next(self.other.steps(), None) is not None):
+            return ""
+        if other.kind != "cuda":
+            return f"{other.key} runs on the CPU: it has none of these costs."
+        return self.other.reason if self.other is not None else f"Run ablation: it runs {other.key} too."
 
     @property
     def why_not(self) -> str:
@@ -79,30 +94,33 @@ class AblationState(Question):
         return self.why_not or self._state.why_no_run
 
     def run(self) -> None:
-        """Run the kernel and its siblings; what it finds takes the place of what was found before."""
-        asked = self._job
-        if asked is None or self.why_not_now:
+        """Run the kernel and its siblings, and those of the kernel to compare with."""
+        if self.why_not_now:
             return
+        other = self.selection.other
+        jobs = self.selection.job, self.selection.other_job if other and other.kind == "cuda" else None
+        asked = [made for job in jobs if (made := self._job(job)) is not None]
+        self._jobs.begin(SOURCE, map(self._run_of, asked), self._messages)
 
+    def _run_of(self, asked: AblationJob) -> Job:
         def replied(found: Ablation) -> None:
-            self.ablation, self._of = found, asked
+            kept = [one for one in self._found if one[0] != asked]
+            self._found = [(asked, found), *kept][:_REMEMBERED]
             self.changed.emit()
 
         known = self._state.variant(asked.variant)
         title = f"Ablation of {known.title if known else asked.variant}"
-        self._jobs.begin(SOURCE, [Job(title, Run(asked, BUDGET_S), replied)], self._messages)
+        return Job(title, Run(asked, BUDGET_S), replied)
 
-    @property
-    def _has_chart(self) -> bool:
-        return self.ablation is not None and next(self.ablation.steps(), None) is not None
+    def _found_for(self, job: AblationJob | None) -> Ablation | None:
+        return next((found for asked, found in self._found if asked == job), None)
 
     @property
     def _what_is_done(self) -> str:
         return "what is left is timed" if self.times else "the instructions that are left are counted"
 
-    @property
-    def _job(self) -> AblationJob | None:
-        job = self.selection.job
+    @staticmethod
+    def _job(job: PictureJob | None) -> AblationJob | None:
         if job is None:
             return None
         # How a result is shown does not matter: none is.

@@ -1,46 +1,83 @@
 """The rows of a waterfall: the whole kernel, what each cost takes from there on down, and the rest."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from engine.explain.ablation.results import Ablation, Step, amount_and_share, amount_text, step_name
+from engine.explain.ablation.results import Ablation, Cost, Step, amount_and_share, amount_text, step_name
 from engine.results.quantities import rate_text, tick_text
 from gui.style.series import series_for
 from gui.style.theme import current_theme
 from gui.widgets.bar_chart import Bar, Row
 
 _MOST_TICKS = 3
+# Places of the whole kernel and of the rest around those of the costs.
+_WHOLE, _REST = -1, len(Cost)
 
 
-def waterfall_rows(ablation: Ablation) -> list[Row]:
-    """Return a row for each step."""
-    low, high = _extent(ablation)
+def waterfall_rows(*ablations: Ablation) -> list[Row]:
+    """Return a row for each step; those of a second kernel stand below the first one's, with marks."""
+    low, high = _extent(ablations)
+    steps = [(one, step) for one in ablations for step in one.steps()]
     rows = []
-    for step in ablation.steps():
+    for one, step in sorted(steps, key=lambda of: _place(of[1])):
         begin, end = ((at - low) / (high - low) for at in sorted((step.begin, step.end)))
-        bar = Bar(begin, end, _colour(ablation, step), words=_words(ablation, step))
-        is_end = step.altered is None or step.altered.cost is None
-        rows.append(Row(step_name(step), (bar,), amount_and_share(ablation, step), is_strong=is_end))
+        bar, series = Bar(begin, end, _colour(one, step), words=_words(one, step)), series_for(one.variant)
+        rows.append(
+            Row(
+                step_name(step),
+                (bar,),
+                amount_and_share(one, step),
+                glyph=(series.glyph, series.colour) if len(ablations) > 1 else ("", ""),
+                is_quiet=one is not ablations[0],
+                is_strong=_place(step) in (_WHOLE, _REST),
+            )
+        )
     return rows
 
 
-def waterfall_ticks(ablation: Ablation) -> list[tuple[float, str]]:
+def waterfall_ticks(*ablations: Ablation) -> list[tuple[float, str]]:
     """Return round values below the bars, as shares of their width, with their words."""
-    low, high = _extent(ablation)
+    low, high = _extent(ablations)
+    is_timed = ablations[0].is_timed
     return [
-        ((value - low) / (high - low), tick_text(value) if value and ablation.is_timed else rate_text(value))
+        ((value - low) / (high - low), tick_text(value) if value and is_timed else rate_text(value))
         for value in _round_values(high - low, high)
     ]
 
 
-def waterfall_in_words(ablation: Ablation) -> str:
+def waterfall_in_words(*ablations: Ablation) -> str:
     """Return the steps for screen readers."""
-    steps = (f"{step_name(step)} {amount_and_share(ablation, step)}" for step in ablation.steps())
-    return f"{'; '.join(steps)}."
+    said = (
+        (f"{one.variant}: " if len(ablations) > 1 else "")
+        + "; ".join(f"{step_name(step)} {amount_and_share(one, step)}" for step in one.steps())
+        for one in ablations
+    )
+    return f"{'. '.join(said)}."
 
 
-def _extent(ablation: Ablation) -> tuple[float, float]:
-    ends = [end for step in ablation.steps() for end in (step.begin, step.end)]
+def difference_sentence(ablation: Ablation, other: Ablation) -> str:
+    """Say which cost differs most between two kernels."""
+    own = {step_name(step): step.amount for step in ablation.steps()}
+    whole, *costs, _rest = other.steps()
+    unit = "" if other.is_timed else " instructions for a tap"
+    said = f"{other.variant} takes {amount_text(other, whole.amount)}{unit}"
+    shared = [step for step in costs if step_name(step) in own]
+    if not shared:
+        return f"{said}."
+    most = max(shared, key=lambda step: abs(step.amount - own[step_name(step)]))
+    name = step_name(most)
+    amounts = amount_text(other, most.amount), amount_text(ablation, own[name])
+    return f"{said}; the {name} differs most: {' instead of '.join(amounts)}."
+
+
+def _place(step: Step) -> int:
+    if step.altered is None:
+        return _REST
+    return _WHOLE if step.altered.cost is None else list(Cost).index(step.altered.cost)
+
+
+def _extent(ablations: Sequence[Ablation]) -> tuple[float, float]:
+    ends = [end for one in ablations for step in one.steps() for end in (step.begin, step.end)]
     return min(0.0, *ends), max(ends)
 
 

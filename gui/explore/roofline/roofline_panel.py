@@ -66,7 +66,7 @@ class RooflinePanel(QWidget):
         self.plot.empty_text.setText(words)
         self._fill(self.plot)
         count = f"{len(points)} run{'s' if len(points) != 1 else ''} on {state.device_title}"
-        self.caption.setText(count if points else "")
+        self.caption.setText(f"{count}. {state.compared}".removesuffix(". ") if points else "")
         self.caption.setToolTip(f"{count}\n\n{_HINT}")
         self.save_button.setVisible(bool(points))
         self.note.setText(state.note)
@@ -76,9 +76,8 @@ class RooflinePanel(QWidget):
 
     def _fill(self, plot: RooflinePlot) -> None:
         state = self._roofline
-        selected = state.run.result if state.run else None
         earlier = (point.run.number for point in state.points if state.results.is_earlier(point.run.result))
-        plot.show_points(state.points, state.roofs, selected, frozenset(earlier))
+        plot.show_points(state.points, state.roofs, state.marked, frozenset(earlier))
 
     def _allow(self) -> None:
         self.measure_button.setEnabled(not self._roofline.state.why_no_run)

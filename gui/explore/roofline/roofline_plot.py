@@ -39,7 +39,7 @@ class RooflinePlot(Plot):
         super().__init__(LogAxis(rate_text, "left"), LogAxis(rate_text))
         self._points: Sequence[Point] = ()
         self._roofs: Sequence[Roof] = ()
-        self._selected: object = None
+        self._marked: Sequence[Point] = ()
         self._earlier: frozenset[int] = frozenset()
         self._roof_names: list[tuple[pg.TextItem, Roof, QPointF]] = []
         self._run_names: list[pg.TextItem] = []
@@ -51,11 +51,15 @@ class RooflinePlot(Plot):
         self.box.sigResized.connect(self._place_names)
 
     def show_points(
-        self, points: Sequence[Point], roofs: Sequence[Roof], selected: object, earlier: frozenset[int]
+        self,
+        points: Sequence[Point],
+        roofs: Sequence[Roof],
+        marked: Sequence[Point],
+        earlier: frozenset[int],
     ) -> None:
-        """Draw runs under roofs; the result `selected` is marked, the numbers `earlier` are pale."""
+        """Draw runs under roofs; `marked` have rings, dashed from the second on; `earlier` are pale."""
         self._points, self._roofs = points, roofs
-        self._selected, self._earlier = selected, earlier
+        self._marked, self._earlier = marked, earlier
         self.redraw()
 
     def redraw(self) -> None:
@@ -135,9 +139,9 @@ class RooflinePlot(Plot):
 
     def _draw_points(self) -> None:
         theme = current_theme()
-        selected = [point for point in self._points if point.run.result is self._selected]
-        for point in selected:
-            ring = pg.mkPen(theme.text, width=1.5)
+        styles = Qt.PenStyle
+        for at, point in enumerate(self._marked):
+            ring = pg.mkPen(theme.text, width=1.5, style=styles.DotLine if at else styles.SolidLine)
             place = [math.log10(point.intensity)], [math.log10(point.gflops)]
             self.draw(pg.ScatterPlotItem(*place, symbol="o", size=_RING_SIZE, pen=ring, brush=None))
         pale = [point for point in self._points if point.run.number in self._earlier]
@@ -161,8 +165,8 @@ class RooflinePlot(Plot):
             marks.setOpacity(opacity)
             marks.sigClicked.connect(self._click)
             self.draw(marks)
-        # The marked run has its name in any case, then the newest ones.
-        for point in (*selected, *reversed(self._points[-_MOST_NAMES:])):
+        # Marked runs have their names first, then the newest ones.
+        for point in (*self._marked, *reversed(self._points[-_MOST_NAMES:])):
             name = self._name(theme.text, (0, 0.5))
             name.setText(f"{_BESIDE_RING}{point.run.result.variant}{_BESIDE_RING}")
             name.setPos(math.log10(point.intensity), math.log10(point.gflops))

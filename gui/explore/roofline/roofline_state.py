@@ -20,7 +20,8 @@ from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.explore.question import Question
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.roofline.roofs import Point, Roof, limits_over, points_of, roofs_of
+from gui.explore.roofline.roofs import Point, Roof, compared_words, limits_over, points_of, roofs_of
+from gui.explore.selection import Selection
 from gui.page.files import FileDialogs
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
@@ -44,6 +45,7 @@ class RooflineState(Question):
 
     def __init__(
         self,
+        selection: Selection,
         results: ResultsModel,
         state: EngineState,
         link: EngineLink,
@@ -52,8 +54,8 @@ class RooflineState(Question):
         messages: PageMessages,
         stem: Callable[[], str],
     ) -> None:
-        super().__init__(results.described_changed, state.ready_changed)
-        self.results = results
+        super().__init__(results.described_changed, selection.changed, state.ready_changed)
+        self.selection, self.results = selection, results
         self.state = state
         self.files, self.messages, self.stem = files, messages, stem
         self._jobs, self._asked = jobs, Newest(link)
@@ -70,6 +72,25 @@ class RooflineState(Question):
     def run(self) -> Compared | None:
         """The selected run."""
         return self.results.described
+
+    @property
+    def marked(self) -> tuple[Point, ...]:
+        """The point of the selected run, then that of the newest run of the kernel to compare with."""
+        run, other = self.selection.run, self.selection.other
+        own = [point for point in self.points if run is not None and point.run.result is run.result]
+        others = [point for point in self.points if other and point.run.result.variant == other.key]
+        return (*own, *others[-1:])
+
+    @property
+    def compared(self) -> str:
+        """How the selected run and the newest of the kernel to compare with differ; empty for no such."""
+        other = self.selection.other
+        if other is None:
+            return ""
+        own, *others = self.marked or (None,)
+        if own is None or not others:
+            return f"No timed run of {other.key} is on this device to compare." if own else ""
+        return compared_words(own, others[0])
 
     @property
     def device(self) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from engine.explain.limits.device_limits import DeviceLimits, Limit, Reached, without_refuted
 from engine.results.compare import Compared
-from engine.results.quantities import count_text, percent_text, rate_text
+from engine.results.quantities import count_text, digits_text, percent_text, rate_text
 from engine.results.text_forms import harmless
 
 _GIGA = 1e9
@@ -105,6 +105,15 @@ def _roof_over(intensity: float, moved_bytes: int, limits: DeviceLimits | None) 
     if limits is not None and limits.multiply_adds_per_s:
         roofs.append((limits.multiply_adds_per_s.measured * _FLOPS / _GIGA, _MULTIPLY_ADDS))
     return min(roofs, default=(None, ""))
+
+
+def compared_words(one: Point, other: Point) -> str:
+    """Return how many operations per second a run does of those of another one, and the shares of roofs."""
+    names = [f"{point.run.result.variant} (run {point.run.number})" for point in (one, other)]
+    shares = [percent_text(point.share) for point in (one, other) if point.share]
+    of_roofs = f": {' and '.join(shares)} of their roofs" if len(shares) > 1 else ""
+    times = digits_text(one.gflops / other.gflops, 3)
+    return f"{names[0]} does {times} times the GFLOPS of {names[1]}{of_roofs}."
 
 
 def points_csv(points: Sequence[Point], roofs: Sequence[Roof]) -> str:

@@ -146,12 +146,29 @@ def test_that_without_a_gpu_instructions_are_counted(bench, make_panel, answered
     assert panel.note.text().startswith("No GPU is here, so nothing is timed")
 
 
-def test_that_what_was_found_is_said_to_be_earlier_when_the_kernel_changes(bench, panel):
+def test_that_what_was_found_is_of_its_kernel_and_block_alone(bench, panel):
     run(bench, panel)
     bench.change(block=Block(16, 16))
-    assert panel.sentence.text().startswith("For an earlier problem: Naive, block 32 × 8, Made GPU.")
+    assert not panel.chart.rows
+    assert panel.words
     bench.change(block=Block(32, 8))
-    assert panel.sentence.text().startswith("Most is taken")
+    assert panel.chart.rows
+    assert len(asked(bench)) == 1
+
+
+def test_that_the_kernel_to_compare_with_runs_too_and_stands_below(bench, panel):
+    panel.state.selection.compare_with("tiled")
+    run(bench, panel)
+    assert [request.job.variant for request in asked(bench)] == ["naive", "tiled"]
+    assert [row.name for row in panel.chart.rows][:4] == ["whole kernel"] * 2 + ["border test"] * 2
+    assert [row.is_quiet for row in panel.chart.rows[:4]] == [False, True] * 2
+    assert "tiled takes" in panel.sentence.text()
+    panel.state.selection.compare_with("cached")
+    bench.settle()
+    assert not any(row.is_quiet for row in panel.chart.rows)
+    panel.state.selection.compare_with("cpu-serial")
+    run(bench, panel)
+    assert {request.job.variant for request in asked(bench)} == {"naive", "tiled"}
 
 
 def test_that_the_button_waits_for_a_run(slow_bench, make_panel):

@@ -18,6 +18,7 @@ from gui.explore.picture_job import comparable_of
 from gui.explore.roofline.roofline_panel import RooflinePanel
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.roofline.roofs import points_of, roofs_of
+from gui.explore.selection import Selection
 from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
 from gui.style.theme import apply_theme, current_theme
@@ -34,7 +35,8 @@ def make_panel(look_at, bench):
         bench.state.set_ready(WITH_A_GPU)
         bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
         saving = FileDialogs(), PageMessages(bench.messages, None), bench.files.stem
-        state = RooflineState(bench.results, bench.state, bench.link, bench.jobs, *saving)
+        selection = Selection(bench.workspace, bench.state, bench.results)
+        state = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, *saving)
         panel = RooflinePanel(state)
         return look_at(panel, state, (500, 300), bench)
 
@@ -143,6 +145,19 @@ def test_that_names_of_runs_never_meet(bench, panel):
     panel.resize(900, 600)
     add(bench, "cached", 0.201)
     assert sorted(names(panel.plot)) == ["cached", "naive"]
+
+
+def test_that_the_kernel_to_compare_with_is_marked_and_its_rate_compared(bench, panel):
+    tiled, naive = reversed(panel.state.points)
+    assert panel.state.marked == (tiled,)
+    panel.state.selection.compare_with("naive")
+    bench.settle()
+    assert panel.state.marked == (tiled, naive)
+    assert "tiled (run 2) does 2.00 times the GFLOPS of naive (run 1)" in panel.caption.text()
+    panel.state.selection.compare_with("cached")
+    bench.settle()
+    assert panel.state.marked == (tiled,)
+    assert "cached" in panel.caption.text()
 
 
 def test_that_runs_of_an_earlier_problem_are_paler(bench, panel):

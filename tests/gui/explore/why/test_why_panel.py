@@ -40,8 +40,8 @@ def make_panel(look_at):
         bench.state.set_ready(WITH_A_GPU)
         bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
         saving = FileDialogs(), PageMessages(bench.messages, None), bench.files.stem
-        roofline = RooflineState(bench.results, bench.state, bench.link, bench.jobs, *saving)
         selection = Selection(bench.workspace, bench.state, bench.results)
+        roofline = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, *saving)
         state = WhyState(selection, bench.results, bench.workspace, bench.state, bench.link, roofline)
         panel = WhyPanel(state)
         return look_at(panel, state, (360, 400), bench)
