@@ -32,7 +32,7 @@ class ExplainHead(QWidget):
         self.kernel.setAccessibleName("Selected kernel")
         self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 8)
         self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
-        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 3)
+        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 5)
         self.room = icon_button("arrow-expand", "Large panel", "Explain over the picture, and back")
         self.room.setCheckable(True)
         parts = (self.kernel, 1), self.other, self.swap, self.gpu, self.room

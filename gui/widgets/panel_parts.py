@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QSignalBlocker, QSize, Qt
+from PySide6.QtCore import QRect, QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QAction, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
@@ -18,6 +18,8 @@ from PySide6.QtWidgets import (
     QLayout,
     QMenu,
     QStackedWidget,
+    QStyle,
+    QStyleOptionComboBox,
     QTableView,
     QToolButton,
     QVBoxLayout,
@@ -49,20 +51,44 @@ def row(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QH
 
 
 class FoldingRow(QHBoxLayout):
-    """Parts side by side or, with `set_beside`, below one another; it needs no more width than these do."""
+    """Parts side by side or, with less width than `beside_from`, below one another.
+
+    It asks for no more width than they need then. By default they fold where they do not fit.
+    """
+
+    def __init__(self, beside_from: int = 0) -> None:
+        super().__init__()
+        self._beside_from = beside_from
+
+    @property
+    def is_beside(self) -> bool:
+        """Whether the parts are side by side."""
+        return self.direction() == QBoxLayout.Direction.LeftToRight
 
     def minimumSize(self) -> QSize:
         # What is behind a tab keeps its width in a window made smaller, and so its parts side by side.
         needed, margins = super().minimumSize(), self.contentsMargins()
-        items = filter(None, map(self.itemAt, range(self.count())))
-        widest = max((item.minimumSize().width() for item in items), default=0)
-        folded = widest + margins.left() + margins.right()
+        folded = max(self._widths(), default=0) + margins.left() + margins.right()
         return QSize(min(needed.width(), folded), needed.height())
 
+    def setGeometry(self, rect: QRect) -> None:
+        widths, directions = self._widths(), QBoxLayout.Direction
+        needed = self._beside_from or sum(widths) + self.spacing() * (len(widths) - 1)
+        room = rect.marginsRemoved(self.contentsMargins()).width()
+        wanted = directions.LeftToRight if room >= needed else directions.TopToBottom
+        if wanted != self.direction():
+            self.setDirection(wanted)
+            self.update()
+        super().setGeometry(rect)
 
-def folding_row(*parts: Part, spacing: int = GRID) -> FoldingRow:
-    """Return the parts side by side until `set_beside` puts them below one another."""
-    return _filled(FoldingRow(), parts, spacing, _NO_MARGINS)
+    def _widths(self) -> list[int]:
+        items = filter(None, map(self.itemAt, range(self.count())))
+        return [item.minimumSize().width() for item in items if not item.isEmpty()]
+
+
+def folding_row(*parts: Part, spacing: int = GRID, beside_from: int = 0) -> FoldingRow:
+    """Return such a row."""
+    return _filled(FoldingRow(beside_from), parts, spacing, _NO_MARGINS)
 
 
 def column(*parts: Part, spacing: int = GRID, margins: Margins = _NO_MARGINS) -> QVBoxLayout:
@@ -83,13 +109,6 @@ def _filled(layout: Box, parts: Iterable[Part], spacing: int, margins: Margins) 
         else:
             layout.addWidget(item, stretch)
     return layout
-
-
-def set_beside(is_beside: bool, *layouts: FoldingRow) -> None:
-    """Put the parts of layouts side by side, or below one another."""
-    directions = QBoxLayout.Direction
-    for layout in layouts:
-        layout.setDirection(directions.LeftToRight if is_beside else directions.TopToBottom)
 
 
 def label_for(text: str, control: QWidget) -> QLabel:
@@ -132,9 +151,20 @@ def keep_narrow(box: QComboBox, characters: int) -> None:
     box.setMinimumContentsLength(characters)
 
 
-def narrow_box(name: str, tip: str, characters: int) -> QComboBox:
-    """Return such a list; `name` is for screen readers."""
-    box = QComboBox()
+class NarrowBox(QComboBox):
+    """Such a list: of a chosen entry that does not fit the end is left out."""
+
+    def initStyleOption(self, option: QStyleOptionComboBox) -> None:
+        super().initStyleOption(option)
+        parts, field = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
+        room = self.style().subControlRect(parts, option, field, self).width() - HALF_GRID
+        elided = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)
+        option.currentText = elided
+
+
+def narrow_box(name: str, tip: str, characters: int) -> NarrowBox:
+    """Return one; `name` is for screen readers."""
+    box = NarrowBox()
     box.setAccessibleName(name)
     box.setToolTip(tip)
     keep_narrow(box, characters)

@@ -94,7 +94,7 @@ def test_that_both_user_interfaces_offer_a_new_border(toy, command, qtbot, tmp_p
     controls.border_box.activated.emit(controls.border_box.count() - 1)
     assert workspace.settings.border is toy
     assert controls.border_box.toolTip().startswith(toy.sentence)
-    assert not controls.value_field.isEnabled()
+    assert controls.value_field.isHidden()
     answer = command("filter", "--help")
     assert f"{NAMES[-1]}, toy" in " ".join(answer.out.split())
     out = tmp_path / "out.tif"

@@ -16,7 +16,7 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled, set_beside
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
 
 _RUN_TIP = "Runs five altered kernels; their pictures are wrong on purpose and are not shown."
 _COUNT_TIP = (
@@ -24,7 +24,7 @@ _COUNT_TIP = (
     "could time them."
 )
 # With less width the words stand above the chart, not beside it.
-_BESIDE_FROM = 60 * GRID
+_BESIDE_FROM = 58 * GRID
 _SAID_SHARE, _CHART_SHARE = 3, 7
 
 
@@ -79,7 +79,7 @@ class AblationPanel(QWidget):
         self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         shown, said = QWidget(), QWidget()
         said.setLayout(column(self.sentence, self.note, 1, spacing=HALF_GRID))
-        self._body = folding_row(said, (self.chart, _CHART_SHARE), spacing=2 * GRID)
+        self._body = folding_row(said, (self.chart, _CHART_SHARE), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         # Figures keep off the scroll bar.
         self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         shown.setLayout(self._body)
@@ -90,10 +90,8 @@ class AblationPanel(QWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        is_wide = self.width() >= _BESIDE_FROM
-        set_beside(is_wide, self._body)
         # Above the chart the words take the lines that they need.
-        self._body.setStretch(0, _SAID_SHARE if is_wide else 0)
+        self._body.setStretch(0, _SAID_SHARE if self._body.is_beside else 0)
 
 
 def _note(found: Ablation) -> str:

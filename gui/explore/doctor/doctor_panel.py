@@ -1,7 +1,7 @@
 """The panel Doctor: the frequency response of the mask, and what is to be said of it."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QGridLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from gui.explore.doctor.doctor_state import DoctorState
@@ -16,7 +16,6 @@ from gui.widgets.panel_parts import (
     quiet_label,
     row,
     scrolled,
-    set_beside,
 )
 
 _SPLIT_TIP = (
@@ -26,7 +25,7 @@ _SPLIT_TIP = (
 _COPY_TIP = "Copy the column and the row as text."
 _NOT_SEPARABLE = "Only a separable mask is the product of one column and one row."
 # With less width the facts stand below the picture.
-_BESIDE_FROM = 50 * GRID
+_BESIDE_FROM = 48 * GRID
 
 
 class DoctorPanel(QWidget):
@@ -48,8 +47,8 @@ class DoctorPanel(QWidget):
         buttons = row(self.split_button, self.copy_button, 1)
         facts.setLayout(column(buttons, self._grid, 1, spacing=GRID))
         # Scrolled alone, so that the picture stays in view.
-        self._halves = folding_row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID)
-        self.setLayout(column(self._halves, margins=PANEL_MARGINS))
+        halves = folding_row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        self.setLayout(column(halves, margins=PANEL_MARGINS))
         self.setAccessibleName("Mask doctor")
         self.split_button.clicked.connect(doctor.split)
         self.copy_button.clicked.connect(doctor.copy_factors)
@@ -60,10 +59,6 @@ class DoctorPanel(QWidget):
     def shown(self) -> dict[str, str]:
         """What is found, by its names."""
         return {name.text(): text.text() for name, text in self._labels if not name.isHidden()}
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        set_beside(self.width() >= _BESIDE_FROM, self._halves)
-        super().resizeEvent(event)
 
     def _show(self) -> None:
         known, workspace = self._doctor.examination, self._doctor.workspace

@@ -124,6 +124,8 @@ class KernelPanel(QWidget):
     def _form(self) -> QFormLayout:
         fields = form()
         fields.setHorizontalSpacing(HALF_GRID)
+        # With large letters in a small window.
+        fields.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
         # A kernel without blocks has no fields for them.
         self.block.shown_changed.connect(lambda: fields.setRowVisible(0, self.block.is_wanted))
         fields.addRow(label_for("&Block width", self.block.width_box), self.block)

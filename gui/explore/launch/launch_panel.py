@@ -1,7 +1,7 @@
 """The panel Launch: what the next run takes of a GPU, what limits its occupancy, and what would change it."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
 from gui.explore.launch.curves_row import AXES, CurvesRow
@@ -18,7 +18,6 @@ from gui.widgets.panel_parts import (
     folding_row,
     narrow_box,
     row,
-    set_beside,
 )
 
 _AXIS_TIP = "What the occupancy is drawn over. Along the curve everything else stays as it is."
@@ -28,7 +27,7 @@ _SENTENCE_TIP = (
 )
 _PASS_TIP = "Which of the kernel's launches is shown."
 # With less width, what is side by side stands below one another.
-_BESIDE_FROM = 54 * GRID
+_BESIDE_FROM = 52 * GRID
 
 
 class LaunchPanel(QWidget):
@@ -78,15 +77,11 @@ class LaunchPanel(QWidget):
     def _show_axis(self) -> None:
         self.axis.setVisible(self._launch.launch is not None and not self.curves.shows_all)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        set_beside(self.width() >= _BESIDE_FROM, self._body)
-
     def _build(self) -> None:
         fill_box(self.axis, AXES, "threads")
         self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.sentence.setAccessibleName("What limits the occupancy")
-        self._body = folding_row(self.numbers, (self.curves, 1), spacing=2 * GRID)
+        self._body = folding_row(self.numbers, (self.curves, 1), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         said = row(self.passes, (self.sentence, 1), self.axis)
         shown = QWidget()
         shown.setLayout(column(said, self.note, (self._body, 1), spacing=HALF_GRID))

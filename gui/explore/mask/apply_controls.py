@@ -12,13 +12,12 @@ from engine.mask.typed import TypedWeights
 from gui.explore.mask.number_field import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column, label_for, row
+from gui.widgets.panel_parts import column, folding_row, keep_narrow, label_for, row
 
 _BORDER_TOOLTIP = "The border says what the mask reads where it reaches over the picture's edge."
 _VALUE_TOOLTIP = (
     "The value of every cell outside the picture, in the picture's own numbers (255 is white at 8 bit)."
 )
-_NO_VALUE = "Only a constant border has a value; choose Constant to give one."
 _FLIP_TOOLTIP = (
     "Off: correlation, the mask is laid on the picture as you see it (ImageJ, GIMP, OpenCV).\n"
     "On: convolution, the mask is first rotated by 180° (SciPy's convolve, signal processing).\n"
@@ -49,11 +48,13 @@ class ApplyControls(QWidget):
         self._workspace = workspace
         self.border_box = QComboBox()
         self.border_box.setAccessibleName("Border")
+        keep_narrow(self.border_box, 6)
         for position, border in enumerate(Border):
             self.border_box.addItem(border.value.capitalize(), border)
             self.border_box.setItemData(position, border.sentence, Qt.ItemDataRole.ToolTipRole)
         self.value_field = NumberField("Border value")
-        self.value_field.setFixedWidth(9 * GRID)
+        self.value_field.setToolTip(_VALUE_TOOLTIP)
+        self.value_field.setFixedWidth(7 * GRID)
         self._value_label = label_for("value", self.value_field)
         self.flip_box = QCheckBox("Flip (convolution)")
         self.flip_box.setToolTip(_FLIP_TOOLTIP)
@@ -69,9 +70,14 @@ class ApplyControls(QWidget):
         offset_label = label_for("Add offset", self.offset_field)
         self.setLayout(
             column(
-                row(border_label, (self.border_box, 1), self._value_label, self.value_field),
-                row(self.flip_box, self.normalise_box, 1, spacing=2 * GRID),
-                row(divide_label, (self.divide_field, 1), offset_label, (self.offset_field, 1)),
+                folding_row(
+                    (row(border_label, (self.border_box, 1)), 1), row(self._value_label, self.value_field)
+                ),
+                folding_row(self.flip_box, (self.normalise_box, 1), spacing=2 * GRID),
+                folding_row(
+                    (row(divide_label, (self.divide_field, 1)), 1),
+                    (row(offset_label, (self.offset_field, 1)), 1),
+                ),
             )
         )
         self.border_box.activated.connect(
@@ -114,9 +120,8 @@ class ApplyControls(QWidget):
         self.border_box.setCurrentIndex(list(Border).index(border))
         self.border_box.setToolTip(f"{border.sentence}\n{_BORDER_TOOLTIP}")
         for widget in (self.value_field, self._value_label):
-            widget.setEnabled(border.takes_value)
+            widget.setVisible(border.takes_value)
         self.value_field.show_number(settings.cval)
-        self.value_field.setToolTip(_VALUE_TOOLTIP if border.takes_value else _NO_VALUE)
         with QSignalBlocker(self.flip_box), QSignalBlocker(self.normalise_box):
             self.flip_box.setChecked(settings.flip)
             self.normalise_box.setChecked(settings.normalise)

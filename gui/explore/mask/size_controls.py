@@ -8,7 +8,7 @@ from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import icon_button, label_for, row
+from gui.widgets.panel_parts import folding_row, icon_button, label_for, row
 
 _TOOLTIP = (
     f"{{}} of the mask, 1 to {MAX_SIDE}, or to {MAX_LINE} in a mask of one row or one column.\n"
@@ -32,8 +32,9 @@ class SizeControls(QWidget):
         self.square_button.setCheckable(True)
         self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
         rows_label, columns_label = label_for("Rows", self.rows_box), label_for("Columns", self.columns_box)
-        parts = (rows_label, self.rows_box, columns_label, self.columns_box, self.square_button, 1)
-        self.setLayout(row(*parts, spacing=HALF_GRID))
+        rows = row(rows_label, self.rows_box, 1, spacing=HALF_GRID)
+        columns = row(columns_label, self.columns_box, self.square_button, 1, spacing=HALF_GRID)
+        self.setLayout(folding_row(rows, (columns, 1), spacing=HALF_GRID))
         self.rows_box.valueChanged.connect(lambda: self._set_rows(self.rows_box.value()))
         self.columns_box.valueChanged.connect(lambda: self._set_columns(self.columns_box.value()))
         self.square_button.toggled.connect(self._toggle_lock)

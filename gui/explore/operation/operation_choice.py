@@ -12,7 +12,7 @@ from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import column, icon_button, keep_narrow, label_for, row
+from gui.widgets.panel_parts import column, folding_row, icon_button, keep_narrow, label_for, row
 
 _TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
 _ADD_TIP = "Add a step: what follows works on the result of this one. Ready chains are there too."
@@ -40,7 +40,7 @@ class OperationChoice(QWidget):
         self._panels: dict[str, QWidget] = {"": mask_panel}
         self.box = QComboBox()
         self.box.setAccessibleName("Operation")
-        keep_narrow(self.box, 14)
+        keep_narrow(self.box, 12)
         self._add("Convolution", "", _CONVOLUTION)
         self.add_button = icon_button("plus", "Add a step", _ADD_TIP)
         self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
@@ -50,8 +50,8 @@ class OperationChoice(QWidget):
         self.steps_slot.hide()
         self.stack = QStackedWidget()
         self.stack.addWidget(mask_panel)
-        margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        top = row(label_for("Operation", self.box), (self.box, 1), self.add_button, margins=margins)
+        top = folding_row(label_for("Operation", self.box), (row((self.box, 1), self.add_button), 1))
+        top.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
         self.setLayout(column(self.steps_slot, top, (self.stack, 1), spacing=0))
         self.box.activated.connect(lambda at: workspace.choose(self.box.itemData(at)))
         workspace.operation_changed.connect(self._show)

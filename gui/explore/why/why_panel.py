@@ -1,7 +1,6 @@
 """The panel Why: the bounds of the selected run beside its time, the reason in a sentence, its launches."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.results.measurement import ExplainedTime
@@ -22,11 +21,11 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled, set_beside
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
 
 _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
 # With less width, what is side by side stands below one another.
-_BESIDE_FROM = 72 * GRID
+_BESIDE_FROM = 68 * GRID
 _COMPARED_TIP = (
     "The time of this run over that of the other one, then the least times and the transactions of "
     "128 bytes per request to global memory, each over the other's."
@@ -114,10 +113,6 @@ class WhyPanel(QWidget):
         why_not = self._why.state.why_no_run if self._why.step is Step.MEASURE else ""
         self.button.setEnabled(not why_not)
 
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        set_beside(self.width() >= _BESIDE_FROM, self._body)
-
     def _build(self) -> None:
         self.sentence.setTextFormat(Qt.TextFormat.RichText)
         self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
@@ -128,7 +123,9 @@ class WhyPanel(QWidget):
         self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.compared.setAccessibleName("Compared with the run that was selected before")
         bars = column(self.caption, self.bars, 0)
-        self._body = folding_row((bars, 1), (column(self.numbers, 0), 1), spacing=GRID)
+        self._body = folding_row(
+            (bars, 1), (column(self.numbers, 0), 1), spacing=GRID, beside_from=_BESIDE_FROM
+        )
         shown = QWidget()
         shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
         self._stack = Placeholder(shown)
