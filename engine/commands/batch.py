@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from engine import interrupts
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED, status_of
-from engine.commands.batch_loop import Finished, Loop
+from engine.commands.batch_loop import Batch, Finished
 from engine.commands.batch_plan import BatchPlan, BatchSettings, PictureFile, header_form, planned
 from engine.commands.batch_watch import watched
 from engine.commands.output import clip_hint, log, log_notes, print_answer, print_json
@@ -33,7 +33,7 @@ def run(settings: BatchSettings) -> int:
         before.say("plan", plan.files, plan.skipped)
     else:
         plan = replace(plan, files=before.plan[0], skipped=before.plan[1])
-    outcomes: list[Finished] = [finished for finished, _, _ in before.outcomes]
+    outcomes: list[Finished] = [*before.outcomes]
     known = {finished.file.names for finished in outcomes}
     left = [file for file in plan.files if file.names not in known]
     if before.alone:
@@ -42,40 +42,39 @@ def run(settings: BatchSettings) -> int:
     def on_finished(finished: Finished) -> None:
         outcomes.append(finished)
         _log_progress(finished, f"[{len(outcomes)}/{len(plan.files)}]")
-        before.say("done", finished, tuple(loop.variants), tuple(loop.devices))
+        before.say("done", finished)
 
-    loop = Loop(1 if before.alone else len(left), on_finished)
-    for finished, variants, devices in before.outcomes:
-        loop.variants |= dict.fromkeys(variants)
-        loop.devices |= dict.fromkeys(devices)
-        loop.written += finished.error is None
+    batch = Batch(1 if before.alone else len(left), on_finished)
+    for finished in before.outcomes:
+        batch.note(finished)
+        batch.written += finished.error is None
     begin = before.begin
     fault: DeviceFault | None = None
 
     def stopped_at_once() -> str:
-        pictures = f"{loop.written} of {len(plan.files)} pictures"
+        pictures = f"{batch.written} of {len(plan.files)} pictures"
         return printable(f"Stopped: {pictures} {plan.how.done} into {settings.out}.")
 
     try:
-        with interrupts.telling(stopped_at_once), interrupts.calling(loop.stop):
+        with interrupts.telling(stopped_at_once), interrupts.calling(batch.stop):
             if left:
-                loop.run(replace(plan, files=left), _on_cluster)
+                batch.run(replace(plan, files=left), _on_cluster)
     except DeviceFault as error:
         fault = error
         known = {finished.file.names for finished in outcomes}
         outcomes += [Finished(file, error) for file in plan.files if file.names not in known]
-    if before.alone and not loop.is_stopped and fault is None:
+    if before.alone and not batch.is_stopped and fault is None:
         return DONE  # another process does the rest
     elapsed_s = time.perf_counter() - begin
     order = {file.names: number for number, file in enumerate(plan.files)}
     outcomes.sort(key=lambda finished: order[finished.file.names])
     log_notes(_clip_hints(outcomes))
     if settings.json:
-        print_json(_document(settings, plan, loop, outcomes, elapsed_s))
+        print_json(_document(settings, plan, batch, outcomes, elapsed_s))
     else:
-        stopped = "Stopped: " if loop.is_stopped else ""
-        print_answer(stopped + _summary(settings, plan, loop, outcomes, elapsed_s))
-    if loop.is_stopped:
+        stopped = "Stopped: " if batch.is_stopped else ""
+        print_answer(stopped + _summary(settings, plan, batch, outcomes, elapsed_s))
+    if batch.is_stopped:
         return interrupts.exit_status(DONE)
     if fault is not None:
         raise fault
@@ -85,9 +84,9 @@ def run(settings: BatchSettings) -> int:
     return status_of(finished.verification for finished in outcomes) or (BAD_INPUT if errors else DONE)
 
 
-def _on_cluster(plan: BatchPlan) -> object:
+def _on_cluster(batch: Batch, plan: BatchPlan) -> None:
     # Loaded only with --scheduler: Dask's part takes a tenth of a second.
-    return import_module("engine.commands.batch_dask").DaskWorkers(plan)
+    import_module("engine.commands.batch_dask").run(batch, plan)
 
 
 def _log_progress(finished: Finished, number: str) -> None:
@@ -105,7 +104,7 @@ def _failure(finished: Finished) -> str:
 
 
 def _summary(
-    settings: BatchSettings, plan: BatchPlan, loop: Loop, outcomes: Sequence[Finished], elapsed_s: float
+    settings: BatchSettings, plan: BatchPlan, batch: Batch, outcomes: Sequence[Finished], elapsed_s: float
 ) -> str:
     done = [finished for finished in outcomes if finished.error is None]
     failed = [finished for finished in outcomes if finished.error is not None]
@@ -117,7 +116,7 @@ def _summary(
     if plan.skipped:
         line += f", {len(plan.skipped)} more were there"
     if done:
-        line += f", by {', '.join(loop.variants)} on {', '.join(loop.devices)}{_proof(done)}"
+        line += f", by {', '.join(batch.variants)} on {', '.join(batch.devices)}{_proof(done)}"
     line += f"; {elapsed_s:.3g} s"
     if done:
         line += f", {len(done) / elapsed_s:.3g} per second"
@@ -146,14 +145,14 @@ def _proof(done: Sequence[Finished]) -> str:
 
 
 def _document(
-    settings: BatchSettings, plan: BatchPlan, loop: Loop, outcomes: Sequence[Finished], elapsed_s: float
+    settings: BatchSettings, plan: BatchPlan, batch: Batch, outcomes: Sequence[Finished], elapsed_s: float
 ) -> dict[str, object]:
     return {
         **about_plan(settings, plan),
-        "variants": list(loop.variants),
-        "devices": list(loop.devices),
+        "variants": list(batch.variants),
+        "devices": list(batch.devices),
         "elapsed_s": elapsed_s,
-        **_of_cluster(plan, loop),
+        **_of_cluster(plan, batch),
         "pictures": len(plan.files) + len(plan.skipped),
         "done": sum(finished.error is None for finished in outcomes),
         "failed": sum(finished.error is not None for finished in outcomes),
@@ -163,9 +162,9 @@ def _document(
     }
 
 
-def _of_cluster(plan: BatchPlan, loop: Loop) -> dict[str, object]:
+def _of_cluster(plan: BatchPlan, batch: Batch) -> dict[str, object]:
     """Return the scheduler, and what connecting to it or starting it took of the elapsed time."""
-    return {"scheduler": plan.scheduler.text, "start_s": loop.start_s} if plan.scheduler else {}
+    return {"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}
 
 
 def _file(finished: Finished) -> dict[str, object]:
@@ -174,7 +173,7 @@ def _file(finished: Finished) -> dict[str, object]:
         "output": finished.file.target if finished.error is None else None,
         "failure": "" if finished.error is None else str(finished.error),
         "verification": None if finished.verification is None else asdict(finished.verification),
-        **({"machine": finished.ran.machine} if finished.ran else {}),
+        **({"machine": finished.ran.machine} if finished.ran and finished.ran.machine else {}),
         **finished.found,
         "clipped": 0.0 if finished.clipped is None else finished.clipped.share,
         "notes": list(finished.notes),

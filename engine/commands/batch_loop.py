@@ -3,25 +3,26 @@
 A worker takes one file all the way, so no core waits for another stage. On the CPU there is a worker per
 core, and a filter has one core, as the others have work of their own. On another device there are twice as
 many, as some wait for it: it computes their pictures in one stream, so that copies run beside kernels, on all
-GPUs with `cuda:all`.
+GPUs with `cuda:all`. To the loop (`engine.flow.loop`) all of them are one device.
 
 Pictures that are larger than memory come after all others, each with all cores and the memory for itself. One
 more thread writes, which is mostly waiting for the disk. A file that fails has a reason instead of a result.
 """
 
+import itertools
 import os
 import sys
 import zlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
 from threading import BoundedSemaphore, Event
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -36,6 +37,7 @@ from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
+from engine.flow.loop import Loop
 from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
 from engine.image.form import RAISE_LIMIT
 from engine.image.result_picture import finished_picture
@@ -48,11 +50,11 @@ from engine.work.filtering.clipping import Clipped
 
 
 class Ran(NamedTuple):
-    """What filtered a file elsewhere: key of the variant, title of the device, name of the machine."""
+    """What filtered a file: the key of a variant, the titles of devices, the machine where it is another."""
 
     variant: str
-    device: str
-    machine: str
+    devices: Sequence[str]
+    machine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,16 @@ class Finished:
     verification: Verification | None = None
     found: Mapping[str, object] = field(default_factory=dict)  # by an operation, for JSON
     clipped: Clipped | None = None  # how much of the result is, where some can be
-    ran: Ran | None = None  # where a cluster filtered it
+    ran: Ran | None = None  # where there is a result
+
+
+@dataclass(eq=False, slots=True)
+class Task:
+    """A file in the loop, or some small ones; none is `finished` where the batch ends before."""
+
+    picture: int  # of the first file
+    files: Sequence[PictureFile]
+    finished: Sequence[Finished] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +189,34 @@ def job_for(how: PictureWork, file: PictureFile, opened: Opened, loan: Loan) -> 
     return Job(file, how, opened, call, loan)
 
 
-T = TypeVar("T")
+Encoded = tuple[bytes | memoryview, Finished]
+
+
+def all_the_way(
+    how: PictureWork,
+    file: PictureFile,
+    memory: PictureMemory,
+    encoded: Callable[[Job], Encoded],
+    *,
+    remedy: str = RAISE_LIMIT,
+    go_on: Callable[[], object] = lambda: None,
+    machine: str = "",
+) -> Encoded:
+    """Return a result as it is written, and what is said of it. Called on: any thread.
+
+    `encoded` computes, proves and encodes; `go_on` is called between two steps, and may end them.
+    """
+    loan = Loan(memory)
+    try:
+        go_on()
+        job = job_for(how, file, open_file(how, file, loan, remedy), loan)
+        go_on()
+        data, finished = encoded(job)
+        ran = Ran(job.call.choice.variant.key, titles(how.devices(job.call)), machine)
+        return data, replace(finished, ran=ran)
+    finally:
+        loan.give_back()
+
 
 # Files that are encoded and wait to be written.
 MOST_ENCODED = 2
@@ -186,24 +224,88 @@ MOST_ENCODED = 2
 # on 16 cores take 0.93 s, and 1.03 with Python's own 5 ms.
 SWITCH_S = 0.0005
 
-
-Saving = Future[Finished]
-
 # What the pictures under way may take together, and at least for each core: one of 12 megapixels with float32
 # results takes 216 MB.
 MOST_BYTES = 4 << 30
 MOST_BYTES_PER_CORE = 256 << 20
 
-Encoded = tuple[bytes | memoryview, Finished]
+
+Take = Callable[[Sequence[PictureFile]], Callable[[], Sequence[Finished]]]
 
 
-class Loop:
-    """The files under way, oldest first, and the threads that they are on.
+class OnThreads:
+    """Threads of this machine, as the loop sees them: each takes files all the way, and one more writes.
 
-    `on_finished` is called for each file once it is saved or has failed, on the calling thread, in order; one
-    that cannot be opened may be reported before the others. `variants` and `devices` have the keys of
-    the variants that ran, and the titles of their devices; `written` counts the files, `is_stopped` says
-    whether `stop` was called, which calls each of `when_stopped`. `start_s` is what a cluster took to start.
+    A context manager. `take` makes results and returns what writes them, or raises CancelledError; it is
+    called for no more once `has_ended` is set. So much is under way that none waits for the oldest.
+    """
+
+    def __init__(self, take: Take, threads: int, has_ended: Event) -> None:
+        self.most = 2 * threads
+        self._take, self._has_ended = take, has_ended
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batch")
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="batch-write")
+        self._encoded = BoundedSemaphore(MOST_ENCODED)
+        self._under_way: deque[tuple[Task, Future[Future[Sequence[Finished]]]]] = deque()
+        self._fault: DeviceFault | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            # What is not in its filter yet ends.
+            self._has_ended.set()
+        self._threads.shutdown(cancel_futures=True)
+        self._writer.shutdown()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another task can be begun."""
+        return self._fault is None and len(self._under_way) < self.most
+
+    def send(self, work: Task) -> None:
+        """Have files taken."""
+        self._under_way.append((work, self._threads.submit(self._all_the_way, work.files)))
+
+    def wait(self) -> list[Task]:
+        """Wait for the oldest task; where the device has failed, for all, and then raise that."""
+        found: list[Task] = []
+        while self._under_way and (self._fault is not None or not found):
+            work, future = self._under_way.popleft()
+            found.append(work)
+            try:
+                work.finished = future.result().result()
+            except CancelledError:
+                pass  # the batch has ended
+            except DeviceFault as error:
+                self._fault = self._fault or error
+                self._has_ended.set()
+                found.pop()
+            except (EngineError, MemoryError) as error:
+                why = error if isinstance(error, EngineError) else shortage_of(error)
+                work.finished = [Finished(file, why) for file in work.files]
+        if self._fault is not None and not found:
+            raise self._fault
+        return found
+
+    def _all_the_way(self, files: Sequence[PictureFile]) -> Future[Sequence[Finished]]:
+        if self._has_ended.is_set():
+            raise CancelledError
+        write = self._take(files)
+        self._encoded.acquire()
+        saving = self._writer.submit(write)
+        saving.add_done_callback(lambda _: self._encoded.release())
+        return saving
+
+
+class Batch:
+    """What is known of a batch while it runs.
+
+    `on_finished` is called for each file once it is saved or has failed, on the calling thread, in order.
+    `variants` and `devices` have what ran, `written` counts the files, `is_stopped` says whether `stop` was
+    called, which calls `when_stopped`. `start_s` is what a cluster took to start. At most `files` are begun
+    at once.
     """
 
     def __init__(self, files: int, on_finished: Callable[[Finished], None]) -> None:
@@ -211,91 +313,70 @@ class Loop:
         self.devices: dict[str, None] = {}
         self.written = 0
         self.is_stopped = False
-        self.when_stopped: list[Callable[[], object]] = []
+        self.when_stopped: Callable[[], object] = lambda: None
         self.start_s = 0.0
         self._files = files
         self._on_finished = on_finished
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="batch-write")
-        self._encoded = BoundedSemaphore(MOST_ENCODED)
         self._has_ended = Event()
-        # What is not reported yet, oldest first.
-        self._saving: deque[tuple[PictureFile, Future[Saving]]] = deque()
 
-    def run(self, plan: BatchPlan, on_cluster: Callable[[BatchPlan], Any]) -> None:
-        """Have every file filtered, and report it; `on_cluster` makes what asks the workers of a cluster.
+    def run(self, plan: BatchPlan, on_cluster: "Callable[[Batch, BatchPlan], object]") -> None:
+        """Have every file filtered, and report it; `on_cluster` has a cluster's workers do those of a plan.
 
         A DeviceFault passes when all that was filtered before is saved and reported.
         """
         switch_s = sys.getswitchinterval()
         sys.setswitchinterval(SWITCH_S)
         small = replace(plan, files=[file for file in plan.files if not file.in_parts])
+        large = [file for file in plan.files if file.in_parts]
         try:
             if plan.scheduler is not None:
-                on_cluster(small).run(self)
+                on_cluster(self, small)
             elif small.files:
-                self._on_workers(small)
-            for file in plan.files:
-                if file.in_parts and not self.is_stopped:
-                    self._report_oldest(0)
-                    finished = self.attempt(file, self._in_bands, plan.how, file)
-                    if finished is not None:
-                        self._on_finished(finished)
-            self._report_oldest(0)
-        except DeviceFault:
-            while self._saving:
-                with suppress(DeviceFault):
-                    self._report_oldest(0)
-            raise
+                self._on_cores(small)
+            if large:
+                self.through(partial(self._in_bands, plan.how), 1, ([file] for file in large))
         finally:
-            self._has_ended.set()
-            self._writer.shutdown(wait=True)
             sys.setswitchinterval(switch_s)
 
-    def _on_workers(self, plan: BatchPlan) -> None:
-        """Have files taken all the way by workers, with enough under way that none waits for the oldest."""
+    def through(self, take: Take, threads: int, tasks: Iterable[Sequence[PictureFile]]) -> None:
+        """Have the files of tasks taken by so many threads, and report them."""
+        going_on = itertools.takewhile(lambda _: not self.is_stopped, tasks)
+        with OnThreads(take, threads, self._has_ended) as device:
+            Loop(device, self._report).run(itertools.starmap(Task, enumerate(going_on)))
+
+    def _report(self, task: Task) -> None:
+        for finished in task.finished:
+            self.note(finished)
+            self._on_finished(finished)
+
+    def note(self, finished: Finished) -> None:
+        """Note what filtered a file."""
+        if finished.ran is not None:
+            self.variants[finished.ran.variant] = None
+            self.devices |= dict.fromkeys(finished.ran.devices)
+
+    def _on_cores(self, plan: BatchPlan) -> None:
+        """Have each file taken by one thread."""
         in_stream = is_streamed(plan)
         threads = max(1, min(cores() * (2 if in_stream else 1), self._files))
         memory = PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()), MOST_KEPT_BYTES)
+        encoded: Callable[[Job], Encoded] = partial(_on_cores, cores() // threads)
+
+        def take(files: Sequence[PictureFile]) -> Callable[[], Sequence[Finished]]:
+            done = all_the_way(plan.how, files[0], memory, encoded, go_on=self._end_if_stopped)
+            return partial(self._write, *done)
+
         with ExitStack() as stack:
-            encoded: Callable[[Job], Encoded]
             if in_stream:
                 # The CPU needs no stream.
                 shared: Any = import_module("engine.flow.shared_stream").SharedStream
                 stream = stack.enter_context(shared(plan.how.asked.layout, plan.how.gpus))
                 encoded = partial(_by_stream, stream)
-            else:
-                encoded = partial(_on_cores, cores() // threads)
-            workers = ThreadPoolExecutor(threads, thread_name_prefix="batch")
-            stack.callback(workers.shutdown, wait=True, cancel_futures=True)
-            try:
-                for file in plan.files:
-                    if self.is_stopped:
-                        break
-                    done = workers.submit(self._all_the_way, plan.how, file, Loan(memory), encoded)
-                    self._saving.append((file, done))
-                    self._report_oldest(2 * threads)
-                self._report_oldest(0)
-            except BaseException:
-                # Workers begin nothing more, and end what is not in its filter yet.
-                self._has_ended.set()
-                raise
+            self.through(take, threads, ([file] for file in plan.files))
 
-    def _all_the_way(
-        self, how: PictureWork, file: PictureFile, loan: Loan, encoded: Callable[[Job], Encoded]
-    ) -> Saving:
-        """Take a file all the way until it can be written. Called on: a worker."""
-        try:
-            self.end_if_stopped()
-            job = job_for(how, file, open_file(how, file, loan), loan)
-            self.end_if_stopped()
-            self.variants[job.call.choice.variant.key] = None
-            self.devices |= dict.fromkeys(titles(how.devices(job.call)))
-            return self._save(*encoded(job))
-        finally:
-            loan.give_back()
-
-    def _in_bands(self, how: PictureWork, file: PictureFile) -> Finished:
-        """Filter a picture that is larger than memory."""
+    def _in_bands(self, how: PictureWork, files: Sequence[PictureFile]) -> Callable[[], Sequence[Finished]]:
+        """Filter a picture that is larger than memory; nothing is left to write."""
+        (file,) = files
         if file.refusal is not None:
             raise file.refusal
         say_begun(file.source)
@@ -305,13 +386,13 @@ class Loop:
         make_folder(os.path.dirname(file.target) or ".", with_parents=True)
         if not file.replaces and (why_not := why_not_new(file.target)):
             raise why_not
-        done = in_bands.filtered(how, file.source, file.target, self.end_if_stopped)
+        done = in_bands.filtered(how, file.source, file.target, self._end_if_stopped)
         with interrupts.undivided():
             self.written += 1
-        self.devices |= dict.fromkeys(titles(done.devices))
-        self.variants[done.resolved.choice.variant.key] = None
+        ran = Ran(done.resolved.choice.variant.key, titles(done.devices))
         facts = in_bands.facts_of(how, done)
-        return Finished(file, None, done.notes, done.verification, facts, clipped=done.clipped)
+        finished = Finished(file, None, done.notes, done.verification, facts, clipped=done.clipped, ran=ran)
+        return lambda: [finished]
 
     def stop(self) -> None:
         """Begin nothing more, and end what is not in its filter yet; called again, end the process at once.
@@ -322,58 +403,19 @@ class Loop:
             interrupts.leave()
         self.is_stopped = True
         self._has_ended.set()
-        for act in self.when_stopped:
-            act()
+        self.when_stopped()
 
-    def _save(self, data: bytes | memoryview, finished: Finished) -> Saving:
-        """Have a file written. Called on: a worker."""
-        self._encoded.acquire()
-        saving = self._writer.submit(self._write, data, finished)
-        saving.add_done_callback(lambda _: self._encoded.release())
-        return saving
-
-    def _write(self, data: bytes | memoryview, finished: Finished) -> Finished:
+    def _write(self, data: bytes | memoryview, finished: Finished) -> Sequence[Finished]:
         # The count is true where the process is ended.
         with interrupts.undivided():
             # A process that has ended may have written it, and not said so.
             write_result(data, finished.file, may_be_there=watched().plan is not None)
             self.written += 1
-        return finished
+        return [finished]
 
-    def report(self, finished: Finished) -> None:
-        """Report a file that a worker of a cluster is done with."""
-        if finished.error is None:
-            self.written += 1
-        if finished.ran is not None:
-            self.variants[finished.ran.variant] = None
-            self.devices[finished.ran.device] = None
-        self._on_finished(finished)
-
-    def attempt(self, file: PictureFile, step: Callable[..., T], *given: object) -> T | None:
-        """Return what a step returns; report its file where it fails, and return None."""
-        try:
-            return step(*given)
-        except DeviceFault:
-            raise
-        except (EngineError, MemoryError) as error:
-            why = error if isinstance(error, EngineError) else shortage_of(error)
-            self._on_finished(Finished(file, why))
-            return None
-
-    def end_if_stopped(self) -> None:
-        """Raise CancelledError where the batch ends early. Called on: a worker."""
+    def _end_if_stopped(self) -> None:
         if self._has_ended.is_set():
             raise CancelledError
-
-    def _report_oldest(self, most: int) -> None:
-        """Report the oldest files until at most so many are still under way."""
-        while len(self._saving) > most:
-            file, future = self._saving.popleft()
-            # A worker cancels its file when it finds that the batch has ended.
-            with suppress(CancelledError):
-                finished = self.attempt(file, _saved, future)
-                if finished is not None:
-                    self._on_finished(finished)
 
 
 def is_streamed(plan: BatchPlan) -> bool:
@@ -402,7 +444,3 @@ def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: b
             return
         raise why_not
     atomic_write(file.target, data)
-
-
-def _saved(saving: Future[Saving]) -> Finished:
-    return saving.result().result()

@@ -49,7 +49,7 @@ class _Watched:
         if kind == "plan":
             self.plan = content[0], content[1]
         elif kind == "done":
-            self.outcomes.append(content)
+            self.outcomes += content
             self._begun.pop(content[0].file.source, None)
         else:
             self._begun.pop(content[0], None)

@@ -4,21 +4,23 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 
 from engine.device.anti_aliasing import empty_result
 from engine.device.backend import Backend
 from engine.device.launches import Prepared
+from engine.flow.loop import Device
 from engine.flow.timeline import Chunk, Queue, Span
 from engine.geometry.layout import Layout
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class ChunkJob:
     """A chunk with its arrays."""
 
-    chunk: Chunk
+    chunk: Chunk  # of which the device that it is sent to says its key
     sources: Sequence[np.ndarray]  # of shape (rows, W, C); one below the other they are the picture to filter
     target: np.ndarray  # of shape (result rows, W, C): where the result goes
     skip: int  # rows of the filtered picture before the first of the result
@@ -28,10 +30,22 @@ class ChunkJob:
     prepare: Callable[[], Prepared]
 
     @property
+    def picture(self) -> int:
+        """The number of its picture."""
+        return self.chunk.picture
+
+    @property
     def shape(self) -> tuple[int, int, int]:
         """Shape of the picture to filter."""
         _, width, channels = self.sources[0].shape
         return sum(len(source) for source in self.sources), width, channels
+
+
+class ChunkDevice(Device[ChunkJob], Protocol):
+    """A device that chunks are sent through, or several."""
+
+    def spans(self) -> Sequence[Span]:
+        """Return where each chunk was that is finished, chunk after chunk."""
 
 
 class InOrder:
@@ -50,11 +64,10 @@ class InOrder:
         """Whether the last chunk was reported."""
         return not self._finished
 
-    def send(self, job: ChunkJob) -> str:
+    def send(self, job: ChunkJob) -> None:
         """Filter a chunk."""
         self._filter(job)
         self._finished.append(job)
-        return self._backend.info.key
 
     def wait(self) -> list[ChunkJob]:
         """Return the last chunk."""

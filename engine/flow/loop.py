@@ -1,63 +1,69 @@
-"""The loop over a device: chunks are given to it as it has room, and reported in their order.
+"""The loop over a device: work is given to it as it has room, and reported in its order.
 
-The pictures are taken, and the results received, on the calling thread alone. A device is asked to wait for
-what it has only when it has no room, so that its next chunks are enqueued by then.
+Work is a part of a picture for a GPU or a CPU, or a file of a batch for threads or the workers of a cluster.
+It is taken, and reported, on the calling thread alone. A device is asked to wait for what it has only when it
+has no room, so that what comes next is enqueued by then.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Generic, Protocol, TypeVar
 
 from engine.errors import Cancelled, EngineError
-from engine.flow.chunks import ChunkJob
-from engine.flow.timeline import Span
 
 
-class Device(Protocol):
-    """A device that chunks are sent through, or several; at most `most` are under way."""
+class OfPicture(Protocol):
+    """Work on a picture, or on a part of one."""
+
+    @property
+    def picture(self) -> int:
+        """The number of the picture."""
+
+
+Work = TypeVar("Work", bound=OfPicture)
+
+
+class Device(Protocol[Work]):
+    """What does work, one thing or several; at most `most` are under way."""
 
     most: int
 
     @property
     def has_room(self) -> bool:
-        """Whether another chunk can be sent."""
+        """Whether more can be sent."""
 
-    def send(self, job: ChunkJob) -> str:
-        """Give it a chunk; return the key of the device that has it."""
+    def send(self, work: Work) -> None:
+        """Give it work."""
 
-    def wait(self) -> list[ChunkJob]:
-        """Wait until chunks are finished, and return them, each once."""
-
-    def spans(self) -> Sequence[Span]:
-        """Return where each chunk was that is finished, chunk after chunk."""
+    def wait(self) -> list[Work]:
+        """Wait until some is finished, and return it, each once."""
 
 
-class Loop:
-    """Sends chunks through a device, and calls `finished` with each in order, on the calling thread.
+class Loop(Generic[Work]):
+    """Sends work through a device, and calls `finished` with each in order, on the calling thread.
 
-    Results that wait for those before them are of a few pictures. `keys` has the key of the device that each
-    chunk went to, by its number.
+    Results that wait for those before them are of a few pictures.
     """
 
-    def __init__(self, device: Device, finished: Callable[[ChunkJob], None]) -> None:
+    def __init__(self, device: Device[Work], finished: Callable[[Work], None]) -> None:
         self._device, self._finished = device, finished
-        # Chunks that were given and not reported, by number; those of them that are finished.
-        self._given: dict[int, ChunkJob] = {}
-        self._done: set[int] = set()
-        self.keys: list[str] = []
+        # What was given and is not reported, and what of that is finished.
+        self._given: deque[Work] = deque()
+        self._done: set[Work] = set()
 
-    def run(self, jobs: Iterable[ChunkJob | None]) -> None:
-        """Send all chunks through and wait for them; called once.
+    def run(self, work: Iterable[Work | None]) -> None:
+        """Send all work through and wait for it; called once.
 
-        They are taken one by one as there is room. None in place of one, where the next is not there yet, has
-        an older one finished. Where the device fails, or a job, what was begun is finished, where that is
-        possible, and reported too, before the error is raised: that of the earliest chunk.
+        It is taken one by one as there is room. None in place of it, where the next is not there yet, has
+        something older finished. Where the device fails, or the work, what was begun is finished, where that
+        is possible, and reported too, before the error is raised: that of the earliest.
         """
-        left = iter(jobs)
+        left = iter(work)
         while True:
             while not self._has_room:
                 self._wait()
             try:
-                job = next(left)
+                following = next(left)
             except StopIteration:
                 break
             except EngineError as error:
@@ -65,9 +71,9 @@ class Loop:
                 while self._given and not isinstance(error, Cancelled):
                     self._wait()
                 raise
-            if job is not None:
-                self._given[job.chunk.number] = job
-                self.keys.append(self._device.send(job))
+            if following is not None:
+                self._given.append(following)
+                self._device.send(following)
             elif self._given:
                 self._wait()
         while self._given:
@@ -75,22 +81,20 @@ class Loop:
 
     @property
     def _has_room(self) -> bool:
-        return self._device.has_room and self._pictures_waiting() < 2 * self._device.most
-
-    def _pictures_waiting(self) -> int:
-        if not self._given:
-            return 0
-        first, last = next(iter(self._given.values())), next(reversed(self._given.values()))
-        return last.chunk.picture - first.chunk.picture
+        pictures = self._given[-1].picture - self._given[0].picture if self._given else 0
+        return self._device.has_room and pictures < 2 * self._device.most
 
     def _wait(self) -> None:
-        """Wait until the device has finished a chunk, and report what is finished and first in order."""
+        """Wait until the device has finished something, and report what is finished and first in order."""
         try:
-            self._done |= {job.chunk.number for job in self._device.wait()}
+            self._done.update(self._device.wait())
         except EngineError:
-            # What was finished after those that failed.
-            for number in [number for number in self._given if number in self._done]:
-                self._finished(self._given.pop(number))
+            # What was finished after what failed.
+            for work in self._given:
+                if work in self._done:
+                    self._finished(work)
             raise
-        while self._given and (number := next(iter(self._given))) in self._done:
-            self._finished(self._given.pop(number))
+        while self._given and self._given[0] in self._done:
+            work = self._given.popleft()
+            self._done.remove(work)
+            self._finished(work)

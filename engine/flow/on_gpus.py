@@ -16,9 +16,8 @@ from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled
-from engine.flow.chunks import ChunkJob
+from engine.flow.chunks import ChunkDevice, ChunkJob
 from engine.flow.cuda_queues import CudaQueues
-from engine.flow.loop import Device
 from engine.flow.pipeline import Pipeline
 from engine.flow.timeline import Queue, Span
 from engine.geometry.layout import Layout
@@ -27,7 +26,7 @@ _ORDER = {queue: place for place, queue in enumerate(Queue)}
 
 
 @contextmanager
-def pipelines(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> Iterator[Device]:
+def pipelines(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> Iterator[ChunkDevice]:
     """Open the pipeline of one GPU, or those of several, each on a thread of its own."""
     keys = [gpu.key for gpu in gpus]
     opened = [
@@ -71,7 +70,7 @@ class _OnThread:
     """A pipeline and the thread that drives it, as the calling thread sees them."""
 
     def __init__(self, key: str, opened: Callable[[], AbstractContextManager[Pipeline]], ring: int) -> None:
-        self.key, self.most = key, ring
+        self.most = ring
         self.under_way: deque[ChunkJob] = deque()
         self.error: BaseException | None = None
         self._opened, self._stack = opened, ExitStack()
@@ -128,11 +127,9 @@ class Several:
         """Whether one has room, and none has failed."""
         return self._error is None and any(len(one.under_way) < one.most for one in self._threads)
 
-    def send(self, job: ChunkJob) -> str:
+    def send(self, job: ChunkJob) -> None:
         """Give a chunk to the one with the fewest under way."""
-        freest = min(self._threads, key=lambda one: len(one.under_way))
-        freest.send(job)
-        return freest.key
+        min(self._threads, key=lambda one: len(one.under_way)).send(job)
 
     def wait(self) -> list[ChunkJob]:
         """Wait until one has finished a chunk; after an error all of them, then raise that."""

@@ -25,7 +25,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -82,11 +82,12 @@ class Pipeline:
         """Whether the host is less than two rounds of the ring ahead."""
         return len(self._under_way) < self.most
 
-    def send(self, job: ChunkJob) -> str:
+    def send(self, job: ChunkJob) -> None:
         """Enqueue a chunk."""
+        if job.chunk.device != self.key:
+            job.chunk = replace(job.chunk, device=self.key)
         with self._in_words():
             self._send(job)
-        return self.key
 
     def wait(self) -> list[ChunkJob]:
         """Wait until the result of the oldest chunk is in its target; return that chunk."""

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from typing import Any
 
@@ -15,8 +15,8 @@ from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.flow.chunks import ChunkJob, InOrder
-from engine.flow.loop import Device, Loop
+from engine.flow.chunks import ChunkDevice, ChunkJob, InOrder
+from engine.flow.loop import Loop
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
 from engine.geometry.layout import Layout
@@ -83,24 +83,20 @@ class Stream:
         machine, ring, clock = backend(device.key), 1, "host clock"
         # The pictures and the choice of a variant are for the first device.
         with machine.selected(), ExitStack() as stack:
-            one: Device = InOrder(machine, self.layout)
+            one: ChunkDevice = InOrder(machine, self.layout)
             if device.is_usable_gpu:
                 # Numba's CUDA target and what drives it: the CPU needs neither.
                 from engine.flow import on_gpus
 
                 self._activate, ring, clock = machine.activate, self.ring, "device events"
                 one = stack.enter_context(on_gpus.pipelines(gpus, self.layout, ring))
-            loop = Loop(one, self._finished)
-            loop.run(jobs)
+            Loop(one, self._finished).run(jobs)
         return Timeline(
             device=", ".join(gpu.key for gpu in gpus),
             variant=", ".join(self._variants),
             clock=clock,
             ring=ring,
-            chunks=tuple(
-                chunk if chunk.device == key else replace(chunk, device=key)
-                for chunk, key in zip(self._chunks, loop.keys, strict=True)
-            ),
+            chunks=tuple(self._chunks),
             spans=tuple(one.spans()),
             end_to_end_ms=(self._end_s - begin_s) * 1e3,
         )
@@ -109,7 +105,7 @@ class Stream:
         self, pictures: Iterable[Asked | None], chunk_bytes: int, total: int
     ) -> Iterator[ChunkJob | None]:
         """Yield the chunks of all pictures; None where the next picture is not there yet."""
-        picture = -1
+        picture, numbers = -1, itertools.count()
         for asked in pictures:
             # The generator of pictures may have selected another device.
             self._activate()
@@ -128,16 +124,8 @@ class Stream:
                 sources = [samples[first:last] for first, last in band.sources]
                 rows = target if len(parts) == 1 else target[band.first : band.last]
                 bytes_in = sum(source.nbytes for source in sources)
-                chunk = Chunk(
-                    len(self._chunks),
-                    picture,
-                    band.first,
-                    band.last,
-                    bytes_in,
-                    rows.nbytes,
-                    request.device.key,
-                )
-                self._chunks.append(chunk)
+                place, key = (band.first, band.last), request.device.key
+                chunk = Chunk(next(numbers), picture, *place, bytes_in, rows.nbytes, key)
                 shape = band.length, *samples.shape[1:]
                 written = shape if target.shape == samples.shape else target.shape
                 prepare = partial(self._preparing.ready, chosen, shape)
@@ -171,6 +159,7 @@ class Stream:
     def _finished(self, job: ChunkJob) -> None:
         """Hand over the picture whose last chunk is finished; pictures finish in order."""
         number = job.chunk.picture
+        self._chunks.append(job.chunk)
         self._end_s = time.perf_counter()
         values, rows_left = self._unfinished.pop(number)
         if rows_left > len(job.target):

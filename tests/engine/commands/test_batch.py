@@ -395,9 +395,9 @@ def test_that_results_from_before_a_lost_device_are_saved(batch, left, monkeypat
         write_result(*arguments, **how)
         is_written.set()
 
-    def opened(how, file, loan):
+    def opened(how, file, *given):
         assert file.source.endswith("grey.png") or is_written.wait(60)
-        return open_file(how, file, loan)
+        return open_file(how, file, *given)
 
     write_result = batch_loop.write_result
     monkeypatch.setattr(Preparing, "ready", lose)

@@ -15,7 +15,7 @@ import pytest
 
 import engine
 from engine import cluster as clusters
-from engine.commands import batch_dask, batch_loop, command_line
+from engine.commands import batch_loop, command_line
 from engine.commands.batch_plan import PictureFile
 from engine.device.core_count import cores
 from engine.device.device_list import cpu_chosen_as, cpu_info
@@ -194,23 +194,20 @@ def test_that_the_same_command_does_what_a_lost_scheduler_left(batch, workers, p
     assert contents(tmp_path / "out") == contents(tmp_path / "alone")
 
 
-def test_that_ctrl_c_finishes_what_is_in_its_filter_and_leaves_whole_files(
-    batch, mortal, tmp_path, ctrl_c, monkeypatch
-):
+def test_that_ctrl_c_finishes_what_is_in_its_filter_and_leaves_whole_files(batch, mortal, tmp_path, ctrl_c):
     cluster, client = mortal
     flag = tmp_path / "flag"
     client.run(worker_faults.wait_in_each_file, str(flag))
-    send = batch_dask.DaskWorkers._send
 
-    def sent(*given):
-        send(*given)
-        if not flag.exists():
-            faulty_calls.wait_for(f"{flag}.begun")
-            ctrl_c()
-            flag.touch()
+    def stop():
+        faulty_calls.wait_for(f"{flag}.begun")
+        ctrl_c()
+        flag.touch()
 
-    monkeypatch.setattr(batch_dask.DaskWorkers, "_send", sent)
+    stopping = threading.Thread(target=stop)
+    stopping.start()
     answer = batch(cluster=cluster, status=130)
+    stopping.join()
     assert answer.out.startswith("Stopped: ")
     done = int(answer.out.split()[1])
     assert 0 < len(contents(tmp_path / "out")) == done < PICTURES

@@ -6,13 +6,13 @@ import signal
 import time
 from pathlib import Path
 
-from engine.commands import batch_dask
+from engine.commands import batch_dask, batch_loop
 from engine.errors import FileWriteError
 
 
 def have_killed_in_a_file(flag):
     """Kill the worker that opens a picture while there is the flag, which is gone then."""
-    job_for = batch_dask.job_for
+    job_for = batch_loop.job_for
 
     def killed(*given):
         try:
@@ -22,7 +22,7 @@ def have_killed_in_a_file(flag):
         os.kill(os.getpid(), signal.SIGKILL)
         return None
 
-    batch_dask.job_for = killed
+    batch_loop.job_for = killed
 
 
 def have_killed_after_writing(flag):
@@ -52,19 +52,19 @@ def have_no_space():
 
 def kill_in(name):
     """Kill the worker that opens this picture, each time."""
-    job_for = batch_dask.job_for
+    job_for = batch_loop.job_for
 
     def killed(how, file, *given):
         if file.source.endswith(name):
             os.kill(os.getpid(), signal.SIGKILL)
         return job_for(how, file, *given)
 
-    batch_dask.job_for = killed
+    batch_loop.job_for = killed
 
 
 def wait_in_each_file(flag):
     """Let each file wait until the flag is there; another file says that one does."""
-    job_for = batch_dask.job_for
+    job_for = batch_loop.job_for
 
     def waiting(*given):
         Path(f"{flag}.begun").touch()
@@ -72,7 +72,7 @@ def wait_in_each_file(flag):
             time.sleep(0.01)
         return job_for(*given)
 
-    batch_dask.job_for = waiting
+    batch_loop.job_for = waiting
 
 
 def see_nothing_in(folder):
