@@ -24,7 +24,11 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, row
 
 _PAPERS_WIDTH = 31 * GRID
-_STATUS = "Load copies a kernel to the page that runs it; Measure on this machine (Ctrl+R) fills the tables."
+_STATUS = "Load copies a kernel to the page that runs it; Run (Ctrl+R) fills the tables on this machine."
+_RUN_DOES = (
+    "Runs every kernel of this paper's tables on {}, verifies each result, and puts the figures beside the "
+    "printed ones. It may take some minutes; previews wait meanwhile."
+)
 
 
 class CoursePage(Page):
@@ -61,7 +65,8 @@ class CoursePage(Page):
         # Later than the header, which takes the paper at the same signal.
         course.paper_changed.connect(self.status_changed)
         course.paper_changed.connect(self._halves.fit)
-        course.tables_changed.connect(lambda _key: self.status_changed.emit())
+        for changed in (course.tables_changed, services.state.machine_changed):
+            changed.connect(lambda *_: self.status_changed.emit())
         self.kernels.kernels.refreshed.connect(self._halves.fit)
         if course.papers:
             course.choose(course.papers[0].key)
@@ -71,7 +76,6 @@ class CoursePage(Page):
         """The paper's tables, made after the kernels above them."""
         services = self._services
         made = TablesPanel(self.course, services.state)
-        made.measure.clicked.connect(self.run)
         made.save_button.clicked.connect(self._save)
         made.copied.connect(services.messages.report_copied)
         made.table.code_wanted.connect(self._show_excerpt)
@@ -86,10 +90,10 @@ class CoursePage(Page):
 
     @property
     def status(self) -> PageStatus:
-        paper = self.course.paper
+        paper, machine = self.course.paper, self._services.state.machine
         return PageStatus(
             sentence=_STATUS,
-            run_does="Measures the tables of this paper on this machine.",
+            run_does=_RUN_DOES.format(machine.title if machine else "this machine"),
             why_no_run="" if paper else "Choose a paper first.",
             can_copy=paper is not None and bool(self.course.tables(paper.key)),
             caption=paper.title if paper else "",

@@ -1,4 +1,4 @@
-"""The paper's tables: the one that is shown with its figure and notes; measure, copy and save."""
+"""The paper's tables: the one that is shown with its figure and notes; copy and save."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,6 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
     QMenu,
-    QPushButton,
     QSizePolicy,
     QSplitter,
     QToolButton,
@@ -31,11 +30,7 @@ _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
 )
 _COUNTING = "The paper's tables are being counted."
-_MEASURE_FIRST = "Press Measure to fill these cells; any that cannot be measured say why."
-_MEASURING = (
-    "Run every kernel of this paper's tables on this machine, verify each result, and put the figures "
-    "beside the printed ones. It may take some minutes; previews wait meanwhile."
-)
+_RUN_FIRST = "Press Run (Ctrl+R) to fill these cells; any that cannot be measured say why."
 _SAVES = (
     "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
 )
@@ -60,7 +55,6 @@ class TablesPanel(QWidget):
             "copy", "Copy", "Copy tables", "Copy this table with its notes, to paste it elsewhere."
         )
         self.save_button = text_button("save", "Save…", "Save tables", _SAVES)
-        self.measure = QPushButton()
         self.recorded_button = recorded_button(state)
         self.table = CourseTableView()
         self.figure_place = QWidget()
@@ -75,13 +69,9 @@ class TablesPanel(QWidget):
         course.paper_changed.connect(self._show_paper)
         course.tables_changed.connect(self._follow)
         state.ready_changed.connect(self._show_table)
-        changes = course.paper_changed, course.tables_changed, state.ready_changed, state.running_changed
-        for changed in changes:
-            changed.connect(self._show_measure)
         # The arrow keys scroll them.
         self.notes.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self._show_paper()
-        self._show_measure()
 
     @property
     def shown(self) -> CourseTable | None:
@@ -108,16 +98,6 @@ class TablesPanel(QWidget):
         if self.shown:
             QGuiApplication.clipboard().setText(text_of(self.shown))
             self.copied.emit(len(self.shown.rows))
-
-    def _show_measure(self) -> None:
-        paper = self._course.paper
-        again = paper is not None and self._course.known(paper.key).is_measured
-        machine = self._state.machine
-        where = machine.title if machine else "this machine"
-        self.measure.setText("Measure again" if again else f"Measure on {where}")
-        why_not = self._state.why_no_run if paper else "Choose a paper first."
-        self.measure.setEnabled(not why_not)
-        self.measure.setToolTip(f"{_MEASURING} {why_not}".rstrip())
 
     def _tables(self) -> tuple[CourseTable, ...]:
         paper = self._course.paper
@@ -179,7 +159,7 @@ class TablesPanel(QWidget):
         menu.addAction("For a &spreadsheet (tabs)", self.copy)
         self.copy_button.setMenu(menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        buttons = self.measure, self.recorded_button, self.copy_button, self.save_button
+        buttons = self.recorded_button, self.copy_button, self.save_button
         bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
         self._figure_column.setContentsMargins(0, 0, 0, 0)
         self._beside.addWidget(self.table)
@@ -196,5 +176,5 @@ def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
     reasons = reasons_of(table)
     # The other cells already have the reason why nothing can fill them.
     can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)
-    remedy = (_MEASURE_FIRST,) if can_fill else ()
+    remedy = (_RUN_FIRST,) if can_fill else ()
     return (*reasons, *remedy, *(note.replace("`", "") for note in table.notes))

@@ -21,7 +21,7 @@ from gui.course.kernels_model import (
 )
 from gui.course.kernels_table import KernelsTable
 from gui.course.tables_panel import TablesPanel
-from gui.engine_link.engine_state import STARTING, EngineState
+from gui.engine_link.engine_state import EngineState
 from gui.plots.figure_plot import FigurePlot
 from tests.gui.made_results import (
     NO_GPU,
@@ -247,7 +247,6 @@ def test_that_a_panel_without_a_table_says_how_to_fill_it(panel, course, state, 
     empty = TablesPanel(CourseModel(PAPERS), state)
     qtbot.addWidget(empty)
     assert "Choose a paper" in empty.words
-    assert not empty.measure.isEnabled()
     assert "counted" in panel.words
     course.set_problem(PAPER.key, "The engine cannot count.")
     assert panel.words == "The engine cannot count."
@@ -268,7 +267,6 @@ def test_that_a_table_is_filled_by_a_measurement(panel, course):
     panel.choice.setCurrentIndex(0)
     assert panel.table.cells.index(0, 3).data() == "0.0121"
     assert NO_GPU in panel.notes.text
-    assert panel.measure.text() == "Measure again"
     course.choose(OTHER_PAPER.key)
     assert panel.shown == MEASURED[0]
     course.set_problem(PAPER.key, "The disk is full")
@@ -287,16 +285,6 @@ def test_that_a_table_is_filled_by_a_measurement(panel, course):
     assert "| 8 |" in texts[0]
     assert texts[1].splitlines()[1] == "8\t12\t12"
     assert copied == [len(panel.shown.rows)] * 2
-
-
-def test_that_the_button_says_why_it_cannot_be_pressed(panel, course, state):
-    assert panel.measure.isEnabled()
-    state.set_running(True)
-    assert not panel.measure.isEnabled()
-    assert "a run is in progress" in panel.measure.toolTip()
-    state.set_running(False)
-    state.set_status(STARTING)
-    assert "starting" in panel.measure.toolTip()
 
 
 HERE = "24.9 loads per result with `naive`, 1.55 with `tiled`; the halo is loaded by the block"
@@ -318,9 +306,9 @@ def test_that_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
     panel.resize(2400, 400)
     qtbot.waitUntil(lambda: table.rowHeight(0) == table.rowHeight(1))
     assert "The network comes later." in panel.notes.text
-    assert "Press Measure" not in panel.notes.text
+    assert "Press Run" not in panel.notes.text
     panel.choice.setCurrentIndex(1)
-    assert "Press Measure" in panel.notes.text
+    assert "Press Run" in panel.notes.text
 
 
 def test_that_a_table_without_a_gpu_offers_the_recorded_one(qtbot, course):
