@@ -7,14 +7,13 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QComboBox
 
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS, DeviceInfo
 from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_state import LOST, EngineState
 from gui.style.icons import icon
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import keep_narrow
+from gui.widgets.panel_parts import NarrowBox
 
 SIMULATOR_NOTE = "Pictures up to 2 megapixels; no speeds."
 _SIMULATOR_TEACHES = (
@@ -30,7 +29,7 @@ _MACHINE = Qt.ItemDataRole.UserRole + 1
 _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 
 
-class DeviceBox(QComboBox):
+class DeviceBox(NarrowBox):
     """Chooses the device of a page.
 
     `workspace` is the state of a page: `settings.device`, `change(device=...)` and the signal
@@ -46,7 +45,7 @@ class DeviceBox(QComboBox):
         simulator_note: str = SIMULATOR_NOTE,
         simulator_teaches: str = _SIMULATOR_TEACHES,
     ) -> None:
-        super().__init__()
+        super().__init__(12)
         self._workspace = workspace
         self._simulator_note = simulator_note
         self._simulator_teaches = simulator_teaches
@@ -55,7 +54,6 @@ class DeviceBox(QComboBox):
         self._items = QStandardItemModel(self)
         self.setModel(self._items)
         self.setAccessibleName("Device")
-        keep_narrow(self, 12)
         self.activated.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)
         engine_state.ready_changed.connect(self._fill)

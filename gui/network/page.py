@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from PySide6.QtCore import Qt
 
-from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.compare import compared
 from engine.results.quantities import ratio_text
 from engine.tasks.network.messages import NetworkRun
@@ -15,11 +14,11 @@ from engine.tasks.network.problem import ForwardPass
 from gui.network.cell_panel import CellPanel
 from gui.network.confusion_panel import ConfusionPanel
 from gui.network.drawing_panel import DrawingPanel
-from gui.network.layer_times import LayerTimesPanel
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import BASELINE, NetworkState
 from gui.network.session_part import part_of, run_in, show_part, table_of
+from gui.network.stages_model import StagesModel
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
@@ -30,7 +29,6 @@ from gui.page.runs_page import run_sentence
 from gui.page.shares import Share, Shares
 from gui.page.slot import Slot
 from gui.page.variants_page import Change, VariantsPage
-from gui.runs.state import StateRuns
 from gui.style.metrics import GRID, HALF_GRID
 from gui.typed_json import Reading, Table
 
@@ -45,7 +43,6 @@ _ENTRIES = (
         icon="retry", menu="&File", section=10,
     ),
 )  # fmt: skip
-_FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
 # Shares of the page, and the least that each has at first with letters of the usual size: all maps above the
 # stages need no scrolling in a window of 1280 x 800.
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 34 * GRID
@@ -63,7 +60,6 @@ class NetworkPage(VariantsPage):
         "cell": "network.md#the-page-network",
         "confusion": "network.md#weights-and-digits",
         "stages": "network.md#stages",
-        "layers": "network.md#time-by-layer",
         "timeline": "measuring.md#chunks-and-the-timeline",
     }
 
@@ -73,7 +69,8 @@ class NetworkPage(VariantsPage):
         self.network = network = NetworkState()
         parts = network, state, services.link, services.jobs, services.messages.on(self)
         self.stages = NetworkController(*parts)
-        self.show_state(services, network, StateRuns(network, BASELINE, _FIRST_COLUMNS))
+        self._model = StagesModel(network)
+        self.show_state(services, network, self._model)
         self.shown.connect(network.shown)
         network.confusion_changed.connect(self.edited)
         self._lay_out()
@@ -90,7 +87,7 @@ class NetworkPage(VariantsPage):
     @cached_property
     def stages_panel(self) -> StagesPanel:
         """What is run, and the table of stages."""
-        made = StagesPanel(self._runs_model, self.network, self._state)
+        made = StagesPanel(self._model, self.network, self._state)
         self.take_panel(made)
         return made
 
@@ -174,26 +171,22 @@ class NetworkPage(VariantsPage):
         drawing = PanelTabs(Panel("drawing", "Drawing", Slot(lambda: self.drawing_panel)))
         maps = Slot(lambda: self.maps_panel)
         value = PanelTabs(
-            Panel("cell", "Origin of a value", Slot(lambda: self.cell_panel)),
-            Panel("confusion", "Confusion matrix", Slot(lambda: self.confusion_panel)),
-        )
-        stages = PanelTabs(Panel("stages", "Stages", Slot(lambda: self.stages_panel)))
-        times = PanelTabs(
-            Panel("layers", "Time by layer", Slot(lambda: LayerTimesPanel(network))),
+            Panel("cell", "Origin", Slot(lambda: self.cell_panel)),
+            Panel("confusion", "Confusion", Slot(lambda: self.confusion_panel)),
             Panel("timeline", "Timeline", Slot(lambda: TimelinePanel(network))),
         )
+        stages = PanelTabs(Panel("stages", "Stages", Slot(lambda: self.stages_panel)))
         upper = Shares(
             "upper",
             sides.Horizontal,
             Share(maps, 0.7),
             Share(value, 0.3, _LEAST_RIGHT),
         )
-        lower = Shares("lower", sides.Horizontal, Share(stages, 0.66), Share(times, 0.34))
         right = Shares(
             "right",
             sides.Vertical,
             Share(upper, 1.0 - _LOWER_SHARE),
-            Share(lower, _LOWER_SHARE, _LEAST_LOWER),
+            Share(stages, _LOWER_SHARE, _LEAST_LOWER),
         )
         whole = Shares(
             "page",
@@ -201,7 +194,7 @@ class NetworkPage(VariantsPage):
             Share(drawing, _LEFT_SHARE, _LEAST_LEFT),
             Share(right, 1.0 - _LEFT_SHARE),
         )
-        self.fill(whole, maps, drawing, value, stages, times)
+        self.fill(whole, maps, drawing, value, stages)
 
     def _connect(self) -> None:
         network, actions = self.network, self._services.actions

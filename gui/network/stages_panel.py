@@ -1,18 +1,21 @@
 """The stages: which one is run, on which batch and device, and a table of all of them with their runs."""
 
-from PySide6.QtWidgets import QComboBox
+from PySide6.QtGui import QResizeEvent
 
 from engine.tasks.network.problem import MAX_BATCH, SIMULATOR_BATCH
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
-from gui.runs.model import RunsModel, by_reason
+from gui.network.stages_model import StagesModel
+from gui.runs.model import by_reason
 from gui.runs.panel import RunsPanel
-from gui.style.letters import follow_letters
+from gui.style.letters import at_present_letters, follow_letters
 from gui.style.metrics import GRID, HALF_GRID, digits_width
+from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.legend import Legend
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import column, fill_box, keep_narrow, label_for, row
+from gui.widgets.panel_parts import NarrowBox, column, fill_box, label_for, row
 
 _EMPTY = "The stages are listed here once the engine is ready."
 _SIMULATOR_NOTE = f"Batches up to {SIMULATOR_BATCH}. For checking results, not speed."
@@ -40,6 +43,8 @@ _SHOWN = {
 _TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "not run yet"}
 # Stages with one reason that are named.
 _FEW = 2
+# With less height, letters of the usual size, there is no legend.
+_LOW = 21 * GRID
 # The arrows go through these.
 _BATCH_DIGITS = 5
 _BATCHES = (1, 10, 100, 1000, 10_000)
@@ -48,16 +53,18 @@ _BATCHES = (1, 10, 100, 1000, 10_000)
 class StagesPanel(RunsPanel):
     """Edits `NetworkSettings`."""
 
-    def __init__(self, model: RunsModel, network: NetworkState, engine_state: EngineState) -> None:
+    def __init__(self, model: StagesModel, network: NetworkState, engine_state: EngineState) -> None:
         super().__init__(model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
         self._network = network
-        self.stage = QComboBox()
+        self.stage = NarrowBox(8)
         wanted = f"a whole number from 1 to {MAX_BATCH:,}"
         self.batch = NumberBox("Batch", 1, MAX_BATCH, wanted, follows=_next_batch)
         self.device = DeviceBox(
             network, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
         )
+        self._stages = model
         self.note = ElidedLabel(small=True)
+        self.legend = Legend("Colours of the layers")
         self._refusal = ""
         self._build()
         self.stage.activated.connect(lambda at: network.change(stage=self.stage.itemData(at)))
@@ -74,11 +81,11 @@ class StagesPanel(RunsPanel):
         ):
             signal.connect(self._show)
         self.model.modelReset.connect(self._select_stage)
+        theme_notifier().changed.connect(self._show_legend)
         self._show()
 
     def _build(self) -> None:
         self.stage.setAccessibleName("Stage")
-        keep_narrow(self.stage, 8)
         # Its widest number is rare, and in the narrowest window the stages need the room.
         follow_letters(self.batch, lambda: self.batch.setMaximumWidth(digits_width(_BATCH_DIGITS) + 5 * GRID))
         self.device.setMinimumContentsLength(5)
@@ -88,7 +95,8 @@ class StagesPanel(RunsPanel):
         )  # fmt: skip
         line = row((self.note, 1), self.more, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, GRID)
-        self.setLayout(column(choices, line, (self.stack, 1), spacing=HALF_GRID, margins=margins))
+        parts = choices, line, (self.stack, 1), self.legend
+        self.setLayout(column(*parts, spacing=HALF_GRID, margins=margins))
 
     def _settle(self, refusals: list[str]) -> None:
         self._refuse("")
@@ -113,7 +121,18 @@ class StagesPanel(RunsPanel):
             control.setEnabled(is_idle)
         self.note.setText(self._refusal or busy or self.device.note or self._reasons())
         self.batch.setToolTip(f"{_BATCH_TEACHES} {busy}".strip())
+        self._show_legend()
         self._select_stage()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._show_legend()
+
+    def _show_legend(self) -> None:
+        entries = self._stages.legend()
+        self.legend.show_entries(entries)
+        # In a low panel the rows need the room; their tooltips name the layers too.
+        self.legend.setVisible(bool(entries) and self.height() >= at_present_letters(_LOW))
 
     def _reasons(self) -> str:
         """Return why stages cannot run, those with the same reason together."""

@@ -27,6 +27,16 @@ _BAR_HEIGHT, _SPREAD_HEIGHT = 10, 4
 _LEAST_WIDTH = 3 * GRID
 
 
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a bar, from `begin` to `end` as shares of the room, 0 to 1."""
+
+    begin: float
+    end: float
+    colour: str
+    stripe: str = ""  # a second colour, along its lower edge
+
+
 @dataclass(frozen=True)
 class Bars:
     """Which number is drawn, of which runs, and on what axis."""
@@ -39,10 +49,17 @@ class Bars:
     """In the same way: p20, p80 and minimum of a duration."""
     widest: str
     """The longest of the numbers."""
+    parts: Mapping[int, Sequence[Part]]
+    """By the identity of a result: what its number is made of, as a bar as wide as all others."""
 
-    def ticks(self) -> Iterator[tuple[float, str]]:
+    @property
+    def ticks(self) -> tuple[float, ...]:
+        """The values of the ticks; none where bars are as wide as all others."""
+        return self.scale.ticks if self.values and not self.parts else ()
+
+    def tick_shares(self) -> Iterator[tuple[float, str]]:
         """Return where the ticks stand, 0 to 1, each with its word."""
-        for tick in self.scale.ticks if self.values else ():
+        for tick in self.ticks:
             yield self.scale.share(tick), self._tick_text(tick)
 
     def _tick_text(self, value: float) -> str:
@@ -54,7 +71,12 @@ class Bars:
         return rate_text(value) if value == 0 or abs(value) >= 1e-3 else f"{value:.0e}"
 
 
-def bars_of(shown: AnyMetric, runs: Iterable[Compared], columns: Mapping[str, Column]) -> Bars:
+def bars_of(
+    shown: AnyMetric,
+    runs: Iterable[Compared],
+    columns: Mapping[str, Column],
+    parts: Mapping[int, Sequence[Part]],
+) -> Bars:
     """Return the bars of some runs."""
     values = {id(run.result): float(value) for run in runs if (value := shown.value(run)) is not None}
     head = shown.key.removesuffix(_MEDIAN)
@@ -67,7 +89,7 @@ def bars_of(shown: AnyMetric, runs: Iterable[Compared], columns: Mapping[str, Co
     }
     texts = [number_text(shown, run) for run in runs if id(run.result) in values]
     numbers = [*values.values(), *(end for spread in spreads.values() for end in spread)]
-    return Bars(shown, scale_of(numbers), values, spreads, max(texts, key=len, default=""))
+    return Bars(shown, scale_of(numbers), values, spreads, max(texts, key=len, default=""), parts)
 
 
 def number_text(column: Column, run: Compared) -> str:
@@ -99,8 +121,11 @@ def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, res
         return room.left() + scale.share(number) * room.width()
 
     painter.setPen(QPen(QColor(theme.line), 1))
-    for tick in scale.ticks:
+    for tick in bars.ticks:
         painter.drawLine(round(x(tick)), cell.top(), round(x(tick)), cell.bottom())
+    if bars.parts:
+        _paint_parts(painter, room, bars.parts.get(id(result), ()))
+        return
     colour = QColor(series_for(result.variant).colour)
     middle, begin = room.center().y(), room.left() if scale.is_log else x(0.0)
     bar = QRectF(begin, middle - _BAR_HEIGHT / 2, x(value) - begin, _BAR_HEIGHT).normalized()
@@ -117,10 +142,21 @@ def paint_bar(painter: QPainter, cell: QRect, number_width: int, bars: Bars, res
         painter.fillRect(QRectF(x(minimum) - 0.75, middle - _BAR_HEIGHT / 2, 1.5, _BAR_HEIGHT), ink)
 
 
+def _paint_parts(painter: QPainter, room: QRectF, parts: Sequence[Part]) -> None:
+    high = _BAR_HEIGHT + HALF_GRID
+    for part in parts:
+        left, right = (room.left() + share * room.width() for share in (part.begin, part.end))
+        # The ground between two parts, which may have one colour.
+        bar = QRectF(left, room.center().y() - high / 2, max(1.0, right - left - 1), high)
+        painter.fillRect(bar, QColor(part.colour))
+        if part.stripe:
+            painter.fillRect(bar.adjusted(0, high - HALF_GRID, 0, 0), QColor(part.stripe))
+
+
 def tick_words(bars: Bars, room: QRectF, free_to: float) -> Sequence[tuple[float, str]]:
     """Return the words over the bars with their left ends, none over another one nor beyond `free_to`."""
     free_from, found = room.left() - GRID, []
-    for share, word in bars.ticks():
+    for share, word in bars.tick_shares():
         wide = QFontMetrics(small_font()).horizontalAdvance(word)
         left = max(room.left() - GRID, room.left() + share * room.width() - wide / 2)
         if left >= free_from and left + wide <= free_to:

@@ -21,7 +21,7 @@ from engine.results.measurement import Measurement
 from engine.results.metrics import AnyMetric, Metric
 from engine.results.problem import TaskProblem
 from engine.results.quantities import duration_text, ratio_text
-from gui.runs.bars import CGMA, READING, Bars, bars_of, needs_time, number_text
+from gui.runs.bars import CGMA, READING, Bars, Part, bars_of, needs_time, number_text
 from gui.runs.tooltip import no_speed_sentence, run_tooltip
 
 Index = QModelIndex | QPersistentModelIndex
@@ -89,7 +89,10 @@ class RunsModel(QAbstractTableModel):
             shown, count = self._by_key[self.bar_key], self._by_key.get(CGMA)
             if self.are_simulated and isinstance(count, Metric) and needs_time(self._metric(shown)):
                 shown = count
-            self._bars = bars_of(self._metric(shown), self.drawn_runs(), self._by_key)
+            runs = self.drawn_runs()
+            parts = {id(run.result): self.parts_of(run.result) for run in runs if shown.key == KERNEL}
+            parts = {key: found for key, found in parts.items() if found}
+            self._bars = bars_of(self._metric(shown), runs, self._by_key, parts)
         return self._bars
 
     @property
@@ -105,6 +108,10 @@ class RunsModel(QAbstractTableModel):
     def drawn_runs(self) -> list[Compared]:
         """Return the runs that have a bar, if they have the number; by default all."""
         return self._runs
+
+    def parts_of(self, result: Run) -> tuple[Part, ...]:
+        """Return what the time of a run is made of, each as a share of all; by default nothing is known."""
+        return ()
 
     @property
     def are_simulated(self) -> bool:
@@ -261,12 +268,14 @@ class RunsModel(QAbstractTableModel):
             return str(section + 1) if role == Qt.ItemDataRole.DisplayRole else None
         column = self.columns[section]
         bars = self.bars if column.key == self.bars.metric.key else None
-        axis = ", log" if bars is not None and bars.scale.is_log else ""
+        axis = ", log" if bars is not None and bars.ticks and bars.scale.is_log else ""
         match role:
             case Qt.ItemDataRole.DisplayRole:
                 return f"{self._head(column)}{axis}"
             case Qt.ItemDataRole.TextAlignmentRole:
                 return _RIGHT if column.is_number else _LEFT
+            case Qt.ItemDataRole.ToolTipRole if bars is not None and bars.parts:
+                return f"{column.explanation} Bars are shares of it, all as wide: the numbers compare runs."
             case Qt.ItemDataRole.ToolTipRole if bars is not None:
                 drawn = f" The axis of the bars is {'logarithmic' if axis else 'linear, from 0'}."
                 return f"{column.explanation}{drawn} {READING if bars.spreads else ''}".rstrip()

@@ -145,14 +145,16 @@ def form(spacing: int = HALF_GRID) -> QFormLayout:
     return made
 
 
-def keep_narrow(box: QComboBox, characters: int) -> None:
-    """Let a list that drops down ask for the width of so many characters, whatever its entries."""
-    box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-    box.setMinimumContentsLength(characters)
-
-
 class NarrowBox(QComboBox):
-    """Such a list: of a chosen entry that does not fit the end is left out."""
+    """A list that drops down, and asks for the width of so many characters, whatever its entries.
+
+    Of a chosen entry that does not fit the end is left out.
+    """
+
+    def __init__(self, characters: int) -> None:
+        super().__init__()
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(characters)
 
     def initStyleOption(self, option: QStyleOptionComboBox) -> None:
         super().initStyleOption(option)
@@ -164,10 +166,9 @@ class NarrowBox(QComboBox):
 
 def narrow_box(name: str, tip: str, characters: int) -> NarrowBox:
     """Return one; `name` is for screen readers."""
-    box = NarrowBox()
+    box = NarrowBox(characters)
     box.setAccessibleName(name)
     box.setToolTip(tip)
-    keep_narrow(box, characters)
     return box
 
 

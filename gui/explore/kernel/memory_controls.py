@@ -1,14 +1,14 @@
 """How values lie in the device's memory: the type of the results, and pitched or packed rows."""
 
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QCheckBox, QComboBox
+from PySide6.QtWidgets import QCheckBox
 
 from engine.geometry.layout import ROW_BYTES, Layout
 from engine.host.protocol import PictureHandle
 from engine.work.filtering.problem import RESULT_TYPES
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
-from gui.widgets.panel_parts import keep_narrow
+from gui.widgets.panel_parts import NarrowBox
 
 _TYPE_TOOLTIP = (
     "What the kernel writes, and so what is verified and timed.\n\n"
@@ -34,14 +34,13 @@ _CPU_IS_PACKED = (
 )
 
 
-class ResultTypeBox(QComboBox):
+class ResultTypeBox(NarrowBox):
     """Chooses `Settings.result_type`; greyed, with the reason, where the picture leaves no choice."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__()
+        super().__init__(5)
         self._workspace = workspace
         self.setAccessibleName("Output type")
-        keep_narrow(self, 5)
         for result_type in RESULT_TYPES:
             self.addItem("float32", result_type)
         self.activated.connect(lambda at: workspace.change(result_type=self.itemData(at)))

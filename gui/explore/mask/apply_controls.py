@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QCheckBox, QComboBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QWidget
 
 from engine.errors import MaskError
 from engine.geometry.border import Border
@@ -12,7 +12,7 @@ from engine.mask.typed import TypedWeights
 from gui.explore.mask.number_field import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column, folding_row, keep_narrow, label_for, row
+from gui.widgets.panel_parts import NarrowBox, column, folding_row, label_for, row
 
 _BORDER_TOOLTIP = "The border says what the mask reads where it reaches over the picture's edge."
 _VALUE_TOOLTIP = (
@@ -46,9 +46,8 @@ class ApplyControls(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self.border_box = QComboBox()
+        self.border_box = NarrowBox(6)
         self.border_box.setAccessibleName("Border")
-        keep_narrow(self.border_box, 6)
         for position, border in enumerate(Border):
             self.border_box.addItem(border.value.capitalize(), border)
             self.border_box.setItemData(position, border.sentence, Qt.ItemDataRole.ToolTipRole)

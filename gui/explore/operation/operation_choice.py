@@ -5,14 +5,14 @@ from importlib import import_module
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QComboBox, QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QStackedWidget, QToolButton, QWidget
 
 from gui.explore.display import Display
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import column, folding_row, icon_button, keep_narrow, label_for, row
+from gui.widgets.panel_parts import NarrowBox, column, folding_row, icon_button, label_for, row
 
 _TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
 _ADD_TIP = "Add a step: what follows works on the result of this one. Ready chains are there too."
@@ -38,9 +38,8 @@ class OperationChoice(QWidget):
         self._display = display
         self._ask_for_file = ask_for_file
         self._panels: dict[str, QWidget] = {"": mask_panel}
-        self.box = QComboBox()
+        self.box = NarrowBox(12)
         self.box.setAccessibleName("Operation")
-        keep_narrow(self.box, 12)
         self._add("Convolution", "", _CONVOLUTION)
         self.add_button = icon_button("plus", "Add a step", _ADD_TIP)
         self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)

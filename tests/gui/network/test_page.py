@@ -193,22 +193,21 @@ def test_that_runs_of_all_stages_are_shown_as_they_arrive(open_page, qtbot):
     haloscope.actions["run_all"].trigger()
     client.answer()
     qtbot.waitUntil(lambda: bool(client.waiting((Run, StageRequest))))
-    assert not made(page, "layers").bars.rows
+    model = page.stages_panel.model
+    assert not model.bars.parts
     assert not page.stages_panel.batch.isEnabled()
     assert page.stages_panel.note.text().startswith("Stage, batch and device stay as they are during a run")
     assert "during a run" in page.stages_panel.batch.toolTip()
     assert "Not during a run." in haloscope.actions["open_weights"].toolTip()
     client.answer((Run, StageRequest))
-    qtbot.waitUntil(
-        lambda: len(made(page, "layers").bars.rows) == 1 and bool(client.waiting((Run, StageRequest)))
-    )
+    qtbot.waitUntil(lambda: len(model.bars.parts) == 1 and bool(client.waiting((Run, StageRequest))))
     assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
     client.answer((Run, StageRequest))
     qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert [row.name for row in made(page, "layers").bars.rows] == ["serial", "cpu"]
-    told = made(page, "layers").bars.accessibleDescription()
-    assert "serial, 1,200 ms: Convolution 1 200 ms, Average pool 1 200 ms" in told
-    assert "cpu, 60.0 ms: Convolution 1 + Average pool 1 20.0 ms" in told
+    told = [model.words(run) for run in model.rows()]
+    assert "; Convolution 1: 200 ms, 16.7 %; Average pool 1: 200 ms, 16.7 %" in told[0]
+    assert "; Convolution 1 + Average pool 1: 20.0 ms, 33.3 %" in told[1]
+    assert page.stages_panel.legend.isVisible()
     assert page.stages_panel.batch.isEnabled()
     assert haloscope.window.status_line._figure.text() == "20.0× vs network-serial"
     assert "fused cannot run: There is no NVIDIA driver here" in page.stages_panel.note.text()
@@ -326,8 +325,8 @@ def test_that_a_full_page_cuts_no_word(open_page, qtbot, size):
     assert_no_word_is_cut(page)
     header = page.stages_panel.table.horizontalHeader()
     assert header.length() <= header.width()
-    drawing, layers = page.drawing_panel, made(page, "layers")
-    own = [drawing.canvas, drawing.bars, layers.bars, *page.maps_panel.views]
+    drawing = page.drawing_panel
+    own = [drawing.canvas, drawing.bars, *page.maps_panel.views]
     for widget in own:
         assert widget.accessibleName()
         assert widget.accessibleDescription()
@@ -360,7 +359,7 @@ def test_that_in_the_smallest_window_no_panel_covers_another_one(open_page, qtbo
         front.bring_to_front()
         QApplication.processEvents()
         seen = [QRect(one.mapTo(page, QPoint()), one.size()) for one in page.panels if one.isVisible()]
-        assert len(seen) == 4
+        assert len(seen) == 3
         for at, place in enumerate(seen):
             assert page.rect().contains(place)
             assert not any(place.intersects(other) for other in seen[at + 1 :])
@@ -383,7 +382,7 @@ def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):
     order += [page.cell_panel.to_explore, stages.stage, stages.batch, stages.table]
     assert [widget for widget in own if widget in order] == order
     names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]
-    assert names == ["Panels in this place"] * 4
+    assert names == ["Panels in this place"] * 3
 
 
 def test_that_a_session_keeps_the_page_until_it_is_opened(open_page, open_window, qtbot, tmp_path):
@@ -431,15 +430,15 @@ def test_that_the_rest_of_a_session_is_opened_beside_a_damaged_part(open_page, q
 def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(open_page, qtbot):
     haloscope, page = open_page()
     haloscope.network.change(device="simulator")
-    layers = page.panel("layers")
+    cell = page.panel("cell")
     page.run_all()
     qtbot.waitUntil(lambda: "network-fused" in haloscope.network.runs and not haloscope.network.running)
-    assert layers.isVisible()
+    assert cell.isVisible()
     haloscope.network.change(stage="network-cpu")
     page.run()
     qtbot.waitUntil(lambda: not haloscope.network.running)
-    assert layers.isVisible(), "it works in no chunks"
+    assert cell.isVisible(), "it works in no chunks"
     haloscope.network.change(stage="network-fused")
     page.run()
     qtbot.waitUntil(lambda: made(page, "timeline").chart.isVisible())
-    assert not layers.isVisible()
+    assert not cell.isVisible()

@@ -73,9 +73,8 @@ def assert_no_word_is_cut(page):
             "network",
             [
                 ["Drawing"],
-                ["Origin of a value", "Confusion matrix"],
+                ["Origin", "Confusion", "Timeline"],
                 ["Stages"],
-                ["Time by layer", "Timeline"],
             ],
         ),
     ],
