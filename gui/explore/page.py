@@ -460,7 +460,7 @@ class ExplorePage(RunsPage):
     def _make_states(self, services: Services) -> None:
         """Make the states of the panels behind others."""
         state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
-        self.tile = TileState(self.selection, link)
+        self.tile = TileState(self.selection, state, link)
         self.launch = LaunchState(self.selection, state, link)
         asking = state, link, services.jobs
         saving = services.files, messages.on(self), self.files.stem

@@ -1,15 +1,19 @@
 """What a panel asks the engine: only while it is visible, anew when something changes; the newest wins."""
 
 from functools import partial
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from engine.errors import EngineError
 from engine.host.request import Describe
-from gui.engine_link.engine_link import EngineLink
+from engine.work.messages import PictureJob
+from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
+from gui.explore.selection import Selection
+
+Answer = TypeVar("Answer")
 
 COMPILE_AFTER_MS = 250
 """A kernel takes up to 1 s to compile, and the next preview waits for it: not at each step of an edit."""
@@ -55,22 +59,84 @@ class Question(QObject):
         raise NotImplementedError
 
 
-class CompiledQuestion(Question):
-    """A question with a second part that needs the kernel compiled, which disturbs neither edits nor runs.
+class KernelQuestion(Question, Generic[Answer]):
+    """A question about the selected kernel, and the same about the one that it is compared with.
 
-    `_want` says what is to be asked once nothing has changed for a moment and nothing runs; `_take_compiled`
-    gets the answer.
+    A second part, which needs the kernel compiled, disturbs neither edits nor runs: `_want` says what is to
+    be asked once nothing has changed for a moment and nothing runs; `_take_compiled` gets the answer.
     """
 
-    def __init__(self, *signals: SignalInstance, state: EngineState, link: EngineLink) -> None:
-        super().__init__(*signals)
+    # Why there is no answer: for other operations than convolutions, without a picture, before the engine is
+    # up, and until it has answered.
+    no_filter = no_picture = no_engine = asking = ""
+
+    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
+        super().__init__(selection.changed)
+        self.selection = selection
         self._state = state
-        self._compiled = Newest(link)
+        self.found: Answer | None = None
+        """The answer; None with a reason."""
+        self.other: Answer | None = None
+        """That about the kernel that it is compared with."""
+        self._why_not = self.no_picture
+        self._answers, self._others, self._compiled = Newest(link), Newest(link), Newest(link)
         # What is still to be asked, or to be answered.
         self._wanted: Describe[Any] | None = None
         self._compile_timer = QTimer(self, singleShot=True, interval=COMPILE_AFTER_MS)
         self._compile_timer.timeout.connect(self._compile)
         state.running_changed.connect(self._compile)
+
+    @property
+    def words(self) -> str:
+        """Why there is no answer; empty where there is one."""
+        return self._why_not
+
+    @property
+    def _job(self) -> PictureJob | None:
+        """What is asked about."""
+        return self.selection.job
+
+    @property
+    def _other_job(self) -> PictureJob | None:
+        """What the same is asked about."""
+        return self.selection.other_job
+
+    def _request_about(self, job: PictureJob) -> Describe[Any]:
+        """Return the question about a job."""
+        raise NotImplementedError
+
+    def _ask(self) -> None:
+        self._want(None)
+        self._others.forget()
+        self.other = None
+        job, why_not = self._job, self.selection.why_not(self.no_engine, self.no_filter, self.no_picture)
+        if job is None or why_not:
+            self._answers.forget()
+            self._compiled.forget()
+            self._show(None, why_not)
+            return
+        self._answers.ask(self._request_about(job), self._take, self._failed)
+        if (other := self._other_job) is not None:
+            self._others.ask(self._request_about(other), self._take_other, lambda error: None)
+        if self.words:
+            # Why there was none may no longer hold.
+            self._show(None, self.asking)
+
+    def _take(self, found: Answer) -> None:
+        """Show an answer."""
+        self._show(found, "")
+
+    def _take_other(self, other: Answer) -> None:
+        self.other = other
+        self.changed.emit()
+
+    def _failed(self, error: EngineError) -> None:
+        # A lost host's successor is asked again once it is ready.
+        self._show(None, self.no_engine if needs_no_message(error) else str(error))
+
+    def _show(self, found: Answer | None, why_not: str) -> None:
+        self.found, self._why_not = found, why_not
+        self.changed.emit()
 
     def _want(self, asked: Describe[Any] | None) -> None:
         """Have this answered, and nothing else any more."""
@@ -93,4 +159,3 @@ class CompiledQuestion(Question):
 
     def _take_compiled(self, answer: Any | EngineError) -> None:
         """Show the answer, or why there is none."""
-        raise NotImplementedError

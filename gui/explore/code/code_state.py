@@ -4,7 +4,6 @@ The source is there at once. PTX, SASS and the diff of these follow once kernels
 """
 
 from dataclasses import replace
-from functools import partial
 
 from PySide6.QtCore import Signal
 
@@ -15,24 +14,25 @@ from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, ShownCode
 from engine.host.messages import VariantInfo
 from engine.host.request import Describe
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
-from gui.explore.question import CompiledQuestion
+from gui.explore.question import KernelQuestion
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.selection import Selection
 from gui.explore.tile.tile_state import TileState
 
-_NO_PICTURE = "Open a picture: the code of the chosen kernel appears here."
-_NO_ENGINE = "The code appears once the engine is up."
-_READING = "Reading the source."
 _COMPILING = "Compiling for {}: a second the first time."
 _AFTER_RUN = "The kernel is compiled after the run, which it would disturb."
 
 
-class CodeState(CompiledQuestion):
+class CodeState(KernelQuestion[ShownCode]):
     """The code that is shown, or the reason why there is none."""
 
+    # Whatever is chosen has code, also of another operation.
+    no_picture = "Open a picture: the code of the chosen kernel appears here."
+    no_engine = "The code appears once the engine is up."
+    asking = "Reading the source."
     step_changed = Signal()  # `step_lines`
     wants_slides = Signal()  # the teaching order is to be saved
 
@@ -44,17 +44,13 @@ class CodeState(CompiledQuestion):
         tile: TileState,
         results: ResultsModel,
     ) -> None:
-        super().__init__(selection.changed, state=state, link=link)
-        self.selection = selection
+        super().__init__(selection, state, link)
         self._tile, self._results = tile, results
-        self._sources = Newest(link)
         self.form: Form | None = None
         """The listing that is wanted; None: the source alone."""
-        self.source: ShownCode | None = None
         self._listed: ShownCode | None = None
         # The GPU and the other kernel of the listings.
         self._listed_for: tuple[Architecture, VariantInfo | None] | None = None
-        self._why_not = _NO_PICTURE
         self._not_listed = ""
         state.running_changed.connect(self._follow_run)
         tile.step_changed.connect(self.step_changed)
@@ -62,9 +58,9 @@ class CodeState(CompiledQuestion):
             changed.connect(self._show_again)
 
     @property
-    def words(self) -> str:
-        """Why there is no source."""
-        return self._why_not
+    def source(self) -> ShownCode | None:
+        """The source; None with `words`."""
+        return self.found
 
     @property
     def listed(self) -> ShownCode | None:
@@ -117,36 +113,36 @@ class CodeState(CompiledQuestion):
         self.changed.emit()
         self.refresh()
 
-    def _ask(self) -> None:
-        self._want(None)
-        job = self.selection.any_job
-        why_not = self.selection.why_not(_NO_ENGINE, "", _NO_PICTURE)
-        if job is None or why_not:
-            self._sources.forget()
-            self._compiled.forget()
-            self._listed = None
-            self._show(None, why_not)
-            return
-        listed_for = self.architecture, self.selection.other
-        if listed_for != self._listed_for:
-            self._listed_for, self._listed, self._not_listed = listed_for, None, ""
-        other = self.selection.other.key if self.selection.other else ""
-        listed = (
-            None if self.form is None else Describe(CodeRequest(job, self.form, self.architecture, other))
-        )
-        self._sources.ask(
-            Describe(CodeRequest(job, other=other)), partial(self._described, listed), self._failed
-        )
-        if self.source is None:
-            # Why there was none may no longer hold.
-            self._show(None, _READING)
+    @property
+    def _job(self) -> PictureJob | None:
+        return self.selection.any_job
 
-    def _described(self, listed: Describe[CodeRequest] | None, shown: ShownCode) -> None:
-        if self._listed is not None and self._listed.variant != shown.variant:
+    @property
+    def _other_job(self) -> None:
+        # One request has both.
+        return None
+
+    @property
+    def _compared_with(self) -> str:
+        return self.selection.other.key if self.selection.other else ""
+
+    def _request_about(self, job: PictureJob) -> Describe[CodeRequest]:
+        return Describe(CodeRequest(job, other=self._compared_with))
+
+    def _ask(self) -> None:
+        listed_for = self.architecture, self.selection.other
+        if listed_for != self._listed_for or self._job is None:
+            self._listed_for, self._listed, self._not_listed = listed_for, None, ""
+        super()._ask()
+
+    def _take(self, found: ShownCode) -> None:
+        if self._listed is not None and self._listed.variant != found.variant:
             self._listed = None
         self._not_listed = ""
-        self._want(listed)
-        self._show(shown, "")
+        job, form = self._job, self.form
+        if job is not None and form is not None:
+            self._want(Describe(CodeRequest(job, form, self.architecture, self._compared_with)))
+        super()._take(found)
 
     def _follow_run(self) -> None:
         if self._is_visible and self.listing_words:
@@ -155,16 +151,9 @@ class CodeState(CompiledQuestion):
     def _take_compiled(self, answer: ShownCode | EngineError) -> None:
         if isinstance(answer, EngineError):
             # A lost host's successor is asked again once it is ready.
-            self._listed, self._not_listed = None, _NO_ENGINE if needs_no_message(answer) else str(answer)
+            self._listed, self._not_listed = None, self.no_engine if needs_no_message(answer) else str(answer)
         else:
             self._listed = answer
-        self.changed.emit()
-
-    def _failed(self, error: EngineError) -> None:
-        self._show(None, _NO_ENGINE if needs_no_message(error) else str(error))
-
-    def _show(self, source: ShownCode | None, why_not: str) -> None:
-        self.source, self._why_not = source, why_not
         self.changed.emit()
 
     def _show_again(self) -> None:

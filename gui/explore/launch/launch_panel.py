@@ -55,7 +55,7 @@ class LaunchPanel(QWidget):
 
     def _show(self) -> None:
         state = self._launch
-        advice, shown, drawn = state.advice, state.launch, state.curves
+        advice, shown, drawn = state.found, state.launch, state.curves
         self._stack.say(state.words if shown is None else "")
         count = len(advice.launches) if advice is not None else 0
         fill_box(self.passes, {at: f"Pass {at + 1}" for at in range(count)}, state.pass_number)

@@ -2,45 +2,38 @@
 
 from PySide6.QtCore import Signal
 
-from engine.errors import EngineError
 from engine.geometry.tile_plan import DIRECT, UNUSED, TilePlan
 from engine.host.request import Describe
-from engine.work.messages import BlockTiles, TileRequest
-from gui.engine_link.engine_link import EngineLink, needs_no_message
-from gui.engine_link.newest import Newest
-from gui.explore.question import Question
+from engine.work.messages import BlockTiles, PictureJob, TileRequest
+from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_state import EngineState
+from gui.explore.question import KernelQuestion
 from gui.explore.selection import Selection
 
-_NO_FILTER = (
-    "Tiles are drawn of convolutions only.\nChoose Convolution under Operation to see who loads which cell."
-)
-_NO_PICTURE = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
-_NO_ENGINE = "The tile appears once the engine is up."
-_ASKING = "Finding out who loads which cell."
 _OTHERS = "\n\nSelect another kernel in the list of kernels: tiles are computed, so it need not run here."
 
 
-class TileState(Question):
+class TileState(KernelQuestion[BlockTiles]):
     """The tile of one block of the chosen kernel, or the reason why there is none."""
 
+    no_filter = (
+        "Tiles are drawn of convolutions only.\n"
+        "Choose Convolution under Operation to see who loads which cell."
+    )
+    no_picture = "Open a picture: the tile of a block of the chosen kernel appears here, cell by cell."
+    no_engine = "The tile appears once the engine is up."
+    asking = "Finding out who loads which cell."
     step_changed = Signal()
 
-    def __init__(self, selection: Selection, link: EngineLink) -> None:
-        super().__init__(selection.changed)
-        self.selection = selection
+    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
+        super().__init__(selection, state, link)
         self._pass = 0
-        self._tiles = Newest(link)
-        self._others = Newest(link)
-        self.found: BlockTiles | None = None
-        self.other: BlockTiles | None = None
-        """The tile of the kernel that it is compared with."""
         self.step: int | None = None
         """The step that loads the cell which is looked at; 0: it is read where it is used; None: no thread
         reads it, or there is none."""
         self._at: tuple[int, int] | None = None
         # The kernel and the block that both are of.
         self._before = selection.known, selection.block
-        self._why_not = _NO_PICTURE
 
     @property
     def plan(self) -> TilePlan | None:
@@ -77,40 +70,16 @@ class TileState(Question):
             self.step = step
             self.step_changed.emit()
 
+    def _request_about(self, job: PictureJob) -> Describe[TileRequest]:
+        return Describe(TileRequest(job, self._at))
+
     def _ask(self) -> None:
         selection = self.selection
         before, self._before = self._before, (selection.known, selection.block)
         if before != self._before:
             self._at = None
             self._pass = self._pass if before[0] == selection.known else 0
-        self._others.forget()
-        self.other = None
-        job = selection.job
-        why_not = selection.why_not(_NO_ENGINE, _NO_FILTER, _NO_PICTURE)
-        if job is None or why_not:
-            self._tiles.forget()
-            self._show(None, why_not)
-            return
-        self._tiles.ask(
-            Describe(TileRequest(job, self._at)), lambda found: self._show(found, ""), self._failed
-        )
-        if (other := selection.other_job) is not None:
-            self._others.ask(Describe(TileRequest(other, self._at)), self._compare, lambda error: None)
-        if self.plan is None:
-            # The first answer takes a second; why there was no tile may no longer hold.
-            self._show(None, _ASKING)
-
-    def _compare(self, other: BlockTiles) -> None:
-        self.other = other
-        self.changed.emit()
-
-    def _failed(self, error: EngineError) -> None:
-        # A lost host's successor is asked again once it is ready.
-        self._show(None, _NO_ENGINE if needs_no_message(error) else str(error))
-
-    def _show(self, found: BlockTiles | None, why_not: str) -> None:
-        self.found, self._why_not = found, why_not
-        self.changed.emit()
+        super()._ask()
 
 
 def _step_of(plan: TilePlan, cell: tuple[int, int]) -> int | None:

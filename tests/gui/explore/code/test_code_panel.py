@@ -40,7 +40,7 @@ def make_panel(qtbot):
         bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
         bench.change(variant="tiled", block=Block(32, 8))
         selection = Selection(bench.workspace, bench.state, bench.results)
-        tile = TileState(selection, bench.link)
+        tile = TileState(selection, bench.state, bench.link)
         panel = CodePanel(CodeState(selection, bench.state, bench.link, tile, bench.results))
         panel.tile = tile
         qtbot.addWidget(panel)

@@ -32,7 +32,7 @@ def panel(qtbot, bench):
     """The panel on a bench, with a tiled kernel of 8 x 8 threads and a mask of 5 x 5."""
     bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
     bench.change(variant="tiled", block=Block(8, 8))
-    state = TileState(Selection(bench.workspace, bench.state, bench.results), bench.link)
+    state = TileState(Selection(bench.workspace, bench.state, bench.results), bench.state, bench.link)
     panel = TilePanel(state)
     panel.tile = state
     qtbot.addWidget(panel)
@@ -198,7 +198,7 @@ def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_
 def test_that_an_answer_to_an_earlier_question_is_left_out(qtbot, slow_bench):
     bench = slow_bench
     bench.change(variant="tiled", block=Block(8, 8))
-    state = TileState(Selection(bench.workspace, bench.state, bench.results), bench.link)
+    state = TileState(Selection(bench.workspace, bench.state, bench.results), bench.state, bench.link)
     state.watch(True)
     bench.settle()
     bench.change(block=Block(4, 4))
@@ -228,7 +228,11 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
 
 def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):
     slow_bench.change(variant="cpu-serial")
-    state = TileState(Selection(slow_bench.workspace, slow_bench.state, slow_bench.results), slow_bench.link)
+    state = TileState(
+        Selection(slow_bench.workspace, slow_bench.state, slow_bench.results),
+        slow_bench.state,
+        slow_bench.link,
+    )
     panel = TilePanel(state)
     qtbot.addWidget(panel)
     state.watch(True)
