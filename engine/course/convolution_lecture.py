@@ -1,7 +1,7 @@
 """The lecture on convolution: what tiles save, by the kernels' own models of work; and padded rows."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from engine.course.paper import CourseTable
@@ -10,7 +10,6 @@ from engine.course.runs import FilterRun, Quantity, Results, Row, Run, Value, co
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES, ROW_BYTES, Layout
-from engine.geometry.tile_plan import Cells
 from engine.mask.generators import box, gaussian
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
@@ -22,7 +21,9 @@ MASK_WIDTHS = (3, 5, 9)
 O_TILES = (8, 16, 32)
 WIDTHS = (1000, 1001, 1024)
 COUNTED_WIDTHS = (1000, 1001, 1024, 1920)
-BLOCK, EIGHT = Block(16, 16), Block(8, 1)
+BLOCK = Block(16, 16)
+# Threads of a block, and cells of a mask of 5 on either side of its middle.
+EIGHT, EIGHTS_HALO = 8, 2
 # The slide's basic example of a burst: 16 bytes in sections of 4; and what is read there.
 SPACE_BYTES, BURST_BYTES = 16, 4
 _READS = (
@@ -91,20 +92,22 @@ def _row_tiles() -> CourseTable:
 
 
 def _eight_elements() -> CourseTable:
-    """Return what each thread of an inner block of 8 loads and its result uses, as the variant says it."""
-    problem = _problem(1, 4 * EIGHT.x, (1, 5), Border.ZERO)
-    (plan,) = variant("row-tiled-constant").tiles(problem, EIGHT, (1, 0))
+    """Return what each thread of the second block of 8 loads, and what its result uses of 5 cells.
+
+    It counts as the slide does; the panel Tile shows the same of `row-tiled-constant`, as it runs.
+    """
     rows: list[Row] = []
-    for thread, result in enumerate(plan.result_columns[0].tolist()):
-        uses = plan.source_columns[plan.window(0, thread)][0]
-        # The three steps: left halo, centre, right halo.
-        loads = (plan.source_columns[(plan.loaders == thread) & (plan.steps == step)] for step in (1, 2, 3))
-        rows.append(((f"P[{result}]", thread), (_cells_of_n(uses), *map(_cells_of_n, loads))))
+    for thread in range(EIGHT):
+        result = EIGHT + thread
+        uses = range(result - EIGHTS_HALO, result + EIGHTS_HALO + 1)
+        left = [result - EIGHT] if thread >= EIGHT - EIGHTS_HALO else []
+        right = [result + EIGHT] if thread < EIGHTS_HALO else []
+        rows.append(((f"P[{result}]", thread), tuple(map(_cells_of_n, (uses, left, [result], right)))))
     return course_table(CONVOLUTION, 1, rows)
 
 
-def _cells_of_n(columns: Cells) -> str:
-    return ", ".join(f"N[{column}]" for column in columns.tolist())
+def _cells_of_n(columns: Iterable[int]) -> str:
+    return ", ".join(f"N[{column}]" for column in columns)
 
 
 def _square_tiles() -> CourseTable:

@@ -53,6 +53,16 @@ def memory_of(argument: Placeholder | Between, image: Any, out: np.ndarray) -> n
     return values
 
 
+def arrays_of(step: Pass, image: Any, out: np.ndarray) -> Arrays:
+    """Return the arrays of a pass, by what stands for them among its arguments, named as its parameters."""
+    pairs = zip(parameters_of(step), step.arguments, strict=True)
+    return {
+        argument: Array(name, memory_of(argument, image, out))
+        for name, argument in pairs
+        if isinstance(argument, Placeholder | Between)
+    }
+
+
 def run_pass(
     step: Pass,
     arrays: Mapping[object, Array],

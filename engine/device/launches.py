@@ -63,6 +63,8 @@ class Launch(NamedTuple):
     block: tuple[int, int, int]
     shared_bytes: int = 0
     constant_bytes: int = 0
+    # Results of a block in columns and rows of a picture, samples where it has all channels; None: no such.
+    tile: Block | None = None
 
     @classmethod
     def of_threads(
@@ -80,7 +82,7 @@ class Launch(NamedTuple):
         """
         tile = tile or block
         grid = (blocks_along(columns, tile.x), blocks_along(rows, tile.y), layers)
-        return cls(grid, (block.x, block.y, 1), shared_bytes)
+        return cls(grid, (block.x, block.y, 1), shared_bytes, tile=tile)
 
     @property
     def blocks(self) -> int:

@@ -5,10 +5,11 @@ from typing import ClassVar
 
 from engine.explain.code.code_diff import Diff
 from engine.explain.code.listing import Form, ListedKernel
-from engine.explain.code.source import KernelSource, TileSteps
+from engine.explain.code.source import KernelSource
 from engine.explain.gpus import DEFAULT, Architecture
 from engine.explain.launch.launches import Curves, ExplainedLaunch
 from engine.geometry.block import Block
+from engine.geometry.tile_plan import TilePlan
 from engine.host.request import Request
 from engine.results.measurement import AnyResult
 from engine.work.messages import PictureJob
@@ -69,6 +70,31 @@ class LaunchAdvice:
 
 
 @dataclass(frozen=True, slots=True)
+class TileRequest:
+    """Describe: who loads what in a block of a mask's CUDA kernel; no device is asked. Reply: BlockTiles.
+
+    The block runs in the interpreter, 5 to 150 ms, once its kernel is compiled. It waits for what is running,
+    so that it disturbs no measurement.
+    """
+
+    answers: ClassVar[str] = "engine.explain.tiles.answers"
+    is_quick: ClassVar[bool] = False
+    job: PictureJob  # with a variant by its name, not "auto"
+    at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BlockTiles:
+    """The tiles of a block, one per pass; none with the reason."""
+
+    variant: str
+    grid: tuple[int, int] = (1, 1)  # blocks across and down
+    at: tuple[int, int] = (0, 0)
+    tiles: tuple[TilePlan, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CodeRequest:
     """Describe: the code of a job's kernel, for an architecture that need not be here. Reply: ShownCode.
 
@@ -94,7 +120,6 @@ class ShownCode:
     note: str  # why that is not what the job says; else empty
     other_note: str  # the same of the kernel that it is compared with
     source: KernelSource
-    steps: tuple[TileSteps, ...]  # of each of its kernels
     kernels: tuple[ListedKernel, ...] = ()  # their listings in the form that was asked for
     diff: Diff | None = None  # in that form; without what was measured
 

@@ -1,7 +1,6 @@
 """Who loads what: the input tile of one block of threads, cell by cell. Pure integers, no Numba.
 
-A variant says it by `Variant.tiles`, from the same geometry as its kernel; the window draws it, and a test
-runs the kernel's own source thread by thread and compares.
+`engine.explain.tiles` finds it by running the block; the window draws it.
 """
 
 from dataclasses import dataclass
@@ -15,8 +14,8 @@ from engine.geometry.border import Border
 DIRECT = -1
 """In place of a thread: the cell is not kept in shared memory; each result reads it from global memory."""
 
-UNUSED = -2
-"""In place of a thread: no thread loads the cell, because no result reads it."""
+NOBODY = -2
+"""In place of a thread: no thread loads the cell, or no thread writes the result."""
 
 Cells = NDArray[np.int32]
 
@@ -27,34 +26,32 @@ class TilePlan:
 
     The arrays of cells have the shape of the tile: rows x columns of what lies in shared memory, and what is
     read around it. Columns are pixels, or samples where a block has all channels of a pixel side by side.
+    Rows and columns outside the picture are those of ghost cells, before the border's rule.
     """
 
     height: int  # of the picture
     width: int  # of the picture, in columns as above
     border: Border
     block: Block  # of threads
-    at: tuple[int, int]  # the block's place in the grid: across, down
-    # Where each cell comes from, before the border's rule: outside the picture lies a ghost cell.
-    source_rows: Cells
-    source_columns: Cells
-    loaders: Cells  # the thread that puts the cell into shared memory: x + block.x * y; DIRECT; UNUSED
-    steps: Cells  # in which of a thread's loads, counted from 1; 0 where there is no thread
-    # The results of the block, and the thread that computes each.
-    result_rows: Cells
-    result_columns: Cells
-    computers: Cells
-    # The cells under the mask of result (i, j): rows i x stride[0] + at[0] of the tile and columns
-    # j x stride[1] + at[1], each so many, `apart` columns from one another.
+    first: tuple[int, int]  # row and column of the tile's first cell in the picture
+    loaders: Cells  # the thread that puts the cell into shared memory: x + block.x * y; DIRECT; NOBODY
+    steps: Cells  # in which of the block's loads, counted from 1; 0 where there is no thread
+    # The line of the kernel's source of each step, and those that read a cell directly.
+    lines: tuple[int, ...]
+    direct_lines: tuple[int, ...]
+    first_result: tuple[int, int]  # row and column of the first result in the picture
+    writers: Cells  # the thread that writes each result; NOBODY
+    # The cells under the mask of the first result: from row and column `window_at` of the tile on, so many,
+    # `apart` columns from one another.
     window_shape: tuple[int, int]
-    window_at: tuple[int, int] = (0, 0)
-    window_stride: tuple[int, int] = (1, 1)
-    apart: int = 1  # samples of a pixel, where these are columns
-    step_names: tuple[str, ...] = ()  # of the steps, where they have names
+    window_at: tuple[int, int]
+    apart: int  # samples of a pixel, where these are columns
+    loads: int  # of samples of the picture that are kept
+    direct_reads: int  # of the others
+    at_once: int  # samples that a thread loads at once, at most
     reads: str = "N"  # what the pass reads and writes: N and P in the lecture, S is between two passes
     writes: str = "P"
-    title: str = ""  # of the pass, where there are two
-    note: str = ""  # what the drawing leaves out
-    cut_rows: int = 0  # rows that follow below, not drawn
+    title: str = ""  # of the pass or the warp, where there are several
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -63,52 +60,54 @@ class TilePlan:
         return rows, columns
 
     @property
+    def source_rows(self) -> Cells:
+        """The row of the picture that each row of the tile lies in."""
+        return np.arange(self.shape[0], dtype=np.int32) + np.int32(self.first[0])
+
+    @property
+    def source_columns(self) -> Cells:
+        """The same of columns."""
+        return np.arange(self.shape[1], dtype=np.int32) + np.int32(self.first[1])
+
+    @property
     def ghosts(self) -> NDArray[np.bool_]:
         """Which cells lie outside the picture."""
-        rows, columns = self.source_rows, self.source_columns
+        rows, columns = self.source_rows[:, None], self.source_columns
         return (rows < 0) | (rows >= self.height) | (columns < 0) | (columns >= self.width)
 
     @property
     def own(self) -> NDArray[np.bool_]:
         """Which cells lie where the block has a result; the others are its halo."""
-        if self.result_rows.size == 0:
-            return np.zeros(self.shape, bool)
-        stride = self.width + self.source_columns.size + 1
-        places = self.source_rows.astype(np.int64) * stride + self.source_columns
-        results = self.result_rows.astype(np.int64) * stride + self.result_columns
-        inside = ~self.ghosts
-        return np.isin(places, results) & inside
+        found = np.zeros(self.shape, bool)
+        rows, columns = np.nonzero(self.writers >= 0)
+        down, across = (one - first for one, first in zip(self.first_result, self.first, strict=True))
+        found[rows + down, columns + across] = True
+        return found
 
     def window(self, i: int, j: int) -> tuple[slice, slice]:
         """Return rows and columns of the tile that are under the mask of result (i, j)."""
-        rows, columns = self.window_shape
-        top = i * self.window_stride[0] + self.window_at[0]
-        left = j * self.window_stride[1] + self.window_at[1]
+        (rows, columns), top, left = self.window_shape, i + self.window_at[0], j + self.window_at[1]
         return slice(top, top + rows), slice(left, left + (columns - 1) * self.apart + 1, self.apart)
 
     def source(self, row: int, column: int) -> tuple[int, int] | None:
         """Return the cell of the picture that a cell of the tile has by the border's rule; None: a value."""
         rule, per_pixel = self.border.rule, self.apart
-        pixel, channel = divmod(int(self.source_columns[row, column]), per_pixel)
-        own_row = rule(int(self.source_rows[row, column]), self.height)
+        pixel, channel = divmod(int(self.source_columns[column]), per_pixel)
+        own_row = rule(int(self.source_rows[row]), self.height)
         own_pixel = rule(pixel, self.width // per_pixel)
         return None if own_row < 0 or own_pixel < 0 else (own_row, own_pixel * per_pixel + channel)
 
     def result_at(self, row: int, column: int) -> tuple[int, int] | None:
-        """Return the result (i, j) at a cell of the tile, or of its column; None on the halo."""
-        if self.window_stride[0] == 0:
-            return 0, column
-        found = np.argwhere(
-            (self.result_rows == self.source_rows[row, column])
-            & (self.result_columns == self.source_columns[row, column])
-        )
-        if not len(found):
-            return None
-        i, j = found[0].tolist()
-        return i, j
+        """Return the result (i, j) at a cell of the tile; None on the halo."""
+        i, j = row + self.first[0] - self.first_result[0], column + self.first[1] - self.first_result[1]
+        rows, columns = self.writers.shape
+        is_one = 0 <= i < rows and 0 <= j < columns and self.writers[i, j] >= 0
+        return (i, j) if is_one else None
 
+    def result_place(self, i: int, j: int) -> tuple[int, int]:
+        """Return where in the picture result (i, j) lies."""
+        return self.first_result[0] + i, self.first_result[1] + j
 
-def grid_of_cells(top: int, left: int, rows: int, columns: int) -> tuple[Cells, Cells]:
-    """Return row and column of each cell of a rectangle whose first cell is (top, left)."""
-    down, across = np.indices((max(rows, 0), max(columns, 0)), dtype=np.int32)
-    return down + np.int32(top), across + np.int32(left)
+    def lines_of(self, step: int) -> tuple[int, ...]:
+        """Return the lines of a step, counted from 1; of 0 those that read a cell which is not kept."""
+        return self.lines[step - 1 : step] if step else self.direct_lines

@@ -206,8 +206,8 @@ def accessed(
             machine.check(asked, place)
         if machine.counted:
             machine.counts.access(asked, place)
-        if machine.seen is not None:
-            machine.seen.append(place)
+        if machine.on_access is not None:
+            machine.on_access(asked, place)
     return found
 
 

@@ -19,7 +19,7 @@ from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
 from engine.ptx.group import Group, joined
 from engine.ptx.layout import Layout
-from engine.ptx.machine import Machine
+from engine.ptx.machine import Machine, OnAccess
 from engine.ptx.module import Instruction, PtxError
 from engine.ptx.program import Program, program_of
 from engine.ptx.trace import Tracer, TraceStep
@@ -72,6 +72,7 @@ def run(
     chosen_blocks: Sequence[Index3] | None = None,
     weights: Sequence[float] | None = None,
     trace: Index3 | None = None,
+    on_access: OnAccess | None = None,
     checkpoint: Checkpoint = lambda done: None,
 ) -> Run:
     """Run a kernel of PTX on arrays of the host.
@@ -98,6 +99,8 @@ def run(
         How many blocks each of these stands for in what is counted; None: itself.
     trace : (x, y, z), optional
         Note every step of this block, in `Run.trace`; as far as 64 MB go (`Run.trace_is_whole`).
+    on_access : callable, optional
+        Called for each access to memory, with what is asked for which threads; not beside a trace.
     checkpoint : callable
         Called every 50 ms with the share that is done; what it raises ends the run.
 
@@ -119,6 +122,7 @@ def run(
     tracer = None if trace is None else Tracer(_three(trace))
     counts = Counts(weights)
     machine = Machine(kernel, over, sides, layout, counts, checks=checks, counted=counted)
+    machine.on_access = on_access
     with np.errstate(all="ignore"):
         _Launch(program, machine, checkpoint, tracer).run(blocks)
     steps, is_whole = ((), True) if tracer is None else (tuple(tracer.steps), tracer.is_whole)

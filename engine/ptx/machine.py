@@ -1,6 +1,6 @@
 """The machine that a kernel runs on: its memory, where each access goes, what is checked and counted."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -26,6 +26,8 @@ from engine.ptx.module import Instruction, SourceLine
 from engine.ptx.types import Values
 
 _SLOT_BYTES = 16
+
+OnAccess = Callable[[Request, Place], None]
 
 
 class Machine:
@@ -53,8 +55,8 @@ class Machine:
         self.shared: Segment | None = None
         self.threads = block[0] * block[1] * block[2]
         self.row = -(-self.threads // WARP) * WARP  # how many slots of threads a block has
-        # Where the accesses of a step went, where that is traced.
-        self.seen: list[Place] | None = None
+        # Called for each access, where somebody wants to know.
+        self.on_access: OnAccess | None = None
 
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
         """Return the thread, block and instruction that last wrote a value; None where nobody did."""

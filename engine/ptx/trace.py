@@ -83,7 +83,8 @@ class Tracer:
 
         is_store = instruction.name in _STORES
         found = held(1) if is_store else None
-        machine.seen = []
+        seen: list[Place] = []
+        machine.on_access = lambda asked, place: seen.append(place)
         if step is not None:
             step(group)
         if not self.is_whole or not chosen.any():
@@ -95,7 +96,7 @@ class Tracer:
         threads = (active.slots[at] % active.row).astype(np.uint16)
         parts = [
             TraceStep(instruction.number, instruction.text, instruction.line, *one)
-            for one in _accesses(machine.seen, active.slots[at], threads, kept)
+            for one in _accesses(seen, active.slots[at], threads, kept)
         ] or [TraceStep(instruction.number, instruction.text, instruction.line, threads, values=kept)]
         arrays = [one for part in parts for one in (part.threads, part.addresses, part.values)]
         self._bytes += _STEP_BYTES * len(parts) + sum(one.nbytes for one in arrays if one is not None)

@@ -104,7 +104,8 @@ MODEL_OF_WORK = (
 class BlockShares(NamedTuple):
     """How the blocks of a launch lie on the picture; None where that is not known."""
 
-    # Cells that a block reads, each counted once, per result of the block: the input tile over the output
-    # tile.
+    # Cells under the mask for all results of a block, each counted once, per result: the input tile over the
+    # output tile.
     halo_redundancy: float | None = None
-    idle_threads: float | None = None  # the part of all threads that computes no result
+    # The part of all threads that computes no result; where a thread has several, of their results.
+    idle_threads: float | None = None

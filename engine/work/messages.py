@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.geometry.range_modes import RangeMode
-from engine.geometry.tile_plan import TilePlan
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy, Request
@@ -90,32 +89,12 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
-class TileRequest:
-    """Describe: who loads what in a block of a mask's CUDA kernel; no device is asked. Reply: BlockTiles."""
-
-    answers: ClassVar[str] = "engine.work.questions"
-    job: PictureJob
-    at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
-
-
-@dataclass(frozen=True, slots=True)
 class SumOrderRequest:
     """Describe: in which order the variant of a mask adds up a result. Reply: SumOrder."""
 
     answers: ClassVar[str] = "engine.work.questions"
     job: PictureJob
     reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockTiles:
-    """The tiles of a block, one per pass; none with the reason."""
-
-    variant: str
-    grid: tuple[int, int] = (1, 1)  # blocks across and down
-    at: tuple[int, int] = (0, 0)
-    tiles: tuple[TilePlan, ...] = ()
-    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)

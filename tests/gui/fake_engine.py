@@ -33,6 +33,7 @@ from engine.explain.messages import (
     CompiledLaunchRequest,
     LaunchRequest,
     SaveSlides,
+    TileRequest,
     TimeRequest,
 )
 from engine.geometry.block import Block
@@ -65,7 +66,7 @@ from engine.work.questions import describe as describe_mergers
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation
-from tests.gui.made_code import made_code
+from tests.gui.made_code import made_code, made_tiles
 from tests.gui.made_explained import made_limits, made_time
 from tests.gui.made_launches import REGISTERS, made_advice
 from tests.gui.made_results import (
@@ -311,6 +312,7 @@ class FakeEngineClient:
             (Describe, LaunchRequest): lambda one: made_advice(one.job),
             (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
             (Describe, CodeRequest): lambda one: made_code(one.job),
+            (Describe, TileRequest): lambda one: made_tiles(one.job),
             (Run, AblationJob): lambda one: made_ablation(one.job),
             (Describe, TimeRequest): lambda one: made_time(one.job, self.limits),
             (KeptLimits,): lambda one: self.limits.get(one.device),

@@ -1,12 +1,16 @@
 """The code of kernels as the engine would send it: short ones, which nothing was compiled for."""
 
+from dataclasses import replace
+
 from engine.errors import BadValue
 from engine.explain.code.code_diff import listing_diff, source_diff
 from engine.explain.code.kernel_listing import ptx_listing
 from engine.explain.code.listing import Form, ListedKernel, counted
-from engine.explain.code.source import KernelSource, Role, SourceFunction, story_in, tile_steps
+from engine.explain.code.source import KernelSource, Role, SourceFunction, story_in
 from engine.explain.messages import ShownCode
+from engine.explain.tiles.answers import describe
 from engine.geometry.block import Block
+from engine.host.request import Describe
 
 FIRST_LINE = 40
 _HEAD = "@kernel_factory\ndef kernel():\n    @cuda.jit\n    def correlate_{}(image, out):\n"
@@ -56,10 +60,16 @@ def made_code(asked):
         "",
         "",
         KernelSource(story, (functions[0],), ""),
-        (tile_steps(functions[0]),),
         tuple(kernels[:1]),
         diff,
     )
+
+
+def made_tiles(asked):
+    """Return who loads what in a block; each step has the line of the made kernel that loads."""
+    found = describe(Describe(asked), lambda step: None)
+    tiles = (replace(plan, lines=(FIRST_LINE + 6,) * len(plan.lines)) for plan in found.tiles)
+    return replace(found, tiles=tuple(tiles))
 
 
 def _function(key):

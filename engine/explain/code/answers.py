@@ -5,7 +5,6 @@ from engine.device_info import AUTO
 from engine.explain.code.code_diff import Diff, listing_diff, source_diff
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.source import tile_steps
 from engine.explain.code.teaching_story import about_text, count_of_steps, slides, teaching_story
 from engine.explain.examples import example_of, step_example
 from engine.explain.gpus import Architecture
@@ -50,7 +49,6 @@ def describe(request: Describe[CodeRequest], report: Checkpoint) -> ShownCode:
         found[0][1],
         found[-1][1] if asked.other else "",
         source,
-        tuple(map(tile_steps, source.kernels)),
         kernels[0] if kernels else (),
         diff,
     )

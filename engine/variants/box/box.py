@@ -26,7 +26,6 @@ from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
@@ -34,7 +33,6 @@ from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.box_mask import refuse_other_masks
 from engine.variants.tiles.box_shape import LANES, SHARED_BYTES, BoxShape, loads_of_lots
 from engine.variants.tiles.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, refuse_shared_memory
-from engine.variants.tiles.vector_tiles import vector_tile
 from engine.variants.tiles.waves import resident_blocks, rows_of_strips
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import RUNNING_SUMS
@@ -120,18 +118,6 @@ def work(problem: Problem, block: Block) -> Work:
         shared_stores=cells + jobs * shape.results,
         multiply_adds=jobs * along.windows.weighed,
     )
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block, or what it loads one lot after the other on its way down."""
-    shape, height = box_shape(problem), rows_of(problem, box_shape(problem))
-    lots = [shape.lot_rows] * shape.lots(min(height, problem.height - at[1] * height))
-
-    def thread_of(row, sample):
-        return row % shape.step_rows // shape.rows * shape.column_threads + sample // shape.columns
-
-    results = height, shape.out_samples
-    return (vector_tile(problem, at, shape.input, lots, results, thread_of, early_rows=shape.early_rows),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -244,7 +230,6 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
-    tiles=tiles,
     uses_block=False,
     remark="Takes only masks whose weights are all equal.",
     integer_output=True,

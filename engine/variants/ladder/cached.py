@@ -23,7 +23,6 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_own_cells
-from engine.variants.ladder.tile_plans import own_cell_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule
@@ -84,6 +83,5 @@ VARIANT = one_pass_variant(
     key="cached",
     title="Cached halo",
     idea="Shared memory holds only the block's own cells; the halo comes from global memory through caches.",
-    tiles=own_cell_tiles,
     work=work_of_own_cells,
 )

@@ -26,7 +26,6 @@ from engine.device.launches import WEIGHTS, registers_for
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_own_cells
-from engine.variants.ladder.tile_plans import own_cell_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
@@ -93,6 +92,5 @@ VARIANT = one_pass_variant(
     title="Cached halo, constant memory",
     idea="Shared memory holds the block's own cells, constant memory the mask; the halo comes from global "
     "memory through caches.",
-    tiles=own_cell_tiles,
     work=partial(work_of_own_cells, constant_weights=True),
 )

@@ -36,7 +36,6 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, grid_too_high, refuse_block
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
-from engine.geometry.tile_plan import TilePlan, grid_of_cells
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import filter_arguments
@@ -56,8 +55,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 # warp that work on different masks (blocks narrower than 32) read their weights from different banks of
 # shared memory.
 TILE_K = 25
-# Rows of X that are drawn of a large mask.
-_MOST_DRAWN = 400
 MAX_GRID_X = (1 << 31) - 1
 
 
@@ -75,7 +72,8 @@ def bank_plan(problem: Problem, block: Block, masks: int) -> tuple[Launch, ...]:
     """Return one launch: x along the pixels of a channel, y along the masks, z along channels."""
     pixels = problem.height * problem.width
     grid = (blocks_along(pixels, block.x), blocks_along(masks, block.y), problem.channels)
-    return (Launch(grid, (block.x, block.y, 1), shared_bytes(problem.taps, block)),)
+    tile = Block(block.x, 1) if masks == 1 else None
+    return (Launch(grid, (block.x, block.y, 1), shared_bytes(problem.taps, block), tile=tile),)
 
 
 def bank_work(problem: Problem, block: Block, masks: int) -> Work:
@@ -93,44 +91,6 @@ def bank_work(problem: Problem, block: Block, masks: int) -> Work:
         shared_loads=2 * masks * problem.multiply_adds,
         shared_stores=weights_to_shared + mask_blocks * problem.multiply_adds,
         masks=masks,
-    )
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of X of a block, with one mask: a row for each tap, a column for each pixel."""
-    depth, (_, mask_columns) = tile_depth(problem.taps), problem.mask_shape
-    first = at[0] * block.x
-    pixels = min(block.x, problem.height * problem.width - first)
-    of_depth, phases = blocks_along(depth, block.y), blocks_along(problem.taps, depth)
-    drawn = min(phases, max(1, _MOST_DRAWN // depth))
-    taps = min(problem.taps, drawn * depth)
-    tap, x = grid_of_cells(0, 0, taps, pixels)
-    phase, k = np.divmod(tap, depth)
-    row, column = np.divmod(first + x, problem.width)
-    note = (
-        "A row for each cell of the mask, a column for each pixel: N is repeated, and never stored like this."
-    )
-    if phases > 1:
-        note += f" {phases} phases build {depth} rows at a time in the same shared memory."
-    return (
-        TilePlan(
-            height=problem.height,
-            width=problem.width,
-            border=problem.border,
-            block=block,
-            at=at,
-            source_rows=row + tap // mask_columns - problem.anchor[0],
-            source_columns=column + tap % mask_columns - problem.anchor[1],
-            loaders=x + block.x * (k % block.y),
-            steps=phase * of_depth + k // block.y + 1,
-            result_rows=row[:1],
-            result_columns=column[:1],
-            computers=x[:1],
-            window_shape=(problem.taps, 1),
-            window_stride=(0, 1),
-            note=note,
-            cut_rows=problem.taps - taps,
-        ),
     )
 
 
@@ -273,7 +233,6 @@ VARIANT = _variant(
     1,
     lambda mask: (mask,),
     title="Implicit matrix product",
-    tiles=tiles,
     default_block=Block(256, 1),
     remark="A block is x pixels by y masks: with one mask only its first row of threads computes. It pays "
     "with several masks in one launch, as the paper has them.",
@@ -287,9 +246,7 @@ def for_bank(bank: tuple[Mask, ...]) -> Variant:
     below the other: `out` has as many rows as all results together.
     """
     masks, title = len(bank), f"{VARIANT.title}, {len(bank)} masks"
-    # The window draws the tile of one mask alone.
     more = {
-        "tiles": lambda problem, block, at: (),
         "default_block": bank_block(masks),
         "made_by": partial(for_bank, bank),
     }

@@ -21,7 +21,6 @@ Source: Drexel ECEC-622, assignment 3, ConvolutionKernel. There ghost cells are 
 which is the zero border; here the border's rule decides.
 """
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
@@ -30,10 +29,8 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, grid_too_high, refuse_block
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
-from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
-from engine.variants.ladder.tile_plans import tile_plan
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
 
@@ -45,7 +42,7 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch, one thread per result: x runs along rows, y along columns."""
     grid = (blocks_along(problem.height, block.x), blocks_along(problem.width, block.y), problem.channels)
-    return (Launch(grid, (block.x, block.y, 1)),)
+    return (Launch(grid, (block.x, block.y, 1), tile=Block(block.y, block.x)),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -57,14 +54,6 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 
     least = Block(1, blocks_along(problem.width, MAX_GRID_Y))
     return refuse_block(block, limits, least=least, too_small=too_small)
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the cells that a block reads: x runs along rows, also from block to block."""
-    turned = Block(block.y, block.x)
-    whole = tile_plan(problem, turned, (at[1], at[0]))
-    y, x = divmod(whole.computers, turned.x)
-    return (replace(whole, block=block, at=at, computers=y + block.x * x),)
 
 
 @kernel_factory
@@ -109,7 +98,6 @@ VARIANT = teaching_variant(
     title="Naive, uncoalesced",
     idea="As naive, but the threads of a warp go down a column, each in another row, and sums are float64.",
     work=work_by_taps,
-    tiles=tiles,
     sum_order=lambda problem, mask: SumOrder(
         "One sum of all products, row after row from left to right, then the offset.",
         part=mask.taps,

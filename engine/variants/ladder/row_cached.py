@@ -24,7 +24,6 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, work_of_own_cells
-from engine.variants.ladder.tile_plans import own_cell_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule
@@ -79,6 +78,5 @@ VARIANT = row_variant(
     title="1-D, cached halo",
     idea="Along the rows, for masks of one row: shared memory holds the block's own cells; the halo comes "
     "from global memory through caches.",
-    tiles=own_cell_tiles,
     work=work_of_own_cells,
 )

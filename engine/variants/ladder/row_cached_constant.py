@@ -24,7 +24,6 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.variants.ladder.teaching import bytes_of_own_cells, row_variant, work_of_own_cells
-from engine.variants.ladder.tile_plans import own_cell_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
@@ -84,6 +83,5 @@ VARIANT = row_variant(
     title="1-D, cached halo, constant memory",
     idea="Along the rows, for masks of one row: as row-cached, but the weights come from constant memory, as "
     "the lecture prints it.",
-    tiles=own_cell_tiles,
     work=partial(work_of_own_cells, constant_weights=True),
 )

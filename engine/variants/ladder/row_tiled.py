@@ -27,7 +27,6 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.variants.ladder.teaching import refuse_wide_halo, row_variant, work_of_tiles
-from engine.variants.ladder.tile_plans import halo_step_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule
@@ -106,5 +105,4 @@ VARIANT = row_variant(
     # Each row of threads has a tile of its own.
     work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1)),
     unsupported=refuse_wide_halo(shared_bytes),
-    tiles=halo_step_tiles,
 )

@@ -25,7 +25,6 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.variants.ladder.teaching import refuse_wide_halo, row_variant, work_of_tiles
-from engine.variants.ladder.tile_plans import halo_step_tiles
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
@@ -108,5 +107,4 @@ VARIANT = row_variant(
     # Each row of threads has a tile of its own.
     work=lambda problem, block: work_of_tiles(problem, Block(block.x, 1), constant_weights=True),
     unsupported=refuse_wide_halo(shared_bytes),
-    tiles=halo_step_tiles,
 )

@@ -22,7 +22,6 @@ from engine.device.launches import registers_for
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.variants.ladder.tile_plans import two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
 from engine.work.filtering.problem import Problem
@@ -96,6 +95,5 @@ VARIANT = two_pass_variant(
     title="Separable, global memory (L0)",
     idea="Two passes, along the rows and along the columns, for masks that are one column times one row: "
     "rows + columns multiply-adds per result, everything in global memory.",
-    tiles=two_pass_tiles,
     work=lambda problem, block: two_pass_work(problem, *loads_along(problem, block, line_of_taps)),
 )

@@ -24,9 +24,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
-from engine.variants.ladder.tile_plans import two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.geometry import blocks_along
 from engine.variants.tiles.separable import loads_along, two_pass_work
@@ -60,21 +58,6 @@ def work(problem: Problem, block: Block) -> Work:
         shared_loads=problem.samples * sum(problem.mask_shape),
         shared_stores=sum(loads_along(problem, block, in_tiles)),
     )
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tiles of both passes: own cells and aprons, a whole block further at each step."""
-    anchor_row, anchor_column = problem.anchor
-
-    def along(row, column):
-        cell = column - anchor_column
-        return cell % block.x, row, cell // block.x + blocks_along(anchor_column, block.x) + 1
-
-    def down(row, column):
-        cell = row - anchor_row
-        return column, cell % block.y, cell // block.y + blocks_along(anchor_row, block.y) + 1
-
-    return two_pass_tiles(problem, block, at, along, down)
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
@@ -174,5 +157,4 @@ VARIANT = two_pass_variant(
     idea="Two passes for masks that are one column times one row; in each the block loads its cells and the "
     "aprons along that axis into shared memory together.",
     work=work,
-    tiles=tiles,
 )

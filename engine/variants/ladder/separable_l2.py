@@ -24,10 +24,8 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
 from engine.variants.ladder.teaching import bytes_of_own_cells
-from engine.variants.ladder.tile_plans import own_loads, two_pass_tiles
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work
 from engine.work.filtering.problem import Problem
@@ -53,12 +51,6 @@ def work(problem: Problem, block: Block) -> Work:
         shared_loads=own_x + own_y,
         shared_stores=2 * problem.samples,
     )
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tiles of both passes: each thread keeps its own cell, the aprons are read directly."""
-    along, down = own_loads(0, problem.anchor[1]), own_loads(problem.anchor[0], 0)
-    return two_pass_tiles(problem, block, at, along, down, own_cells=True)
 
 
 @kernel_factory
@@ -156,5 +148,4 @@ VARIANT = two_pass_variant(
     idea="Two passes for masks that are one column times one row; shared memory holds only the block's own "
     "cells, the aprons come from global memory through the caches.",
     work=work,
-    tiles=tiles,
 )

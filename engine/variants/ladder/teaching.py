@@ -14,7 +14,6 @@ from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.kernel_types import filter_pass
-from engine.variants.ladder.tile_plans import direct_tiles
 from engine.variants.tiles.geometry import blocks_along, one_launch, refuse_launch
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, by_rows
@@ -55,7 +54,7 @@ def teaching_variant(
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,
-        **{"tiles": direct_tiles, "is_course_kernel": True, "sum_order": _sum_order, **traits},
+        **{"is_course_kernel": True, "sum_order": _sum_order, **traits},
     )
 
 

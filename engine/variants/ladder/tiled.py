@@ -23,11 +23,7 @@ from typing import TYPE_CHECKING
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.geometry.tile_plan import TilePlan
 from engine.variants.ladder.teaching import one_pass_variant, work_of_tiles
-from engine.variants.ladder.tile_plans import tile_plan
-from engine.variants.tiles.geometry import blocks_along
-from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_rule
@@ -43,16 +39,6 @@ def shared_bytes(mask_shape: tuple[int, int], block: Block) -> int:
     """Return the bytes of the input tile, float32 whatever the picture's type."""
     rows, columns = tile_shape(mask_shape, block)
     return rows * columns * 4
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block: the block's threads take its cells a whole block further at each step."""
-    across = blocks_along(tile_shape(problem.mask_shape, block)[1], block.x)
-
-    def loads(row, column):
-        return column % block.x, row % block.y, row // block.y * across + column // block.x + 1
-
-    return (tile_plan(problem, block, at, loads, whole_rows=True, whole_columns=True),)
 
 
 # A tile's shape must be known when the kernel is compiled; a person tries few of them at a time.
@@ -105,5 +91,4 @@ VARIANT = one_pass_variant(
     title="Tiled, shared memory",
     idea="The block loads its input tile and halo into shared memory once; every tap is read from there.",
     work=work_of_tiles,
-    tiles=tiles,
 )

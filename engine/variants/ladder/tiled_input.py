@@ -26,10 +26,8 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
-from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_tiles
-from engine.variants.ladder.tile_plans import own_loads, tile_plan
 from engine.variants.tiles.geometry import refuse_launch
 from engine.work.filtering.problem import Problem
 
@@ -69,13 +67,6 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             f"thread for each cell of the input tile, has to be at least {columns} wide and {rows} high.",
         ),
     )
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block: each thread takes the cell at its own index in it."""
-    results = output_tile(problem.mask_shape, block)
-    loads = own_loads(0, 0)
-    return (tile_plan(problem, block, at, loads, results=results, whole_rows=True, whole_columns=True),)
 
 
 @kernel_factory
@@ -130,7 +121,6 @@ VARIANT = one_pass_variant(
     default_block=Block(32, 32),
     work=lambda problem, block: work_of_tiles(problem, output_tile(problem.mask_shape, block)),
     unsupported=unsupported,
-    tiles=tiles,
     remark="A block computes (x - mask columns + 1) by (y - mask rows + 1) results; its other threads only "
     "load. Masks with more cells than a block may have threads are refused.",
     block_covers_input=True,

@@ -30,7 +30,6 @@ import numpy as np
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.geometry.tile_plan import TilePlan
 from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
@@ -120,9 +119,6 @@ def low_rank_variant(terms: int) -> Variant:
     def work(problem: Problem, block: Block) -> Work:
         return product_strips.work_of(problem, terms)
 
-    def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-        return product_strips.tiles_of(problem, terms, at)
-
     def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         is_exact = problem.dtype != "float32" and may_be_exact(mask.weights32)
         if is_exact and not factor(mask).separable:
@@ -167,7 +163,6 @@ def low_rank_variant(terms: int) -> Variant:
         prepare=prepare_passes(passes),
         unsupported=unsupported,
         passes=passes,
-        tiles=tiles,
         uses_block=False,
         remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that "
         "of a direct sum, and it is stated; pictures with NaN or infinity are refused.",

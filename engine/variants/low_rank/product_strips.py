@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
-from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.tiles.fused_pass import fused_pass
 from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, FactorStripShape, StripGrid
-from engine.variants.tiles.strip_tiles import strip_tiles
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
 
@@ -95,11 +93,6 @@ def work_of(problem: Problem, rank: int) -> Work:
         constant_loads=threads * sum(grid.groups) * weights,
         multiply_adds=threads * rows * VECTOR * weights,
     )
-
-
-def tiles_of(problem: Problem, rank: int, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the strips of a block's warps."""
-    return strip_tiles(grid_of(problem, shape_of(problem, rank)), at, lambda sample: sample // VECTOR)
 
 
 # What the compiler must know: few of them are in use at a time.

@@ -32,7 +32,6 @@ from engine.device.launches import WEIGHTS, DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
-from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import filter_arguments, prepare_passes
@@ -45,8 +44,6 @@ from engine.variants.tiles.geometry import (
     refuse_rows,
     refuse_shared_memory,
 )
-from engine.variants.tiles.piece_tiles import piece_loads
-from engine.variants.tiles.vector_tiles import LANES, sample_tile, vector_tile
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import one_chain
 from engine.work.filtering.variants import Variant
@@ -160,26 +157,6 @@ def work(problem: Problem, block: Block) -> Work:
         constant_loads=rounds * problem.taps,
         multiply_adds=rounds * shape.rows * shape.across * problem.taps,
     )
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block, which has several rows of results in each thread."""
-    shape = _shape_of(problem)
-
-    def thread_of(row, sample):
-        return row % shape.step_rows // shape.rows * LANES + sample // shape.across
-
-    results = shape.out_rows, shape.out_samples
-    if isinstance(shape, ByteTileShape):
-        top, left = at[1] * shape.out_rows - problem.anchor[0], at[0] * shape.out_samples - shape.before
-        loads = piece_loads(problem, shape, top, left)
-        note = "A thread loads 16 bytes at once."
-        tile = sample_tile(
-            problem, at, shape.before, *loads, results, thread_of, warps=shape.warps, note=note
-        )
-        return (tile,)
-    lots = [shape.first_rows, *[shape.step_rows] * (shape.steps - 1)]
-    return (vector_tile(problem, at, shape, lots, results, thread_of),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -296,7 +273,6 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     sum_order=lambda problem, mask: one_chain(mask.taps),
-    tiles=tiles,
     uses_block=False,
     integer_output=True,
     most_rows=MAX_SIDE,

@@ -16,12 +16,10 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
-from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.tiles.fused_pass import Factors32, fused_pass
 from engine.variants.tiles.geometry import blocks_along, launch_of_samples, loads_of_tiles
-from engine.variants.tiles.vector_tiles import LANES, vector_tile
 from engine.variants.tiles.waves import MULTIPROCESSORS, rows_of_strips
 from engine.variants.tiles.window_sums import ColumnWindows
 from engine.work.filtering.problem import Problem
@@ -187,20 +185,6 @@ def work_of(problem: Problem, shape: InPlaceShape) -> Work:
         multiply_adds=lanes * along.across * along.mask_columns
         + threads * shape.rows * VECTOR * shape.mask_rows,
     )
-
-
-def tile_of(problem: Problem, shape: InPlaceShape, at: tuple[int, int]) -> TilePlan:
-    """Return the tile of a block, or what it loads one lot after the other on its way down."""
-    height = rows_of(problem, shape)
-    lots = 1
-    if shape.is_ring:
-        lots += blocks_along(min(height, problem.height - at[1] * height), shape.step_rows)
-
-    def thread_of(row, sample):
-        return row % shape.step_rows // shape.rows * LANES + sample // VECTOR
-
-    results = height, OUT_SAMPLES
-    return vector_tile(problem, at, shape.along, [shape.lot_rows] * lots, results, thread_of)
 
 
 # What the compiler must know: few of them are in use at a time.

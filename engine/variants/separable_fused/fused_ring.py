@@ -13,13 +13,11 @@ from typing import TYPE_CHECKING
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Launch, Pass
 from engine.geometry.border import Border
-from engine.geometry.tile_plan import TilePlan
 from engine.results.work import Work
 from engine.variants.ir.register_tile import whole_vectors
 from engine.variants.tiles.box_shape import SHARED_BYTES, BoxShape, loads_of_lots
 from engine.variants.tiles.fused_pass import Factors32, fused_pass
 from engine.variants.tiles.geometry import blocks_along, launch_of_samples
-from engine.variants.tiles.vector_tiles import vector_tile
 from engine.variants.tiles.waves import resident_blocks, rows_of_strips
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
@@ -110,18 +108,6 @@ def work_of(problem: Problem, shape: RingShape) -> Work:
         constant_loads=jobs * columns + threads * rows,
         multiply_adds=jobs * shape.results * columns + threads * shape.rows * rows,
     )
-
-
-def tile_of(problem: Problem, shape: RingShape, at: tuple[int, int]) -> TilePlan:
-    """Return what a block loads one lot after the other on its way down."""
-    height = rows_of(problem, shape)
-    lots = [shape.lot_rows] * shape.lots(min(height, problem.height - at[1] * height))
-
-    def thread_of(row, sample):
-        return row % shape.step_rows // shape.rows * shape.column_threads + sample
-
-    results = height, shape.out_samples
-    return vector_tile(problem, at, shape.input, lots, results, thread_of, early_rows=shape.early_rows)
 
 
 # What the compiler must know: few of them are in use at a time.

@@ -28,7 +28,6 @@ import numpy as np
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
-from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
@@ -63,12 +62,6 @@ def work(problem: Problem, block: Block) -> Work:
     way, shape = _way(problem)
     found: Work = way.work_of(problem, shape)
     return found
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block."""
-    way, shape = _way(problem)
-    return (way.tile_of(problem, shape, at),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -126,7 +119,6 @@ VARIANT = Variant(
     unsupported=unsupported,
     passes=passes,
     sum_order=sum_order,
-    tiles=tiles,
     uses_block=False,
     integer_output=True,
     masks=MaskClass.PRODUCTS,

@@ -29,17 +29,14 @@ from engine.device.launches import DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import Refusal
-from engine.geometry.tile_plan import TilePlan
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import filter_pass
-from engine.variants.tensor_cores.digit_shape import PIXELS, WARPS, DigitShape, fragments_of
+from engine.variants.tensor_cores.digit_shape import WARPS, DigitShape, fragments_of
 from engine.variants.tensor_cores.fragments import refusal, refuse_device
 from engine.variants.tensor_cores.weight_digits import MOST_CELLS, digits_of, overflows
 from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
-from engine.variants.tiles.piece_tiles import piece_loads
-from engine.variants.tiles.vector_tiles import LANES, sample_tile
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import TENSOR_CORES
 from engine.work.filtering.variants import Variant
@@ -95,19 +92,6 @@ def work(problem: Problem, block: Block) -> Work:
         shared_stores=cells,
         multiply_adds=lanes * shape.across * problem.taps,
     )
-
-
-def tiles(problem: Problem, block: Block, at: tuple[int, int]) -> tuple[TilePlan, ...]:
-    """Return the tile of a block, loaded as bytes; four lanes share four rows of results."""
-    shape = _shape_of(problem)
-    top, left = at[1] * shape.out_rows - problem.anchor[0], at[0] * shape.out_samples - shape.before
-
-    def thread_of(row, sample):
-        return row // (shape.rounds * PIXELS) * LANES + sample // shape.across * 4 + row % 4
-
-    loads = piece_loads(problem, shape, top, left)
-    results, note = (shape.out_rows, shape.out_samples), "A thread loads 16 bytes at once."
-    return (sample_tile(problem, at, shape.before, *loads, results, thread_of, warps=WARPS, note=note),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -196,7 +180,6 @@ VARIANT = Variant(
     prepare=prepare_passes(passes),
     unsupported=unsupported,
     passes=passes,
-    tiles=tiles,
     uses_block=False,
     integer_output=True,
     uint8_only=True,

@@ -29,7 +29,7 @@ def launch_of_samples(
 ) -> Launch:
     """Return the launch of blocks of `warps` warps that have `rows` rows of `samples` results each."""
     grid = (blocks_along(problem.width * problem.channels, samples), blocks_along(problem.height, rows), 1)
-    return Launch(grid, (32, warps, 1), shared_bytes, constant_bytes)
+    return Launch(grid, (32, warps, 1), shared_bytes, constant_bytes, Block(samples, rows))
 
 
 def loads_of_tiles(

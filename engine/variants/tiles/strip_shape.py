@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from engine.device.launches import Launch
+from engine.geometry.block import Block
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.tiles.geometry import blocks_along, loads_of_tiles
 from engine.variants.tiles.waves import rows_of_strips
@@ -135,7 +136,8 @@ class StripGrid:
         """Return the launch: a warp per strip, up to `WARPS` of them in a block."""
         warps = min(self.across, WARPS)
         grid = (blocks_along(self.across, warps), self.bands, 1)
-        return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes)
+        tile = Block(warps * STRIP_SAMPLES, self.rows)
+        return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes, tile)
 
     @property
     def groups(self) -> list[int]:

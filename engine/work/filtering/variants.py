@@ -6,16 +6,14 @@ No Numba in here.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache, partial
-from itertools import product
-from typing import TYPE_CHECKING, ClassVar
+from functools import partial
+from typing import ClassVar
 
 import numpy as np
 
 from engine.device.launches import DeviceKind, Launch
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
-from engine.geometry.tile_plan import UNUSED, TilePlan
 from engine.mask.mask import MAX_LINE, Mask
 from engine.results.work import BlockShares, Work
 from engine.run.registered import Registered, named
@@ -23,56 +21,6 @@ from engine.run.variant import VariantOf
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.pictures import DTYPES
-
-if TYPE_CHECKING:
-    from engine.geometry.tile_plan import TilePlan
-
-Tiles = Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]
-
-
-# Up to 10 ms where each warp has a tile of its own; a window asks again for each key that is pressed.
-@lru_cache(maxsize=64)
-def shares_of(
-    tiles: Tiles, problem: Problem, block: Block, launches: tuple[Launch, ...]
-) -> tuple[BlockShares, ...]:
-    """Return the shares of each launch; they are not known of a variant that does not say its tiles.
-
-    All blocks of a grid but those of its last column and its last row are alike, so four of them tell.
-    """
-    first = tiles(problem, block, (0, 0))
-    if not first:
-        return tuple(BlockShares() for _ in launches)
-    if len(launches) == 1:
-        # Each warp may have a tile of its own: which of them lie at an edge, its block does not tell.
-        idle = _idle(tiles, problem, block, launches[0], 0) if len(first) == 1 else None
-        return (BlockShares(_halo_redundancy(first), idle),)
-    return tuple(
-        BlockShares(_halo_redundancy((plan,)), _idle(tiles, problem, block, launch, number))
-        for number, (launch, plan) in enumerate(zip(launches, first, strict=True))
-    )
-
-
-def _halo_redundancy(plans: tuple[TilePlan, ...]) -> float:
-    """Return the cells of input tiles over the results of output tiles."""
-    cells = results = 0
-    for plan in plans:
-        rows, columns = plan.shape
-        cells += (rows + plan.cut_rows) * columns - int((plan.loaders == UNUSED).sum())
-        # What is not drawn has results too, but where a row of the tile is a cell of the mask.
-        cut_results = plan.cut_rows if plan.window_stride[0] else 0
-        results += plan.result_rows.size + cut_results * plan.result_rows.shape[1]
-    return cells / results
-
-
-def _idle(tiles: Tiles, problem: Problem, block: Block, launch: Launch, number: int) -> float:
-    """Return the part of all threads of a launch that computes no result."""
-    across, down, _ = launch.grid
-    busy = 0
-    for x, y in product({0, across - 1}, {0, down - 1}):
-        alike = (across - 1 if across > 1 and x == 0 else 1) * (down - 1 if down > 1 and y == 0 else 1)
-        busy += alike * len(np.unique(tiles(problem, block, (x, y))[number].computers))
-    # Blocks along z are channels, all alike.
-    return 1 - busy * launch.grid[2] / launch.threads
 
 
 class MaskClass(StrEnum):
@@ -82,6 +30,17 @@ class MaskClass(StrEnum):
     ONE_ROW = "masks of one row"
     PRODUCTS = "masks that are a sum of columns times rows"
     EQUAL_WEIGHTS = "masks of equal weights"
+
+
+def _shares_of(problem: Problem, launch: Launch, mask_shape: tuple[int, int]) -> BlockShares:
+    tile = launch.tile
+    if tile is None:
+        return BlockShares()
+    rows, columns = mask_shape
+    apart = problem.channels if launch.grid[2] == 1 else 1
+    cells = (tile.y + rows - 1) * (tile.x + (columns - 1) * apart)
+    results = max(1, tile.threads * launch.blocks / launch.threads)
+    return BlockShares(cells / tile.threads, 1 - problem.samples / (results * launch.threads))
 
 
 def largest_sample(samples: np.ndarray) -> float:
@@ -118,9 +77,6 @@ class Variant(VariantOf[Problem, Mask]):
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
     # The largest magnitude among the picture's samples that `added_error` is a part of.
     largest_mixed: Callable[[np.ndarray], float] = largest_sample
-    # Who loads what: the tile of the block at (across, down) of the grid, one per pass; empty where the
-    # variant does not say. Called only for what `unsupported` accepts, as `plan` is.
-    tiles: "Callable[[Problem, Block, tuple[int, int]], tuple[TilePlan, ...]]" = lambda problem, block, at: ()
     # In which order it adds up a result on the device that it is written for.
     sum_order: Callable[[Problem, Mask], SumOrder] = lambda problem, mask: SumOrder(
         "The kernel does not say in which order it adds."
@@ -197,8 +153,14 @@ class Variant(VariantOf[Problem, Mask]):
         return added + self.added_steps(mask) * SMALLEST_SUBNORMAL
 
     def block_shares(self, problem: Problem, block: Block) -> tuple[BlockShares, ...]:
-        """Return halo and idle threads of each launch, from the tiles."""
-        return shares_of(self.tiles, problem, block, self.plan(problem, block))
+        """Return halo and idle threads of each launch, from the results of its blocks."""
+        launches = self.plan(problem, block)
+        rows, columns = problem.mask_shape
+        # Of two passes the first goes along the rows, the second along the columns.
+        masks = ((rows, columns),) if len(launches) == 1 else ((1, columns), (rows, 1))
+        return tuple(
+            _shares_of(problem, *one) for one in zip(launches, masks, strict=len(launches) == len(masks))
+        )
 
     def repeats_of(self, mask: Mask) -> int:
         """Return how often a mask has the inner work done."""

@@ -100,11 +100,9 @@ class CodeState(KernelQuestion[ShownCode]):
         if found is None or plan is None or step is None or source is None or found.variant != source.variant:
             return frozenset()
         # A kernel for each pass; strips of one kernel are several tiles.
-        at = self._tile.pass_number if len(source.steps) == len(found.tiles) else 0
-        if at >= len(source.steps):
-            return frozenset()
-        lines = source.steps[at].lines_of(step, plan.step_names)
-        return frozenset(SourceLine(source.source.kernels[at].path, line) for line in lines)
+        kernels = source.source.kernels
+        path = kernels[self._tile.pass_number if len(kernels) == len(found.tiles) else 0].path
+        return frozenset(SourceLine(path, line) for line in plan.lines_of(step))
 
     def choose_form(self, form: Form | None) -> None:
         """Show a listing beside the source; None for the source alone."""

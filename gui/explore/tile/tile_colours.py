@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor
 
-from engine.geometry.tile_plan import DIRECT, UNUSED, TilePlan
+from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
 from gui.style.cell_colours import mixed
 from gui.style.series import series_at
 from gui.style.theme import Theme
@@ -45,14 +45,14 @@ def _at(position: int, theme: Theme) -> QColor:
 
 def role_masks(plan: TilePlan) -> dict[str, NDArray[np.bool_]]:
     """Return which cells have which role, by the words for it; each cell has one."""
-    ghosts, direct, unused = plan.ghosts, plan.loaders == DIRECT, plan.loaders == UNUSED
+    ghosts, direct, unused = plan.ghosts, plan.loaders == DIRECT, plan.loaders == NOBODY
     kept, own = plan.loaders >= 0, plan.own
     return {
         "own cells, loaded": kept & own & ~ghosts,
         "halo, loaded": kept & ~own & ~ghosts,
         "read from global memory": direct & ~ghosts,
-        "ghost cells": ghosts & ~unused,
-        "not loaded": unused,
+        "ghost cells": ghosts,
+        "not loaded": unused & ~ghosts,
     }
 
 
@@ -113,7 +113,7 @@ def legend_of(plan: TilePlan, by: ColourBy, theme: Theme) -> list[LegendEntry]:
         return [_entry(*end, theme) for end in zip(names, _ends(theme), strict=True)] + others
     steps = int(plan.steps.max())
     shown = [
-        _entry(_step_name(plan, number), _at(number, theme), theme)
+        _entry(f"step {number + 1}", _at(number, theme), theme)
         for number in range(min(steps, _MOST_IN_LEGEND))
     ]
     if steps > _MOST_IN_LEGEND:
@@ -123,8 +123,3 @@ def legend_of(plan: TilePlan, by: ColourBy, theme: Theme) -> list[LegendEntry]:
 
 def _entry(text: str, colour: QColor, theme: Theme, mark: str = "") -> LegendEntry:
     return LegendEntry(text, theme.text, mark, colour.name())
-
-
-def _step_name(plan: TilePlan, number: int) -> str:
-    named = f": {plan.step_names[number]}" if number < len(plan.step_names) else ""
-    return f"step {number + 1}{named}"

@@ -3,7 +3,6 @@
 `gui.explore.tile.tile_painter` paints them.
 """
 
-import numpy as np
 from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QFontMetrics,
@@ -73,7 +72,7 @@ class TileGrid(QAbstractScrollArea):
         if plan is None or 0 in plan.shape:
             self.current = None
         elif had is None or self.current is None or had.shape != plan.shape:
-            self.current = _first_result(plan)
+            self.current = plan.first_result[0] - plan.first[0], plan.first_result[1] - plan.first[1]
         self._colour()
         self._fit()
         self._moved()
@@ -152,7 +151,7 @@ class TileGrid(QAbstractScrollArea):
         if self._plan is None:
             return 0, 0
         metrics = QFontMetrics(self.font())
-        last_row = int(self._plan.source_rows[-1, 0]) if self._plan.source_rows.size else 0
+        last_row = self._plan.first[0] + self._plan.shape[0] - 1
         texts = ("N", "P") if self._has_results_row else (str(last_row), "-99")
         return max(map(metrics.horizontalAdvance, texts)) + GRID, metrics.height() + GAP
 
@@ -247,14 +246,3 @@ class TileGrid(QAbstractScrollArea):
         painter.setFont(self.font())
         paint_tile(painter, self._frame(plan), self._look, self.current, self.hasFocus(), current_theme())
         painter.end()
-
-
-def _first_result(plan: TilePlan) -> tuple[int, int]:
-    """Return the cell of the first result, or the first cell of all."""
-    if plan.window_stride[0] == 0 or plan.result_rows.size == 0:
-        return 0, 0
-    found = np.argwhere(
-        (plan.source_rows == plan.result_rows[0, 0]) & (plan.source_columns == plan.result_columns[0, 0])
-    )
-    row, column = found[0].tolist() if len(found) else (0, 0)
-    return row, column

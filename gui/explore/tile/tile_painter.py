@@ -80,7 +80,7 @@ def look_of(plan: TilePlan | None, by: ColourBy, theme: Theme) -> TileLook:
 
 def has_results_row(plan: TilePlan) -> bool:
     """Return whether results are drawn in a row of their own, as in the lecture: of a tile of one row."""
-    return plan.shape[0] == 1 and plan.window_stride[0] == 1
+    return plan.shape[0] == 1
 
 
 def paint_tile(
@@ -142,7 +142,7 @@ def _paint_numbers(painter: QPainter, frame: TileFrame, by: ColourBy, theme: The
     elif by is ColourBy.THREAD:
         numbers, most = plan.loaders, plan.block.threads - 1
     elif is_line(plan):
-        numbers, most = plan.source_columns // plan.apart, plan.width - 1
+        numbers, most = plan.source_columns[np.newaxis] // plan.apart, plan.width - 1
     else:
         return
     metrics = painter.fontMetrics()
@@ -158,11 +158,12 @@ def _paint_numbers(painter: QPainter, frame: TileFrame, by: ColourBy, theme: The
 def _paint_results(painter: QPainter, frame: TileFrame, by: ColourBy, theme: Theme) -> None:
     """Draw the results of a tile of one row below their own cells, as the lecture does."""
     plan, metrics = frame.plan, painter.fontMetrics()
-    for j, column in enumerate(plan.result_columns[0].tolist()):
-        rect = frame.rect(2, column - int(plan.source_columns[0, 0]))
+    for j, thread in enumerate(plan.writers[0].tolist()):
+        column = plan.first_result[1] + j
+        rect = frame.rect(2, column - plan.first[1])
         painter.setPen(QColor(theme.outline))
         painter.drawRect(rect.adjusted(0, 0, -1, -1))
-        text = str(int(plan.computers[0, j])) if by is ColourBy.THREAD else str(column)
+        text = str(thread if by is ColourBy.THREAD else column)
         if metrics.horizontalAdvance(text) + 2 <= frame.cell:
             painter.setPen(QColor(theme.text))
             painter.drawText(rect, _CENTRE, text)
@@ -202,11 +203,7 @@ def _paint_rulers(painter: QPainter, frame: TileFrame, theme: Theme) -> None:
     plan, (rows, columns) = frame.plan, frame.visible()
     painter.setPen(QColor(theme.muted))
     metrics = painter.fontMetrics()
-    if plan.window_stride[0] == 0:
-        # Rows of X are cells of the mask, columns are pixels.
-        names_across, names_down = plan.result_columns[0], np.arange(plan.shape[0], dtype=np.int32)
-    else:
-        names_across, names_down = plan.source_columns[0] // plan.apart, plan.source_rows[:, 0]
+    names_across, names_down = plan.source_columns // plan.apart, plan.source_rows
     width = max(metrics.horizontalAdvance(str(name)) for name in (*names_across[[0, -1]], -99)) + HALF_GRID
     every = -(-width // frame.cell)
     for column in columns:

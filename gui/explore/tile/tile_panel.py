@@ -116,7 +116,7 @@ class TilePanel(QWidget):
         if plan is not None:
             other = self._tile.other
             compared = f"{other.variant}: {summary(other.tiles[0])}" if other and other.tiles else ""
-            self.summary.setText(" ".join(filter(None, (summary(plan), plan.note, compared))))
+            self.summary.setText(" ".join(filter(None, (summary(plan), compared))))
 
     def _show_whether_cut(self) -> None:
         """Say that not all cells are in sight; in a line of its own, else the words would change the room."""

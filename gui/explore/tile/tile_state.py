@@ -2,15 +2,16 @@
 
 from PySide6.QtCore import Signal
 
-from engine.geometry.tile_plan import DIRECT, UNUSED, TilePlan
+from engine.explain.messages import BlockTiles, TileRequest
+from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
 from engine.host.request import Describe
-from engine.work.messages import BlockTiles, PictureJob, TileRequest
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.question import KernelQuestion
 from gui.explore.selection import Selection
 
-_OTHERS = "\n\nSelect another kernel in the list of kernels: tiles are computed, so it need not run here."
+_OTHERS = "\n\nSelect another kernel in the list of kernels: blocks are interpreted, so it need not run here."
 
 
 class TileState(KernelQuestion[BlockTiles]):
@@ -86,4 +87,4 @@ def _step_of(plan: TilePlan, cell: tuple[int, int]) -> int | None:
     loader = plan.loaders[cell]
     # A ghost cell that has a value of its own is read nowhere.
     is_value = loader == DIRECT and plan.source(*cell) is None
-    return None if loader == UNUSED or is_value else int(plan.steps[cell])
+    return None if loader == NOBODY or is_value else int(plan.steps[cell])

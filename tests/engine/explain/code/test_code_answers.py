@@ -54,11 +54,6 @@ def test_that_the_source_is_that_of_the_job(job_of):
     assert (code.block, code.note) == (Block(16, 8), "")
 
 
-def test_that_steps_of_the_tile_belong_to_each_kernel(job_of):
-    code = shown(job_of("separable-l1"))
-    assert [len(one.loads) for one in code.steps] == [1, 1]
-
-
 def test_that_a_question_waits_for_what_runs(job_of):
     assert Describe(CodeRequest(job_of("tiled"))).queue is QueuePolicy.IN_ORDER
 

@@ -251,7 +251,7 @@ def test_that_the_lines_of_the_step_that_is_looked_at_in_the_panel_tile_are_lit(
     panel.tile.watch(True)
     bench.settle()
     panel.tile.look_at((2, 2))
-    assert lines_of(panel.left, panel.left.step) == [FIRST_LINE + 5, FIRST_LINE + 6]
+    assert lines_of(panel.left, panel.left.step) == [FIRST_LINE + 6]
 
 
 def test_that_where_a_step_has_no_lines_nothing_is_lit(bench, panel):

@@ -1,9 +1,12 @@
-"""Tiles as the variants themselves describe them."""
+"""Tiles of blocks as they run."""
 
+import numpy as np
 import pytest
 
+from engine.explain.tiles.tile_plans import tile_plans
 from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.mask.mask import Mask
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 
@@ -15,6 +18,6 @@ def tile_of():
     def tiles(key, block, at=(0, 0), mask=(1, 5), size=(1, 32), border=Border.ZERO, channels=1):
         anchor = mask[0] // 2, mask[1] // 2
         problem = Problem(*size, channels, mask_shape=mask, anchor=anchor, border=border)
-        return variant(key).tiles(problem, Block(*block), at)
+        return tile_plans(variant(key), problem, Mask(np.ones(mask)), Block(*block), at)
 
     return tiles

@@ -4,10 +4,10 @@ import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 
+from engine.explain.messages import TileRequest
 from engine.geometry.block import Block
 from engine.host.request import Describe
 from engine.mask.mask import Mask
-from engine.work.messages import TileRequest
 from gui.explore.selection import Selection
 from gui.explore.tile.tile_colours import ColourBy, colours_of, legend_of, role_masks
 from gui.explore.tile.tile_grid import TileGrid
@@ -74,7 +74,7 @@ def test_that_each_cell_has_one_role_of_the_legend(tile_of):
     assert texts == ["own cells, loaded", "read from global memory", "ghost cells"]
     (plan,) = tile_of("row-tiled", (8, 1))
     texts = [entry.text for entry in legend_of(plan, ColourBy.STEP, LIGHT)]
-    assert texts[:3] == ["step 1: left halo", "step 2: centre", "step 3: right halo"]
+    assert texts[:3] == ["step 1", "step 2", "step 3"]
 
 
 def test_that_the_cell_under_the_mouse_is_described(grid, tile_of):
@@ -133,7 +133,7 @@ def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench
     assert panel.grid_size.text() == "of 3 × 9"
     bench.workspace.set_mask(Mask([[1.0] * 3]))
     bench.settle()
-    assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) computes it, in row 4.")
+    assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) writes it, in row 4.")
     asked = len([one for one in bench.fake.seen if is_kind(one, (Describe, TileRequest))])
     panel._tile.watch(False)
     bench.change(block=Block(8, 8))
@@ -213,7 +213,7 @@ def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
     bench.change(variant="tiled", block=Block(256, 1))
     assert panel.grid.is_scrolled
     assert panel.cut.text() == "scroll for all"
-    assert "1 × 260 cells" in panel.cut.toolTip()
+    assert "1 × 52 cells" in panel.cut.toolTip()
 
 
 def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):

@@ -1,0 +1,1 @@
+"""Who loads what in a block of a kernel, seen in its run."""
