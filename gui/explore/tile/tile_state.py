@@ -8,6 +8,7 @@ from engine.host.request import Describe
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
+from gui.explore import question
 from gui.explore.question import KernelQuestion
 from gui.explore.selection import Selection
 
@@ -28,6 +29,8 @@ class TileState(KernelQuestion[BlockTiles]):
 
     def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
         super().__init__(selection, state, link)
+        # A block runs 0.1 s in the engine, and the next preview waits for it: not at each step of an edit.
+        self._timer.setInterval(question.COMPILE_AFTER_MS)
         self._pass = 0
         self.step: int | None = None
         """The step that loads the cell which is looked at; 0: it is read where it is used; None: no thread
@@ -62,7 +65,7 @@ class TileState(KernelQuestion[BlockTiles]):
     def choose_block(self, across: int, down: int) -> None:
         """Show another block of the grid."""
         self._at = across, down
-        self.refresh()
+        self.ask_now()
 
     def look_at(self, cell: tuple[int, int] | None) -> None:
         """Note which cell of the tile is looked at."""

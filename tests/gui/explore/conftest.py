@@ -2,6 +2,7 @@
 
 import pytest
 
+from gui.explore import question
 from gui.explore.results.results_model import ResultsModel
 from tests.gui.made_results import make_engine_state, make_workspace
 
@@ -38,3 +39,9 @@ def look_at(qtbot):
         return panel
 
     return look
+
+
+@pytest.fixture(autouse=True)
+def _asked_at_once(monkeypatch):
+    """Ask about kernels without waiting for the end of an edit."""
+    monkeypatch.setattr(question, "COMPILE_AFTER_MS", 0)

@@ -11,7 +11,6 @@ from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.host.request import Describe
 from engine.mask.mask import Mask
-from gui.explore import question
 from gui.explore.code.code_panel import CodePanel
 from gui.explore.code.code_state import CodeState
 from gui.explore.selection import Selection
@@ -25,11 +24,6 @@ from tests.made_runs import make_result
 
 CODE = (Describe, CodeRequest)
 NARROW, WIDE = 620, 1200
-
-
-@pytest.fixture(autouse=True)
-def _settled_at_once(monkeypatch):
-    monkeypatch.setattr(question, "COMPILE_AFTER_MS", 0)
 
 
 @pytest.fixture

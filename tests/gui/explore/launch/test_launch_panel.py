@@ -11,7 +11,6 @@ from engine.geometry.block import Block
 from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from gui.explore import question
 from gui.explore.launch.launch_panel import LaunchPanel
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.selection import Selection
@@ -23,11 +22,6 @@ from tests.made_runs import make_result
 pytestmark = pytest.mark.fresh_window
 
 AT_ONCE, COMPILED = (Describe, LaunchRequest), (Describe, CompiledLaunchRequest)
-
-
-@pytest.fixture(autouse=True)
-def _settled_at_once(monkeypatch):
-    monkeypatch.setattr(question, "COMPILE_AFTER_MS", 0)
 
 
 @pytest.fixture
