@@ -37,7 +37,7 @@ class CodePanel(QWidget):
         self.where = quiet_label(small=True, wraps=True)
         self.names = quiet_label(small=True, wraps=True)
         self.views = CodePair("Our code", "Our code, with the paper's names", _BESIDE_FROM)
-        self._stack = Placeholder(self.views)
+        self.stack = Placeholder(self.views)
         self._build()
         self.choice.currentIndexChanged.connect(self._show)
         course.paper_changed.connect(self._take_paper)
@@ -53,11 +53,6 @@ class CodePanel(QWidget):
         """The function that is shown."""
         at = self.choice.currentIndex()
         return self._excerpts()[at] if 0 <= at < len(self._excerpts()) else None
-
-    @property
-    def words(self) -> str:
-        """The text that is shown instead of code; empty where there is some."""
-        return self._stack.text
 
     def show_code_of(self, about: str) -> None:
         """Show the code of a kernel of the paper, or of a step, as soon as it is there."""
@@ -88,7 +83,7 @@ class CodePanel(QWidget):
     def _show(self) -> None:
         one, paper = self.shown, self._course.paper
         problem = self._course.known(paper.key).code_problem if paper else ""
-        self._stack.say("" if one else problem or (_LOOKING if paper else _NO_PAPER))
+        self.stack.say("" if one else problem or (_LOOKING if paper else _NO_PAPER))
         for label in (self.where, self.names):
             label.setVisible(one is not None)
         if one is None:
@@ -120,7 +115,7 @@ class CodePanel(QWidget):
         for part in (self.where, self.names, self.views.find_bar):
             part.setContentsMargins(GRID, 0, GRID, 0)
         self.views.search_from(self)
-        self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         buttons = self.views.search, self.views.copy, self.slides_button
         bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
-        self.setLayout(column(bar, self.where, self.names, (self._stack, 1), spacing=HALF_GRID))
+        self.setLayout(column(bar, self.where, self.names, (self.stack, 1), spacing=HALF_GRID))

@@ -63,7 +63,7 @@ class TablesPanel(QWidget):
         self.notes = ScrolledText("Notes", _FEWEST_LINES, _FEWEST_LINES + 1, margins)
         self.inputs = ExampleInputs(course)
         self._beside = QSplitter(Qt.Orientation.Horizontal)
-        self._stack = Placeholder(self._beside)
+        self.stack = Placeholder(self._beside)
         self._build()
         self.choice.currentIndexChanged.connect(self._show_table)
         course.paper_changed.connect(self._show_paper)
@@ -78,11 +78,6 @@ class TablesPanel(QWidget):
         """The table that is shown."""
         at = self.choice.currentIndex()
         return self._tables()[at] if 0 <= at < len(self._tables()) else None
-
-    @property
-    def words(self) -> str:
-        """The text that is shown instead of a table; empty where there is one."""
-        return self._stack.text
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -120,7 +115,7 @@ class TablesPanel(QWidget):
         table, paper = self.shown, self._course.paper
         known = self._course.known(paper.key) if paper else PaperTables()
         why_none = known.problem or _COUNTING if paper else _NO_PAPER
-        self._stack.say("" if table else why_none)
+        self.stack.say("" if table else why_none)
         self.table.show_table(table)
         self.inputs.show_table(paper.key if paper and table else "", table.title if table else "")
         notes = _notes_of(table, is_measured=known.is_measured) if table else ()
@@ -166,9 +161,9 @@ class TablesPanel(QWidget):
         self._beside.addWidget(self.figure_place)
         self._beside.setChildrenCollapsible(False)
         # It takes what is left; where little is, the notes give way before the values above get cut.
-        self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-        self._stack.setMinimumHeight(10 * GRID)
-        self.setLayout(column(bar, self.inputs, (self._stack, 1), self.notes, spacing=HALF_GRID))
+        self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        self.stack.setMinimumHeight(10 * GRID)
+        self.setLayout(column(bar, self.inputs, (self.stack, 1), self.notes, spacing=HALF_GRID))
 
 
 def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:

@@ -102,10 +102,10 @@ class ConfusionPanel(QWidget):
         axes.setText(_AXES)
         drawn = QWidget()
         drawn.setLayout(column(axes, (self.matrix, 1), spacing=0))
-        self._stack = Placeholder(drawn, _EMPTY)
+        self.stack = Placeholder(drawn, _EMPTY)
         bar = row((self.summary, 1), self.classify)
         margins = (GRID, HALF_GRID, GRID, GRID)
-        self.setLayout(column(bar, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(bar, (self.stack, 1), spacing=HALF_GRID, margins=margins))
         network.confusion_changed.connect(self._show)
         self.matrix.selectionModel().currentChanged.connect(self._say)
         for signal in (state.ready_changed, state.running_changed, network.facts_changed):
@@ -121,7 +121,7 @@ class ConfusionPanel(QWidget):
     def _show(self) -> None:
         if self._network.confusion is not None:
             self.matrix.show_confusion(self._network.confusion)
-        self._stack.say(_EMPTY if self._network.confusion is None else "")
+        self.stack.say(_EMPTY if self._network.confusion is None else "")
         self._say()
 
     def _say(self) -> None:

@@ -35,10 +35,10 @@ class MapsPanel(QWidget):
         self._content = QWidget()
         self._make_views()
         self._area = scrolled(self._content)
-        self._stack = Placeholder(self._area)
-        self.empty_text = self._stack.label
+        self.stack = Placeholder(self._area)
+        self.empty_text = self.stack.label
         self.empty_text.setContentsMargins(4 * GRID, GRID, 4 * GRID, GRID)
-        self.setLayout(column(self._stack))
+        self.setLayout(column(self.stack))
         network.facts_changed.connect(self._show)
         network.answer_changed.connect(self._show)
         network.cell_changed.connect(self._mark)
@@ -71,7 +71,7 @@ class MapsPanel(QWidget):
         why_not = network.why_no_answer or "The drawing is being recognised."
         if network.facts is None:
             why_not = network.why_no_facts or _STARTING
-        self._stack.say("" if has_values else why_not)
+        self.stack.say("" if has_values else why_not)
         for view in self.views:
             view.show_values(network.answer.values[view.position] if network.answer else None)
         self._mark()

@@ -35,8 +35,8 @@ class TimelinePanel(QWidget):
         drawn = QWidget()
         parts = self.sentence, self.legend, (scrolled(self.chart), 1)
         drawn.setLayout(column(*parts, spacing=HALF_GRID))
-        self._stack = Placeholder(drawn)
-        self.setLayout(column(self._stack, margins=(GRID, HALF_GRID, GRID, GRID)))
+        self.stack = Placeholder(drawn)
+        self.setLayout(column(self.stack, margins=(GRID, HALF_GRID, GRID, GRID)))
         network.rows_changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
         self._show()
@@ -44,7 +44,7 @@ class TimelinePanel(QWidget):
     def _show(self) -> None:
         runs = [run for run in self._network.runs.values() if run.timeline]
         spans = runs[-1].timeline if runs else ()
-        self._stack.say("" if spans else _EMPTY)
+        self.stack.say("" if spans else _EMPTY)
         if not spans:
             return
         words = timeline_words(spans)

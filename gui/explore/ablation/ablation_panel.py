@@ -44,11 +44,6 @@ class AblationPanel(QWidget):
         theme_notifier().changed.connect(self._show)
         self._show()
 
-    @property
-    def words(self) -> str:
-        """What is shown in the place of a chart; empty where there is one."""
-        return self._stack.text
-
     def _show(self) -> None:
         state = self._state
         found = state.ablation
@@ -56,7 +51,7 @@ class AblationPanel(QWidget):
         tip = _RUN_TIP if state.times else _COUNT_TIP
         self.run_button.setToolTip("\n\n".join(filter(None, (tip, state.why_not_now))))
         words = state.words
-        self._stack.say(words)
+        self.stack.say(words)
         if found is None or words:
             self.chart.show_rows((), "")
             return
@@ -83,9 +78,9 @@ class AblationPanel(QWidget):
         # Figures keep off the scroll bar.
         self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         shown.setLayout(self._body)
-        self._stack = Placeholder(scrolled(shown))
+        self.stack = Placeholder(scrolled(shown))
         self.setLayout(
-            column(row(1, self.run_button), (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS)
+            column(row(1, self.run_button), (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS)
         )
 
     def resizeEvent(self, event: QResizeEvent) -> None:

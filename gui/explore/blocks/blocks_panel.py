@@ -69,9 +69,9 @@ class BlocksPanel(QWidget):
         compared.setLayout(column(self.summary, (self.table, 1), spacing=HALF_GRID))
         self.empty = Placeholder(compared)
         self.empty.offer(simulate)
-        self._stack = Placeholder(self.empty)
+        self.stack = Placeholder(self.empty)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
-        self.setLayout(column(self.field, (self._stack, 1), spacing=HALF_GRID, margins=margins))
+        self.setLayout(column(self.field, (self.stack, 1), spacing=HALF_GRID, margins=margins))
         self.compare_button.clicked.connect(self._compare)
         self.field.field.returnPressed.connect(self._compare)
         simulate.triggered.connect(self.cure_wanted)
@@ -87,11 +87,6 @@ class BlocksPanel(QWidget):
         self.refresh()
 
     @property
-    def words(self) -> str:
-        """Why no blocks can be compared now; empty if they can."""
-        return self._stack.text
-
-    @property
     def is_refused(self) -> bool:
         """Whether what is typed is not a list of blocks."""
         return self.field.is_refused
@@ -100,7 +95,7 @@ class BlocksPanel(QWidget):
         """Say why no blocks can be compared now; empty if they can."""
         self.field.setEnabled(not why_not)
         self._allow()
-        self._stack.say(why_not)
+        self.stack.say(why_not)
 
     def load(self, variant: str, block: Block) -> None:
         """Choose a kernel with a block, and select its run."""

@@ -69,11 +69,6 @@ class CodePanel(QWidget):
         self._connect()
         self._show()
 
-    @property
-    def words(self) -> str:
-        """What is shown in the place of the code; empty where it is there."""
-        return self._stack.text
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         is_low = self.height() < _LOW
@@ -86,7 +81,7 @@ class CodePanel(QWidget):
         code = self.code
         source, diff = code.source, code.diff
         fill_box(self.form, _FORMS, code.form)
-        self._stack.say(code.words if source is None else "")
+        self.stack.say(code.words if source is None else "")
         if source is None:
             return
         if diff is None:
@@ -175,11 +170,11 @@ class CodePanel(QWidget):
         self.said.setAccessibleName("What belongs to the chosen line")
         shown = QWidget()
         shown.setLayout(column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID))
-        self._stack = Placeholder(shown)
+        self.stack = Placeholder(shown)
         buttons = self.views.search, self.views.copy, self.slides
         head = row(self.form, (self.heading, 1), *buttons, spacing=HALF_GRID)
         head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
-        self.setLayout(column(head, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
 
 def _rows_from(rows: Sequence[Row], source: SourceLine) -> frozenset[int]:

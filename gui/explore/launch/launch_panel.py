@@ -48,15 +48,10 @@ class LaunchPanel(QWidget):
         launch.changed.connect(self._show)
         self._show()
 
-    @property
-    def words(self) -> str:
-        """What is shown in the place of a launch; empty where there is one."""
-        return self._stack.text
-
     def _show(self) -> None:
         state = self._launch
         advice, shown, drawn = state.found, state.launch, state.curves
-        self._stack.say(state.words if shown is None else "")
+        self.stack.say(state.words if shown is None else "")
         count = len(advice.launches) if advice is not None else 0
         fill_box(self.passes, {at: f"Pass {at + 1}" for at in range(count)}, state.pass_number)
         self.passes.setVisible(count > 1)
@@ -85,7 +80,7 @@ class LaunchPanel(QWidget):
         said = row(self.passes, (self.sentence, 1), self.axis)
         shown = QWidget()
         shown.setLayout(column(said, self.note, (self._body, 1), spacing=HALF_GRID))
-        self._stack = Placeholder(shown)
+        self.stack = Placeholder(shown)
         for box in (self.passes, self.axis):
             said.setAlignment(box, Qt.AlignmentFlag.AlignTop)
-        self.setLayout(column((self._stack, 1), margins=PANEL_MARGINS))
+        self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))

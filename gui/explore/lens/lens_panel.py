@@ -79,11 +79,6 @@ class LensPanel(QWidget):
         theme_notifier().changed.connect(self._show)
         self._show()
 
-    @property
-    def words(self) -> str:
-        """What is shown in the place of a pixel; empty where there is one."""
-        return self._stack.text
-
     def sizeHint(self) -> QSize:
         return QSize(35 * GRID, 50 * GRID)
 
@@ -98,12 +93,12 @@ class LensPanel(QWidget):
         which = row(self.table_choice, (self.size_text, 1))
         parts = head, self.hint, which, self.table, self.steps, self.verdict, self.order, self.border
         content.setLayout(column(*parts, 1, spacing=HALF_GRID))
-        self._stack = Placeholder(scrolled(content))
-        self.setLayout(column((self._stack, 1), margins=PANEL_MARGINS))
+        self.stack = Placeholder(scrolled(content))
+        self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))
 
     def _show(self) -> None:
         lens, seen = self._lens, self._lens.seen
-        self._stack.say("" if seen is not None else lens.words)
+        self.stack.say("" if seen is not None else lens.words)
         if seen is None:
             self.setAccessibleDescription(lens.words)
             return

@@ -69,11 +69,6 @@ class LookPanel(QWidget):
         theme_notifier().changed.connect(self._show)
         self._show()
 
-    @property
-    def words(self) -> str:
-        """What is shown in the place of numbers; empty where there are some."""
-        return self._stack.text
-
     def sizeHint(self) -> QSize:
         return QSize(35 * GRID, 50 * GRID)
 
@@ -104,16 +99,16 @@ class LookPanel(QWidget):
             page = QWidget()
             page.setLayout(column(*parts, spacing=HALF_GRID))
             self._pages.addWidget(page)
-        self._stack = Placeholder(self._pages)
+        self.stack = Placeholder(self._pages)
         self._window_menu = self._make_window_menu()
         self.window_button = menu_button("Window", "Window of the values", _WINDOW_TIP, self._window_menu)
         head = row((self.tool, 1), self.channel, spacing=HALF_GRID)
         what = row((self.what, 1), self.window_button, spacing=HALF_GRID)
-        self.setLayout(column(head, what, (self._stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.setLayout(column(head, what, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
     def _show(self) -> None:
         look = self._look
-        self._stack.say(look.words)
+        self.stack.say(look.words)
         fill_box(self.tool, _TOOLS, look.tool)
         channels = look.channels
         names = {at: channel_name(at, channels).capitalize() for at in range(channels)}

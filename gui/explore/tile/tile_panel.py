@@ -79,17 +79,12 @@ class TilePanel(QWidget):
         theme_notifier().changed.connect(self._show_colours)
         self._show()
 
-    @property
-    def words(self) -> str:
-        """What is shown in the place of a tile; empty where there is one."""
-        return self._stack.text
-
     def _choose_block(self) -> None:
         self._tile.choose_block(self.across.value(), self.down.value())
 
     def _show(self) -> None:
         found, plan = self._tile.found, self._tile.plan
-        self._stack.say(self._tile.words if plan is None else "")
+        self.stack.say(self._tile.words if plan is None else "")
         self.grid.show_plan(plan)
         if found is None or plan is None:
             return
@@ -161,9 +156,9 @@ class TilePanel(QWidget):
                 margins=(GRID, 0, GRID, HALF_GRID),
             )
         )
-        self._stack = Placeholder(cells)
-        self._stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        self.setLayout(column((self._stack, 1), margins=(0, HALF_GRID, 0, 0)))
+        self.stack = Placeholder(cells)
+        self.stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        self.setLayout(column((self.stack, 1), margins=(0, HALF_GRID, 0, 0)))
 
 
 class _CoordinateBox(NumberBox):

@@ -55,21 +55,16 @@ class WhyPanel(QWidget):
         theme_notifier().changed.connect(self._show)
         self._show()
 
-    @property
-    def words(self) -> str:
-        """What is shown in the place of everything else; empty where there is a launch or a reason."""
-        return self._stack.text
-
     def _show(self) -> None:
         why, run = self._why, self._why.run
         explained = why.explained if why.explained is not None and why.explained.bounds else None
         launches = (run.result.launches or ()) if run is not None else ()
-        self._stack.say("" if launches or explained is not None else why.words)
+        self.stack.say("" if launches or explained is not None else why.words)
         self.button.setText(why.step_words)
         self.button.setVisible(why.step is not Step.NOTHING)
         self.button.setToolTip(MEASURE_TIP if why.step is Step.MEASURE else "")
         self._allow()
-        if run is None or self._stack.text:
+        if run is None or self.stack.text:
             return
         device = why.state.device(run.result.device)
         # A recorded run says in its title where it ran.
@@ -128,6 +123,6 @@ class WhyPanel(QWidget):
         )
         shown = QWidget()
         shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
-        self._stack = Placeholder(shown)
+        self.stack = Placeholder(shown)
         said = row(1, self.button, 1)
-        self.setLayout(column((scrolled(self._stack), 1), said, spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.setLayout(column((scrolled(self.stack), 1), said, spacing=HALF_GRID, margins=PANEL_MARGINS))

@@ -43,7 +43,7 @@ def panel(qtbot, course):
 
 
 def test_that_a_kernel_is_shown_beside_itself_in_the_papers_names(panel, course):
-    assert "looked up" in panel.words
+    assert "looked up" in panel.stack.text
     panel.resize(1400, 400)
     panel.show_code_of("ConvolutionKernel")
     course.set_code(PAPER.key, made_excerpts())
@@ -86,7 +86,7 @@ def test_that_another_paper_begins_with_its_own_code(panel, course):
     panel.show_code_of("kernel call")
     course.choose(OTHER_PAPER.key)
     assert panel.shown is None
-    assert "looked up" in panel.words
+    assert "looked up" in panel.stack.text
 
 
 def test_that_ctrl_f_searches_the_code(panel, course, qtbot):
@@ -97,7 +97,7 @@ def test_that_ctrl_f_searches_the_code(panel, course, qtbot):
 
 def test_that_a_reason_stands_where_no_code_is(panel, course):
     course.set_code(PAPER.key, (), "There is no variant lost.")
-    assert panel.words == "There is no variant lost."
+    assert panel.stack.text == "There is no variant lost."
 
 
 def test_that_the_lines_of_a_step_are_in_sight_and_lit(panel, course):

@@ -246,10 +246,10 @@ COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
 def test_that_a_panel_without_a_table_says_how_to_fill_it(panel, course, state, qtbot):
     empty = TablesPanel(CourseModel(PAPERS), state)
     qtbot.addWidget(empty)
-    assert "Choose a paper" in empty.words
-    assert "counted" in panel.words
+    assert "Choose a paper" in empty.stack.text
+    assert "counted" in panel.stack.text
     course.set_problem(PAPER.key, "The engine cannot count.")
-    assert panel.words == "The engine cannot count."
+    assert panel.stack.text == "The engine cannot count."
     assert not panel.save_button.isEnabled()
 
 
@@ -257,7 +257,7 @@ def test_that_a_table_is_filled_by_a_measurement(panel, course):
     course.set_measured(OTHER_PAPER.key, MeasuredPaper(MEASURED))
     assert panel.shown is None
     course.set_counted(PAPER.key, COUNTED)
-    assert panel.words == ""
+    assert panel.stack.text == ""
     assert [panel.choice.itemText(at) for at in range(panel.choice.count())] == list(PAPER.tables)
     assert f"– (6 cells): {NOT_MEASURED}" in panel.notes.text
     assert "Times are medians." in panel.notes.text

@@ -52,12 +52,12 @@ def test_that_a_timeline_tells_how_much_of_the_copies_is_hidden_behind_kernels()
 
 def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbot):
     panel = shown(qtbot, TimelinePanel(network))
-    assert panel._stack.text
+    assert panel.stack.text
     network.add(made_run("network-serial"))
-    assert panel._stack.text, "a stage without streams has none"
+    assert panel.stack.text, "a stage without streams has none"
     run = made_run("network-fused")
     network.add(type(run)(run.result, run.layers, SPANS))
-    assert not panel._stack.text
+    assert not panel.stack.text
     panel.grab()
     drawn = {bar.words.partition(":")[0]: rect for rect, bar in panel.chart.drawn}
     assert len(drawn) == len(SPANS)

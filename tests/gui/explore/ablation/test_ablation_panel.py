@@ -17,7 +17,6 @@ from tests.gui import fake_engine
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_ablation import counted_ablation, made_ablation
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
-from tests.gui.made_window import panel_of
 
 ABLATION = (Run, AblationJob)
 
@@ -67,7 +66,7 @@ def figures(panel):
 def test_that_nothing_is_asked_before_a_click(bench, panel):
     bench.change(block=Block(16, 16))
     assert not asked(bench)
-    assert panel.words.endswith("what is left is timed. Press Run ablation.")
+    assert panel.stack.text.endswith("what is left is timed. Press Run ablation.")
 
 
 def test_that_a_click_asks_once_for_the_kernel_that_is_looked_at(bench, panel):
@@ -98,20 +97,6 @@ def test_that_each_bar_begins_where_the_one_before_ends(bench, panel):
     assert rest.end == pytest.approx(levels[-1])
 
 
-def test_that_a_sentence_names_the_largest_cost(bench, panel):
-    run(bench, panel)
-    said = panel.sentence.text().replace("\u00a0", " ")
-    assert said == "Most is taken by the border test: 0.0700 ms of 0.360 ms, 19.4 %."
-
-
-def test_that_siblings_are_said_to_be_wrong_on_purpose(bench, panel):
-    assert panel.run_button.toolTip().startswith(
-        "Runs five altered kernels; their pictures are wrong on purpose and are not shown."
-    )
-    run(bench, panel)
-    assert "wrong on purpose" in panel.note.text()
-
-
 def test_that_a_cost_that_the_kernel_does_not_have_is_said(bench, panel):
     run(bench, panel)
     assert panel.note.text().endswith("It has no barrier.")
@@ -140,7 +125,7 @@ def test_that_costs_that_overlap_are_said_to(bench, panel, answered):
 def test_that_without_a_gpu_instructions_are_counted(bench, make_panel, answered):
     answered(counted_ablation)
     panel = make_panel(bench, has_gpu=False)
-    assert panel.words.endswith("the instructions that are left are counted. Press Run ablation.")
+    assert panel.stack.text.endswith("the instructions that are left are counted. Press Run ablation.")
     run(bench, panel)
     assert figures(panel)["whole kernel"] == "53.2"
     assert panel.note.text().startswith("No GPU is here, so nothing is timed")
@@ -150,7 +135,7 @@ def test_that_what_was_found_is_of_its_kernel_and_block_alone(bench, panel):
     run(bench, panel)
     bench.change(block=Block(16, 16))
     assert not panel.chart.rows
-    assert panel.words
+    assert panel.stack.text
     bench.change(block=Block(32, 8))
     assert panel.chart.rows
     assert len(asked(bench)) == 1
@@ -205,7 +190,7 @@ def test_that_a_kernel_without_siblings_says_why(bench, panel, answered):
         lambda job: made_ablation(job, whole=type(made_ablation(job).whole)(), siblings=(), reason="Emitted.")
     )
     run(bench, panel)
-    assert panel.words == "Emitted."
+    assert panel.stack.text == "Emitted."
 
 
 @pytest.mark.parametrize(
@@ -217,17 +202,8 @@ def test_that_a_kernel_without_siblings_says_why(bench, panel, answered):
 )
 def test_that_words_stand_where_nothing_can_be_found(bench, panel, fields, words):
     bench.change(**fields)
-    assert panel.words.startswith(words)
+    assert panel.stack.text.startswith(words)
     assert not panel.run_button.isEnabled()
-
-
-@pytest.mark.parametrize("width", [280, 443, 592])
-def test_that_the_panel_fits_the_width_that_a_small_window_has(bench, panel, width):
-    run(bench, panel)
-    panel.resize(width, 500)
-    bench.settle()
-    panel.resize(width, 500)
-    assert panel.width() == width
 
 
 @pytest.mark.slow
@@ -241,12 +217,6 @@ def test_that_bars_are_drawn_anew_in_the_other_theme(light_again, qapp, bench, p
 def test_that_the_chart_can_be_heard(bench, panel):
     run(bench, panel)
     assert panel.chart.accessibleDescription().startswith("whole kernel 0.360 ms; border test 0.0700 ms")
-
-
-def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
-    page = haloscope.window.page_of("explore")
-    assert page.panel("ablation").content.widget is None
-    assert panel_of(page, "ablation", qtbot).isVisible()
 
 
 def test_that_a_low_panel_cuts_no_words(bench, panel):

@@ -267,7 +267,7 @@ def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
     shown.panel.explain("Blocks are compared for convolutions.")
     assert not shown.field.field.isEnabled()
     assert not shown.panel.kernels.button.isEnabled()
-    assert shown.panel.words == "Blocks are compared for convolutions."
+    assert shown.panel.stack.text == "Blocks are compared for convolutions."
     assert not shown.table.isVisible(), "a click there would choose a block unseen"
     shown.panel.explain("")
     assert shown.field.field.isEnabled()

@@ -5,7 +5,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication
 
 from engine.errors import BadValue
-from engine.explain.code.listing import Form
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
@@ -85,13 +84,6 @@ def test_that_the_source_stands_under_its_story_with_the_numbers_of_its_lines(pa
     assert "correlate_tiled: engine/variants/ladder/tiled.py" in panel.left.toPlainText()
 
 
-def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
-    panel.code.watch(False)
-    before = len(asked(bench))
-    bench.change(variant="naive")
-    assert len(asked(bench)) == before
-
-
 def test_that_the_code_follows_the_kernel(bench, panel):
     bench.change(variant="naive")
     assert panel.heading.text() == "naive, compiled for a made problem."
@@ -143,19 +135,6 @@ def test_that_without_a_disassembler_the_way_to_one_stands_in_the_place_of_sass(
     assert "correlate_tiled" in panel.left.toPlainText()
 
 
-def test_that_nothing_is_compiled_during_a_run(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    slow_bench.answer_all(CODE)
-    slow_bench.state.set_running(True)
-    choose(slow_bench, panel.form, "PTX")
-    slow_bench.answer_all(CODE)
-    assert not slow_bench.fake.waiting(CODE)
-    assert panel.views.words == "The kernel is compiled after the run, which it would disturb."
-    slow_bench.state.set_running(False)
-    (last,) = slow_bench.fake.waiting(CODE)
-    assert last.request.job.form is Form.PTX
-
-
 def test_that_the_source_is_there_before_the_listing(slow_bench, make_panel):
     panel = make_panel(slow_bench)
     slow_bench.answer_all(CODE)
@@ -180,16 +159,7 @@ def test_that_a_listing_of_an_earlier_kernel_is_left_out(slow_bench, make_panel)
 def test_that_an_error_stands_in_the_place_of_the_code(slow_bench, make_panel):
     panel = make_panel(slow_bench)
     slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), CODE)
-    assert "it is refused here" in panel.words
-
-
-def test_that_code_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    slow_bench.lose()
-    assert panel.words == "The code appears once the engine is up."
-    slow_bench.become_ready()
-    slow_bench.answer_all(CODE)
-    assert panel.words == ""
+    assert "it is refused here" in panel.stack.text
 
 
 def test_that_a_diff_has_one_column_where_the_panel_is_narrow(bench, panel):
@@ -325,15 +295,6 @@ def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, p
     assert min(contrast(QColor(word), ground) for word in words for ground in grounds) >= 4.5
 
 
-@pytest.mark.parametrize("width", [280, 443, 620])
-def test_that_a_panel_fits_the_width_that_a_small_window_has(bench, panel, width):
-    choose(bench, panel.form, "PTX")
-    panel.resize(width, 500)
-    bench.settle()
-    panel.resize(width, 500)
-    assert panel.width() == width
-
-
 def code_panel_of(haloscope, qtbot):
     """Return the page and its panel Code, brought to the front."""
     page = haloscope.window.page_of("explore")
@@ -341,13 +302,6 @@ def code_panel_of(haloscope, qtbot):
     panel = panel_of(page, "code", qtbot)
     qtbot.waitUntil(lambda: page.code.source is not None)
     return page, panel
-
-
-def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
-    page = haloscope.window.page_of("explore")
-    assert page.panel("code").content.widget is None
-    _, panel = code_panel_of(haloscope, qtbot)
-    assert panel.words == ""
 
 
 def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):

@@ -78,7 +78,7 @@ def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
 
 def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled(slow_bench, make_panel):
     panel = make_panel(slow_bench)
-    assert panel.words == "Finding out what the kernel takes of a GPU."
+    assert panel.stack.text == "Finding out what the kernel takes of a GPU."
     slow_bench.answer_all(AT_ONCE)
     assert panel.numbers.shown["Registers per thread"] == "compiling …"
     assert panel.numbers.shown["Occupancy"] == "at most 100 %, 64 of 64 warps"
@@ -137,10 +137,10 @@ def test_that_a_kernel_that_cannot_be_compiled_says_why_beside_what_is_known(slo
 def test_that_a_launch_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, make_panel):
     panel = make_panel(slow_bench)
     slow_bench.lose()
-    assert panel.words == "The launch appears once the engine is up."
+    assert panel.stack.text == "The launch appears once the engine is up."
     slow_bench.become_ready()
     slow_bench.answer_all(AT_ONCE)
-    assert panel.words == ""
+    assert panel.stack.text == ""
 
 
 def test_that_a_launch_is_that_of_the_gpu_that_is_chosen(bench, panel):
@@ -178,20 +178,20 @@ def test_that_each_pass_has_its_launch(bench, panel):
 )
 def test_that_words_stand_where_there_is_no_launch(bench, panel, fields, words):
     bench.change(**fields)
-    assert words in panel.words
+    assert words in panel.stack.text
 
 
 def test_that_operations_other_than_convolution_are_said_to_have_no_launch(bench, panel):
     bench.workspace.choose("median")
     bench.settle()
-    assert panel.words.startswith("Launches are explained of convolutions only.")
+    assert panel.stack.text.startswith("Launches are explained of convolutions only.")
 
 
 def test_that_another_kernel_can_be_looked_at_where_the_chosen_one_has_no_launch(bench, panel):
     bench.change(variant="cpu-serial", block=None)
     panel.state.selection.select("cached")
     bench.settle()
-    assert panel.words == ""
+    assert panel.stack.text == ""
     job = asked(bench, AT_ONCE)[-1].job
     assert job.filter is not None
     assert job.variant == "cached"
@@ -214,14 +214,6 @@ def test_that_one_curve_is_chosen_where_there_is_no_room_for_all(panel):
     assert panel.axis.isHidden()
 
 
-@pytest.mark.parametrize("width", [280, 443, 592])
-def test_that_a_panel_fits_the_width_that_a_small_window_has(bench, panel, width):
-    panel.resize(width, 500)
-    bench.settle()
-    panel.resize(width, 500)
-    assert panel.width() == width
-
-
 def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel):
     def ground():
         return panel.curves.plots["threads"].grab().toImage().pixelColor(2, 2).lightness()
@@ -229,15 +221,6 @@ def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel)
     light = ground()
     apply_theme(qapp, "dark")
     assert ground() < light
-
-
-def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
-    page = haloscope.window.page_of("explore")
-    assert page.panel("launch").content.widget is None
-    haloscope.workspace.change(variant="tiled", block=Block(8, 8))
-    page.bring_to_front("launch")
-    qtbot.waitUntil(lambda: page.launch.launch is not None)
-    assert page.launch.launch.facts.block[:2] == (8, 8)
 
 
 def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):

@@ -298,11 +298,11 @@ def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, halos
     assert haloscope.state.running, "a list of blocks that is refused is of convolutions too"
     page.bring_to_front("blocks")
     tile = panel_of(page, "tile", qtbot)
-    qtbot.waitUntil(lambda: tile.words.startswith("Tiles are drawn of convolutions only."))
-    assert page.blocks_panel.words.startswith("Block sizes are compared for convolutions only.")
+    qtbot.waitUntil(lambda: tile.stack.text.startswith("Tiles are drawn of convolutions only."))
+    assert page.blocks_panel.stack.text.startswith("Block sizes are compared for convolutions only.")
     choose(page, qtbot, "")
-    qtbot.waitUntil(lambda: not tile.words.startswith("Tiles are drawn of"))
-    assert page.blocks_panel.words == ""
+    qtbot.waitUntil(lambda: not tile.stack.text.startswith("Tiles are drawn of"))
+    assert page.blocks_panel.stack.text == ""
 
 
 def test_that_tab_goes_from_the_operation_by_its_parameters_to_its_kernels(page, haloscope, qtbot):

@@ -170,42 +170,29 @@ def test_that_passes_and_colours_can_be_chosen(qtbot, bench, panel):
 
 def test_that_words_stand_where_there_is_no_tile(bench, panel):
     bench.change(variant="cpu-serial")
-    first, _, second = panel.words.partition("\n\n")
+    first, _, second = panel.stack.text.partition("\n\n")
     assert first == "CPU, one thread has no blocks of threads, and no tiles."
     assert second.startswith("Select another kernel")
     bench.change(variant="tiled", block=Block(64, 64))
-    assert "the limit is 1,024 threads per block" in panel.words
+    assert "the limit is 1,024 threads per block" in panel.stack.text
     bench.change(variant="auto", block=None)
-    assert "Automatic has not chosen a kernel" in panel.words
+    assert "Automatic has not chosen a kernel" in panel.stack.text
     bench.change(variant="tiled")
-    assert panel.words == ""
+    assert panel.stack.text == ""
 
 
 def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_of_the_settings(bench, panel):
     bench.change(variant="cpu-serial", block=None)
-    assert "no blocks of threads" in panel.words
+    assert "no blocks of threads" in panel.stack.text
 
     for block, wanted in ((None, "32 × 8"), (Block(8, 4), "8 × 4"), (Block(16, 2), "16 × 2")):
         panel.tile.selection.select("cached")
         bench.change(block=block)
         assert panel.title.text() == f"cached, {wanted} threads"
     bench.change(block=Block(64, 64))
-    assert "the limit is 1,024 threads" in panel.words
+    assert "the limit is 1,024 threads" in panel.stack.text
     # What runs is still what was chosen.
     assert bench.workspace.settings.variant == "cpu-serial"
-
-
-def test_that_an_answer_to_an_earlier_question_is_left_out(qtbot, slow_bench):
-    bench = slow_bench
-    bench.change(variant="tiled", block=Block(8, 8))
-    state = TileState(Selection(bench.workspace, bench.state, bench.results), bench.state, bench.link)
-    state.watch(True)
-    bench.settle()
-    bench.change(block=Block(4, 4))
-    first, second = bench.fake.waiting((Describe, TileRequest))
-    bench.answer(second)
-    bench.answer(first)
-    assert state.plan.block == Block(4, 4)
 
 
 def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
@@ -237,11 +224,11 @@ def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, 
     qtbot.addWidget(panel)
     state.watch(True)
     slow_bench.settle()
-    assert panel.words == "Finding out who loads which cell."
+    assert panel.stack.text == "Finding out who loads which cell."
     slow_bench.answer_all((Describe, TileRequest))
-    assert "no blocks of threads" in panel.words
+    assert "no blocks of threads" in panel.stack.text
     state.selection.select("tiled")
     slow_bench.settle()
-    assert panel.words == "Finding out who loads which cell."
+    assert panel.stack.text == "Finding out who loads which cell."
     slow_bench.answer_all((Describe, TileRequest))
-    assert panel.words == ""
+    assert panel.stack.text == ""

@@ -259,7 +259,7 @@ def test_that_a_cpu_run_is_said_to_have_no_launch_as_the_engine_says_it(slow_ben
     reason = Reason("no-kernel", "CPU, all cores has no kernels of ours")
     waiting.future.set_result(ExplainedTime("CPU, 2 cores", not_explained=reason))
     slow_bench.settle()
-    assert slow_panel.words == "CPU, all cores has no kernels of ours."
+    assert slow_panel.stack.text == "CPU, all cores has no kernels of ours."
 
 
 def test_that_a_simulated_run_has_bounds_and_no_line(bench, panel):
@@ -275,7 +275,7 @@ def test_that_a_simulated_run_is_never_offered_to_be_measured(bench, panel):
 
 
 def test_that_words_stand_where_there_is_no_result(panel):
-    assert panel.words.startswith("Why a run takes its time")
+    assert panel.stack.text.startswith("Why a run takes its time")
 
 
 @pytest.mark.parametrize(
@@ -288,7 +288,7 @@ def test_that_words_stand_where_there_is_no_result(panel):
 def test_that_words_stand_where_a_result_cannot_be_explained(bench, panel, result, words):
     bench.results.add(result)
     bench.settle()
-    assert panel.words.startswith(words)
+    assert panel.stack.text.startswith(words)
     assert not asked(bench)
 
 
@@ -298,7 +298,7 @@ def test_that_words_stand_where_the_picture_of_a_run_is_gone(bench, panel):
     bench.open("other.png")
     panel.state.watch(True)
     bench.settle()
-    assert panel.words.startswith("The picture of this run is no longer open.")
+    assert panel.stack.text.startswith("The picture of this run is no longer open.")
 
 
 def test_that_runs_of_other_operations_are_said_to_have_no_explanation(bench, panel):
@@ -306,7 +306,7 @@ def test_that_runs_of_other_operations_are_said_to_have_no_explanation(bench, pa
     bench.settle()
     bench.runs.run()
     bench.settle()
-    assert panel.words.startswith("Times are explained of convolutions only")
+    assert panel.stack.text.startswith("Times are explained of convolutions only")
 
 
 def test_that_runs_of_the_window_are_explained(bench, panel):
@@ -363,7 +363,7 @@ def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(b
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
     show_recorded(bench, panel, "cpu-serial", launches=None)
     assert not asked(bench)
-    assert panel.words.startswith(
+    assert panel.stack.text.startswith(
         "The recording keeps what its GPU does per second at most, not what its CPU"
     )
 
