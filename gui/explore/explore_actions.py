@@ -105,14 +105,10 @@ class ExploreActions(QObject):
 
     def _refresh(self) -> None:
         has_result, has_picture = self._state.last_result is not None, self._workspace.picture is not None
-        self._enable("copy_picture", has_result, "There is no result yet.")
+        self._actions.allow("copy_picture", "" if has_result else "There is no result yet.")
         # Before there is a result, saving says that it is being computed.
         for name in ("save", "save_bare", "copy_original", "zoom_fit", "zoom_actual", "zoom_in", "zoom_out"):
-            self._enable(name, has_picture, "There is no picture yet.")
+            self._actions.allow(name, "" if has_picture else "There is no picture yet.")
         for action in self.range_modes.actions():
             action.setChecked(action.data() == self._workspace.range_mode)
-            self._enable(action.objectName(), self._workspace.can_leave_range, _CLIPPED)
-
-    def _enable(self, name: str, can: bool, why_not: str) -> None:
-        self._actions[name].setEnabled(can)
-        self._actions.explain(name, "" if can else why_not)
+            self._actions.allow(action.objectName(), "" if self._workspace.can_leave_range else _CLIPPED)

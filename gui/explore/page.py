@@ -343,7 +343,7 @@ class ExplorePage(RunsPage):
             services.messages,
             services.files,
             self.files.stem,
-            Background(self),
+            self.background,
         )
         self.files.chain_dropped.connect(self.chain_actions.open)
         self.previews.shown.connect(self.chain_actions.ask_for_ready)
@@ -449,7 +449,8 @@ class ExplorePage(RunsPage):
         self.runs = RunController(*running, display, results, self.cells, self._seen)
         pages = Part(services.session_parts, services.take_session_parts, services.saving)
         view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
-        self.sessions = Sessions(workspace, results, answers, pages, view, Background(self))
+        self.background = Background(self)
+        self.sessions = Sessions(workspace, results, answers, self.background, pages, view)
         self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
         self.row_actions = RowActions(results, workspace, self)
         self.shown_difference = ShownDifference(
@@ -578,6 +579,7 @@ class ExplorePage(RunsPage):
             services.state,
             services.link,
             services.messages,
+            self.background,
             self.pictures,
             self.mask_panel.grid,
             lambda: actions[f"page:{self.objectName()}"].trigger(),

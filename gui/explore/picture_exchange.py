@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
 from typing import Any, NamedTuple
 
 import platformdirs
-from PySide6.QtCore import QByteArray, QFile, QIODevice, QMetaType, QMimeData, QObject, Qt, QUrl, Signal
+from PySide6.QtCore import QByteArray, QFile, QIODevice, QMetaType, QMimeData, QObject, QUrl
 from PySide6.QtGui import QDrag, QGuiApplication, QImage
 
 from engine.errors import BadValue, Cancelled, EngineError, MaskError
@@ -25,6 +24,7 @@ from gui.explore.mask.grid import MaskGrid
 from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.workspace import Workspace
+from gui.page.background import Background
 from gui.page.messages import Message, Messages, Severity
 
 SOURCE = "clipboard"
@@ -62,23 +62,21 @@ class PictureExchange(QObject):
     `grid` takes numbers, `show_page` shows the page, `name` returns what a saved result is called at first.
     """
 
-    _kept = Signal(object)  # the Path of a pasted picture, or an EngineError. Emitted on: any thread
-
     def __init__(
         self,
         workspace: Workspace,
         state: EngineState,
         link: EngineLink,
         messages: Messages,
+        background: Background,
         pictures: PictureController,
         grid: MaskGrid,
         show_page: Callable[[], object],
         name: Callable[[], str],
     ) -> None:
         super().__init__()
-        self._kept.connect(self._open_kept, Qt.ConnectionType.QueuedConnection)
         self._workspace, self._state, self._link = workspace, state, link
-        self._messages, self._pictures = messages, pictures
+        self._messages, self._background, self._pictures = messages, background, pictures
         self._grid, self._show_page, self._name = grid, show_page, name
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._made: _Written | None = None
@@ -129,23 +127,12 @@ class PictureExchange(QObject):
     def _keep(self, found: Pasted) -> None:
         """Write a pasted picture and open it; a large one takes longer than a window may stand still."""
 
-        def keep() -> None:
-            try:
-                kept: Path | EngineError = keep_picture(found)
-            except EngineError as error:
-                kept = error
-            with suppress(RuntimeError):  # the window is gone
-                self._kept.emit(kept)
+        def opened(kept: Path) -> None:
+            self._state.end_task(SOURCE)
+            self._pictures.open_path(kept, self._say_kept)
 
         self._state.set_task(SOURCE, "pasting a picture")
-        Thread(target=keep, daemon=True).start()
-
-    def _open_kept(self, kept: Path | EngineError) -> None:
-        self._state.end_task(SOURCE)
-        if isinstance(kept, Path):
-            self._pictures.open_path(kept, self._say_kept)
-        else:
-            self._messages.show_error(SOURCE, kept)
+        self._background.do(lambda: keep_picture(found), opened, self._failed)
 
     def _drag(self, handle: DragHandle, saved: Saved) -> None:
         # Encoding a large picture takes a second: the button may be up again.

@@ -146,8 +146,7 @@ class RegionActions(QObject):
             ("region_patch", has_region and not is_in_parts, _IN_PARTS if is_in_parts else _NO_REGION),
             ("region_clear", has_region, _NO_REGION),
         ):
-            actions[name].setEnabled(is_possible)
-            actions.explain(name, "" if is_possible else why)
+            actions.allow(name, "" if is_possible else why)
         actions["region_filter"].setChecked(workspace.filters_region)
 
     def _why_not_filter(self, has_region: bool, is_in_parts: bool) -> str:

@@ -21,7 +21,7 @@ from gui.explore.results.results_model import Asked, ResultsModel, Row
 from gui.explore.session import KeptRun, Session, View
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
-from gui.page.background import AtOnce, Background
+from gui.page.background import Background
 from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
 from gui.typed_json import in_short
@@ -53,12 +53,12 @@ class Sessions(QObject):
         workspace: Workspace,
         results: ResultsModel,
         messages: Messages,
+        background: Background,
         pages: Part | None = None,
         view: Part | None = None,
-        background: Background | AtOnce | None = None,
     ) -> None:
         super().__init__()
-        self._background = background or AtOnce()
+        self._background = background
         self._workspace, self._results, self._messages = workspace, results, messages
         self._pages, self._view = pages or Part(), view or Part(View)
         self._saved_rows: tuple[Asked, ...] = ()

@@ -213,11 +213,9 @@ class NetworkPage(VariantsPage):
     def _show_weights(self) -> None:
         """Allow other weights between runs."""
         actions, is_idle = self._services.actions, not self.network.running
-        actions["open_weights"].setEnabled(is_idle)
-        actions["trained_weights"].setEnabled(is_idle and bool(self.network.weights))
         why_not = "" if is_idle else "Not during a run."
-        actions.explain("open_weights", why_not)
-        actions.explain("trained_weights", why_not or ("" if self.network.weights else "They are in use."))
+        actions.allow("open_weights", why_not)
+        actions.allow("trained_weights", why_not or ("" if self.network.weights else "They are in use."))
 
     def _show_timeline(self) -> None:
         """Bring the chunks to the front when the chosen stage has run by itself and works in some."""

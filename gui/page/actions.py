@@ -110,6 +110,11 @@ class Actions(QObject):
         self._words[name] = words
         _set_tip(self._actions[name], f"{self._entries[name].tip} {words}".strip())
 
+    def allow(self, name: str, why_not: str) -> None:
+        """Let an action be chosen, or say why it cannot be."""
+        self._actions[name].setEnabled(not why_not)
+        self.explain(name, why_not)
+
     def _show_keys(self, name: str) -> None:
         self._actions[name].setShortcuts([QKeySequence(keys) for keys in self.keys_of(name).split()])
         self.explain(name, self._words.get(name, ""))

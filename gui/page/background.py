@@ -33,24 +33,6 @@ class Background(QObject):
         )
 
 
-class AtOnce:
-    """Does work where it is asked for, in place of a `Background`."""
-
-    def do(
-        self,
-        work: Callable[[], Outcome],
-        done: Callable[[Outcome], None],
-        failed: Callable[[EngineError], None],
-    ) -> None:
-        """Do work; then call `done` with what it returned, or `failed` with the error."""
-        future: Future[Outcome] = Future()
-        try:
-            future.set_result(work())
-        except EngineError as error:
-            future.set_exception(error)
-        deliver(future, done, failed)
-
-
 def deliver(
     future: "Future[Outcome]", done: Callable[[Outcome], None], failed: Callable[[EngineError], None]
 ) -> None:

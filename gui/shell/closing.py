@@ -15,96 +15,68 @@ from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import column
 
 WIDTH = 56 * GRID
+_SAVE = "&Save session…", "Choose a file, save picture path, steps and results, and close."
 
 
-class SavingDialog(QDialog):
-    """Shows what is being saved, and asks whether to wait for it; Esc and Cancel keep the window open."""
+class ClosingDialog(QDialog):
+    """Asks before the window closes; Esc and Cancel keep it open, and Enter never discards."""
 
-    discarded = Signal()  # the window is to close at once, without the files
+    wanted = Signal()  # the person chose the first button
+    discarded = Signal()  # the window is to close at once
 
-    def __init__(self, names: Sequence[str], parent: QWidget | None = None) -> None:
+    def __init__(
+        self,
+        what: str,
+        meaning: str,
+        first: tuple[str, str],
+        tips: tuple[str, str],
+        parent: QWidget | None,
+        *,
+        is_busy: bool = False,
+    ) -> None:
+        """`first` is that button and its tip, if there is one; `tips` are those of Discard and Cancel."""
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Close Haloscope")
         self.setFixedWidth(WIDTH)
-        self._what = QLabel()
-        self._what.setWordWrap(True)
-        self._what.setTextFormat(Qt.TextFormat.PlainText)
-        self._what.setFont(scaled_font(1.0, bold=True))
+        self.what, self.meaning = QLabel(what, wordWrap=True), QLabel(meaning, wordWrap=True)
+        self.what.setTextFormat(Qt.TextFormat.PlainText)
+        self.what.setFont(scaled_font(1.0, bold=True))
         # Encoders do not say how far they are.
-        self._bar = QProgressBar()
-        self._bar.setRange(0, 0)
-        self._bar.setTextVisible(False)
-        self._bar.setFixedHeight(GRID)
-        self._bar.setAccessibleName("Saving is in progress")
-        self._meaning = QLabel("Wait until it is written, or discard it and close now.")
-        self._meaning.setWordWrap(True)
+        bar = QProgressBar(textVisible=False, maximum=0)
+        bar.setFixedHeight(GRID)
+        bar.setAccessibleName("Saving is in progress")
+        bar.setVisible(is_busy)
         buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
-        self._wait = buttons.addButton("&Wait", role.AcceptRole)
-        self._wait.setToolTip("Close by itself as soon as it is written.")
-        self._wait.clicked.connect(self.wait)
-        self._wait.setDefault(True)
-        discard = buttons.addButton("&Discard", role.DestructiveRole)
-        discard.setToolTip("Close now, without it. A file that it was to replace stays as it is.")
-        # Enter never discards, whatever has the focus.
+        self.first, discard, self.cancel = (
+            buttons.addButton(text, of)
+            for text, of in (
+                (first[0], role.AcceptRole), ("&Discard", role.DestructiveRole), ("Cancel", role.RejectRole)
+            )
+        )  # fmt: skip
+        for button, tip in zip((self.first, discard, self.cancel), (first[1], *tips), strict=True):
+            button.setToolTip(tip)
+        self.first.setVisible(bool(first[0]))
+        self.first.setDefault(bool(first[0]))
+        self.first.clicked.connect(self.wanted)
         discard.setAutoDefault(False)
         discard.clicked.connect(self.discarded)
-        self._cancel = buttons.addButton("Cancel", role.RejectRole)
-        self._cancel.setToolTip("Keep the window open. Saving continues. (Esc)")
-        self._cancel.clicked.connect(self.reject)
-        said = column(self._what, self._bar, self._meaning)
+        self.cancel.clicked.connect(self.reject)
         margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        said = column(self.what, bar, self.meaning)
         self.setLayout(column(said, buttons, spacing=2 * GRID, margins=margins))
-        self.show_files(names)
-
-    def show_files(self, names: Sequence[str]) -> None:
-        """Show which files are still being saved."""
-        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        self._what.setText(f"Saving {names[0]}{more}…")
 
     def wait(self) -> None:
         """Show that the window will close by itself."""
-        self._cancel.setDefault(True)
-        self._cancel.setFocus()
-        self._wait.setEnabled(False)
-        self._meaning.setText("Haloscope closes as soon as it is written.")
+        self.cancel.setDefault(True)
+        self.cancel.setFocus()
+        self.first.setEnabled(False)
+        self.meaning.setText("Haloscope closes as soon as it is written.")
 
 
-class UnsavedDialog(QDialog):
-    """Asks what becomes of work that no session has; Esc and Cancel keep the window open."""
-
-    saving_wanted = Signal()
-    discarded = Signal()
-
-    def __init__(self, what: str, is_running: bool, parent: QWidget | None = None) -> None:
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Close Haloscope")
-        self.setFixedWidth(WIDTH)
-        self.question = QLabel(f"Save {what} as a session?" if what else "Stop the run that is under way?")
-        self.question.setFont(scaled_font(1.0, bold=True))
-        self.question.setWordWrap(True)
-        lost = "Without a session this is lost when the window closes." if what else ""
-        stops = "The run that is under way stops." if is_running and what else ""
-        meaning = QLabel(" ".join(filter(None, (lost, stops))) or "Its finished results are lost.")
-        meaning.setWordWrap(True)
-        buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
-        if what:
-            save = buttons.addButton("&Save session…", role.AcceptRole)
-            save.setToolTip("Choose a file, save picture path, steps and results, and close.")
-            save.setDefault(True)
-            save.clicked.connect(self.saving_wanted)
-        discard = buttons.addButton("&Discard", role.DestructiveRole)
-        discard.setToolTip("Close now, without it.")
-        # Enter never discards, whatever has the focus.
-        discard.setAutoDefault(False)
-        discard.clicked.connect(self.discarded)
-        cancel = buttons.addButton("Cancel", role.RejectRole)
-        cancel.setToolTip("Keep the window open. (Esc)")
-        cancel.clicked.connect(self.reject)
-        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        said = column(self.question, meaning)
-        self.setLayout(column(said, buttons, spacing=2 * GRID, margins=margins))
+def _files_words(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"Saving {names[0]}{more}…"
 
 
 class Closing(QObject):
@@ -125,8 +97,8 @@ class Closing(QObject):
         self._link = link
         self._state = state
         self._recovery = recovery
-        self.question: UnsavedDialog | None = None
-        self.dialog: SavingDialog | None = None
+        self.question: ClosingDialog | None = None
+        self.dialog: ClosingDialog | None = None
         # Files that are not waited for, and what of the work is not asked about again (None: all is asked).
         self._answered: tuple[Sequence[str], str | None] = ((), None)
         self._is_kept = False
@@ -175,10 +147,18 @@ class Closing(QObject):
 
     def _ask_to_save(self, work: str, files: Sequence[str]) -> None:
         if self.question is None:
-            self.question = question = UnsavedDialog(work, self._state.running, self._window)
+            lost = "Without a session this is lost when the window closes." if work else ""
+            stops = "The run that is under way stops." if self._state.running and work else ""
+            self.question = question = ClosingDialog(
+                f"Save {work} as a session?" if work else "Stop the run that is under way?",
+                " ".join(filter(None, (lost, stops))) or "Its finished results are lost.",
+                _SAVE if work else ("", ""),
+                ("Close now, without it.", "Keep the window open. (Esc)"),
+                self._window,
+            )
             question.finished.connect(self._forget_question)
             question.discarded.connect(lambda: self._discard_work(files))
-            question.saving_wanted.connect(lambda: self._save(files))
+            question.wanted.connect(lambda: self._save(files))
             question.open()
 
     def _forget_question(self) -> None:
@@ -198,9 +178,20 @@ class Closing(QObject):
         if self._recovery is not None:
             (self._recovery.flush if self._is_kept else self._recovery.forget)()
 
-    def _ask(self) -> SavingDialog:
+    def _ask(self) -> ClosingDialog:
         if self.dialog is None:
-            self.dialog = SavingDialog(self._link.files_being_saved, self._window)
+            self.dialog = dialog = ClosingDialog(
+                _files_words(self._link.files_being_saved),
+                "Wait until it is written, or discard it and close now.",
+                ("&Wait", "Close by itself as soon as it is written."),
+                (
+                    "Close now, without it. A file that it was to replace stays as it is.",
+                    "Keep the window open. Saving continues. (Esc)",
+                ),
+                self._window,
+                is_busy=True,
+            )
+            dialog.wanted.connect(dialog.wait)
             self.dialog.discarded.connect(self._discard_files)
             self.dialog.finished.connect(self._forget_dialog)
             self.dialog.rejected.connect(self._stay)
@@ -220,7 +211,7 @@ class Closing(QObject):
         if not is_saved:
             self.dialog.reject()
         elif names:
-            self.dialog.show_files(names)
+            self.dialog.what.setText(_files_words(names))
         else:
             self.dialog.accept()
             self._window.close()

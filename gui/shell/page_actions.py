@@ -55,12 +55,7 @@ class PageActions(QObject):
             ("export_json", status.has_results, "There are no results on this page."),
             ("copy_results", status.can_copy, "There is nothing to copy on this page."),
             ("clear_results", status.can_clear, "There are no runs to clear on this page."),
-        ):
-            self._actions[name].setEnabled(can)
-            self._actions.explain(name, "" if can else why_not)
-        for name, can, why_not in (
             ("cancel", is_stoppable, "Nothing is running."),
             ("retry_gpu", not self._link.uses_cuda, "The GPU was not disabled."),
         ):
-            self._actions[name].setEnabled(can)
-            self._actions.explain(name, "" if can else why_not)
+            self._actions.allow(name, "" if can else why_not)

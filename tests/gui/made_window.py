@@ -1,8 +1,11 @@
 """The whole window, and its controllers without any widget, around a fake engine."""
 
+from concurrent.futures import Future
+
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QDialog
 
+from engine.errors import EngineError
 from engine.host.protocol import OpenPicture
 from engine.host.request import Preview
 from engine.mask.presets import preset
@@ -22,6 +25,7 @@ from gui.explore.sessions import Sessions
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.state import PictureSource, State, Step
 from gui.explore.workspace import Workspace
+from gui.page.background import deliver
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 from gui.page.slot import Slot
@@ -115,6 +119,19 @@ def _settled(name):
     return do
 
 
+class AtOnce:
+    """Does work where it is asked for, in place of a `Background`."""
+
+    def do(self, work, done, failed):
+        """Do work; then call `done` with what it returned, or `failed` with the error."""
+        future = Future()
+        try:
+            future.set_result(work())
+        except EngineError as error:
+            future.set_exception(error)
+        deliver(future, done, failed)
+
+
 class Bench:
     """Controllers and state around a fake engine, without any widget."""
 
@@ -138,7 +155,7 @@ class Bench:
         running = (self.workspace, self.state, self.jobs, self.link.keeper, self.behind)
         self.cells = BlockCells(self.results)
         self.runs = RunController(*running, self.display, self.results, self.cells)
-        self.sessions = Sessions(self.workspace, self.results, self.messages)
+        self.sessions = Sessions(self.workspace, self.results, self.messages, AtOnce())
         self.files = ExploreFiles(self.workspace, self.pictures, self.messages, self.sessions)
 
     def settle(self):

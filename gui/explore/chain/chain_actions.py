@@ -30,7 +30,7 @@ from gui.explore.chain.chain_steps import (
 from gui.explore.chain.step_rows import title_of_step
 from gui.explore.state import COMBINE, State
 from gui.page.actions import Actions, Entry
-from gui.page.background import AtOnce, Background
+from gui.page.background import Background
 from gui.page.files import FileDialogs
 from gui.page.messages import Message, Messages, Severity
 
@@ -90,7 +90,7 @@ class ChainActions(QObject):
         messages: Messages,
         dialogs: FileDialogs,
         stem: Callable[[], str],
-        background: Background | AtOnce,
+        background: Background,
     ) -> None:
         super().__init__(actions)
         self._actions, self._chain, self._messages = actions, chain, messages
@@ -233,5 +233,4 @@ class ChainActions(QObject):
             ("chain_whole", alone),
             ("step_duplicate", ""),
         ):
-            self._actions[name].setEnabled(not why)
-            self._actions.explain(name, why)
+            self._actions.allow(name, why)

@@ -40,7 +40,7 @@ def test_that_closing_during_a_save_waits_until_it_is_written(qtbot, saving, tmp
                 assert window.isVisible()
                 dialog = saving.closing.dialog
                 assert dialog.isVisible()
-                assert dialog._what.text() == "Saving x.png…"
+                assert dialog.what.text() == "Saving x.png…"
                 for key in keys:
                     qtbot.keyClick(dialog, key)
                 if not keys:
@@ -90,9 +90,9 @@ def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
     saving.link._client.answer_all((Describe, CourseRequest))
     saving.window.close()
-    assert saving.closing.dialog._what.text() == "Saving x.png and 1 more…"
+    assert saving.closing.dialog.what.text() == "Saving x.png and 1 more…"
     saving.link._client.answer()
-    qtbot.waitUntil(lambda: saving.closing.dialog._what.text() == "Saving lab-tables…")
+    qtbot.waitUntil(lambda: saving.closing.dialog.what.text() == "Saving lab-tables…")
     saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.window.isVisible())
 

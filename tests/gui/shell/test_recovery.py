@@ -120,7 +120,7 @@ def test_that_closing_asks_and_cancel_keeps_the_window(start):
     haloscope.workspace.change(flip=True)
     haloscope.results.add(make_result("tiled", 2.0))
     haloscope.actions["quit"].trigger()
-    assert haloscope.closing.question.question.text() == "Save 1 edit and 1 result as a session?"
+    assert haloscope.closing.question.what.text() == "Save 1 edit and 1 result as a session?"
     press(haloscope.closing.question, "Cancel")
     assert haloscope.window.isVisible()
     assert haloscope.closing.question is None
