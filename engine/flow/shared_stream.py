@@ -5,14 +5,14 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
-from threading import Lock, Thread
+from threading import Thread
 from typing import Self
 
 import numpy as np
 
 from engine.api.request import Call
 from engine.device_info import DeviceInfo
-from engine.errors import Cancelled, DeviceFault, EngineError
+from engine.errors import DeviceFault, EngineError
 from engine.flow.stream import Asked, Stream
 from engine.geometry.layout import Layout
 
@@ -29,15 +29,14 @@ class SharedStream:
     """Computes what threads ask for, in that order; copies of one picture run beside kernels of others.
 
     A context manager. Where a picture breaks the stream off, those under way are computed one by one, so that
-    each failure is that of its picture, and the stream goes on.
+    each failure is that of its picture, and the stream goes on; a device that has failed fails all.
     """
 
     def __init__(self, layout: Layout, gpus: Sequence[DeviceInfo]) -> None:
         self._layout, self._gpus = layout, gpus
         self._asked: SimpleQueue[_Asked | None] = SimpleQueue()
         self._under_way: deque[_Asked] = deque()
-        self._lock = Lock()
-        self._error: BaseException | None = None
+        self._fault: BaseException | None = None
         self._thread = Thread(target=self._run, name="stream", daemon=True)
 
     def __enter__(self) -> Self:
@@ -53,28 +52,21 @@ class SharedStream:
         asked = _Asked(call, out)
         # Chosen here: the stream's thread has others' pictures to launch.
         call.job()
-        with self._lock:
-            if self._error is not None:
-                raise self._error
-            self._asked.put(asked)
+        self._asked.put(asked)
         return asked.done.result()
 
     def _run(self) -> None:
         """Compute until there is no more. Called on: the stream's thread."""
-        error: BaseException = Cancelled("The stream has ended")
-        try:
-            while (first := self._asked.get()) is not None:
-                self._under_way.append(first)
+        while (first := self._asked.get()) is not None:
+            self._under_way.append(first)
+            try:
+                if self._fault is not None:
+                    raise self._fault
                 self._stream()
-        except BaseException as raised:  # noqa: BLE001 - raised by each who asks
-            error = raised
-        with self._lock:
-            self._error = error
-        while not self._asked.empty():
-            if (asked := self._asked.get()) is not None:
-                self._under_way.append(asked)
-        for asked in self._under_way:
-            asked.done.set_exception(error)
+            except BaseException as fault:  # noqa: BLE001 - raised by each who asks
+                self._fault = fault
+                while self._under_way:
+                    self._under_way.popleft().done.set_exception(fault)
 
     def _stream(self) -> None:
         stream = Stream(layout=self._layout, receive=self._received, gpus=self._gpus)

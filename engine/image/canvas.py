@@ -35,19 +35,13 @@ class Canvas:
         self._pixels = _as_stored(self.pixels, orientation)
         self._alpha = None if self.alpha is None else _as_stored(self.alpha, orientation)
 
-    def put(self, rows: slice, pixels: np.ndarray, alpha: np.ndarray | None = None) -> None:
-        """Put some rows, as the file stores them, in their place."""
-        self._pixels[rows] = pixels
-        if self._alpha is not None:
-            self._alpha[rows] = alpha
-
     def put_samples(self, rows: slice, samples: np.ndarray) -> None:
         """Put some rows whose pixels are the colours and then, where the picture has it, the alpha."""
-        if self.alpha is None:
-            self.put(rows, samples.reshape(self._pixels[rows].shape))
+        if self._alpha is None:
+            self._pixels[rows] = samples.reshape(self._pixels[rows].shape)
         else:
-            colours = samples[..., 0] if self._form.channels == 1 else samples[..., :-1]
-            self.put(rows, colours, samples[..., -1])
+            self._pixels[rows] = samples[..., 0] if self._form.channels == 1 else samples[..., :-1]
+            self._alpha[rows] = samples[..., -1]
 
     def decode_into(self, decode: Callable[[np.ndarray], object]) -> None:
         """Let a decoder fill an array with all samples of the file, and put them in their place.

@@ -22,7 +22,7 @@ from engine.image.metadata import (
     orientation_of_xmp,
     unique,
 )
-from engine.image.scratch import Scratch, bands
+from engine.image.scratch import bands
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFile
@@ -44,9 +44,6 @@ _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 
 # Bytes per pixel in Pillow's memory; 4 in all other modes.
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
-# Modes that Pillow can decode into our memory. A palette is put on the memory that Pillow has before it
-# decodes, and is lost where it then takes other memory (GIF).
-_MAPPED_MODES = ("L", "RGB", "RGBX", "RGBA", "CMYK", "YCbCr")
 
 _PLUGINS = {"AVIF": "Avif", "BMP": "Bmp", "GIF": "Gif", "JPEG": "Jpeg", "WEBP": "WebP"}
 
@@ -63,16 +60,9 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Alloca
             height, width, 3 if mode.startswith("RGB") else 1, mode in ("LA", "RGBA"), np.dtype(np.uint8)
         )
         stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
-        # Rows in Pillow's memory are given back where it is ours; what is larger than the picture is held all
-        # the same.
-        beside = max(0, stored_bytes - form.decoded_bytes) if image.mode in _MAPPED_MODES else stored_bytes
-        budget.check(form, beside)
+        budget.check(form, stored_bytes)
         is_cmyk = image.mode == "CMYK"
         notes = ["It was converted from CMYK to RGB without its colour profile."] if is_cmyk else []
-        scratch = None
-        if image.mode in _MAPPED_MODES:
-            scratch = Scratch((height, stored_bytes // height), np.uint8)
-            _map(image, scratch)
         file.seek(0)
         image.load()
         if image.size != (width, height):
@@ -84,18 +74,8 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Alloca
             # `crop` refuses what it takes for a decompression bomb.
             part = image._new(image.im.crop((0, rows.start, width, rows.stop)))
             canvas.put_samples(rows, np.asarray(part if part.mode == mode else part.convert(mode)))
-            if scratch is not None:
-                scratch.give_back(scratch.array[rows])
         notes += frame_notes(image)
         return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata_of_info(image.info))
-
-
-def _map(image: "Image.Image", scratch: Scratch) -> None:
-    """Let Pillow decode into memory that can be given back by rows."""
-    # 15 ms: the libraries for PNG and JPEG need no Pillow.
-    from PIL import _imaging
-
-    image.im = _imaging.map_buffer(scratch.memory, image.size, "raw", 0, (image.mode, 0, 1))
 
 
 def opened_with_pillow(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
@@ -141,7 +121,7 @@ def metadata_of_info(info: Mapping[Any, Any], *others: str) -> Metadata:
 
 def frame_notes(image: "Image.Image") -> tuple[str, ...]:
     """Return a note where a file has more frames than the one that is opened."""
-    # As in `_map`.
+    # 15 ms: the libraries for PNG and JPEG need no Pillow.
     from PIL.Image import DecompressionBombError
 
     try:

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.form import Budget, Form, check_long_enough
-from engine.image.formats.tiff_pixels import to_picture_arrays
+from engine.image.formats.tiff_pixels import picture_samples
 from engine.image.formats.tiff_segments import bytes_beside
 from engine.image.metadata import (
     EXIF_TAG,
@@ -237,9 +237,8 @@ def _check_header(page: "TiffPage") -> None:
 def _picture_form(page: "TiffPage") -> tuple[Form, list[str]]:
     """Return the form of the picture, and notes on it, found by interpreting a single pixel."""
     pixel = np.zeros((1, 1, page.samplesperpixel), page.dtype)
-    pixels, alpha, notes = to_picture_arrays(pixel, page)
-    channels = 1 if pixels.ndim == 2 else 3
-    return Form(page.imagelength, page.imagewidth, channels, alpha is not None, pixels.dtype), notes
+    samples, notes = picture_samples(pixel, page)
+    return Form.of_samples(page.imagelength, page.imagewidth, samples.shape[2], samples.dtype), notes
 
 
 def checked_page(page: "TiffPage", file_bytes: int, budget: Budget | None = None) -> tuple[Form, list[str]]:

@@ -26,14 +26,12 @@ _COLOUR_SAMPLES = {
 _RAW = "raw sensor data"
 _PHOTOMETRIC_WORDS = {"LOGL": "LogL", "LOGLUV": "LogLuv", "CFA": _RAW, "LINEAR_RAW": _RAW}
 
-Interpreted = tuple[np.ndarray, np.ndarray | None, list[str]]
 
-
-def to_picture_arrays(samples: np.ndarray, page: "TiffPage") -> Interpreted:
+def picture_samples(samples: np.ndarray, page: "TiffPage") -> tuple[np.ndarray, list[str]]:
     """Interpret samples of shape (H, W, S) as the tags of their page say.
 
-    Returns pixels of shape (H, W) or (H, W, 3), uint8, uint16 or float32; alpha of shape (H, W); and notes on
-    what was changed. Raises Refused or Unsupported for a colour model or number type without a picture here.
+    Returns the picture's, (H, W, grey or RGB and then alpha) as uint8, uint16 or float32, and notes on what
+    was changed. Raises Refused or Unsupported for a colour model or number type without a picture here.
     """
     photometric = int(page.photometric)
     if photometric not in _COLOUR_SAMPLES:
@@ -46,29 +44,30 @@ def to_picture_arrays(samples: np.ndarray, page: "TiffPage") -> Interpreted:
         raise Refused(f"it has {samples.shape[2]} samples per pixel, its colour model needs {colour_count}")
 
     notes: list[str] = []
-    colours, extra = samples[..., :colour_count], samples[..., colour_count:]
+    stored, extra = samples[..., :colour_count], samples[..., colour_count:]
     alpha, premultiplied = _alpha(extra, page, notes)
     if alpha is not None:
         alpha = _our_dtype(alpha, page, [])
     if photometric == _PALETTE:
-        return _looked_up(colours[..., 0], page), None if alpha is None else alpha.astype(np.uint8), notes
-    if photometric in (_CIELAB, _ICCLAB):
+        colours: np.ndarray = _looked_up(stored[..., 0], page)
+        alpha = None if alpha is None else alpha.astype(np.uint8)
+    elif photometric in (_CIELAB, _ICCLAB):
         if samples.dtype.kind not in "ui" or samples.dtype.itemsize > 2:
             raise Unsupported(f"it is Lab of {samples.dtype} values")
         notes.append("It was converted from Lab to RGB.")
-        return lab_to_rgb(colours, signed=photometric == _CIELAB), alpha, notes
-
-    pixels = _our_dtype(colours, page, notes)
-    if premultiplied and alpha is not None:
-        pixels = unpremultiplied(pixels, alpha)
-    if photometric == _MIN_IS_WHITE:
-        pixels = _inverted(pixels, notes)
-    elif photometric == _SEPARATED:
-        notes.append("It was converted from CMYK to RGB without its colour profile.")
-        pixels = cmyk_to_rgb(pixels)
-    elif photometric == _YCBCR and int(page.compression) not in (6, 7):  # the JPEG decoder converts by itself
-        pixels = ycbcr_to_rgb(pixels)
-    return (pixels[..., 0] if pixels.shape[2] == 1 else pixels), alpha, notes
+        colours = lab_to_rgb(stored, signed=photometric == _CIELAB)
+    else:
+        colours = _our_dtype(stored, page, notes)
+        if premultiplied and alpha is not None:
+            colours = unpremultiplied(colours, alpha)
+        if photometric == _MIN_IS_WHITE:
+            colours = _inverted(colours, notes)
+        elif photometric == _SEPARATED:
+            notes.append("It was converted from CMYK to RGB without its colour profile.")
+            colours = cmyk_to_rgb(colours)
+        elif photometric == _YCBCR and int(page.compression) not in (6, 7):  # a JPEG decoder converts
+            colours = ycbcr_to_rgb(colours)
+    return (colours if alpha is None else np.dstack([colours, alpha])), notes
 
 
 def _alpha(extra: np.ndarray, page: "TiffPage", notes: list[str]) -> tuple[np.ndarray | None, bool]:
@@ -119,16 +118,9 @@ def _looked_up(indices: np.ndarray, page: "TiffPage") -> NDArray[np.uint8]:
     return palette.astype(np.uint8).T[indices.astype(np.intp)]
 
 
-def picture_samples(samples: np.ndarray, page: "TiffPage") -> np.ndarray:
-    """Return the pixels of samples, (H, W, colours and then alpha)."""
-    pixels, alpha, _ = to_picture_arrays(samples, page)
-    pixels = pixels.reshape(*pixels.shape[:2], -1)
-    return pixels if alpha is None else np.dstack([pixels, alpha])
-
-
 def is_as_stored(page: "TiffPage") -> bool:
     """Return whether the samples of a page are its pixels."""
     probe = np.arange(1, 1 + page.samplesperpixel, dtype=page.dtype).reshape(1, 1, -1)
-    found = picture_samples(probe, page)
+    found, _ = picture_samples(probe, page)
     is_premultiplied = _PREMULTIPLIED in [int(kind) for kind in page.extrasamples]
     return found.dtype == probe.dtype and np.array_equal(found, probe) and not is_premultiplied

@@ -168,7 +168,7 @@ class TiffPicture(SegmentedPicture):
         found = []
         for segments in self._pages[level]:
             samples = segments.samples(row, column)
-            found.append(samples if self._is_as_stored else picture_samples(samples, segments.page))
+            found.append(samples if self._is_as_stored else picture_samples(samples, segments.page)[0])
         # Each of several pages is one channel.
         return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
 
@@ -209,7 +209,7 @@ def in_parts(
         shape = form.height, form.width, _channels(pages[0], form)
 
         def interpret(samples: np.ndarray) -> np.ndarray:
-            return picture_samples(samples.astype(first.dtype, copy=False), first)
+            return picture_samples(samples.astype(first.dtype, copy=False), first)[0]
 
         plain = PlainRows(
             path,

@@ -396,7 +396,7 @@ def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch):
 def test_that_a_wrong_orientation_counts_for_nothing(opened):
     for orientation in (0, 9, -1, 274):
         canvas = Canvas(Form(2, 3, 1, False, np.dtype(np.uint8)), orientation)
-        canvas.put(slice(0, 2), UPRIGHT)
+        canvas.put_samples(slice(0, 2), UPRIGHT)
         assert np.array_equal(canvas.pixels, UPRIGHT), orientation
 
 
