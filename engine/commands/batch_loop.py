@@ -39,7 +39,7 @@ from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
 from engine.flow.loop import Loop
 from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
-from engine.image.form import RAISE_LIMIT
+from engine.image.form import RAISE_LIMIT, Form
 from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
 from engine.shortages import shortage_of
@@ -161,29 +161,21 @@ class Job:
         return data, Finished(file, None, notes, verification, found, clipped=clipped)
 
 
-def open_file(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Opened:
-    """Open a picture and check that its result can be saved. Called on: any thread.
+def job_for(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Job:
+    """Open a picture, check that the variant can filter it and that its result can be saved.
 
-    `remedy` says what helps where the picture takes more memory than allowed.
+    `remedy` says what helps where it takes more memory than allowed. Called on: any thread.
     """
     if file.refusal is not None:
         raise file.refusal
     asked, saving, saved_as = how.asked, how.saving, file.saved_as
     assert saved_as is not None
+
+    def allocate(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
+        return loan.picture(form, work_bytes(asked, saving, form, saved_as))
+
     say_begun(file.source)
-    return open_picture(
-        asked,
-        saving,
-        file.source,
-        file.target,
-        saved_as,
-        lambda form: loan.picture(form, work_bytes(asked, saving, form, saved_as)),
-        remedy=remedy,
-    )
-
-
-def job_for(how: PictureWork, file: PictureFile, opened: Opened, loan: Loan) -> Job:
-    """Return the job of a picture that the variant can filter; raise an EngineError where it cannot."""
+    opened = open_picture(asked, saving, file.source, file.target, saved_as, allocate, remedy=remedy)
     call = how.call(opened)
     call.job().refuse(call.device)
     return Job(file, how, opened, call, loan)
@@ -209,7 +201,7 @@ def all_the_way(
     loan = Loan(memory)
     try:
         go_on()
-        job = job_for(how, file, open_file(how, file, loan, remedy), loan)
+        job = job_for(how, file, loan, remedy)
         go_on()
         data, finished = encoded(job)
         ran = Ran(job.call.choice.variant.key, titles(how.devices(job.call)), machine)
