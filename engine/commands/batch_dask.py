@@ -18,11 +18,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 from engine.cluster import SchedulerAddress, connected, loaded, sealed
-from engine.commands.batch_loop import Batch, Finished, Job, OnThreads, Task, all_the_way, write_result
+from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
 from engine.device.core_count import cores, launches_on
@@ -31,6 +30,7 @@ from engine.errors import EngineError
 from engine.files.part_files import part_file
 from engine.flow.loop import Loop
 from engine.flow.picture_memory import MOST_KEPT_BYTES, PictureMemory
+from engine.flow.stages import Staged, Stages
 from engine.image.form import RAISE_LIMIT, bytes_text
 
 # Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
@@ -73,18 +73,17 @@ class _Workers:
         self._killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker
         self.deadly: list[PictureFile] = []
 
-    def take(self, files: Sequence[PictureFile]) -> Callable[[], Sequence[Finished]]:
-        """Have files filtered and written; return what counts them."""
+    def take(self, task: Task) -> None:
+        """Have files filtered and written."""
         try:
-            return partial(self._counted, self._taken(files))
+            task.write = partial(self._counted, self._taken(task.files))
         except self._killed:
-            self.deadly += files
-            return list
+            self.deadly += task.files
 
-    def take_alone(self, files: Sequence[PictureFile]) -> Callable[[], Sequence[Finished]]:
+    def take_alone(self, task: Task) -> None:
         """Have a file filtered that may be what has ended its workers."""
         try:
-            return partial(self._counted, self._taken(files))
+            task.write = partial(self._counted, self._taken(task.files))
         except self._killed:
             remedy = "Give the workers more memory, which may be short, or leave it out."
             what = "Its worker ended each time that it was tried"
@@ -161,28 +160,27 @@ def taken_on_worker(
     worker = loaded("distributed", "A worker").get_worker()
     within, remedy = _within(how, worker)
 
-    def take(files: Sequence[PictureFile]) -> Callable[[], Sequence[Finished]]:
-        (file,) = files
+    def ready(task: Task) -> None:
+        (file,) = task.files
         for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
             if file.refusal is None and not os.path.exists(path):
                 raise _unseen(named)
-        memory, machine = _memory_of_worker(), platform.node()
         with cpu_chosen_as(asking_cores), launches_on(1):
-            encoded = Job.filtered_and_encoded
-            done = all_the_way(within, file, memory, encoded, remedy=remedy, machine=machine)
-        return partial(_written, *done)
+            task.write = partial(_written, *all_the_way(within, file, _memory_of_worker(), remedy=remedy))
 
     found: list[Finished] = []
-    with OnThreads(take, 1, Event()) as threads:
+    stages = Stages(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed)
+    with Staged(stages) as device:
         tasks = [Task(number, [file]) for number, file in enumerate(pickle.loads(data))]
-        Loop(threads, lambda task: found.extend(task.finished)).run(tasks)
+        Loop(device, lambda task: found.extend(task.finished)).run(tasks)
     return [(finished, worker.address if _is_of_a_disk(finished.error) else "") for finished in found]
 
 
 def _written(encoded: bytes | memoryview, finished: Finished) -> Sequence[Finished]:
     # Dask may run a task again whose worker died after it wrote.
     write_result(encoded, finished.file, may_be_there=True)
-    return [finished]
+    assert finished.ran is not None
+    return [replace(finished, ran=finished.ran._replace(machine=platform.node()))]
 
 
 def _within(how: PictureWork, worker: Any) -> tuple[PictureWork, str]:

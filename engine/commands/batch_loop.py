@@ -13,16 +13,14 @@ import itertools
 import os
 import sys
 import zlib
-from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import CancelledError
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from threading import BoundedSemaphore, Event
-from typing import Any, NamedTuple, Self
+from threading import Event
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,6 +37,8 @@ from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
 from engine.flow.loop import Loop
 from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
+from engine.flow.stages import Staged, Stages
+from engine.flow.stream import Asked, Stream
 from engine.image.form import RAISE_LIMIT, Form
 from engine.image.result_picture import finished_picture
 from engine.image.save import encoded_image
@@ -72,11 +72,34 @@ class Finished:
 
 @dataclass(eq=False, slots=True)
 class Task:
-    """A file in the loop, or some small ones; none is `finished` where the batch ends before."""
+    """A file in the loop, or some small ones; none is `finished` where the batch ends before.
 
-    picture: int  # of the first file
+    `write` is called once they are computed: it writes what there is to write, and returns what they became.
+    """
+
+    picture: int  # the number of the task
     files: Sequence[PictureFile]
     finished: Sequence[Finished] = ()
+    write: Callable[[], Sequence[Finished]] = tuple
+    loan: Loan | None = None
+
+    def take(self) -> None:
+        """Write the results, where there are some."""
+        self.finished = self.write()
+
+    def failed(self, error: BaseException) -> bool:
+        """Note why the files fail; return whether that is all there is to it."""
+        if isinstance(error, EngineError | MemoryError) and not isinstance(error, DeviceFault):
+            why = shortage_of(error) if isinstance(error, MemoryError) else error
+            self.finished = [Finished(file, why) for file in self.files]
+            return True
+        # The batch has ended.
+        return isinstance(error, CancelledError)
+
+    def give_back(self) -> None:
+        """Give the memory of its pictures back."""
+        if self.loan is not None:
+            self.loan.give_back()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +181,8 @@ class Job:
         notes = (*picture.notes, *self.how.picture_notes(picture), *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened, values)
-        return data, Finished(file, None, notes, verification, found, clipped=clipped)
+        ran = Ran(self.call.choice.variant.key, titles(self.how.devices(self.call)))
+        return data, Finished(file, None, notes, verification, found, clipped, ran)
 
 
 def job_for(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Job:
@@ -188,30 +212,23 @@ def all_the_way(
     how: PictureWork,
     file: PictureFile,
     memory: PictureMemory,
-    encoded: Callable[[Job], Encoded],
     *,
     remedy: str = RAISE_LIMIT,
     go_on: Callable[[], object] = lambda: None,
-    machine: str = "",
 ) -> Encoded:
-    """Return a result as it is written, and what is said of it. Called on: any thread.
+    """Return a result of the CPU as it is written, and what is said of it. Called on: any thread.
 
-    `encoded` computes, proves and encodes; `go_on` is called between two steps, and may end them.
+    `go_on` is called before the picture is filtered, and may end it.
     """
     loan = Loan(memory)
     try:
-        go_on()
         job = job_for(how, file, loan, remedy)
         go_on()
-        data, finished = encoded(job)
-        ran = Ran(job.call.choice.variant.key, titles(how.devices(job.call)), machine)
-        return data, replace(finished, ran=ran)
+        return job.filtered_and_encoded()
     finally:
         loan.give_back()
 
 
-# Files that are encoded and wait to be written.
-MOST_ENCODED = 2
 # How long Python may keep a worker waiting that comes back from compiled code. 40 pictures of 12 megapixels
 # on 16 cores take 0.93 s, and 1.03 with Python's own 5 ms.
 SWITCH_S = 0.0005
@@ -220,75 +237,6 @@ SWITCH_S = 0.0005
 # results takes 216 MB.
 MOST_BYTES = 4 << 30
 MOST_BYTES_PER_CORE = 256 << 20
-
-
-Take = Callable[[Sequence[PictureFile]], Callable[[], Sequence[Finished]]]
-
-
-class OnThreads:
-    """Threads of this machine, as the loop sees them: each takes files all the way, and one more writes.
-
-    A context manager. `take` makes results and returns what writes them, or raises CancelledError; it is
-    called for no more once `has_ended` is set. So much is under way that none waits for the oldest.
-    """
-
-    def __init__(self, take: Take, threads: int, has_ended: Event) -> None:
-        self.most = 2 * threads
-        self._take, self._has_ended = take, has_ended
-        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="batch")
-        self._writer = ThreadPoolExecutor(1, thread_name_prefix="batch-write")
-        self._encoded = BoundedSemaphore(MOST_ENCODED)
-        self._under_way: deque[tuple[Task, Future[Future[Sequence[Finished]]]]] = deque()
-        self._fault: DeviceFault | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            # What is not in its filter yet ends.
-            self._has_ended.set()
-        self._threads.shutdown(cancel_futures=True)
-        self._writer.shutdown()
-
-    @property
-    def has_room(self) -> bool:
-        """Whether another task can be begun."""
-        return self._fault is None and len(self._under_way) < self.most
-
-    def send(self, work: Task) -> None:
-        """Have files taken."""
-        self._under_way.append((work, self._threads.submit(self._all_the_way, work.files)))
-
-    def wait(self) -> list[Task]:
-        """Wait for the oldest task; where the device has failed, for all, and then raise that."""
-        found: list[Task] = []
-        while self._under_way and (self._fault is not None or not found):
-            work, future = self._under_way.popleft()
-            found.append(work)
-            try:
-                work.finished = future.result().result()
-            except CancelledError:
-                pass  # the batch has ended
-            except DeviceFault as error:
-                self._fault = self._fault or error
-                self._has_ended.set()
-                found.pop()
-            except (EngineError, MemoryError) as error:
-                why = error if isinstance(error, EngineError) else shortage_of(error)
-                work.finished = [Finished(file, why) for file in work.files]
-        if self._fault is not None and not found:
-            raise self._fault
-        return found
-
-    def _all_the_way(self, files: Sequence[PictureFile]) -> Future[Sequence[Finished]]:
-        if self._has_ended.is_set():
-            raise CancelledError
-        write = self._take(files)
-        self._encoded.acquire()
-        saving = self._writer.submit(write)
-        saving.add_done_callback(lambda _: self._encoded.release())
-        return saving
 
 
 class Batch:
@@ -324,17 +272,37 @@ class Batch:
             if plan.scheduler is not None:
                 on_cluster(self, small)
             elif small.files:
-                self._on_cores(small)
+                (self._in_stream if is_streamed(plan) else self._on_cores)(small)
             if large:
                 self.through(partial(self._in_bands, plan.how), 1, ([file] for file in large))
         finally:
             sys.setswitchinterval(switch_s)
 
-    def through(self, take: Take, threads: int, tasks: Iterable[Sequence[PictureFile]]) -> None:
-        """Have the files of tasks taken by so many threads, and report them."""
+    def through(
+        self, ready: Callable[[Task], Asked | None], threads: int, tasks: Iterable[Sequence[PictureFile]],
+        **more: Any,
+    ) -> None:  # fmt: skip
+        """Have the files of tasks taken by so many threads, and report them; `more` is as of `Stages`."""
+
+        def begun(task: Task) -> Asked | None:
+            self._end_if_stopped()
+            return ready(task)
+
+        def failed(task: Task, error: BaseException) -> bool:
+            if not (is_known := task.failed(error)):
+                self._has_ended.set()
+            return is_known
+
         going_on = itertools.takewhile(lambda _: not self.is_stopped, tasks)
-        with OnThreads(take, threads, self._has_ended) as device:
-            Loop(device, self._report).run(itertools.starmap(Task, enumerate(going_on)))
+        how = {"takers": 1, "most": 2 * threads} | more
+        stages = Stages(ready=begun, take=Task.take, threads=threads, failed=failed, name="batch", **how)
+        try:
+            with Staged(stages) as device:
+                Loop(device, self._report).run(itertools.starmap(Task, enumerate(going_on)))
+        except BaseException:
+            # What is not in its filter yet ends.
+            self._has_ended.set()
+            raise
 
     def _report(self, task: Task) -> None:
         for finished in task.finished:
@@ -348,27 +316,45 @@ class Batch:
             self.devices |= dict.fromkeys(finished.ran.devices)
 
     def _on_cores(self, plan: BatchPlan) -> None:
-        """Have each file taken by one thread."""
-        in_stream = is_streamed(plan)
-        threads = max(1, min(cores() * (2 if in_stream else 1), self._files))
-        memory = PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()), MOST_KEPT_BYTES)
-        encoded: Callable[[Job], Encoded] = partial(_on_cores, cores() // threads)
+        """Have each file taken all the way by one thread; one more writes."""
+        threads, memory = max(1, min(cores(), self._files)), _memory()
 
-        def take(files: Sequence[PictureFile]) -> Callable[[], Sequence[Finished]]:
-            done = all_the_way(plan.how, files[0], memory, encoded, go_on=self._end_if_stopped)
-            return partial(self._write, *done)
+        def ready(task: Task) -> None:
+            with launches_on(cores() // threads):
+                done = all_the_way(plan.how, task.files[0], memory, go_on=self._end_if_stopped)
+            task.write = partial(self._write, *done)
 
-        with ExitStack() as stack:
-            if in_stream:
-                # The CPU needs no stream.
-                shared: Any = import_module("engine.flow.shared_stream").SharedStream
-                stream = stack.enter_context(shared(plan.how.asked.layout, plan.how.gpus))
-                encoded = partial(_by_stream, stream)
-            self.through(take, threads, ([file] for file in plan.files))
+        self.through(ready, threads, ([file] for file in plan.files))
 
-    def _in_bands(self, how: PictureWork, files: Sequence[PictureFile]) -> Callable[[], Sequence[Finished]]:
+    def _in_stream(self, plan: BatchPlan) -> None:
+        """Have pictures computed in one stream, while threads open some and save others."""
+        threads, memory = max(1, min(cores(), self._files)), _memory()
+
+        def ready(task: Task) -> Asked:
+            task.loan = Loan(memory)
+            job = job_for(plan.how, task.files[0], task.loan)
+            self._end_if_stopped()
+            # Chosen here: the stream's thread has others' pictures to launch.
+            job.call.job()
+            asked = Asked(task.picture, job.call, job.room())
+            task.write = partial(self._encoded, task, job, asked.out)
+            return asked
+
+        how = {"takers": threads, "alone": lambda asked: asked.request.filter(asked.out)}
+        how["stream"] = partial(Stream, layout=plan.how.asked.layout, gpus=plan.how.gpus)
+        self.through(ready, threads, ([file] for file in plan.files), dropped=Task.give_back, **how)
+
+    def _encoded(self, task: Task, job: Job, values: np.ndarray) -> Sequence[Finished]:
+        """Encode a result and write it. Called on: a thread that takes results."""
+        try:
+            done = job.verified_and_encoded(values)
+        finally:
+            task.give_back()
+        return self._write(*done)
+
+    def _in_bands(self, how: PictureWork, task: Task) -> None:
         """Filter a picture that is larger than memory; nothing is left to write."""
-        (file,) = files
+        (file,) = task.files
         if file.refusal is not None:
             raise file.refusal
         say_begun(file.source)
@@ -383,8 +369,8 @@ class Batch:
             self.written += 1
         ran = Ran(done.resolved.choice.variant.key, titles(done.devices))
         facts = in_bands.facts_of(how, done)
-        finished = Finished(file, None, done.notes, done.verification, facts, clipped=done.clipped, ran=ran)
-        return lambda: [finished]
+        finished = Finished(file, None, done.notes, done.verification, facts, done.clipped, ran)
+        task.write = lambda: [finished]
 
     def stop(self) -> None:
         """Begin nothing more, and end what is not in its filter yet; called again, end the process at once.
@@ -415,13 +401,8 @@ def is_streamed(plan: BatchPlan) -> bool:
     return plan.device.kind != "cpu" or plan.device.is_usable_gpu
 
 
-def _on_cores(count: int, job: Job) -> Encoded:
-    with launches_on(count):
-        return job.filtered_and_encoded()
-
-
-def _by_stream(stream: Any, job: Job) -> Encoded:
-    return job.verified_and_encoded(stream.computed(job.call, job.room()))
+def _memory() -> PictureMemory:
+    return PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()), MOST_KEPT_BYTES)
 
 
 def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: bool = False) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from engine.device.anti_aliasing import empty_result
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
-from engine.flow.stream import Stream
+from engine.flow.stream import Asked, Stream
 from engine.flow.timeline import Queue, Timeline
 from engine.results.measurement import AnyResult, Spread, Timing
 from engine.run.measure import unrun
@@ -30,7 +30,7 @@ def measured(
 
     def streamed() -> tuple[np.ndarray, Timeline]:
         values = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
-        timeline = Stream(layout=call.asked.layout, gpus=gpus).run([(call, values)], 1)
+        timeline = Stream(layout=call.asked.layout, gpus=gpus, total=1).run([Asked(0, call, values)])
         return values, timeline
 
     values, first = streamed()

@@ -20,7 +20,7 @@ from engine.flow.arguments import (
     refuse_pictures,
     refuse_values,
 )
-from engine.flow.stream import DEFAULT_RING, Stream
+from engine.flow.stream import DEFAULT_RING, Asked, Stream
 from engine.flow.timeline import Timeline
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -118,38 +118,37 @@ def filter_stream(
         Call(np.zeros((1, 1), np.uint8), asked)
     outputs, values = Outputs((out,) if isinstance(out, np.ndarray) else out), []
 
-    def all_asked() -> Iterator[tuple[Call, np.ndarray]]:
+    def all_asked() -> Iterator[Asked]:
         images: Iterable[Any] = (pictures,) if is_one else pictures  # type: ignore[assignment]
-        for number, image in enumerate(images, 1):
+        for number, image in enumerate(images):
             try:
                 if not is_one:
                     refuse_part(image, pictures)
                 call = Call(image, asked)
             except EngineError as error:
                 if not is_one:
-                    error.what = f"picture {number} of the batch: {error.what}"
+                    error.what = f"picture {number + 1} of the batch: {error.what}"
                     error.args = (error.what, *error.args[1:])
                 raise
-            yield call, outputs.take(call, number)
+            yield Asked(number, call, outputs.take(call, number + 1))
 
-    def received(number: int, result: np.ndarray) -> None:
+    def received(asked: Asked) -> None:
         if receive is None:
-            values.append(result)
+            values.append(asked.out)
         else:
-            receive(number, result)
-            outputs.leave(result)
+            receive(asked.picture, asked.out)
+            outputs.leave(asked.out)
 
     stream = Stream(
         layout=Layout.named(layout),
-        receive=received,
         chunk_bytes=chunk_bytes,
         ring=int(ring),
         checkpoint=checkpoint,
         gpus=gpus,
         in_parts=True,
+        total=1 if is_one else len(pictures) if isinstance(pictures, tuple | list) else 0,
     )
-    total = 1 if is_one else len(pictures) if isinstance(pictures, tuple | list) else 0
-    timeline = stream.run(all_asked(), total)
+    timeline = stream.run(all_asked(), received)
     return Streamed(values[0] if is_one and receive is None else tuple(values), timeline)
 
 

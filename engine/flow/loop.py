@@ -51,12 +51,11 @@ class Loop(Generic[Work]):
         self._given: deque[Work] = deque()
         self._done: set[Work] = set()
 
-    def run(self, work: Iterable[Work | None]) -> None:
+    def run(self, work: Iterable[Work]) -> None:
         """Send all work through and wait for it; called once.
 
-        It is taken one by one as there is room. None in place of it, where the next is not there yet, has
-        something older finished. Where the device fails, or the work, what was begun is finished, where that
-        is possible, and reported too, before the error is raised: that of the earliest.
+        It is taken one by one as there is room. Where the device fails, or the work, what was begun is
+        finished, where that is possible, and reported too, before the error is raised: that of the earliest.
         """
         left = iter(work)
         while True:
@@ -71,11 +70,8 @@ class Loop(Generic[Work]):
                 while self._given and not isinstance(error, Cancelled):
                     self._wait()
                 raise
-            if following is not None:
-                self._given.append(following)
-                self._device.send(following)
-            elif self._given:
-                self._wait()
+            self._given.append(following)
+            self._device.send(following)
         while self._given:
             self._wait()
 

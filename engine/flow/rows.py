@@ -5,17 +5,17 @@ by `Stream` as a batch of small pictures, and another thread takes the results. 
 bands need is decoded once: the open picture keeps the last ones.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.device.anti_aliasing import trim_reused
 from engine.device_info import DeviceInfo
+from engine.flow.loop import Loop
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
 from engine.flow.picture_memory import Loan, PictureMemory
+from engine.flow.stages import Staged, Stages
 from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
 from engine.image.large.source import LargePicture
@@ -24,17 +24,23 @@ from engine.work.resolve import Resolved
 
 @dataclass(eq=False, slots=True)
 class Part:
-    """Some rows of the result: from row `top` on; `image` is what they are computed from.
+    """Some rows of the result; `image` is what they are computed from, once it is read.
 
     `rows` are those of the picture that belong to the results, with its alpha.
     """
 
-    top: int
-    image: np.ndarray
-    rows: np.ndarray
-    values: np.ndarray
-    all_values: np.ndarray  # of all rows of `image`
+    picture: int
+    band: Span
     loan: Loan
+    image: np.ndarray = field(init=False)
+    rows: np.ndarray = field(init=False)
+    values: np.ndarray = field(init=False)
+    all_values: np.ndarray = field(init=False)  # of all rows of `image`
+
+    @property
+    def top(self) -> int:
+        """The first row."""
+        return self.band.first
 
 
 class RowStream:
@@ -62,9 +68,7 @@ class RowStream:
     ) -> None:
         self._picture, self._plan, self._gpus, self._rows, self._take = picture, plan, gpus, memory, take
         self._memory = PictureMemory(memory.most_bytes, memory.most_bytes)
-        self._reading: deque[Future[Part]] = deque()
-        self._under_way: deque[Part] = deque()
-        self._error: BaseException | None = None
+        self._has_failed = False
         picture.cache_bytes = max(picture.cache_bytes, memory.cache_bytes)
 
     def run(self, first_row: int = 0) -> None:
@@ -74,94 +78,60 @@ class RowStream:
         count = height - first_row
         parts = max(1, min(-(-count // band_rows), count // (2 * self._plan.reach.height)))
         edges = [first_row + count * number // parts for number in range(parts + 1)]
-        bands = iter(bands_between(self._plan.reach, height, edges))
-        with ThreadPoolExecutor(1, "large-read") as reader, ThreadPoolExecutor(1, "large-results") as taker:
-
-            def receive(number: int, values: np.ndarray) -> None:
-                taker.submit(self._taken, self._under_way.popleft())
-                self._raise_error()
-
-            # On the CPU an image is not cut again.
-            is_on_gpu = self._plan.device.is_usable_gpu
-            stream = Stream(
-                layout=self._plan.asked.layout,
-                chunk_bytes=GPU_CHUNK_BYTES if is_on_gpu else 1 << 62,
-                ring=GPU_RING,
-                receive=receive,
-                gpus=self._gpus,
+        bands = bands_between(self._plan.reach, height, edges)
+        most = 3 + self._rows.ahead + 2 * GPU_RING * max(1, len(self._gpus))
+        stages = Stages[Part](
+            ready=self._read, take=self._taken, threads=1, takers=1, most=most, stream=self._stream,
+            dropped=lambda part: part.loan.give_back(), name="large",
+        )  # fmt: skip
+        with Staged(stages) as device:
+            Loop(device, lambda part: None).run(
+                Part(number, band, Loan(self._memory)) for number, band in enumerate(bands)
             )
-            try:
-                stream.run(self._images(bands, reader))
-            except BaseException as error:
-                self._error = self._error or error
-                self._give_back()
-                raise
-        self._raise_error()
 
-    def _raise_error(self) -> None:
-        if self._error is not None:
-            raise self._error
+    def _stream(self) -> Stream:
+        # On the CPU an image is not cut again.
+        chunk_bytes = GPU_CHUNK_BYTES if self._plan.device.is_usable_gpu else 1 << 62
+        layout = self._plan.asked.layout
+        return _Bands(layout=layout, chunk_bytes=chunk_bytes, ring=GPU_RING, gpus=self._gpus)
 
-    def _images(self, bands: Iterator[Span], reader: ThreadPoolExecutor) -> Iterator[Asked | None]:
-        """Yield all bands, with their halos."""
-        rows = 0
-        while True:
-            while len(self._reading) <= self._rows.ahead and (band := next(bands, None)) is not None:
-                self._reading.append(reader.submit(self._read, band))
-            if not self._reading:
-                return
-            # It may wait for the memory of an older one.
-            while self._under_way and not self._reading[0].done():
-                yield None
-            part = self._reading[0].result()
-            self._under_way.append(part)
-            self._reading.popleft()
-            self._raise_error()
-            if len(part.image) > rows:
-                # What lay between the steps of lower ones, those at an edge, serves no other.
-                trim_reused()
-                rows = len(part.image)
-            yield self._plan.at(part.image), part.all_values
-
-    def _read(self, band: Span) -> Part:
-        """Return the rows of a band, and memory for their results. Called on: the reading thread."""
-        loan = Loan(self._memory)
+    def _taken(self, part: Part) -> None:
         try:
-            loan.enter(self._rows.band_bytes)
-            self._raise_error()
-            return self._part(band, loan)
+            if not self._has_failed:
+                self._take(part)
         except BaseException:
-            loan.give_back()
+            # Those after it would be written in its place.
+            self._has_failed = True
             raise
+        finally:
+            part.loan.give_back()
 
-    def _part(self, band: Span, loan: Loan) -> Part:
-        picture, problem = self._picture, self._plan.problem
+    def _read(self, part: Part) -> Asked:
+        """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
+        part.loan.enter(self._rows.band_bytes)
+        picture, problem, band, loan = self._picture, self._plan.problem, part.band, part.loan
         samples, at = loan.array((band.length, picture.width, picture.channels), picture.dtype), 0
         for first, last in band.sources:
             rows = samples[at : at + last - first]
             picture.read_into(0, slice(first, last), slice(0, picture.width), rows)
             at += last - first
-        image = samples
+        part.image = samples
         if problem.channels < picture.channels:
-            image = loan.array((*samples.shape[:2], problem.channels), picture.dtype)
-            image[...] = samples[..., : problem.channels]
-        values = loan.result(image, problem.result_dtype)
-        return Part(band.first, image, samples[band.inside], values[band.inside], values, loan)
+            part.image = loan.array((*samples.shape[:2], problem.channels), picture.dtype)
+            part.image[...] = samples[..., : problem.channels]
+        part.all_values = loan.result(part.image, problem.result_dtype)
+        part.rows, part.values = samples[band.inside], part.all_values[band.inside]
+        return Asked(part.picture, self._plan.at(part.image), part.all_values)
 
-    def _taken(self, part: Part) -> None:
-        """Pass a result on. Called on: a thread of its own."""
-        try:
-            if self._error is None:
-                self._take(part)
-        except BaseException as error:  # noqa: BLE001 - raised on the calling thread
-            self._error = error
-        finally:
-            part.loan.give_back()
 
-    def _give_back(self) -> None:
-        """Give the memory of all bands back: the reader may wait for it."""
-        for part in self._under_way:
-            part.loan.give_back()
-        for future in self._reading:
-            if not future.cancel() and future.exception() is None:
-                future.result().loan.give_back()
+class _Bands(Stream):
+    """Keeps no memory of lower bands, those at an edge: what lay between their steps serves no other."""
+
+    _rows = 0
+
+    def send(self, work: Asked) -> None:
+        rows = len(work.request.samples)
+        if rows > self._rows:
+            trim_reused()
+            self._rows = rows
+        super().send(work)

@@ -3,10 +3,11 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
-from engine.errors import BadValue
+from engine.errors import BadValue, EngineError
 from engine.flow.chunks import ChunkDevice, ChunkJob, InOrder
 from engine.flow.loop import Loop
 from engine.flow.timeline import Chunk, Timeline
@@ -35,106 +36,155 @@ CHUNKS_WANTED = 4
 CHUNKS_IN_ORDER = 32
 SMALLEST_CHUNK_IN_ORDER_BYTES = 4 << 20
 
-Asked = tuple[Resolved, np.ndarray]
-"""A picture with what is done with it, and the array for its result, in the shape of the picture."""
+
+@dataclass(eq=False, slots=True)
+class Asked:
+    """A picture with what is done with it, and the array for its result, in the shape of the picture."""
+
+    picture: int
+    request: Resolved
+    out: np.ndarray
+    rows_left: int = 0  # that are not written yet
 
 
 @dataclass(kw_only=True)
 class Stream:
-    """One call: turns pictures into chunks, and chunks into results.
+    """Turns pictures into chunks, and chunks into results: a device as the loop sees it, of pictures.
 
-    `receive` gets each result with its number, in order, once it is whole. Chunks are spread over `gpus`;
-    none: they go to the device of the first picture. With `in_parts` those that have to be cut get variants
-    whose results do not depend on where.
+    Chunks are spread over `gpus`; none: they go to the device of the first picture, which is opened for it.
+    With `in_parts` those that have to be cut get variants whose results do not depend on where. `total` is
+    the number of pictures, 0 where it is not known. Close it.
     """
 
     layout: Layout
-    receive: Callable[[int, np.ndarray], None] = lambda number, values: None
     chunk_bytes: int | None = None
     ring: int = DEFAULT_RING
     checkpoint: Checkpoint = lambda step: None
     gpus: Sequence[DeviceInfo] = ()
     in_parts: bool = False
+    total: int = 0
+    most: int = field(default=1, init=False)
     _chunks: list[Chunk] = field(default_factory=list, init=False)
     _variants: dict[str, None] = field(default_factory=dict, init=False)
-    # Results under way, and their rows that are not written yet.
-    _unfinished: dict[int, tuple[np.ndarray, int]] = field(default_factory=dict, init=False)
-    # When the last result was written.
-    _end_s: float = field(default=0.0, init=False)
+    _under_way: dict[int, Asked] = field(default_factory=dict, init=False)
+    _finished: list[Asked] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._activate: Callable[[], None] = lambda: None
+        self._stack, self._numbers = ExitStack(), itertools.count()
+        self._device: ChunkDevice | None = None
+        self._error: EngineError | None = None
+        self._clock, self._keys = "host clock", ""
+        # When it was asked for the first picture, and when the last result was written.
+        self._begin_s = self._end_s = time.perf_counter()
 
-    def run(self, pictures: Iterable[Asked | None], total: int = 0) -> Timeline:
-        """Filter all pictures, `total` if it is known; return when each chunk was in which queue.
+    def run(
+        self, pictures: Iterable[Asked], received: Callable[[Asked], None] = lambda asked: None
+    ) -> Timeline:
+        """Filter all pictures; return when each chunk was in which queue.
 
-        None in place of a picture, never of the first, where the next one is not there yet, has an older one
-        finished before it is asked for again.
+        `received` gets each picture in order, once its result is whole.
         """
-        begin_s, found = time.perf_counter(), iter(pictures)
-        if (first := next(found, None)) is None:
+        with closing(self):
+            Loop(self, received).run(pictures)
+        if self._device is None:
             what, why = "The batch is empty", "there is nothing to filter"
             raise BadValue(what, why, "Pass at least one picture.")
-        device = first[0].device
-        gpus = self.gpus if device.is_usable_gpu and len(self.gpus) > 1 else (device,)
-        self._preparing = Preparing(len(gpus))
-        chunk_bytes = self.chunk_bytes or _chunk_bytes(first[0], total, len(gpus))
-        jobs = self._jobs(itertools.chain((first,), found), chunk_bytes, total)
-        machine, ring, clock = backend(device.key), 1, "host clock"
-        # The pictures and the choice of a variant are for the first device.
-        with machine.selected(), ExitStack() as stack:
-            one: ChunkDevice = InOrder(machine, self.layout)
-            if device.is_usable_gpu:
-                # Numba's CUDA target and what drives it: the CPU needs neither.
-                from engine.flow import on_gpus
-
-                self._activate, ring, clock = machine.activate, self.ring, "device events"
-                one = stack.enter_context(on_gpus.pipelines(gpus, self.layout, ring))
-            Loop(one, self._finished).run(jobs)
         return Timeline(
-            device=", ".join(gpu.key for gpu in gpus),
+            device=self._keys,
             variant=", ".join(self._variants),
-            clock=clock,
-            ring=ring,
-            chunks=tuple(self._chunks),
-            spans=tuple(one.spans()),
-            end_to_end_ms=(self._end_s - begin_s) * 1e3,
+            clock=self._clock,
+            ring=self.ring if self._clock == "device events" else 1,
+            chunks=tuple(sorted(self._chunks, key=attrgetter("number"))),
+            spans=tuple(self._device.spans()),
+            end_to_end_ms=(self._end_s - self._begin_s) * 1e3,
         )
 
-    def _jobs(
-        self, pictures: Iterable[Asked | None], chunk_bytes: int, total: int
-    ) -> Iterator[ChunkJob | None]:
-        """Yield the chunks of all pictures; None where the next picture is not there yet."""
-        picture, numbers = -1, itertools.count()
-        for asked in pictures:
-            # The generator of pictures may have selected another device.
-            self._activate()
-            if asked is None:
-                yield None
-                continue
-            (request, result), picture = asked, picture + 1
-            samples, target = request.samples, result.reshape(request.problem.result_shape)
-            parts = self._bands(request, chunk_bytes)
-            chosen: Callable[[], Resolved] = partial(self._chosen, request, parts)
-            chosen = cache(chosen) if len(parts) > 1 else chosen
-            self._unfinished[picture] = result, len(target)
-            for number, band in enumerate(parts):
-                done = (picture + number / len(parts)) / total if total else 0.0
-                self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
-                sources = [samples[first:last] for first, last in band.sources]
-                rows = target if len(parts) == 1 else target[band.first : band.last]
-                bytes_in = sum(source.nbytes for source in sources)
-                place, key = (band.first, band.last), request.device.key
-                chunk = Chunk(next(numbers), picture, *place, bytes_in, rows.nbytes, key)
-                shape = band.length, *samples.shape[1:]
-                written = shape if target.shape == samples.shape else target.shape
-                prepare = partial(self._preparing.ready, chosen, shape)
-                yield ChunkJob(chunk, sources, rows, band.skip, written, prepare)
+    def _opened(self, first: Resolved) -> ChunkDevice:
+        """Open the device, or several, for a first picture."""
+        device = first.device
+        gpus = self.gpus if device.is_usable_gpu and len(self.gpus) > 1 else (device,)
+        self._preparing, self._keys = Preparing(len(gpus)), ", ".join(gpu.key for gpu in gpus)
+        self._chunk_bytes = self.chunk_bytes or _chunk_bytes(first, self.total, len(gpus))
+        machine = backend(device.key)
+        # The pictures and the choice of a variant are for the first device.
+        self._stack.enter_context(machine.selected())
+        opened: ChunkDevice = InOrder(machine, self.layout)
+        if device.is_usable_gpu:
+            # Numba's CUDA target and what drives it: the CPU needs neither.
+            from engine.flow import on_gpus
 
-    def _bands(self, request: Resolved, chunk_bytes: int) -> tuple[Span, ...]:
+            self._activate, self._clock = machine.activate, "device events"
+            opened = self._stack.enter_context(on_gpus.pipelines(gpus, self.layout, self.ring))
+        self.most = opened.most
+        return opened
+
+    def close(self) -> None:
+        """Close the device: no array is read or written any more."""
+        self._stack.close()
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the device has room for another chunk."""
+        return self._error is None and (self._device is None or self._device.has_room)
+
+    def send(self, work: Asked) -> None:
+        """Send the chunks of a picture through the device."""
+        device = self._device = self._device or self._opened(work.request)
+        # The generator of pictures may have selected another device.
+        self._activate()
+        request, samples = work.request, work.request.samples
+        target = work.out.reshape(request.problem.result_shape)
+        parts = self._bands(request)
+        chosen: Callable[[], Resolved] = partial(self._chosen, request, parts)
+        chosen = cache(chosen) if len(parts) > 1 else chosen
+        self._under_way[work.picture], work.rows_left = work, len(target)
+        for number, band in enumerate(parts):
+            while not device.has_room and self._error is None:
+                self._collect(device)
+            if self._error is not None:
+                return
+            done = (work.picture + number / len(parts)) / self.total if self.total else 0.0
+            self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
+            sources = [samples[first:last] for first, last in band.sources]
+            rows = target if len(parts) == 1 else target[band.first : band.last]
+            sizes = sum(source.nbytes for source in sources), rows.nbytes
+            place, key = (band.first, band.last), request.device.key
+            chunk = Chunk(next(self._numbers), work.picture, *place, *sizes, key)
+            shape = band.length, *samples.shape[1:]
+            written = shape if target.shape == samples.shape else target.shape
+            prepare = partial(self._preparing.ready, chosen, shape)
+            device.send(ChunkJob(chunk, sources, rows, band.skip, written, prepare))
+
+    def wait(self) -> list[Asked]:
+        """Wait until pictures are finished, and return them; raise the device's error after all others."""
+        assert self._device is not None
+        self._activate()
+        while not self._finished and self._error is None:
+            self._collect(self._device)
+        if not self._finished and self._error is not None:
+            raise self._error
+        found, self._finished = self._finished, []
+        return found
+
+    def _collect(self, device: ChunkDevice) -> None:
+        try:
+            jobs = device.wait()
+        except EngineError as error:
+            self._error = error
+            return
+        for job in jobs:
+            self._chunks.append(job.chunk)
+            picture = self._under_way[job.picture]
+            picture.rows_left -= len(job.target)
+            if not picture.rows_left:
+                self._finished.append(self._under_way.pop(job.picture))
+                self._end_s = time.perf_counter()
+
+    def _bands(self, request: Resolved) -> tuple[Span, ...]:
         """Return the bands of a picture: one, where it is small or cannot be cut."""
         problem = request.problem
-        height, rows = problem.height, problem.rows_of(chunk_bytes)
+        height, rows = problem.height, problem.rows_of(self._chunk_bytes)
         if rows < height:
             # Of a mask, whose variant is chosen later, the cells under it.
             reach = problem.reach if self.in_parts and request.asked.filter else request.reach
@@ -155,18 +205,6 @@ class Stream:
         job.task.refuse_samples(job)
         self._variants[job.variant.key] = None
         return request
-
-    def _finished(self, job: ChunkJob) -> None:
-        """Hand over the picture whose last chunk is finished; pictures finish in order."""
-        number = job.chunk.picture
-        self._chunks.append(job.chunk)
-        self._end_s = time.perf_counter()
-        values, rows_left = self._unfinished.pop(number)
-        if rows_left > len(job.target):
-            self._unfinished[number] = values, rows_left - len(job.target)
-            return
-        self.receive(number, values)
-        self._activate()
 
 
 # A picture's bands have six shapes at most, and the variant is prepared for each of them.

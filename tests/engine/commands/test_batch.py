@@ -18,9 +18,8 @@ from engine.commands import batch as batch_command
 from engine.commands import batch_loop, batch_plan, picture_opening
 from engine.commands.batch_plan import files_for
 from engine.errors import OutOfDeviceMemory
-from engine.flow import shared_stream
 from engine.flow.picture_memory import PictureMemory
-from engine.flow.stream import Preparing
+from engine.flow.stream import Preparing, Stream
 from engine.image import formats
 from engine.image.samples import sample_path
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
@@ -368,16 +367,14 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
     (photos / "broken.png").unlink()
     calls = []
 
-    class BreaksOff(shared_stream.Stream):
-        def run(self, pictures):
+    class BreaksOff(Stream):
+        def wait(self):
             calls.append(1)
             if len(calls) == 1:
-                while next(pictures) is not None:
-                    pass
                 raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
-            return super().run(pictures)
+            return super().wait()
 
-    monkeypatch.setattr(shared_stream, "Stream", BreaksOff)
+    monkeypatch.setattr(batch_loop, "Stream", BreaksOff)
     batch(photos, "--recursive --result-type float32")
     assert len(calls) >= 1
     assert names(out) == ["grey.png", "more/deep.png", "rgb.tif"]

@@ -9,7 +9,7 @@ from engine.api.request import Call, request_of
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
 from engine.flow import filtering
-from engine.flow.stream import Stream
+from engine.flow.stream import Asked, Stream
 from engine.geometry.border import Border
 from engine.geometry.cut import cut
 from engine.geometry.layout import Layout
@@ -162,9 +162,9 @@ def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch,
     def check(call, chunk_bytes):
         whole = call.filter()
         call.device = devices[0]
-        stream = Stream(layout=Layout.PITCHED, chunk_bytes=chunk_bytes, ring=2, gpus=devices)
+        stream = Stream(layout=Layout.PITCHED, chunk_bytes=chunk_bytes, ring=2, gpus=devices, total=1)
         out = np.empty_like(whole)
-        stream.run([(call, out)], 1)
+        stream.run([Asked(0, call, out)])
         np.testing.assert_array_equal(out, whole)
 
     check()

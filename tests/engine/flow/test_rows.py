@@ -13,7 +13,6 @@ import engine
 from engine.errors import ImageReadError
 from engine.flow.memory import MemoryPlan, plan_memory
 from engine.flow.rows import RowStream
-from engine.flow.stream import Stream
 from engine.geometry.border import Border
 from engine.image.large.opening import open_large
 from engine.image.large.source import LargePicture, Storage
@@ -55,21 +54,26 @@ def plan_for(border):
 def late(monkeypatch, ahead):
     """Have a result handed over when so many others are under way, as on a GPU."""
 
-    class Late(Stream):
-        def run(self, images):
-            under_way, number = deque(), 0
-            for asked in images:
-                if asked is not None:
-                    plan, out = asked
-                    under_way.append(plan.computed(plan.samples, out))
-                if len(under_way) > (0 if asked is None else ahead):
-                    self.receive(number, under_way.popleft())
-                    number += 1
-            while under_way:
-                self.receive(number, under_way.popleft())
-                number += 1
+    class Late:
+        def __init__(self):
+            self.under_way = deque()
 
-    monkeypatch.setattr("engine.flow.rows.Stream", Late)
+        @property
+        def has_room(self):
+            return len(self.under_way) <= ahead
+
+        def send(self, asked):
+            self.under_way.append(asked)
+
+        def wait(self):
+            asked = self.under_way.popleft()
+            asked.request.computed(asked.request.samples, asked.out)
+            return [asked]
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(RowStream, "_stream", lambda rows: Late())
 
 
 def pixels():
