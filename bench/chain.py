@@ -12,12 +12,12 @@ import json
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.device.core_count import cores
 from engine.host import shared

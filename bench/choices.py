@@ -17,12 +17,13 @@ import secrets
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from bench.auto import able, is_too_long
 from bench.options import parser_of
@@ -228,7 +229,7 @@ def report(cells: list[Measured], machine: Backend, worst: int = 10) -> None:
 def packed(cells: list[Measured]) -> list[dict[str, Any]]:
     """Return them as JSON takes them."""
     return [
-        {"problem": asdict(cell.draw.problem), "kind": cell.draw.kind, "seed": cell.draw.seed}
+        {"problem": structs.asdict(cell.draw.problem), "kind": cell.draw.kind, "seed": cell.draw.seed}
         | {"times_ms": cell.times_ms}
         for cell in cells
     ]

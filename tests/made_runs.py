@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
 from engine.device_info import RECORDED
 from engine.geometry.block import Block
@@ -94,7 +95,7 @@ def make_simulated(variant: str = "naive") -> RunResult:
 
 def made_recorded_runs(asked: RecordedRequest) -> RecordedRuns:
     """Return two runs of another machine for a problem, on a larger picture."""
-    problem = replace(asked.problem, height=4096, width=4096)
+    problem = structs.replace(asked.problem, height=4096, width=4096)
     times = {"cpu-serial": 900.0, "tiled": 0.3}
     runs = (
         make_result(key, ms, problem=problem, device=RECORDED, weights_digest=asked.mask.weights_digest)

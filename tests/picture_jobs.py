@@ -1,7 +1,8 @@
 """Requests and jobs of one step, with all their fields by name."""
 
-from dataclasses import fields, replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from engine.work.messages import PictureJob
 from engine.work.operations.problem import Settings
@@ -13,7 +14,7 @@ from engine.work.steps import Chain, MaskStep, OperationStep
 
 def mask_request(kind: type[PictureRequest] = PictureRequest, range_mode: Any = "clip", **given: Any) -> Any:
     """Return the request of a mask: fields of the step and of the request."""
-    own = {name: given.pop(name) for name in {one.name for one in fields(kind)} & given.keys()}
+    own = {name: given.pop(name) for name in set(kind.__struct_fields__) & given.keys()}
     return kind(chain=Chain((MaskStep(**given),), range=range_mode), **own)
 
 
@@ -24,7 +25,7 @@ def mask_job(**given: Any) -> PictureJob:
 
 def operation_request(kind: type[PictureRequest] = PictureRequest, settings: Any = (), **given: Any) -> Any:
     """Return the request of an operation, in the picture's type."""
-    own = {name: given.pop(name) for name in {one.name for one in fields(kind)} & given.keys()}
+    own = {name: given.pop(name) for name in set(kind.__struct_fields__) & given.keys()}
     step = OperationStep(settings=Settings(dict(settings).items()), **given)
     return kind(chain=Chain((step,)), result_type="same", **own)
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, ClassVar, NoReturn, TypeVar, get_type_hints, overload
 
+from msgspec import Struct, structs
+
 from engine.commands import COMMANDS
 from engine.commands.output import print_answer
 from engine.errors import BadValue
@@ -65,12 +67,12 @@ def group(kind: type[T], **words: str) -> T:
     return made
 
 
-def fields_of(kind: type, **how: tuple[Text, Callable[[str], object]]) -> Mapping[str, object]:
-    """Return a field for fields of another dataclass, which has their types and defaults.
+def fields_of(kind: type[Struct], **how: tuple[Text, Callable[[str], object]]) -> Mapping[str, object]:
+    """Return a field for fields of a struct, which has their types and defaults.
 
     `how` says of each by its name how it is written and read. The value has those that were given.
     """
-    known = {each.name: each for each in fields(kind)}
+    known = {each.name: each for each in structs.fields(kind)}
     written = {name: option(text, known[name].default, read) for name, (text, read) in how.items()}
     made: Mapping[str, object] = field(default_factory=dict, metadata={"fields_of": written})
     return made

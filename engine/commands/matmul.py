@@ -1,6 +1,8 @@
 """`matmul`: every variant on every size with every tile, verified and timed; the lecture's figures beside."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+
+from msgspec import structs
 
 from engine.commands.arguments import Settings, group, option
 from engine.commands.measuring import Cells, Measuring, measure_cells
@@ -62,7 +64,7 @@ def run(settings: MatmulSettings) -> int:
     how, variants = settings.measuring, settings.variants or tuple(MATMUL_VARIANTS)
     how.check(settings.out)
     what = settings.sizes, variants, settings.tiles
-    products = [asdict(product) for product in settings.sizes]
+    products = [structs.asdict(product) for product in settings.sizes]
     request = {"products": products, "tiles": settings.tiles} | how.document
     cells = Cells(
         command="matmul",

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
+from msgspec import structs
 
 from engine.api.request import Call
 from engine.commands.output import mask_document
@@ -108,7 +109,7 @@ class PictureWork:
 
     def on(self, device: str) -> "PictureWork":
         """Return the same on a device."""
-        return replace(self, asked=replace(self.asked, device=device))
+        return replace(self, asked=structs.replace(self.asked, device=device))
 
     @cached_property
     def gpus(self) -> Sequence[DeviceInfo]:
@@ -157,7 +158,7 @@ class PictureWork:
         """
         if self.mask is None:
             return []
-        floats = replace(self, asked=replace(self.asked, result_type="float32"), takes_own_type=False)
+        floats = replace(self, asked=structs.replace(self.asked, result_type="float32"), takes_own_type=False)
         opened = Opened(probe, np.dtype(np.float32))
         call = floats.call(opened)
         call.job().refuse(call.device)
@@ -193,19 +194,19 @@ class PictureWork:
         merged: Any = import_module("engine.work.merge").merged_where_faster
         device = device_named("cpu" if self.asked.device == AUTO else self.device_key)
         chain, self._mergers = merged(self.asked.chain, samples.shape, samples.dtype.name, device)
-        return replace(self.asked, chain=chain)
+        return structs.replace(self.asked, chain=chain)
 
     def _cheapest(self, asked: PictureRequest, made: Callable[[PictureRequest], R]) -> R:
         """Return what is made on the device that is asked for; of `auto` where it is done sooner."""
         if asked.device != AUTO or asked.variant != AUTO:
-            return made(replace(asked, device=self.device_key))
+            return made(structs.replace(asked, device=self.device_key))
         if asked.filter is None:
             # Starting a GPU, and copies there and back, take longer.
-            return made(replace(asked, device="cpu"))
+            return made(structs.replace(asked, device="cpu"))
         if not has_driver():
             return made(asked)
         # Listing the GPUs starts the driver.
-        on_cpu = made(replace(asked, device="cpu"))
+        on_cpu = made(structs.replace(asked, device="cpu"))
         why = why_not_gpu(on_cpu.problem, on_cpu.constant, on_cpu.device, 1)
         if not why:
             return made(asked)

@@ -1,15 +1,14 @@
 """What the engine's process is asked about the course."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.course.paper import CourseTable
 from engine.host.request import QueuePolicy, Request
+from engine.message import Message
 from engine.results.measurement import AnyResult
 
 
-@dataclass(frozen=True, slots=True)
-class CourseRequest:
+class CourseRequest(Message, frozen=True):
     """The tables of a paper.
 
     Describe gives the printed values and those of the models of work: 1 to 300 ms. Reply: tuple of
@@ -21,24 +20,21 @@ class CourseRequest:
     device: str = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredPaper:
+class MeasuredPaper(Message, frozen=True):
     """A paper's tables with this machine's figures, and the results that they were made from."""
 
     tables: tuple[CourseTable, ...]
     results: tuple[AnyResult, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class CountCourse(Request):
+class CountCourse(Message, Request, frozen=True):
     """Count the transactions of a paper's kernels, too: up to 3 s. Reply: tuple of CourseTable."""
 
     paper: str
     handler: ClassVar[str] = "engine.course.answers:count_course"
 
 
-@dataclass(frozen=True, slots=True)
-class CourseCode(Request):
+class CourseCode(Message, Request, frozen=True):
     """The code of a paper's kernels, at once. Reply: for each kernel a tuple of Excerpt."""
 
     paper: str
@@ -46,8 +42,7 @@ class CourseCode(Request):
     handler: ClassVar[str] = "engine.course.answers:course_code"
 
 
-@dataclass(frozen=True, slots=True)
-class SaveCourse(Request):
+class SaveCourse(Message, Request, frozen=True):
     """Write a paper's tables, as the command `course PAPER --out FOLDER` does. Reply: Saved.
 
     The folder is created if its parent exists. `device` is the measured one, for the lines about the machine.

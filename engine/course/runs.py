@@ -111,8 +111,7 @@ BEING_COUNTED = "being counted"
 _SERIAL_S = 8 / 1.5e9
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FilterRun(PictureRequest):
+class FilterRun(PictureRequest, frozen=True, kw_only=True):
     """A filtering of a grey float32 picture with the zero border.
 
     Gives "kernel_ms", and on CUDA "copy_in_ms" and "copy_out_ms".

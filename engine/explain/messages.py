@@ -1,6 +1,5 @@
 """What is asked of times, limits, launches, code and ablations, and the replies. No Numba in here."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.explain.code.code_diff import Diff
@@ -11,12 +10,12 @@ from engine.explain.launch.launches import Curves, ExplainedLaunch
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import TilePlan
 from engine.host.request import Request
+from engine.message import Message
 from engine.results.measurement import AnyResult
 from engine.work.messages import PictureJob
 
 
-@dataclass(frozen=True, slots=True)
-class TimeRequest:
+class TimeRequest(Message, frozen=True):
     """Describe: why a job takes its time. Reply: `engine.results.measurement.ExplainedTime`.
 
     What its kernels ask of memory is counted, 0.01 to 3 s, and kept by problem; a cancelled request ends
@@ -29,8 +28,7 @@ class TimeRequest:
     measured_ms: float | None = None  # the median kernel time of its run
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchRequest:
+class LaunchRequest(Message, frozen=True):
     """Describe: the launches of a job's CUDA kernel, before any run. Reply: LaunchAdvice.
 
     It takes up to 20 ms and compiles nothing: registers are in the reply if they were found before.
@@ -42,8 +40,7 @@ class LaunchRequest:
     architecture: Architecture | None = None  # None: the job's GPU; where there is none, sm_90
 
 
-@dataclass(frozen=True, slots=True)
-class CompiledLaunchRequest(LaunchRequest):
+class CompiledLaunchRequest(LaunchRequest, frozen=True):
     """The same with registers: the kernel is compiled where that was not done, 0.2 to 0.5 s for each.
 
     It waits for what is running, as a run does, so that it disturbs no measurement.
@@ -53,8 +50,7 @@ class CompiledLaunchRequest(LaunchRequest):
     is_quick: ClassVar[bool] = False
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchAdvice:
+class LaunchAdvice(Message, frozen=True):
     """The launches of a job, one per pass; none with the reason."""
 
     variant: str
@@ -69,8 +65,7 @@ class LaunchAdvice:
         return bool(self.reason) or all(launch.is_compiled for launch in self.launches)
 
 
-@dataclass(frozen=True, slots=True)
-class TileRequest:
+class TileRequest(Message, frozen=True):
     """Describe: who loads what in a block of a mask's CUDA kernel; no device is asked. Reply: BlockTiles.
 
     The block runs in the interpreter, 5 to 150 ms, once its kernel is compiled. It waits for what is running,
@@ -83,8 +78,7 @@ class TileRequest:
     at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BlockTiles:
+class BlockTiles(Message, frozen=True, eq=False):
     """The tiles of a block, one per pass; none with the reason."""
 
     variant: str
@@ -94,8 +88,7 @@ class BlockTiles:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CodeRequest:
+class CodeRequest(Message, frozen=True):
     """Describe: the code of a job's kernel, for an architecture that need not be here. Reply: ShownCode.
 
     It waits for what is running, so that it disturbs no measurement. The source takes up to 20 ms, PTX and
@@ -110,8 +103,7 @@ class CodeRequest:
     other: str = ""  # the key of a kernel to compare with
 
 
-@dataclass(frozen=True, slots=True)
-class ShownCode:
+class ShownCode(Message, frozen=True):
     """The code of a kernel. Its source is always there."""
 
     variant: str
@@ -124,8 +116,7 @@ class ShownCode:
     diff: Diff | None = None  # in that form; without what was measured
 
 
-@dataclass(frozen=True, slots=True)
-class SaveSlides(Request):
+class SaveSlides(Message, Request, frozen=True):
     """Write the teaching order as slides, as the command `code --story` does. Reply: Saved.
 
     What a step saved is taken from `results`. It takes 30 s where nothing was compiled before, and can be
@@ -139,8 +130,7 @@ class SaveSlides(Request):
     handler: ClassVar[str] = "engine.explain.code.answers:save_slides"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AblationJob(PictureJob):
+class AblationJob(PictureJob, frozen=True, kw_only=True):
     """Run: time a job's kernel, and its siblings without one cost each. Reply: Ablation.
 
     It needs the name of a variant, not "auto". Without a GPU nothing is timed, and instructions are counted.

@@ -10,11 +10,11 @@ import math
 import pickle
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, TypeGuard
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.api.arguments import BlockLike, as_block, as_device
 from engine.api.calls import check_block, check_choices

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
@@ -226,7 +227,7 @@ class _Run:
         """Return what a part is of: the settings, and the file with its size and time."""
         work, job = self.work, self.resolved.job()
         mask = getattr(job.operands, "mask", None)
-        asked = replace(self.resolved.chosen, device=self.resolved.device.kind)
+        asked = structs.replace(self.resolved.chosen, device=self.resolved.device.kind)
         settings: list[Any] = [
             repr(asked), job.task.labels(job).get("weights_digest"),
             None if mask is None else [mask.anchor, mask.offset],

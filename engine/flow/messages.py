@@ -1,14 +1,13 @@
 """What the engine's process is asked about pictures that stay in their files, beside what any is."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.host.request import Request
+from engine.message import Message
 from engine.work.messages import PictureJob
 
 
-@dataclass(frozen=True, slots=True)
-class SaveFiltered(Request):
+class SaveFiltered(Message, Request, frozen=True):
     """Save the result of a picture that stays in its file, in bands and in full size. Reply: Saved."""
 
     job: PictureJob

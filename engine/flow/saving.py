@@ -1,8 +1,7 @@
 """The window's saved result of a picture that stays in its file: as `filter` makes it, in full size."""
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from engine.files.output_checks import check_other_file
 from engine.flow.file import Work, filter_file

@@ -10,10 +10,10 @@ Called on: the main thread of the host process.
 
 import math
 import time
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.device.devices import backend
 from engine.errors import ImageReadError

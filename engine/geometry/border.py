@@ -25,9 +25,10 @@ wrap       c d | a b c d | a b    grid-wrap           BORDER_WRAP               
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
+
+from msgspec import Struct, field
 
 from engine.errors import BadValue, UnknownName
 
@@ -73,8 +74,7 @@ def wrap(index: int, length: int) -> int:
     return index
 
 
-@dataclass(frozen=True, slots=True)
-class BorderEntry:
+class BorderEntry(Struct, frozen=True):
     """What makes a border: its name in files, its index rule, and a sentence on what it does.
 
     `takes_value` says whether the value of its ghost cells can be chosen, which is 0 otherwise.

@@ -9,14 +9,14 @@ the part carries the cells that it maps to.
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from engine.geometry.border import Border
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """The cells that a sample of a result depends on, and the rule for those outside the picture.
 
     `whole` names what makes a result depend on all of the picture; empty where a picture can be cut. Results
@@ -35,8 +35,7 @@ class Reach:
         return sum(self.rows) + 1
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A part along one axis: first and past-the-last of a result, and the cells that it depends on.
 
     `sources` are ranges of the picture that make the part, one after the other; its result has `skip` cells

@@ -13,6 +13,13 @@ class Refusal(Reason):
 
     nearest_block: Block | None = None
 
+    @classmethod
+    def of(cls, reason: Reason) -> "Refusal":
+        """Return a reason as a refusal."""
+        if isinstance(reason, Refusal):
+            return reason
+        return cls(reason.code, reason.short, reason.detail, reason.remedy)
+
     def nearest(self, block: Block | None) -> "Refusal":
         """Return the same refusal with the nearest legal block, None where there is none."""
         remedy = self.remedy if block is None else f"The nearest legal block is {block}."

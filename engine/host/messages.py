@@ -3,13 +3,13 @@
 No Numba and no Qt in here.
 """
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.request import Request
+from engine.message import Message
 from engine.results.progress import Progress
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from engine.run.variant import AnyVariant
 
 
-@dataclass(frozen=True, slots=True)
-class VariantInfo:
+class VariantInfo(Message, frozen=True):
     """A variant, as the window shows it; `remark` is a note on its use, `group` its heading in a list."""
 
     key: str
@@ -36,57 +35,49 @@ class VariantInfo:
         return cls(v.key, v.title, v.device.value, v.idea, v.default_block, v.uses_block, v.remark, v.group)
 
 
-@dataclass(frozen=True, slots=True)
-class Ready:
+class Ready(Message, frozen=True):
     """The host is up, with the variants that its options ask for, and its devices."""
 
     variants: tuple[VariantInfo, ...]
     devices: tuple[DeviceInfo, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ToHost:
+class ToHost(Message, frozen=True):
     """The envelope of a request."""
 
     id: int
     request: Request
 
 
-@dataclass(frozen=True, slots=True)
-class Cancel:
+class Cancel(Message, frozen=True):
     """Cancel request `id` between two launches or samples."""
 
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Superseded:
+class Superseded(Message, frozen=True):
     """A newer preview waits for the answer to request `id`: do not send much more of it over a slow line."""
 
     id: int
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Message, frozen=True):
     """The process ends after this, because the other machine is not reached (any more)."""
 
     error: EngineError
 
 
-@dataclass(frozen=True, slots=True)
-class Release:
+class Release(Message, frozen=True):
     """The client has released these segments of shared memory."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Message, frozen=True):
     """End the process in order."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Message, frozen=True):
     """The reply to a request. `fatal`: the host is lost for CUDA and ends itself after this."""
 
     id: int
@@ -95,8 +86,7 @@ class Answer:
     fatal: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Working:
+class Working(Message, frozen=True):
     """Request `id` has reported progress."""
 
     id: int

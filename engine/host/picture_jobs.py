@@ -6,12 +6,12 @@ main thread of the host.
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, cast
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.errors import BadValue, ImageReadError

@@ -3,19 +3,18 @@
 No Numba in here.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
+from engine.message import Message
 from engine.verify.regions import Region
 
 BINS = 256
 
 
-@dataclass(frozen=True, slots=True)
-class ChannelNumbers:
+class ChannelNumbers(Message, frozen=True):
     """One channel of a picture, or of a part of it."""
 
     counts: tuple[int, ...]  # by brightness, of all that is finite
@@ -33,8 +32,7 @@ class ChannelNumbers:
         return sum(self.counts) + self.not_finite
 
 
-@dataclass(frozen=True, slots=True)
-class PictureNumbers:
+class PictureNumbers(Message, frozen=True):
     """A picture, and its result if there is one, channel by channel.
 
     The ends are where the first bin begins and the last one ends: black and white of 8 bit, else the least
@@ -47,8 +45,7 @@ class PictureNumbers:
     after_ends: tuple[float, float] = (0.0, 255.0)
 
 
-@dataclass(frozen=True, slots=True)
-class MeasurePicture(Request):
+class MeasurePicture(Message, Request, frozen=True):
     """Count the samples of a picture in memory and of a result of it, or of a region of both.
 
     Reply: PictureNumbers.
@@ -65,8 +62,7 @@ class MeasurePicture(Request):
         return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
 
 
-@dataclass(frozen=True, slots=True)
-class ShowWindow(Request):
+class ShowWindow(Message, Request, frozen=True):
     """Make a picture in memory, or a result of it, ready for the screen, with other values black and white.
 
     Reply: Windowed.
@@ -84,8 +80,7 @@ class ShowWindow(Request):
         return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
 
 
-@dataclass(frozen=True, slots=True)
-class Windowed:
+class Windowed(Message, frozen=True):
     """What is painted, and the values that are black and white in it."""
 
     screen: ScreenLevels

@@ -4,15 +4,14 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 
 from engine.float_warnings import leave_out_float_warnings
 from engine.host.request import Asked, Describe, answer
+from engine.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class HostOptions:
+class HostOptions(Message, frozen=True):
     """Choices that hold for the whole life of a host process."""
 
     use_cuda: bool = True  # False after repeated faults: the CPU for the rest of the session

@@ -7,7 +7,6 @@ in here.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from engine.errors import BadValue, EngineError, ImageReadError
@@ -17,14 +16,14 @@ from engine.host.request import Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import FilePixels, TiledScreen, Tiles
 from engine.image.metadata import NO_METADATA, Metadata
+from engine.message import Message
 from engine.reason import Reason
 from engine.results.found import Mark, Quantity
 from engine.results.measurement import AnyResult, StepTime
 from engine.verify.regions import Region
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(Message, frozen=True):
     """How samples become levels of the screen, from 0 to 255: `scale` times the sample, and `shift`."""
 
     scale: float
@@ -34,8 +33,7 @@ class Shown:
     white: float = 255.0  # its full opacity
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenLevels:
+class ScreenLevels(Message, frozen=True):
     """A picture ready to be painted: level 0 in full size, each further one half as large, halves averaged.
 
     Every level is H x W x 4, uint8, in the order blue, green, red, alpha (Qt's premultiplied ARGB32 on
@@ -48,8 +46,7 @@ class ScreenLevels:
     shown: Shown | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PictureHandle:
+class PictureHandle(Message, frozen=True):
     """A picture that lies in shared memory, or one that stays in its file and is asked for by tile."""
 
     # What another machine needs not: its pixels for our screen, and where its file is here.
@@ -100,8 +97,7 @@ class PictureHandle:
         return self.pixels.shape[2]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenPicture(Request):
+class OpenPicture(Message, Request, frozen=True):
     """Open a picture file, or a sample by key. Reply: PictureHandle."""
 
     path: str = ""
@@ -122,8 +118,7 @@ class OpenPicture(Request):
         return ImageReadError(what, why, f"Copy it to a disk of this machine, or {remedy}")
 
 
-@dataclass(frozen=True, slots=True)
-class CropPicture(Request):
+class CropPicture(Message, Request, frozen=True):
     """Make a part of an open picture a picture of its own. Reply: PictureHandle."""
 
     picture: PictureHandle
@@ -131,8 +126,7 @@ class CropPicture(Request):
     handler: ClassVar[str] = "engine.host.picture_jobs:crop_picture"
 
 
-@dataclass(frozen=True, slots=True)
-class SaveResult(Request):
+class SaveResult(Message, Request, frozen=True):
     """Write a result, or a picture, to a file. Reply: Saved."""
 
     picture: PictureHandle  # gives type, alpha and colour profile
@@ -148,8 +142,7 @@ class SaveResult(Request):
     handler: ClassVar[str] = "engine.host.picture_jobs:save_result"
 
 
-@dataclass(frozen=True, slots=True)
-class Filtered:
+class Filtered(Message, frozen=True):
     """A filtered picture: its values for the cursor, levels for the screen, and of a `Run` its result.
 
     Of a large picture in memory the values are not kept, and full size is asked for by tile. With a
@@ -178,20 +171,18 @@ class Filtered:
     mark: Mark | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Saved:
+class Saved(Message, frozen=True):
     """A file that was written, with a sentence for each property that its format could not keep."""
 
     path: str
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Availability:
+class Availability(Message, frozen=True):
     """Why one variant cannot do a job, None if it can."""
 
     variant: str
-    reason: Reason | None = None
+    reason: Refusal | None = None
 
     @classmethod
     def of(cls, variant: str, refuse: Callable[[], object]) -> Self:
@@ -199,22 +190,16 @@ class Availability:
         try:
             refuse()
         except EngineError as error:
-            return cls(variant, error.reason)
+            return cls(variant, Refusal.of(error.reason))
         return cls(variant)
-
-    @property
-    def refusal(self) -> Refusal | None:
-        """The reason, where the variant itself refuses."""
-        return self.reason if isinstance(self.reason, Refusal) else None
 
     @property
     def nearest_block(self) -> Block | None:
         """The nearest legal block, where another block helps."""
-        return None if self.refusal is None else self.refusal.nearest_block
+        return self.reason.nearest_block if isinstance(self.reason, Refusal) else None
 
 
-@dataclass(frozen=True, slots=True)
-class BlockAvailability:
+class BlockAvailability(Message, frozen=True):
     """Why one variant cannot do a job with a block, None if it can.
 
     There is no block where it does not matter: for a variant without blocks, or one that no block helps.

@@ -1,20 +1,20 @@
 """Requests to a host: who answers each, how it waits, the file that it writes. No Numba and no Qt in here.
 
 Every task can be asked four things, to describe, check, preview and run, each with a request of the task's
-own: a frozen dataclass of plain data that names the module whose functions of these names answer. A request
-of another kind is a frozen dataclass that derives from `Request` and names its function. So no table does.
+own: a message that names the module whose functions of these names answer. A request of another kind derives
+from `Request` and names its function. So no table does.
 The segments of shared memory that it and its reply hold are found in their fields
 (`engine.host.shared_array.segments_of`).
 """
 
-from dataclasses import dataclass
 from enum import StrEnum
 from importlib import import_module
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from engine.device.per_thread import report_share
 from engine.errors import EngineError
 from engine.geometry.block import Block
+from engine.message import Message
 from engine.results.progress import Checkpoint, Progress
 
 
@@ -31,7 +31,7 @@ class QueuePolicy(StrEnum):
 
 
 class Request:
-    """Base class of the frozen dataclass of each kind of request."""
+    """What each kind of request has beside its fields."""
 
     __slots__ = ()
     policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
@@ -78,6 +78,7 @@ def answer(request: Request, report: Checkpoint) -> Any:
         return getattr(import_module(module), name)(request, report)
 
 
+@runtime_checkable
 class Asked(Protocol):
     """What a task is asked: `answers` is the module whose `describe`, `check`, `preview`, `run` answer it."""
 
@@ -105,8 +106,7 @@ class TaskRequest(Request, Generic[J]):
         return f"{self.job.answers}:{type(self).__name__.lower()}"
 
 
-@dataclass(frozen=True, slots=True)
-class Describe(TaskRequest[J]):
+class Describe(Message, TaskRequest[J], frozen=True):
     """Say what is known without computing, also during a run. Reply: as the task's request says."""
 
     job: J
@@ -117,8 +117,7 @@ class Describe(TaskRequest[J]):
         return QueuePolicy.AT_ONCE if getattr(self.job, "is_quick", True) else QueuePolicy.IN_ORDER
 
 
-@dataclass(frozen=True, slots=True)
-class Check(TaskRequest[J]):
+class Check(Message, TaskRequest[J], frozen=True):
     """Check which variants can do a job, also during a run. Reply: tuple of Availability.
 
     With blocks variants are crossed with them, and the reply is a tuple of BlockAvailability: "auto" is the
@@ -131,8 +130,7 @@ class Check(TaskRequest[J]):
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Message, frozen=True):
     """What of a result is on the screen: pixels of one of its levels, from the first to past the last."""
 
     level: int
@@ -140,8 +138,7 @@ class Seen:
     columns: tuple[int, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Preview(TaskRequest[J]):
+class Preview(Message, TaskRequest[J], frozen=True):
     """Do a job once, as fast as the device allows, unverified and untimed; only the newest one counts.
 
     An engine on another machine sends what is `seen` of the result; the rest is asked for by tile. None: all.
@@ -153,8 +150,7 @@ class Preview(TaskRequest[J]):
     computes: ClassVar[bool] = True
 
 
-@dataclass(frozen=True, slots=True)
-class Run(TaskRequest[J]):
+class Run(Message, TaskRequest[J], frozen=True):
     """Verify, warm up, sample for `budget_s` seconds. Reports progress. `seen` is as of a preview."""
 
     job: J

@@ -1,22 +1,22 @@
 """SharedArray: an array in shared memory, by name; which segments a request or a reply holds."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+from engine.message import Message, messages_in
 
 
-@dataclass(frozen=True, slots=True)
-class SharedArray:
+class SharedArray(Message, frozen=True):
     """An array in shared memory: the name of its segment, where it begins there, its shape and type."""
 
-    name: str
+    name: Annotated[str, Meta(min_length=1, max_length=80)]
     shape: tuple[int, ...]
     dtype: str
-    first_byte: int = 0
+    first_byte: Annotated[int, Meta(ge=0)] = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Computed:
+class Computed(Message, frozen=True):
     """The values of a result that are not kept: each part is computed where it is asked for.
 
     `job` names the module that does it (`engine.host.result_values`). The picture that it reads is held by
@@ -29,19 +29,7 @@ class Computed:
 def segments_of(message: object) -> tuple[str, ...]:
     """Return the names of the segments that a request or a reply holds arrays of, each once.
 
-    The arrays are found in its fields, through dataclasses and tuples.
+    What a `Computed` one reads is not among them.
     """
-    return tuple(dict.fromkeys(array.name for array in _arrays(message)))
-
-
-def _arrays(value: object) -> Iterator[SharedArray]:
-    if isinstance(value, SharedArray):
-        yield value
-    elif isinstance(value, Computed):
-        return
-    elif isinstance(value, tuple):
-        for part in value:
-            yield from _arrays(part)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _arrays(getattr(value, field.name))
+    found = (part.name for part in messages_in(message, Computed) if isinstance(part, SharedArray))
+    return tuple(dict.fromkeys(found))

@@ -8,12 +8,12 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.errors import EngineError, ImageReadError
 from engine.host import shared

@@ -6,12 +6,12 @@ pixels that are read, of a picture (`PictureTiles`, `PictureValues`) or of the r
 `ResultValues`). All that a request needs is in it: a host that took the place of another answers it too.
 """
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.errors import EngineError
 from engine.host.request import J, QueuePolicy, Request, TaskRequest
 from engine.host.shared_array import SharedArray
+from engine.message import Message
 
 TILE = 256
 """Sides of a tile, pixels of its level; those at the right and lower edge are smaller."""
@@ -23,8 +23,7 @@ Place = tuple[int, int]
 """Row and column of a tile among those of its level."""
 
 
-@dataclass(frozen=True, slots=True)
-class FilePixels:
+class FilePixels(Message, frozen=True):
     """The pixels of a picture that stay in its file: their shape (H x W x C) and type, as of an array."""
 
     shape: tuple[int, ...]
@@ -32,8 +31,7 @@ class FilePixels:
     stamp: int = 0  # another one where the file has changed
 
 
-@dataclass(frozen=True, slots=True)
-class TiledScreen:
+class TiledScreen(Message, frozen=True):
     """A picture, or a result, whose pixels for the screen are asked for by tile.
 
     Level 0 has the full size, each further one half as much, rounded up. Tiles of levels from `sampled_from`
@@ -62,8 +60,7 @@ class TiledScreen:
         return slice(top, min(top + self.tile, rows)), slice(left, min(left + self.tile, columns))
 
 
-@dataclass(frozen=True, slots=True)
-class Tile:
+class Tile(Message, frozen=True):
     """The pixels of a tile, blue, green, red, alpha as those of `ScreenLevels`.
 
     A sample has fewer pixels than the tile, and a `detail` below WHOLE: more can be asked for. A tile whose
@@ -75,8 +72,7 @@ class Tile:
     detail: int
 
 
-@dataclass(frozen=True, slots=True)
-class Tiles:
+class Tiles(Message, frozen=True):
     """The tiles that were ready when the time of a request was over; the others are asked for again.
 
     `fault` says what is wrong with the file, where something is, and `note` what was found special about it.
@@ -88,8 +84,7 @@ class Tiles:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
+class Values(Message, frozen=True):
     """The values of a rectangle of full size, H x W x C, in the type of the picture or of the result."""
 
     top: int
@@ -97,8 +92,7 @@ class Values:
     values: SharedArray
 
 
-@dataclass(frozen=True, slots=True)
-class PictureTiles(Request):
+class PictureTiles(Message, Request, frozen=True):
     """Ask for tiles of a level of a picture, the most wanted one first. Reply: Tiles.
 
     They come beside a run.
@@ -112,8 +106,7 @@ class PictureTiles(Request):
     handler: ClassVar[str] = "engine.host.tile_jobs:picture_tiles"
 
 
-@dataclass(frozen=True, slots=True)
-class PictureValues(Request):
+class PictureValues(Message, Request, frozen=True):
     """Ask for the values of a rectangle of full size of a picture. Reply: Values."""
 
     screen: TiledScreen
@@ -123,8 +116,7 @@ class PictureValues(Request):
     handler: ClassVar[str] = "engine.host.tile_jobs:picture_values"
 
 
-@dataclass(frozen=True, slots=True)
-class CloseTiled(Request):
+class CloseTiled(Message, Request, frozen=True):
     """Close the file of a picture that is not shown any more. Reply: None."""
 
     screen: TiledScreen
@@ -145,8 +137,7 @@ class _OfResult(TaskRequest[J]):
         return f"{self.job.tile_answers}:{self.name}"  # type: ignore[attr-defined]
 
 
-@dataclass(frozen=True, slots=True)
-class ResultTiles(_OfResult[J]):
+class ResultTiles(Message, _OfResult[J], frozen=True):
     """Ask for tiles of a level of a job's result, the most wanted one first. Reply: Tiles."""
 
     job: J
@@ -157,8 +148,7 @@ class ResultTiles(_OfResult[J]):
     name: ClassVar[str] = "result_tiles"
 
 
-@dataclass(frozen=True, slots=True)
-class ResultValues(_OfResult[J]):
+class ResultValues(Message, _OfResult[J], frozen=True):
     """Ask for the values of a rectangle of full size of a job's result. Reply: Values."""
 
     job: J

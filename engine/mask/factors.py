@@ -32,12 +32,12 @@ Scale
 """
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from engine.mask.mask import Mask, Weights
@@ -199,8 +199,7 @@ def _allowed(weights: Weights) -> float:
     return (4 * (1 - 1 / rows) * (1 - 1 / columns) + 2) * (1 + _SECOND_ORDER)
 
 
-@dataclass(frozen=True, eq=False)
-class LowRank:
+class LowRank(Struct, frozen=True, eq=False):
     """The sum of a given number of columns times rows that is nearest to a mask, in float32.
 
         weights[m, n] = column_1[m] * row_1[n] + column_2[m] * row_2[n] + ... + left_out[m, n]

@@ -105,6 +105,10 @@ class Mask:
         object.__setattr__(self, "offset", _finite_offset(offset))
         object.__setattr__(self, "name", str(name))
 
+    def __post_init__(self) -> None:
+        # What msgspec has read is checked as what a caller gives.
+        Mask.__init__(self, self.weights, self.anchor, self.offset, self.name)
+
     # Through the constructor, because an array comes back from a pickle writable.
     def __reduce__(self) -> tuple[type["Mask"], tuple[Weights | TypedWeights, tuple[int, int], float, str]]:
         return Mask, (self._typed or self.weights, self.anchor, self.offset, self.name)

@@ -9,12 +9,12 @@ quotients; so a `Mask` keeps what was typed beside its weights, which follow fro
 import math
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
+from msgspec import Struct
 
 from engine.errors import MaskError
 from engine.mask.generator_table import number_text
@@ -32,8 +32,7 @@ _NOT_FINITE = frozenset({"nan", "inf", "infinity", "np.nan", "np.inf", "numpy.na
 _QUOTED_LENGTH = 40
 
 
-@dataclass(frozen=True)
-class Scale:
+class Scale(Struct, frozen=True):
     """A factor of the whole mask, kept as two numbers so that 1/9 of a weight is rounded once."""
 
     times: float = 1.0
@@ -183,8 +182,7 @@ def _refuse_word(word: str, where: str) -> NoReturn:
 Cells = tuple[tuple[str, ...], ...]
 
 
-@dataclass(frozen=True)
-class TypedWeights:
+class TypedWeights(Struct, frozen=True, dict=True):
     """The weights of a mask as somebody wrote them.
 
     Parameters

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
@@ -246,7 +247,7 @@ def chain_blocks(recipe: Recipe, target: str, filtering: Callable[[Recipe], list
         step, reads = node.step, [f"results[{ids[at + 1]!r}]" for at in node.inputs]
         lines += ["", f"# {as_comment(f'{step.id}: {step.title}')}"]
         if isinstance(step, MaskStep):
-            one = replace(recipe, asked=one_step(replace(step, input="")))
+            one = replace(recipe, asked=one_step(structs.replace(step, input="")))
             lines += [f"picture = {reads[0]}", *filtering(one)]
         elif isinstance(step, CombineStep):
             lines.append(f"values = {_COMBINED[step.how].format(*reads, weight=step.weight)}")

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from importlib import import_module
 
+from msgspec import structs
+
 from engine.device_info import AUTO
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -29,7 +31,7 @@ def engine_code(recipe: Recipe) -> str:
 def _chained(recipe: Recipe, chain: Chain) -> list[str]:
     steps = import_module("engine.work.chain_files").entry_of(chain)["steps"]
     # Of its own `auto` takes a GPU; the window and the command keep chains on the CPU.
-    asked = replace(recipe.asked, device="cpu") if recipe.asked.device == AUTO else recipe.asked
+    asked = structs.replace(recipe.asked, device="cpu") if recipe.asked.device == AUTO else recipe.asked
     where = _where(replace(recipe, asked=asked))
     return [
         "steps = [",

@@ -2,9 +2,10 @@
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import count
 from typing import Any, Generic, TypeVar
+
+from msgspec.structs import replace
 
 from engine.errors import ResultGone
 from engine.host import shared

@@ -1,19 +1,18 @@
 """What the two sides of a line say to each other: the engine's own messages, and those of the line."""
 
 import hashlib
-from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
 from engine.errors import CodeNotKept
 from engine.host.messages import Answer, Cancel, Ready, Superseded, ToHost, Working
 from engine.host.process import HostOptions
-from engine.remote.schema import Key, Number, NumberType, Shape, name_of, types_of
+from engine.message import Message, name_of
+from engine.remote.schema import Key, Number, NumberType, Shape
 
 
-@dataclass(frozen=True, slots=True)
-class Begin:
+class Begin(Message, frozen=True):
     """The first message to a server: the version of the program, the server's name, how its engine is."""
 
     version: Annotated[str, Meta(max_length=80)]
@@ -21,8 +20,7 @@ class Begin:
     options: HostOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Arrays:
+class Arrays(Message, frozen=True):
     """Pixels follow, with these shapes and types. `request` is what they answer, or 0."""
 
     key: Key
@@ -32,8 +30,7 @@ class Arrays:
     request: Number = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Band:
+class Band(Message, frozen=True):
     """So many rows of one of those arrays lie beside this message, packed as `codec` says."""
 
     key: Key
@@ -43,15 +40,25 @@ class Band:
     codec: str
 
 
-@dataclass(frozen=True, slots=True)
-class Needed:
+class Needed(Message, frozen=True):
     """The server has no pixels of this digest any more, and a request waits for them."""
 
     key: Key
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Notice(Message, frozen=True):
+    """Compiled code cannot be kept there."""
+
+    words: CodeNotKept
+
+
+class KeptJob(Message, frozen=True):
+    """Stands for the job of a result that the server has kept: its screen says which."""
+
+    answers: ClassVar[str] = ""
+
+
+class Written(Message, frozen=True):
     """A file that was written on the server: its place below what a request names.
 
     Without a place it is what the request names.
@@ -63,10 +70,8 @@ class Written:
 
 
 TO_SERVER = Begin | ToHost | Cancel | Superseded | Arrays | Band
-FROM_SERVER = Ready | Answer | Working | CodeNotKept | Arrays | Band | Needed | Written
+FROM_SERVER = Ready | Answer | Working | Notice | Arrays | Band | Needed | Written
 
-_KINDS = sorted({*TO_SERVER.__args__, *FROM_SERVER.__args__}, key=name_of)
-DIGEST = hashlib.blake2b(
-    repr([(name_of(kind), [*types_of(kind)]) for kind in _KINDS]).encode(), digest_size=8
-).hexdigest()
+_KINDS = {name_of(kind): kind.__struct_fields__ for kind in (*TO_SERVER.__args__, *FROM_SERVER.__args__)}
+DIGEST = hashlib.blake2b(repr(sorted(_KINDS.items())).encode(), digest_size=8).hexdigest()
 """Of the fields of these; what is in them says the names of its own."""

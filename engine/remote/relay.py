@@ -5,6 +5,7 @@ hold. What is about files here it does itself: it opens pictures and saves resul
 digest. When the line is lost it says why, and ends.
 """
 
+import dataclasses
 import os
 import queue
 import signal
@@ -12,18 +13,19 @@ import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, is_dataclass, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
-from engine.errors import CodeNotKept, EngineError, LineLost
+from msgspec.structs import replace
+
+from engine.errors import EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
 from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, ToHost, Working
 from engine.host.picture_numbers import MeasurePicture, ShowWindow
 from engine.host.process import HostOptions
-from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
+from engine.host.protocol import CropPicture, OpenPicture, Saved, SaveResult
 from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import (
@@ -35,10 +37,11 @@ from engine.host.tiles import (
     TiledScreen,
     Values,
 )
+from engine.message import messages_in
 from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving
 from engine.remote.line import Line, reader_of
-from engine.remote.messages import FROM_SERVER, Arrays, Band, Begin, Needed, Written
+from engine.remote.messages import FROM_SERVER, Arrays, Band, Begin, KeptJob, Needed, Notice, Written
 from engine.remote.places import path_below
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.uploads import Uploads
@@ -121,7 +124,7 @@ class Relay:
         self._uploads = Uploads(self._report)
         self._arriving = Arriving(self._make)
         self._come: dict[str, tuple[SharedArray, ...]] = {}
-        self._inwards = Crossing(shared_in=self._array_of)
+        self._inwards = Crossing(self._array_of)
         self._steps: dict[int, Progress] = {}
         # The requests of which a file was written.
         self._written: set[int] = set()
@@ -219,10 +222,12 @@ class Relay:
         elif isinstance(message, Ready):
             # With the server where they are; results name it themselves.
             there = f" on {self._server.title}"
-            devices = tuple(replace(device, title=device.title + there) for device in message.devices)
+            devices = tuple(
+                dataclasses.replace(device, title=device.title + there) for device in message.devices
+            )
             self._local.send(replace(message, devices=devices))
-        elif isinstance(message, CodeNotKept):
-            self._local.send(message)
+        elif isinstance(message, Notice):
+            self._local.send(message.words)
 
     def _make(self, message: Arrays) -> tuple[tuple[SharedArray, ...], list[Array]] | None:
         if message.request not in self._requests or not message.forms:
@@ -234,11 +239,11 @@ class Relay:
         if arrays is not None:
             self._come[key] = arrays
 
-    def _array_of(self, key: str, number: int) -> SharedArray:
-        arrays = self._come.get(key, ())
-        if number >= len(arrays):
+    def _array_of(self, named: SharedArray) -> SharedArray:
+        arrays = self._come.get(named.name, ())
+        if named.first_byte >= len(arrays):
             raise NotOfTheSchema("An answer was refused", "its pixels have not come")
-        return arrays[number]
+        return arrays[named.first_byte]
 
     def _answered(self, message: Answer) -> None:
         self._come.pop(f"a{message.id}", None)
@@ -340,7 +345,7 @@ class Relay:
     def _fetch(self, number: int, save: SaveResult, screen: TiledScreen) -> None:
         """Ask for all values of a result that stays on the server; when they have come, it is saved here."""
         rows, columns = screen.levels[0]
-        wanted: ResultValues[Any] = ResultValues(None, screen, (0, rows), (0, columns))
+        wanted = ResultValues(KeptJob(), screen, (0, rows), (0, columns))
         with self._lock:
             self._requests[number], self._steps[number] = save, Progress("fetching the values", 0.0, 5.0)
         self._line.send(self._uploads.encoded(ToHost(number, wanted))[0])
@@ -372,8 +377,6 @@ class _Errors:
             self._said = (self._said + data)[-_MOST_ERRORS:]
 
 
-def _is_in_file(value: object) -> bool:
+def _is_in_file(request: object) -> bool:
     """Return whether a request is about a picture that stays in its file, which is here: so is the work."""
-    if isinstance(value, PictureHandle):
-        return isinstance(value.pixels, FilePixels)
-    return is_dataclass(value) and any(_is_in_file(getattr(value, field.name)) for field in fields(value))
+    return any(isinstance(part, FilePixels) for part in messages_in(request))

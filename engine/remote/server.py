@@ -15,12 +15,13 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError, Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.device.versions import SERVER_VARIABLE
 from engine.errors import Cancelled, EngineError, ResultGone
@@ -37,7 +38,7 @@ from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
 from engine.remote.kept_results import PATIENCE_S, Kept, KeptResults
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer, reader_of
-from engine.remote.messages import DIGEST, TO_SERVER, Arrays, Band, Begin, Needed, Written
+from engine.remote.messages import DIGEST, TO_SERVER, Arrays, Band, Begin, Needed, Notice, Written
 from engine.remote.places import is_place
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.results.progress import Progress
@@ -85,7 +86,7 @@ class Server:
         # Of the message that is being read: the pixels that it names, and those that are not here.
         self._named: list[str] = []
         self._missing: list[str] = []
-        self._crossing = Crossing(shared_in=self._picture, file_in=self._file)
+        self._crossing = Crossing(self._picture, self._file)
 
     def start(self) -> None:
         """Answer from now on; remove what killed servers of this user have left."""
@@ -132,7 +133,9 @@ class Server:
         self._begun = True
         os.environ[SERVER_VARIABLE] = " ".join(begin.title.split())[:200]
         self._client = EngineClient(
-            on_ready=self._send, on_notice=self._send, described=begin.options.described
+            on_ready=self._send,
+            on_notice=lambda notice: self._send(Notice(notice)),
+            described=begin.options.described,
         )
         self._held.note(self._client.segment_prefix)
         self._client.start()
@@ -165,10 +168,10 @@ class Server:
         with self._lock:
             return frozenset(key for asked in self._asked.values() for key in asked.keys)
 
-    def _picture(self, key: str, number: int) -> SharedArray:
-        found = self._pictures.get(key)
-        (self._missing if found is None else self._named).append(key)
-        return found or SharedArray(key, (1, 1, 1), "uint8")
+    def _picture(self, named: SharedArray) -> SharedArray:
+        found = self._pictures.get(named.name)
+        (self._missing if found is None else self._named).append(named.name)
+        return found or SharedArray(named.name, (1, 1, 1), "uint8")
 
     def _file(self, name: str) -> str:
         """Return the path of a file that has come: its digest, and the name that it had."""
@@ -280,11 +283,11 @@ class Server:
     ) -> None:
         arrays: list[Array] = []
 
-        def out(array: SharedArray) -> tuple[str, int]:
+        def out(array: SharedArray) -> SharedArray:
             arrays.append(views[array.name] if array.name in views else shared.attach(array))
-            return f"a{number}", len(arrays) - 1
+            return SharedArray(f"a{number}", (), "", len(arrays) - 1)
 
-        structure = encoded(answer, Crossing(shared_out=out))
+        structure = encoded(answer, Crossing(out))
         nbytes = sum(array.nbytes for array in arrays)
         asked.ends_at = time.monotonic() + self._packer.seconds(nbytes, self._line.rate)
         is_looked_at = isinstance(asked.request, Preview | ResultTiles)

@@ -38,7 +38,7 @@ class Uploads:
         # What the message that is being encoded names.
         self._encoding = threading.Lock()
         self._named: set[str] = set()
-        self._crossing = Crossing(self._digest_of, file_out=self._digest_of_file)
+        self._crossing = Crossing(self._digest_of, self._digest_of_file)
         self._packer = Packer()
 
     def encoded(self, message: ToHost) -> tuple[bytes, set[str]]:
@@ -102,7 +102,7 @@ class Uploads:
             for keys in self._waiting.values():
                 keys.discard(key)
 
-    def _digest_of(self, array: SharedArray) -> tuple[str, int]:
+    def _digest_of(self, array: SharedArray) -> SharedArray:
         with self._lock:
             key = self._digests.get(array)
         if key is None:
@@ -113,7 +113,7 @@ class Uploads:
             self._digests[array] = key
             self._sources[key] = array
         self._named.add(key)
-        return key, 0
+        return SharedArray(key, (), "")
 
     def _digest_of_file(self, path: str) -> str:
         try:

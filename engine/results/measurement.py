@@ -275,7 +275,7 @@ class Measurement(Shown, Generic[P_co]):
     def as_json(self) -> dict[str, object]:
         """Return plain data for JSON: raw samples, medians, proof, machine, versions, problem."""
         data = {"task": self.task} | dataclasses.asdict(self)
-        values = {field.name: getattr(self.problem, field.name) for field in dataclasses.fields(self.problem)}
+        values = {name: getattr(self.problem, name) for name in self.problem.__struct_fields__}
         data["problem"] = {
             name: value if type(value) in _PLAIN else str(value) for name, value in values.items()
         }

@@ -1,22 +1,21 @@
 """What a result, and all that makes one, asks of the problem of any task."""
 
 from collections.abc import Hashable
-from dataclasses import Field
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar, runtime_checkable
 
 
+@runtime_checkable
 class TaskProblem(Protocol):
-    """What pipeline and results ask of the problem of any task, a frozen dataclass that derives from this.
+    """What pipeline and results ask of the problem of any task, which is an `engine.message.Message`.
 
     `task` is the stable key of the task; `columns_module` has its `METRICS` and `FACTS`, by its key, which
     tables and files have beside those of every task; `checked_unit` is what is verified: "pixel".
     """
 
-    __slots__ = ()
     task: ClassVar[str]
     columns_module: ClassVar[str]
     checked_unit: ClassVar[str]
-    __dataclass_fields__: ClassVar[dict[str, Field[object]]]
+    __struct_fields__: ClassVar[tuple[str, ...]]
 
     @property
     def size_text(self) -> str:

@@ -7,12 +7,14 @@ form each.
 import dataclasses
 import math
 import reprlib
+from inspect import signature
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from engine.errors import BadValue
 from engine.files.reading import read_json
 from engine.geometry.border import Border
+from engine.message import Message
 from engine.reason import Reason
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import AnyResult, Measurement
@@ -103,7 +105,7 @@ def _value(kind: Any, value: Any, name: str) -> Any:
         return _number(value, name)
     if kind is Border:
         return Border.named(_value(str, value, name))
-    if dataclasses.is_dataclass(kind):
+    if dataclasses.is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, Message)):
         return _fields(kind, value)
     if get_origin(kind) is dict:
         return {str(key): _value(inner[1], item, name) for key, item in value.items()}
@@ -122,9 +124,7 @@ def _value(kind: Any, value: Any, name: str) -> Any:
 
 def _fields(kind: Any, data: Any) -> Any:
     hints = get_type_hints(kind)
-    names = [
-        field.name for field in dataclasses.fields(kind) if field.name in data or field.name not in _LATER
-    ]
+    names = [name for name in signature(kind).parameters if name in data or name not in _LATER]
     return kind(**{name: _value(hints[name], data[name], name) for name in names})
 
 

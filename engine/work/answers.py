@@ -5,11 +5,11 @@ Called on: the main thread of the host process, one at a time; questions on the 
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from importlib import import_module
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.device.devices import backend
 from engine.device_info import AUTO

@@ -13,12 +13,12 @@ A mask is what `--mask` takes, or an object as mask files have it.
 import json
 import os
 from collections.abc import Callable
-from dataclasses import fields
 from functools import cache
 from types import NoneType
 from typing import Any, get_type_hints
 
 import msgspec
+from msgspec import structs
 
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, closest
@@ -54,7 +54,7 @@ _Key = tuple[Any, Any]
 def _keys(kind: str) -> dict[str, _Key]:
     """Return the keys of a kind of step: its fields, those of every step first."""
     types = get_type_hints(_KINDS[kind])
-    own = [each.name for each in fields(_KINDS[kind]) if each.name != "written"]
+    own = [name for name in _KINDS[kind].__struct_fields__ if name != "written"]
     named = {_NAMES.get(name, name): _FORMS.get(name, types[name]) for name in own}
     return {name: (form, _EXAMPLES[name]) for name, form in named.items()}
 
@@ -228,8 +228,8 @@ def _kind(value: Any) -> str:
 
 def _entry(step: AnyStep) -> dict[str, object]:
     """Return a step as JSON has it, without what is as it would be anyway; the border is always said."""
-    given = {each.name: getattr(step, each.name) for each in fields(step)}
-    usual = {each.name: each.default for each in fields(step) if each.name not in ("id", "border")}
+    given = structs.asdict(step)
+    usual = {each.name: each.default for each in structs.fields(step) if each.name not in ("id", "border")}
     if step.kind == MaskStep.kind:
         given["mask"] = given.pop("written") or json.loads(mask_to_json(given["mask"]))
     elif given.get("how") != "blend":

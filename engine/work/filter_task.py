@@ -2,10 +2,11 @@
 
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from msgspec import Struct, structs
 
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import DeviceKind
@@ -35,8 +36,7 @@ P = TypeVar("P", bound=PictureProblem)
 C = TypeVar("C")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Among:
+class Among(Struct, frozen=True, eq=False):
     """Where a step of a chain is planned: the picture, the device, and whether it is computed in parts."""
 
     samples: np.ndarray
@@ -178,7 +178,7 @@ class Filtering(StepTask[Problem, Mask, Variant]):
 
     def reach(self, job: MaskJob) -> Reach:
         """Return the cells under the mask."""
-        return replace(job.problem.reach, exact=job.variant.band_invariant)
+        return structs.replace(job.problem.reach, exact=job.variant.band_invariant)
 
     def labels(self, job: MaskJob) -> dict[str, object]:
         """Return the mask's name and weights, and the layout where it can be chosen."""
@@ -219,7 +219,7 @@ class Filtering(StepTask[Problem, Mask, Variant]):
         # The shape alone: it takes no memory.
         mask, samples = step.applied, np.broadcast_to(np.zeros((), dtype), among.samples.shape)
         problem = describe_problem(samples, mask, step.border, step.cval)
-        chosen_for = replace(problem, height=among.part_rows) if among.part_rows else problem
+        chosen_for = structs.replace(problem, height=among.part_rows) if among.part_rows else problem
         chosen = choose(step.variant, chosen_for, mask, step.block, among.device, in_bands=among.in_parts)
         if step.variant == AUTO and chosen.variant.library and chosen.variant.device is DeviceKind.CUDA:
             # Of a library's there are no passes to put among the others.
@@ -230,7 +230,7 @@ class Filtering(StepTask[Problem, Mask, Variant]):
             why = "its error grows with the largest sample, which of an earlier step's result is not known"
             raise BadValue(f"variant {known.key}", why, "Choose auto.")
         block = known.block_for(step.block) if known.uses_block else None
-        return replace(planned_mask(step, node.inputs, known.key, block, problem, mask), given=given)
+        return structs.replace(planned_mask(step, node.inputs, known.key, block, problem, mask), given=given)
 
 
 def planned_mask(

@@ -7,10 +7,11 @@ engine is idle.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress

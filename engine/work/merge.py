@@ -9,10 +9,11 @@ within their own bounds of the same exact values.
 What is proposed is judged by the measured times that `auto` compares (`engine.work.filtering.auto.costs`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.device_info import AUTO, DeviceInfo

@@ -1,6 +1,5 @@
 """What the engine's process is asked about work on pictures, and its replies. No Numba in here."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.geometry.range_modes import RangeMode
@@ -9,13 +8,13 @@ from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.mask.mask import Mask
+from engine.message import Message
 from engine.verify.regions import Region
 from engine.work.request import PictureRequest
 from engine.work.steps import Chain
 
 
-@dataclass(frozen=True, slots=True)
-class ListRequest:
+class ListRequest(Message, frozen=True):
     """Describe: what there is to choose from.
 
     Reply: of "filters" a tuple of VariantInfo, in teaching order; of "operations" one of OperationInfo; of
@@ -26,16 +25,14 @@ class ListRequest:
     of: str = "filters"
 
 
-@dataclass(frozen=True, slots=True)
-class OperationInfo:
+class OperationInfo(Message, frozen=True):
     """An operation with its variants, in teaching order."""
 
     key: str
     variants: tuple[VariantInfo, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EffectsRequest:
+class EffectsRequest(Message, frozen=True):
     """Describe: what masks do to the middle of a picture, or of a sample. Reply: RGB bytes of each."""
 
     answers: ClassVar[str] = "engine.work.comparing"
@@ -45,8 +42,7 @@ class EffectsRequest:
     side: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureJob(PictureRequest):
+class PictureJob(PictureRequest, frozen=True, kw_only=True):
     """Everything that work on a picture of the window depends on. Preview and Run reply: Filtered."""
 
     answers: ClassVar[str] = "engine.work.answers"
@@ -71,8 +67,7 @@ class PictureJob(PictureRequest):
         return self.chain.range
 
 
-@dataclass(frozen=True, slots=True)
-class ShowDifference(Request):
+class ShowDifference(Message, Request, frozen=True):
     """Filter by two jobs on one picture, and show where their results differ. Reply: Difference."""
 
     first: PictureJob
@@ -80,16 +75,14 @@ class ShowDifference(Request):
     handler: ClassVar[str] = "engine.work.comparing:difference"
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Message, frozen=True):
     """The absolute difference of two results as a picture, the largest one white."""
 
     shown: Filtered
     largest: float
 
 
-@dataclass(frozen=True, slots=True)
-class SumOrderRequest:
+class SumOrderRequest(Message, frozen=True):
     """Describe: in which order the variant of a mask adds up a result. Reply: SumOrder."""
 
     answers: ClassVar[str] = "engine.work.questions"
@@ -97,16 +90,14 @@ class SumOrderRequest:
     reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
 
 
-@dataclass(frozen=True, slots=True)
-class MergeRequest:
+class MergeRequest(Message, frozen=True):
     """Describe: what of a chain could become one mask, for its picture on its device. Reply: MergerOffers."""
 
     answers: ClassVar[str] = "engine.work.questions"
     job: PictureJob
 
 
-@dataclass(frozen=True, slots=True)
-class MergerOffer:
+class MergerOffer(Message, frozen=True):
     """A merger in words, and the chain with it."""
 
     sentence: str
@@ -114,8 +105,7 @@ class MergerOffer:
     chain: Chain
 
 
-@dataclass(frozen=True, slots=True)
-class ComparePictures(Request):
+class ComparePictures(Message, Request, frozen=True):
     """Make a picture of result less original, or of the error against the float64 reference.
 
     Reply: Compared.
@@ -134,8 +124,7 @@ class ComparePictures(Request):
         return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
 
 
-@dataclass(frozen=True, slots=True)
-class Compared:
+class Compared(Message, frozen=True):
     """The picture for the screen, and what black, grey and white mean."""
 
     screen: ScreenLevels

@@ -1,32 +1,34 @@
 """What the problems of tasks that compute pictures share, and that of a chain."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.device_info import SIMULATOR_PIXELS
 from engine.errors import BadValue
-from engine.results.problem import TaskProblem
+from engine.message import Message
 from engine.work.pictures import DTYPES, MAX_CHANNELS
 
 MAX_SIDE = 1 << 24
 
 
-class PictureProblem(TaskProblem):
+class PictureProblem:
     """A problem with a picture: its size, its types, and what follows from them."""
 
+    task: ClassVar[str]
     columns_module: ClassVar[str] = "engine.work.columns"
     checked_unit: ClassVar[str] = "pixel"
 
-    # Fields of the dataclasses that derive from this.
+    # Fields of those that derive from this.
     height: int
     width: int
     channels: int
     dtype: str
     result_dtype: str
+    __struct_fields__: ClassVar[tuple[str, ...]]
     # Rows, columns and channels of the array that a variant writes.
     result_shape: Any
 
@@ -75,8 +77,15 @@ class PictureProblem(TaskProblem):
 
     def of_size(self, height: int, width: int) -> Self:
         """Return the same for a picture, or a part of one, of another size."""
+        return self._with(height=height, width=width)
+
+    def of_type(self, dtype: str) -> Self:
+        """Return the same for a picture whose samples are of another type."""
+        return self._with(dtype=dtype)
+
+    def _with(self, **fields: object) -> Self:
         problem: Any = self
-        same: Self = replace(problem, height=height, width=width)
+        same: Self = replace(problem, **fields)
         return same
 
     @property
@@ -116,6 +125,10 @@ class PictureProblem(TaskProblem):
             "result_dtype": self.result_dtype,
         }
 
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+        raise NotImplementedError
+
     @property
     def size_text(self) -> str:
         """Width x height and channels, as people write it."""
@@ -129,8 +142,7 @@ class PictureProblem(TaskProblem):
         return f"{self.size_text} {self.dtype}{results}"
 
 
-@dataclass(frozen=True)
-class ChainProblem(PictureProblem):
+class ChainProblem(Message, PictureProblem, frozen=True, dict=True):
     """Shape and type of a picture, the steps in words, and the type of the result.
 
     Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.

@@ -4,11 +4,12 @@ It is plain data, which goes to another process with its job; variants are named
 """
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, ClassVar
 
 import numpy as np
+from msgspec import Struct, structs
 
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -28,8 +29,7 @@ COMBINED = "combined"
 """Stands for a variant where two results become one: there is one way on each device."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedStep:
+class PlannedStep(Struct, frozen=True):
     """A step that is computed.
 
     `inputs` are places of earlier ones, -1 is the picture. A step that combines has no problem.
@@ -72,7 +72,7 @@ class PlannedStep:
         step: Any = self.step
         if not self.is_operation or self.given != (dtype,) or dtype == "float32" or not step.known.is_exact:
             return None
-        return replace(self, problem=step.known.problem_in(dtype, self.problem))
+        return structs.replace(self, problem=step.known.problem_in(dtype, self.problem))
 
     @property
     def places(self) -> tuple["Place", ...]:
@@ -86,7 +86,7 @@ class PlannedStep:
 
     def of_size(self, height: int, width: int) -> "PlannedStep":
         """Return the same step for a picture of another size."""
-        return replace(self, problem=self.problem and self.problem.of_size(height, width))
+        return structs.replace(self, problem=self.problem and self.problem.of_size(height, width))
 
     def refuse(self, samples: np.ndarray) -> None:
         """Refuse samples of a picture that an operation does not take."""

@@ -28,7 +28,7 @@ def _sum_order(asked: SumOrderRequest) -> SumOrder:
     resolved, chosen = resolved_job(asked.job), variant(asked.job.variant, takes_auto=False)
     problem, mask = resolved.problem, resolved.constant
     if asked.reads_floats:
-        problem = replace(problem, dtype="float32")
+        problem = problem.of_type("float32")
     order = chosen.sum_order(problem, mask)
     if order.is_known:
         return order

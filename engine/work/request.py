@@ -3,34 +3,29 @@
 Nothing is resolved yet: "auto" may stand for a variant or a device, and a block may be illegal.
 """
 
-from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Self
+
+from msgspec.structs import replace
 
 from engine.device_info import AUTO
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
+from engine.message import Message
 from engine.work.steps import AnyStep, Chain, MaskStep, Node, OperationStep
 
 
-@dataclass(frozen=True, kw_only=True)
-class Where:
-    """Where the steps are done, and what is written."""
+class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
+    """The steps that are done with a picture, and where; border, variant and block are those of each step."""
 
+    chain: Chain
+    shown: str = ""  # id of the step whose result is wanted; empty: the last one
     device: str = AUTO  # "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works
     layout: Layout = Layout.PITCHED  # of the rows on a CUDA device
     # What is written: "float32", or "same": samples of the picture's type, by one step alone. An operation
     # that writes float32 is computed as a step among others is.
     result_type: str = "float32"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PictureRequest(Where):
-    """The steps that are done with a picture, and where; border, variant and block are those of each step."""
-
-    chain: Chain
-    shown: str = ""  # id of the step whose result is wanted; empty: the last one
 
     @cached_property
     def nodes(self) -> tuple[Node, ...]:
@@ -78,16 +73,12 @@ class PictureRequest(Where):
 
     def changed(self, **changes: Any) -> Self:
         """Return the request with other values: of its own fields, and of the one step's."""
-        own = {name: changes.pop(name) for name in _names(type(self)) & changes.keys()}
+        own = {name: changes.pop(name) for name in self.__struct_fields__ if name in changes}
         if changes:
             step = self.step
             assert step is not None
             own["chain"] = self.chain.replaced(step.id, replace(step, **changes))
         return replace(self, **own)
-
-
-def _names(kind: type[PictureRequest]) -> set[str]:
-    return {field.name for field in fields(kind)}
 
 
 def of_chain(chain: Chain, **where: Any) -> PictureRequest:

@@ -1,12 +1,12 @@
 """Resolves what is asked of a picture into what the pipeline computes: problem, device, variant and block."""
 
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo

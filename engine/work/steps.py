@@ -8,9 +8,10 @@ float32, neither clipped nor rounded to whole numbers.
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+from msgspec.structs import replace
 
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, closest
@@ -18,6 +19,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.range_modes import RANGE_MODES, RangeMode
 from engine.mask.mask import Mask
+from engine.message import Message
 from engine.work.operations.problem import NO_SETTINGS, Settings
 
 if TYPE_CHECKING:
@@ -36,35 +38,13 @@ HOW = {
 MOST_WEIGHT = 100.0
 
 
-@dataclass(frozen=True, kw_only=True)
-class KernelChoice:
-    """What computes a step."""
-
-    variant: str = AUTO  # key, or "auto"
-    block: Block | None = None  # None: the variant's default
-
-
-@dataclass(frozen=True, kw_only=True)
-class MaskUse:
-    """How a mask is applied."""
-
-    border: Border = Border.ZERO
-    cval: float = 0.0  # value of the cells outside for a border that takes one
-    flip: bool = False  # convolution: the mask is rotated by 180 degrees
-    normalise: bool = False  # divided by its sum
-
-
-def values_of(kind: type, whole: object) -> dict[str, Any]:
-    """Return what something has of the fields of a class, by name."""
-    return {each.name: getattr(whole, each.name) for each in fields(kind)}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Step(KernelChoice):
+class Step(Message, frozen=True, kw_only=True):
     """What all steps have."""
 
     kind: ClassVar[str]  # the key under which files have what it does
     result_type: ClassVar[str] = "float32"  # what it writes by itself, where nothing else is asked for
+    variant: str = AUTO  # key of what computes it, or "auto"
+    block: Block | None = None  # None: the variant's default
 
     id: str = "s1"
     input: str = ""  # id of an earlier step, or "picture"; empty: the step before
@@ -108,12 +88,14 @@ class Step(KernelChoice):
         """Refuse what no step among others can be; `where` says which it is."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MaskStep(Step, MaskUse):
+class MaskStep(Step, frozen=True, kw_only=True):
     """Correlate with a mask, or convolve where `flip` is set."""
 
     kind: ClassVar[str] = "mask"
-
+    border: Border = Border.ZERO
+    cval: float = 0.0  # value of the cells outside for a border that takes one
+    flip: bool = False  # convolution: the mask is rotated by 180 degrees
+    normalise: bool = False  # divided by its sum
     mask: Mask
     written: str = ""  # how the mask was written: a preset, a generator, weights; empty: as the mask itself
 
@@ -145,8 +127,7 @@ class MaskStep(Step, MaskUse):
         return f", border {self.border}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperationStep(Step):
+class OperationStep(Step, frozen=True, kw_only=True):
     """Another operation on a picture, with its parameters."""
 
     kind: ClassVar[str] = "operation"
@@ -188,8 +169,7 @@ class OperationStep(Step):
             raise BadValue(f"{where}: {error.what}", error.why, error.remedy) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CombineStep(Step):
+class CombineStep(Step, frozen=True, kw_only=True):
     """Two earlier results become one."""
 
     kind: ClassVar[str] = "combine"
@@ -253,8 +233,7 @@ class Node(NamedTuple):
     inputs: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Chain:
+class Chain(Message, frozen=True):
     """Steps in order, the last of which is the result, and what becomes of values outside the range.
 
     Raises BadValue or UnknownName for steps that form no chain; the error names the step.
@@ -264,7 +243,7 @@ class Chain:
     title: str = ""
     about: str = ""  # a sentence
     range: RangeMode = "clip"
-    key: str = field(default="", compare=False)  # of a ready one
+    key: str = ""  # of a ready one; the same steps under another are an equal chain
 
     def __post_init__(self) -> None:
         what = f"the chain {self.title!r}" if self.title else "the chain"
@@ -291,6 +270,16 @@ class Chain:
             known.append(step.id)
         if len(self.steps) > 1 or self.steps[0].kind == CombineStep.kind:
             self.check()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Chain) and self._compared == other._compared
+
+    def __hash__(self) -> int:
+        return hash(self._compared)
+
+    @property
+    def _compared(self) -> tuple[object, ...]:
+        return self.steps, self.title, self.about, self.range
 
     def check(self) -> None:
         """Refuse steps that cannot be among others; one alone may be any operation."""

@@ -1,9 +1,10 @@
 """The cells of a benchmark: each combination of its lists, on random pictures."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
+from msgspec import structs
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QGuiApplication
 
@@ -101,9 +102,9 @@ def recipe_of(workspace: Workspace, stem: str = "result", host: str = "", *, who
         asked = PictureRequest(chain=chain, device=settings.device, layout=settings.layout)
     else:
         asked = one_step(engine_step(workspace.step), device=settings.device, layout=settings.layout)
-        asked = replace(asked, chain=replace(asked.chain, range=workspace.range_mode))
+        asked = structs.replace(asked, chain=structs.replace(asked.chain, range=workspace.range_mode))
         if workspace.is_filtering:
-            asked = replace(asked, result_type=settings.result_type)
+            asked = structs.replace(asked, result_type=settings.result_type)
     return Recipe(
         source=source,
         asked=asked,

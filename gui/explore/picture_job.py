@@ -18,9 +18,8 @@ from engine.work.messages import PictureJob
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.problem import Settings as Parameters
 from engine.work.picture_problem import ChainProblem
-from engine.work.request import Where
-from engine.work.steps import Chain, KernelChoice, MaskStep, OperationStep, digest_of, values_of
-from gui.explore.state import Step
+from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
+from gui.explore.state import KERNEL, WHERE, Step, values_of
 
 if TYPE_CHECKING:
     from engine.work.operations.contract import Operation
@@ -64,7 +63,7 @@ def comparable_of_result(result: Measurement[Any], patch_path: str = "") -> Hash
 def job_of(step: Step, picture: PictureHandle, range_mode: RangeMode) -> PictureJob:
     """Return the job that a step is for a picture, by itself."""
     settings = step.settings
-    kernel = values_of(KernelChoice, settings)
+    kernel = values_of(KERNEL, settings)
     done: MaskStep | OperationStep
     if step.operation:
         # With a patch from a file, the whole file is the patch.
@@ -74,13 +73,13 @@ def job_of(step: Step, picture: PictureHandle, range_mode: RangeMode) -> Picture
         done = MaskStep(mask=step.applied_mask, border=settings.border, cval=settings.cval, **kernel)
     own = {"result_type": "same", "patch_path": settings.patch_path} if step.operation else {}
     return PictureJob(
-        chain=Chain((done,), range=range_mode), picture=picture, **(values_of(Where, settings) | own)
+        chain=Chain((done,), range=range_mode), picture=picture, **(values_of(WHERE, settings) | own)
     )
 
 
 def step_of(job: PictureJob) -> Step:
     """Return the step that does what a job of one step did."""
-    how = values_of(KernelChoice, job) | values_of(Where, job)
+    how = values_of(KERNEL, job) | values_of(WHERE, job)
     if (mask := job.filter) is not None:
         own = {"border": mask.border, "cval": mask.cval}
         return Step.of(mask.applied).with_settings(range_mode=job.range_mode, **own, **how)

@@ -1,9 +1,9 @@
 """Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
+from msgspec.structs import replace
 from PySide6.QtCore import QObject
 
 from engine.device_info import AUTO, RECORDED

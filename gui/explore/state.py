@@ -3,29 +3,40 @@
 A state has a picture's source and steps; panels show and change the selected step. No Qt in here.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from engine.device_info import AUTO
 from engine.errors import MaskError
 from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.geometry.layout import Layout
 from engine.geometry.range_modes import RangeMode
 from engine.host.protocol import OpenPicture, PictureHandle
 from engine.mask.mask import Mask
 from engine.mask.typed import TypedWeights
 from engine.verify.regions import Region
-from engine.work.request import Where
-from engine.work.steps import KernelChoice, MaskUse
 from gui.explore.mask.preset_names import name_of, title_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings(KernelChoice, MaskUse, Where):
+class Settings:
     """Everything of a step that is neither its operation nor the mask's cells.
 
-    It has the fields of the engine's steps and requests, and those of the window alone.
+    First the fields of the engine's steps and requests, by their names; then those of the window alone.
     """
+
+    variant: str = AUTO
+    block: Block | None = None
+    border: Border = Border.ZERO
+    cval: float = 0.0
+    flip: bool = False
+    normalise: bool = False
+    device: str = AUTO
+    layout: Layout = Layout.PITCHED
+    result_type: str = "float32"
 
     # How results outside the picture's range are shown.
     range_mode: RangeMode = "clip"
@@ -40,9 +51,20 @@ class Settings(KernelChoice, MaskUse, Where):
     patch_path: str = ""
 
 
-PER_OPERATION = ("variant", "block", "baseline", "blocks", "kernels", "parameters", "patch_path")
+def values_of(names: Iterable[str], whole: object) -> dict[str, Any]:
+    """Return what something has of some settings, by name."""
+    return {name: getattr(whole, name) for name in names}
+
+
+KERNEL = ("variant", "block")
+"""Settings that say what computes a step."""
+WHERE = ("device", "layout", "result_type")
+"""Settings that say where, and what is written."""
+MASK_USE = ("border", "cval", "flip", "normalise")
+"""Settings that say how a mask is applied."""
+PER_OPERATION = (*KERNEL, "baseline", "blocks", "kernels", "parameters", "patch_path")
 """Settings that each operation of a step has for itself."""
-SHARED = ("device", "layout", "result_type", "range_mode")
+SHARED = (*WHERE, "range_mode")
 """Settings that hold for the whole page: all steps have the same."""
 COMBINE = "combine"
 """Stands for an operation in a step that makes one of two results; its parameters are `how` and `weight`."""

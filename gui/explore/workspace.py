@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
 from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
@@ -323,7 +324,7 @@ class Workspace(QObject):
         self.refusal = None
         job = self.step_job()
         if self.filters_region and job is not None and job.filter is not None:
-            job = replace(job, region=self.region)
+            job = structs.replace(job, region=self.region)
         return job
 
     def run_job(self) -> PictureJob | None:

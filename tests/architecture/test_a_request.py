@@ -1,4 +1,4 @@
-"""A new request, of a kind of its own or of a task, is a dataclass that names what answers it.
+"""A new request, of a kind of its own or of a task, is a message that names what answers it.
 
 A real host answers it as it declares.
 """
@@ -6,7 +6,6 @@ A real host answers it as it declares.
 import importlib
 import pkgutil
 import threading
-from dataclasses import dataclass, is_dataclass
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -18,41 +17,37 @@ from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.request import Check, Describe, Preview, QueuePolicy, Request, Run
 from engine.host.shared_array import SharedArray, segments_of
+from engine.message import Message
 from engine.results.progress import Progress
 
 
-@dataclass(frozen=True, slots=True)
-class Doubled:
+class Doubled(Message, frozen=True):
     """The reply: the doubled numbers."""
 
     numbers: tuple[SharedArray, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Double(Request):
+class Double(Message, Request, frozen=True):
     """Double an array of shared memory. Reply: Doubled."""
 
     numbers: SharedArray
     handler = f"{__name__}:double"
 
 
-@dataclass(frozen=True, slots=True)
-class Wait(Request):
+class Wait(Message, Request, frozen=True):
     """Be at work until it is stopped."""
 
     handler = f"{__name__}:wait"
 
 
-@dataclass(frozen=True, slots=True)
-class Greet(Request):
+class Greet(Message, Request, frozen=True):
     """Be answered while another is at work."""
 
     policy = QueuePolicy.AT_ONCE
     handler = f"{__name__}:greet"
 
 
-@dataclass(frozen=True, slots=True)
-class Newest(Request):
+class Newest(Message, Request, frozen=True):
     """Only the newest of these counts."""
 
     number: int
@@ -81,8 +76,7 @@ def tell_number(request, report):
     return request.number
 
 
-@dataclass(frozen=True, slots=True)
-class Sum:
+class Sum(Message, frozen=True):
     """A toy task's request: Run adds the numbers up, Describe counts them."""
 
     numbers: tuple[int, ...]
@@ -168,8 +162,10 @@ def requests():
         if module.name.endswith(".messages") or module.name in of_host
     ]
     classes = [kind for name in names for kind in vars(importlib.import_module(name)).values()]
-    asked = {kind for kind in classes if hasattr(kind, "answers") or getattr(kind, "handler", "")}
-    return sorted(filter(is_dataclass, asked), key=lambda kind: kind.__qualname__)
+    asked = {kind for kind in classes if getattr(kind, "answers", "") or getattr(kind, "handler", "")}
+    found = [kind for kind in asked if isinstance(kind, type) and issubclass(kind, Message)]
+    assert len(found) > 30
+    return sorted(found, key=lambda kind: kind.__qualname__)
 
 
 def test_that_what_a_request_names_takes_requests_of_its_kind():

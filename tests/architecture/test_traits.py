@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
@@ -23,7 +24,7 @@ def refusal_of(known, mask, **changes):
     block = Block(32, 32) if known.block_covers_input else known.default_block
     # So large that a tile of any mask has room: what is left are the limits that a variant sets itself.
     limits = replace(Limits(), shared_bytes=1 << 30)
-    refusal = why_not(known, replace(problem, **changes), mask, block, limits)
+    refusal = why_not(known, structs.replace(problem, **changes), mask, block, limits)
     return "" if refusal is None else str(refusal)
 
 

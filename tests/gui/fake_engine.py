@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from engine.course.messages import (
     CountCourse,
@@ -184,7 +185,7 @@ class FakeEngineClient:
             self._on_ready(READY)
         else:
             there = (replace(one, title=f"{one.title} on {self.remote.title}") for one in READY.devices)
-            self._on_ready(replace(READY, devices=tuple(there)))
+            self._on_ready(structs.replace(READY, devices=tuple(there)))
 
     def submit(self, request, on_progress=None):
         asked = Asked(request, Future(), on_progress)
@@ -378,7 +379,7 @@ class FakeEngineClient:
     def _filtered(self, job, result):
         if isinstance(job.picture.screen, TiledScreen):
             made = protocol.Filtered(None, job.picture.screen, "cpu-parallel", "cpu", 1.0, result)
-            return made if result is None else replace(made, screen=None)
+            return made if result is None else structs.replace(made, screen=None)
         # Every job has a result of its own, which is all that the window needs to know of filtering.
         pixels = shared.attach(job.picture.pixels).astype(np.float32)
         filtered = pixels * np.float32(job.mask.total) + np.float32(job.mask.offset)
@@ -401,7 +402,7 @@ class FakeEngineClient:
         result = found.result and replace(
             found.result, environment=Environment(f"CPU on {self.remote.title}")
         )
-        return replace(found, values=None, screen=screen, tiles=tiles, result=result)
+        return structs.replace(found, values=None, screen=screen, tiles=tiles, result=result)
 
     def _tiles_of_result(self, request):
         made = []

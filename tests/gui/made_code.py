@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from engine.errors import BadValue
 from engine.explain.code.code_diff import listing_diff, source_diff
 from engine.explain.code.kernel_listing import ptx_listing
@@ -69,7 +71,7 @@ def made_tiles(asked):
     """Return who loads what in a block; each step has the line of the made kernel that loads."""
     found = describe(Describe(asked), lambda step: None)
     tiles = (replace(plan, lines=(FIRST_LINE + 6,) * len(plan.lines)) for plan in found.tiles)
-    return replace(found, tiles=tuple(tiles))
+    return structs.replace(found, tiles=tuple(tiles))
 
 
 def _function(key):

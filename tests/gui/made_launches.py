@@ -1,6 +1,6 @@
 """Launches as the engine would describe them, with registers that nothing was compiled for."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.launch import answers

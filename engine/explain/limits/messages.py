@@ -1,13 +1,12 @@
 """What is asked about the limits of a device. Without NumPy: the command `devices` starts without it."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.host.request import QueuePolicy, Request
+from engine.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class KeptLimits(Request):
+class KeptLimits(Message, Request, frozen=True):
     """Limits that were measured before, also during a run. Reply: `device_limits.DeviceLimits`, or None.
 
     Those of the device "recorded" came with the program.
@@ -18,8 +17,7 @@ class KeptLimits(Request):
     handler: ClassVar[str] = "engine.explain.limits.kept_limits:answer"
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureLimits(Request):
+class MeasureLimits(Message, Request, frozen=True):
     """Measure the limits of a device, which takes 2 s, and keep them. Reply: as of KeptLimits.
 
     A cancelled request ends between two limits, and keeps none.

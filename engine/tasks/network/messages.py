@@ -1,15 +1,14 @@
 """What the engine's process is asked about the network, and its replies."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.host.messages import VariantInfo
 from engine.host.shared_array import SharedArray
+from engine.message import Message
 from engine.tasks.network.problem import ChunkSpan, Layer, LayerTime, NetworkResult
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkRequest:
+class NetworkRequest(Message, frozen=True):
     """Describe: the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
 
     `weights` is a file in place of the program's own, here and in the requests below.
@@ -21,8 +20,7 @@ class NetworkRequest:
     is_quick: ClassVar[bool] = False  # a file is read
 
 
-@dataclass(frozen=True, slots=True)
-class DrawingRequest:
+class DrawingRequest(Message, frozen=True):
     """Preview: one drawing, with every feature map. Reply: Recognised.
 
     `ink` has 28 x 28 bytes, row by row: 0 is paper, 255 is ink. An empty drawing is refused.
@@ -34,8 +32,7 @@ class DrawingRequest:
     file_fields: ClassVar[tuple[str, ...]] = ("weights",)
 
 
-@dataclass(frozen=True, slots=True)
-class StageRequest:
+class StageRequest(Message, frozen=True):
     """A stage with a batch of held-out digits. Run times each layer too; reply: NetworkRun.
 
     Check asks which stages can compute such a batch.
@@ -50,8 +47,7 @@ class StageRequest:
     file_fields: ClassVar[tuple[str, ...]] = ("weights",)
 
 
-@dataclass(frozen=True, slots=True)
-class DigitsRequest:
+class DigitsRequest(Message, frozen=True):
     """Run: classify every held-out digit with one stage. Reply: Confusion."""
 
     answers: ClassVar[str] = "engine.tasks.network.classify"
@@ -61,8 +57,7 @@ class DigitsRequest:
     file_fields: ClassVar[tuple[str, ...]] = ("weights",)
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkFacts:
+class NetworkFacts(Message, frozen=True):
     """What the page on the network shows before anything is run; the arrays lie in shared memory."""
 
     layers: tuple[Layer, ...]
@@ -75,16 +70,14 @@ class NetworkFacts:
     labels: tuple[int, ...]  # which digit each one is
 
 
-@dataclass(frozen=True, slots=True)
-class LayerMaps:
+class LayerMaps(Message, frozen=True):
     """A layer's values of one drawing: (maps, rows, columns) or (values,), float32."""
 
     layer: Layer
     values: SharedArray
 
 
-@dataclass(frozen=True, slots=True)
-class Recognised:
+class Recognised(Message, frozen=True):
     """A drawing with every layer's values, the probability of each digit, and the most likely one."""
 
     layers: tuple[LayerMaps, ...]
@@ -93,8 +86,7 @@ class Recognised:
     elapsed_ms: float  # of the pass alone, by the host's clock
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkRun:
+class NetworkRun(Message, frozen=True):
     """A stage's run: its proof and times, the time of each layer, and of streams the chunks' timeline."""
 
     result: NetworkResult

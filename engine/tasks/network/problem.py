@@ -18,8 +18,8 @@ from typing import ClassVar
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
+from engine.message import Message
 from engine.results.measurement import Measurement
-from engine.results.problem import TaskProblem
 from engine.results.work import Work
 
 FILTER_SIDE, POOL_SIDE = 5, 2
@@ -49,8 +49,7 @@ class Layer:
         return math.prod(self.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardPass(TaskProblem):
+class ForwardPass(Message, frozen=True):
     """A batch of square drawings through the network.
 
     Raises BadValue for a batch below 1 or beyond 1,048,576, a side with which a pool would not come out even,

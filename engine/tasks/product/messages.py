@@ -1,13 +1,12 @@
 """What the engine's process is asked about products of matrices."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.message import Message
 from engine.tasks.product.problem import MatrixProduct
 
 
-@dataclass(frozen=True, slots=True)
-class ProductGrid:
+class ProductGrid(Message, frozen=True):
     """Describe: the memory accesses of every matrix kernel, and whether it can run.
 
     Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
@@ -19,8 +18,7 @@ class ProductGrid:
     device: str = "auto"
 
 
-@dataclass(frozen=True, slots=True)
-class ProductRequest:
+class ProductRequest(Message, frozen=True):
     """Run: multiply random matrices with one variant. Reply: ProductResult.
 
     Without `tile` the variant's default is taken.

@@ -2,21 +2,19 @@
 
 import re
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.device_info import SIMULATOR_SIDE
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
+from engine.message import Message
 from engine.results.measurement import Measurement
-from engine.results.problem import TaskProblem
 from engine.results.work import Work
 
 MAX_SIDE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixProduct(TaskProblem):
+class MatrixProduct(Message, frozen=True):
     """The shapes of P = M N: M is rows x inner, N is inner x columns, P is rows x columns; all float32.
 
     Raises BadValue for a size below 1 or beyond 1,048,576.

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +53,7 @@ def combining_code(how):
 
 def _times(problem: PictureProblem, dtype: str, factor: float) -> "Bands":
     """Return what multiplies a picture of a type, to float32."""
-    own: Any = replace(problem, dtype=dtype)
+    own: Any = problem.of_type(dtype)
     return on_all_cores(
         own, scaled_code, problem.width * problem.channels, (np.float32(factor),), dtype="float32"
     )
@@ -73,7 +72,7 @@ def step_launch(planned: PlannedStep, problem: PictureProblem) -> Launch:
     if planned.problem is None:
         how = "maximum" if step.how == "maximum" else "magnitude" if step.weights is None else "sum"
         factors = tuple(map(np.float32, step.weights or (1.0, 1.0)))
-        floats: Any = replace(problem, dtype="float32")
+        floats: Any = problem.of_type("float32")
         combine = on_all_cores(
             floats,
             combining_code,

@@ -17,7 +17,7 @@ Source: ECE408 final report "CUCUDA", Optimizations, 3 "Streaming": pinned memor
 should be reduced to around 2 seconds" was never measured.
 """
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.device.launches import Launch, Prepared
 from engine.device.per_thread import interprets

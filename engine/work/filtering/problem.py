@@ -1,20 +1,21 @@
 """Problem: everything about a filtering but the pixels and the weights."""
 
 from collections.abc import Hashable
-from dataclasses import dataclass, replace
 from typing import ClassVar
+
+from msgspec.structs import replace
 
 from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.geometry.cut import Reach
+from engine.message import Message
 from engine.work.picture_problem import PictureProblem
 
 RESULT_TYPES = ("float32", "same")
 """Names of the sample types of results in requests: "same" is that of the picture."""
 
 
-@dataclass(frozen=True)
-class Problem(PictureProblem):
+class Problem(Message, PictureProblem, frozen=True, dict=True):
     """Shape, type, mask shape and border of one filtering.
 
     Raises BadValue for a size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or

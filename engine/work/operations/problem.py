@@ -1,11 +1,12 @@
 """OperationProblem: everything about an operation on a picture but the pixels."""
 
-from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from msgspec.structs import replace
 
+from engine.message import Message
 from engine.work.operations import KEY
 from engine.work.picture_problem import PictureProblem
 
@@ -31,8 +32,7 @@ class Settings(tuple[tuple[str, Value], ...]):
 NO_SETTINGS = Settings()
 
 
-@dataclass(frozen=True)
-class OperationProblem(PictureProblem):
+class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
     """Shape and type of a picture, the operation, its parameters, and the shape of the result.
 
     Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.

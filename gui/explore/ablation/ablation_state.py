@@ -1,6 +1,6 @@
 """The ablation of the selected kernel: run on a click by the queue of all runs, never before."""
 
-from dataclasses import fields, replace
+from msgspec import structs
 
 from engine.device_info import SIMULATOR
 from engine.explain.ablation.results import Ablation
@@ -124,8 +124,8 @@ class AblationState(Question):
         if job is None:
             return None
         # How a result is shown does not matter: none is.
-        plain = replace(job, chain=replace(job.chain, range="clip"))
-        return AblationJob(**{one.name: getattr(plain, one.name) for one in fields(PictureJob)})
+        plain = structs.replace(job, chain=structs.replace(job.chain, range="clip"))
+        return AblationJob(**structs.asdict(plain))
 
     def _ask(self) -> None:
         # Nothing is asked before a click.

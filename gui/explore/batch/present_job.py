@@ -4,6 +4,8 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
+from msgspec import structs
+
 from engine.device_info import AUTO, SIMULATOR
 from engine.geometry.layout import Layout
 from engine.mask.files import save_mask
@@ -26,7 +28,7 @@ def job_words(workspace: Workspace, folder: Path) -> list[str]:
     # The pictures are others than the one that is open.
     recipe = replace(recipe_of(workspace, whole=True), source=Source())
     if recipe.asked.device == SIMULATOR:
-        asked = replace(recipe.asked, device=AUTO, layout=Layout.PITCHED)
+        asked = structs.replace(recipe.asked, device=AUTO, layout=Layout.PITCHED)
         asked = asked if asked.step is None else asked.changed(variant=AUTO, block=None)
         recipe = replace(recipe, asked=asked)
     file = folder / ("mask.json" if recipe.chain is None else "chain.json")

@@ -3,6 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from engine.device_info import AUTO
 from engine.geometry.range_modes import RangeMode
 from engine.host.protocol import PictureHandle
@@ -13,15 +15,12 @@ from engine.work.steps import (
     AnyStep,
     Chain,
     CombineStep,
-    KernelChoice,
     MaskStep,
-    MaskUse,
     OperationStep,
-    values_of,
 )
 from gui.explore.mask.preset_names import preset_of, title_of
 from gui.explore.picture_job import ON_CPU, job_of
-from gui.explore.state import COMBINE, PICTURE, SHARED, Settings, State, Step
+from gui.explore.state import COMBINE, KERNEL, MASK_USE, PICTURE, SHARED, Settings, State, Step, values_of
 
 _ALONE = Mask([[1.0]])
 
@@ -35,14 +34,14 @@ def written_chain(state: State, range_mode: RangeMode, *, whole: bool = True) ->
     """Return the steps for a file, up to the selected one unless `whole`; presets have their keys."""
     shown = state if whole else replace(state, steps=state.steps[: state.selected + 1], selected=0)
     chain = chain_of(shown, range_mode)
-    return replace(chain, steps=tuple(map(_written, chain.steps)))
+    return structs.replace(chain, steps=tuple(map(_written, chain.steps)))
 
 
 def _written(step: AnyStep) -> AnyStep:
     if not isinstance(step, MaskStep):
         return step
     known = preset_of(step.mask)
-    return replace(step, written=known.key) if known else step
+    return structs.replace(step, written=known.key) if known else step
 
 
 def chain_job(
@@ -68,7 +67,7 @@ def chain_job(
 
 def state_of(chain: Chain, before: State) -> State:
     """Return the state with the steps of a chain; what is shared stays, the picture too."""
-    shared = {name: getattr(before.step.settings, name) for name in SHARED} | {"range_mode": chain.range}
+    shared = values_of(SHARED, before.step.settings) | {"range_mode": chain.range}
     common = Settings(**shared, baseline=before.step.settings.baseline)
     steps = tuple(_page_step(step, common) for step in chain.steps)
     return replace(before, steps=steps, selected=len(steps) - 1, title=chain.title)
@@ -83,20 +82,20 @@ def engine_step(step: Step) -> AnyStep:
             settings.parameters.get(name, value) for name, value in (("how", "add"), ("weight", 0.5))
         )
         return CombineStep(**common, how=how, second=step.second, weight=weight)
-    common |= values_of(KernelChoice, settings)
+    common |= values_of(KERNEL, settings)
     if step.operation:
         parameters = Parameters(settings.parameters.items())
         return OperationStep(**common, operation=step.operation, settings=parameters)
-    use = values_of(MaskUse, settings) | {"normalise": settings.normalise and step.can_normalise}
+    use = values_of(MASK_USE, settings) | {"normalise": settings.normalise and step.can_normalise}
     return MaskStep(**common, mask=step.mask, **use)
 
 
 def _page_step(step: AnyStep, common: Settings) -> Step:
-    kernel = values_of(KernelChoice, step)
+    kernel = values_of(KERNEL, step)
     settings = replace(common, **kernel)
     found = Step(_ALONE, settings=settings, id=step.id, input=step.input, on=step.on)
     if isinstance(step, MaskStep):
-        use = values_of(MaskUse, step)
+        use = values_of(MASK_USE, step)
         return replace(found, mask=step.mask, title=title_of(step.mask)).with_settings(**use)
     if isinstance(step, OperationStep):
         own = kernel | {"parameters": dict(step.settings)}

@@ -192,7 +192,7 @@ class BlockEditor(QWidget):
             # An answer that offers the very block that is set is about the block before.
             is_refused = entry is not None and entry.nearest_block not in (None, settings.block)
             if entry is not None and is_refused and self._selection.kernel in (AUTO, known.key):
-                return entry.refusal
+                return entry.reason
         if settings.block is None or not self.is_wanted:
             return None
         # A block that no device takes is refused at once, also where no kernel with blocks can run. Without a

@@ -8,6 +8,7 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS
+from engine.geometry.refusal import Refusal
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
@@ -213,7 +214,8 @@ class VariantsModel(QAbstractListModel):
         settings = self._workspace.settings
         if variant.kind == "cuda" and self._workspace.picture is None and settings.device != SIMULATOR:
             # The engine is asked about a picture only.
-            found = Availability(variant.key, self._engine_state.no_gpu)
+            no_gpu = self._engine_state.no_gpu
+            found = Availability(variant.key, Refusal.of(no_gpu) if no_gpu else None)
         can_run = not found.reason or found.nearest_block is not None
         newest_time = (run.no_speed or duration_text(run.kernel_ms or 0.0)) if run else ""
         # The title of a greyed row needs the room of its time, and the reason stands under it.

@@ -4,10 +4,11 @@ Chains take a while to import, so this module is imported when a chain's result 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.image.colour import full_scale_of
 from engine.results.measurement import StepTime

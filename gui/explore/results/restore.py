@@ -1,11 +1,11 @@
 """The settings of a run, back in the workspace."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from engine.work.messages import PictureJob
-from engine.work.steps import KernelChoice, values_of
 from gui.explore.chain.chain_job import state_of
 from gui.explore.picture_job import is_chain
+from gui.explore.state import KERNEL, values_of
 from gui.explore.workspace import Workspace
 
 
@@ -15,7 +15,7 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
     The picture stays. The mask's name and its switches stay too where they give the job's mask.
     """
     where = {"device": job.device, "layout": job.layout}
-    how = values_of(KernelChoice, job) | where
+    how = values_of(KERNEL, job) | where
     if (step := job.filter) is not None:
         how |= {"border": step.border, "cval": step.cval, "result_type": job.result_type}
         mask, is_new = workspace.mask, workspace.applied_mask() != job.mask

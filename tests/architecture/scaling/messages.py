@@ -1,13 +1,12 @@
 """What the engine's process is asked about scalings."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from engine.message import Message
 from tests.architecture.scaling.problem import Scaling
 
 
-@dataclass(frozen=True, slots=True)
-class ScaleRequest:
+class ScaleRequest(Message, frozen=True):
     """Describe replies with the variants, Check with what they can do, Run with a result."""
 
     answers: ClassVar[str] = "tests.architecture.scaling.answers"

@@ -1,13 +1,11 @@
 """The toy task's problem: multiply numbers by a factor."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
-from engine.results.problem import TaskProblem
+from engine.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Scaling(TaskProblem):
+class Scaling(Message, frozen=True):
     task: ClassVar[str] = "scaling"
     columns_module: ClassVar[str] = "tests.architecture.scaling.columns"
     checked_unit: ClassVar[str] = "number"

@@ -68,7 +68,7 @@ def test_that_a_first_filter_loads_only_what_it_needs():
         "engine.device": "cuda versions",
     }
     ours = {f"{room}.{name}" for room, names in rooms.items() for name in names.split()}
-    unneeded = ours | {"numba", "scipy", "uuid", "difflib"}
+    unneeded = ours | {"numba", "scipy", "difflib"}
     first = "import sys, numpy, engine; engine.correlate(numpy.ones((9, 9)), [[1]], device='cpu')"
     fresh_python("-c", first)  # its code is compiled and kept
     loaded = f"{unneeded} & set(sys.modules)"

@@ -1,10 +1,10 @@
 import json
 import re
 import shlex
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 import engine
 from engine.commands import NOT_VERIFIED, picture_work

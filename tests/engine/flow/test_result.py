@@ -1,10 +1,10 @@
 """Results of large pictures in memory: no values are kept, and what is computed of them has the same bits."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 import engine

@@ -1,9 +1,8 @@
 """A host does chains: it lists the ready ones, previews, runs, offers mergers, refuses."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 import engine

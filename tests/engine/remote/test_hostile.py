@@ -11,6 +11,7 @@ import struct
 import threading
 import time
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -22,11 +23,12 @@ from engine.host.process import HostOptions
 from engine.host.protocol import Saved
 from engine.host.request import Check, Describe, Preview, Run, Seen
 from engine.mask.presets import preset
+from engine.message import name_of
 from engine.remote import line as lines
 from engine.remote import relay as relays
 from engine.remote.line import Line
 from engine.remote.messages import Arrays, Band, Written
-from engine.remote.schema import encoded, name_of
+from engine.remote.schema import encoded
 from engine.remote.server import Server
 from engine.work.messages import ListRequest
 from tests.engine.remote.piped import Piped
@@ -109,7 +111,7 @@ def mutated(stream, random):
             data[begin : begin + 9] = b"\xcf" + struct.pack("!Q", random.choice([2**63, 2**64 - 1, 2**40]))
         elif kind == 7:
             body = (
-                b"\x81\xa4dict" * random.choice([50, 20_000])
+                b"\x81\xa4type" * random.choice([50, 20_000])
                 if random.random() < 0.5
                 else b"\x90" * (1 << 16)
             )
@@ -251,7 +253,7 @@ def test_that_a_file_that_the_window_waits_for_has_come_or_the_answer_says_no(sa
 
 
 def of_kind(name):
-    return b"\x81" + bytes([0xD9, len(name)]) + name.encode() + b"\x91\xa4true"
+    return msgspec.msgpack.encode({"type": "host.messages:Answer", "id": 5, "value": {"type": name}})
 
 
 def bomb():

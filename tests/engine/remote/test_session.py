@@ -11,10 +11,11 @@ from engine.errors import Cancelled, EngineError, LineLost
 from engine.host import shared
 from engine.host.protocol import SaveResult
 from engine.host.request import Check, Describe, Preview, Run, Seen
-from engine.host.shared_array import segments_of
+from engine.host.shared_array import SharedArray, segments_of
 from engine.host.tiles import ResultTiles, ResultValues
 from engine.image.open import open_image
 from engine.mask.presets import preset
+from engine.message import messages_in
 from engine.remote.ssh import RemoteServer
 from engine.tasks.network.messages import DrawingRequest
 from engine.work.messages import ListRequest
@@ -42,20 +43,8 @@ def pictures(both):
 
 def arrays_of(answer):
     """Return copies of all arrays of an answer, and the answer without them."""
-    found = []
-
-    def walk(value):
-        if isinstance(value, shared.SharedArray):
-            found.append(shared.attach(value).copy())
-        elif isinstance(value, tuple):
-            for part in value:
-                walk(part)
-        elif hasattr(value, "__dataclass_fields__"):
-            for name in value.__dataclass_fields__:
-                walk(getattr(value, name))
-
-    walk(answer)
-    return found
+    parts = (part for part in messages_in(answer) if isinstance(part, SharedArray))
+    return [shared.attach(part).copy() for part in parts]
 
 
 @pytest.mark.parametrize("mask", ["sobel-x", "box-3"])

@@ -2,6 +2,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from engine.errors import FileWriteError
 from engine.geometry.block import Block
@@ -19,7 +20,7 @@ from engine.work.filtering.best_blocks import (
 from tests.made_runs import ENVIRONMENT, PROBLEM, make_failure, make_result, make_simulated
 
 DEVICE = ENVIRONMENT.device
-LARGE = replace(PROBLEM, width=2048, height=2048)
+LARGE = structs.replace(PROBLEM, width=2048, height=2048)
 
 
 def runs(variant="tiled", *, problem=PROBLEM, layout="pitched", **times):
@@ -152,7 +153,7 @@ def test_that_only_a_size_may_differ_of_which_the_nearest_counts():
         for results in (
             runs(b8x8=0.4, b32x4=0.1),
             runs(b8x8=1.4, b64x4=0.9, problem=LARGE),
-            runs(b8x8=0.4, b16x2=0.2, problem=replace(PROBLEM, border=Border.WRAP)),
+            runs(b8x8=0.4, b16x2=0.2, problem=structs.replace(PROBLEM, border=Border.WRAP)),
         )
     ]
 
@@ -162,11 +163,11 @@ def test_that_only_a_size_may_differ_of_which_the_nearest_counts():
 
     assert best(PROBLEM) == "32 × 4 (0.100 ms)"
     assert best(LARGE) == "64 × 4 (0.900 ms)"
-    assert best(replace(PROBLEM, border=Border.WRAP)) == "16 × 2 (0.200 ms)"
-    assert best(replace(PROBLEM, width=500)) == "32 × 4 (0.100 ms at 512 × 512)"
+    assert best(structs.replace(PROBLEM, border=Border.WRAP)) == "16 × 2 (0.200 ms)"
+    assert best(structs.replace(PROBLEM, width=500)) == "32 × 4 (0.100 ms at 512 × 512)"
     for other in ("dtype", "channels", "mask_shape"):
         fields = {"dtype": "uint16", "channels": 1, "mask_shape": (5, 3)}
         changes = {other: fields[other]} | ({"anchor": (2, 1)} if other == "mask_shape" else {})
-        assert best(replace(PROBLEM, **changes)) is None, other
-    assert best(replace(PROBLEM, result_dtype="uint8")) is None
+        assert best(structs.replace(PROBLEM, **changes)) is None, other
+    assert best(structs.replace(PROBLEM, result_dtype="uint8")) is None
     assert best(PROBLEM, "naive") is best(PROBLEM, layout="packed") is None

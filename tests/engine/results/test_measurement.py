@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 import engine
 from engine.geometry.block import Block
@@ -265,7 +266,7 @@ def test_that_problems_that_differ_are_not_compared():
         {"result_dtype": "uint8"},
         {"border": Border.CONSTANT, "cval": 1.0},
     ]:
-        other = make_result("tiled", 1.0, problem=replace(PROBLEM, **change))
+        other = make_result("tiled", 1.0, problem=structs.replace(PROBLEM, **change))
         # Other weights are another problem, whatever the name.
         weights = make_result("tiled", 1.0, weights_digest="of another Gaussian")
         found = speed_ups([make_result("cpu-serial", 6.0), other, weights], "cpu-serial")
@@ -276,7 +277,7 @@ def test_that_results_without_a_digest_are_told_apart_by_the_masks_name():
     old = [make_result("naive", 8.0, mask_name=name, weights_digest=None) for name in ("box", "gauss")]
     new = make_result("tiled", 2.0, mask_name="box", weights_digest=None)
     assert speed_ups([*old, new], "naive") == [1.0, 1.0, 4.0]
-    unused = make_result("tiled", 1.0, problem=replace(PROBLEM, cval=7.0))
+    unused = make_result("tiled", 1.0, problem=structs.replace(PROBLEM, cval=7.0))
     assert comparable(unused) == comparable(make_result())
 
 
@@ -291,7 +292,7 @@ def test_that_the_fastest_verified_run_of_the_baseline_counts():
 
 
 def test_that_a_chosen_run_is_the_baseline_of_its_own_problem_only():
-    elsewhere = replace(PROBLEM, width=100)
+    elsewhere = structs.replace(PROBLEM, width=100)
     fast, chosen = make_result("naive", 2.0), make_result("naive", 8.0)
     results = [
         fast, chosen, make_result("tiled", 1.0),

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from engine.device import backend as backend_module
 from engine.device.backend import HostClock
@@ -246,8 +247,8 @@ def test_that_a_variant_of_another_kind_of_device_is_refused():
 @pytest.mark.parametrize(
     ("chosen", "mask", "large", "largest", "words"),
     [
-        (variant("naive"), MASK, replace(PROBLEM, width=2049, height=1024),
-         replace(PROBLEM, width=2048, height=1024),
+        (variant("naive"), MASK, structs.replace(PROBLEM, width=2049, height=1024),
+         structs.replace(PROBLEM, width=2048, height=1024),
          r"a picture of 2049 × 1024: too large for the simulator \(limit 2,097,152 pixels\)"),
         (TILED, None, MatrixProduct(513, 512, 512), MatrixProduct(512, 512, 512),
          r"matrices of 513 × 512 × 512: too large for the simulator \(limit 512 × 512\)"),

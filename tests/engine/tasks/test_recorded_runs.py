@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from bench.recorded import compact, write
 from engine.device_info import RECORDED
@@ -23,8 +24,8 @@ from engine.work.filtering.problem import Problem
 from tests.made_runs import make_result
 
 GREY = Problem(512, 512, 1, "float32", (3, 3), (1, 1))
-LARGE = replace(GREY, height=4096, width=4096)
-COLOUR = replace(LARGE, channels=3, dtype="uint8")
+LARGE = structs.replace(GREY, height=4096, width=4096)
+COLOUR = structs.replace(LARGE, channels=3, dtype="uint8")
 BOX, SHARPEN = Mask(np.full((3, 3), 1 / 9), name="box 3 × 3"), Mask([[0, -1, 0], [-1, 5, -1], [0, -1, 0]])
 LIMITS = DeviceLimits("NVIDIA H200", Limit(4e12, 4.8e12), Limit(7e12), Limit(3e13))
 MADE = tuple(
@@ -92,19 +93,19 @@ def test_that_the_very_problem_needs_no_note():
 
 @pytest.mark.usefixtures("recording")
 def test_that_the_nearest_picture_is_of_the_same_type_before_the_same_size():
-    found = recorded_runs(replace(COLOUR, height=500, width=500), BOX)
+    found = recorded_runs(structs.replace(COLOUR, height=500, width=500), BOX)
     assert {run.problem for run in found.runs} == {COLOUR}
 
 
 @pytest.mark.usefixtures("recording")
 def test_that_a_run_on_the_nearest_picture_keeps_its_own_time_and_size():
-    found = recorded_runs(replace(GREY, height=700, width=700), BOX)
+    found = recorded_runs(structs.replace(GREY, height=700, width=700), BOX)
     assert {(run.problem, run.kernel_ms) for run in found.runs} == {(GREY, 8.0), (GREY, 0.25), (GREY, 0.5)}
 
 
 @pytest.mark.usefixtures("recording")
 def test_that_a_note_says_what_is_not_as_in_the_problem():
-    other = replace(GREY, height=700, width=700, border=Border.MIRROR)
+    other = structs.replace(GREY, height=700, width=700, border=Border.MIRROR)
     note = recorded_runs(other, Mask(np.ones((3, 3)))).note
     assert note == "Nearest recorded: 512 × 512 grey float32, mask box 3 × 3, border zero"
 
@@ -116,7 +117,7 @@ def test_that_a_variant_that_cannot_compute_the_mask_is_left_out():
 
 @pytest.mark.usefixtures("recording")
 def test_that_a_mask_of_another_size_has_no_runs_and_a_reason():
-    found = recorded_runs(replace(GREY, mask_shape=(7, 5)), Mask(np.ones((7, 5))))
+    found = recorded_runs(structs.replace(GREY, mask_shape=(7, 5)), Mask(np.ones((7, 5))))
     assert (found.runs, "7 × 5; recorded are 3 × 3" in found.note) == ((), True)
 
 

@@ -9,6 +9,7 @@ from functools import cache
 from itertools import product
 
 import numpy as np
+from msgspec import structs
 
 from engine.geometry.block import Block, Limits
 from engine.geometry.layout import Layout
@@ -26,7 +27,7 @@ def typed(variant, problem):
     """Return the problem with samples and results of types, and channels, that the variant takes."""
     dtype = problem.dtype if problem.dtype in variant.picture_types else variant.picture_types[0]
     result = "uint8" if variant.uint8_only else problem.result_dtype
-    return replace(problem, dtype=dtype, result_dtype=result)
+    return structs.replace(problem, dtype=dtype, result_dtype=result)
 
 
 def suited(variant, case):

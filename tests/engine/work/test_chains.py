@@ -7,6 +7,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 import scipy.ndimage
+from msgspec import structs
 
 import engine
 from engine.api.request import Call
@@ -339,7 +340,7 @@ def steps_of_preview(monkeypatch):
 
 def test_that_a_preview_computes_only_what_changed(steps_of_preview):
     chain = chain_named("denoise-edges")
-    edited = chain.replaced("edges", replace(chain.steps[3], how="maximum"))
+    edited = chain.replaced("edges", structs.replace(chain.steps[3], how="maximum"))
     assert steps_of_preview(chain, PHOTO, "one") == ["calm", "edges", "x", "y"]
     assert steps_of_preview(edited, PHOTO, "one") == ["edges"]
     assert steps_of_preview(edited, PHOTO[::-1].copy(), "another") == ["calm", "edges", "x", "y"]
@@ -351,7 +352,7 @@ def test_that_of_a_large_picture_only_what_an_edited_step_reads_is_kept(steps_of
 
     def edited(step, **change):
         at = [one.id for one in chain.steps].index(step)
-        return chain.replaced(step, replace(chain.steps[at], **change))
+        return chain.replaced(step, structs.replace(chain.steps[at], **change))
 
     assert steps_of_preview(chain, PHOTO, "one", 0) == ["calm", "edges", "x", "y"]
     one, other = edited("edges", how="maximum"), edited("edges", how="add")
@@ -436,7 +437,7 @@ def test_that_a_chain_of_own_weights_comes_back_from_its_json():
         OperationStep(id="o", operation="median", input="picture"),
         CombineStep(id="c", how="blend", second="m", weight=-0.25),
     )
-    chain = replace(ready_chains()[0], steps=steps, title="Ärger", range="absolute")
+    chain = structs.replace(ready_chains()[0], steps=steps, title="Ärger", range="absolute")
     assert chain_from_json(chain_to_json(chain)) == chain
 
 

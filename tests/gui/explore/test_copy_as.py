@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 from PySide6.QtGui import QGuiApplication
 
 import engine
@@ -213,7 +214,7 @@ def test_that_other_libraries_agree_on_chains_within_the_bound(chains, tmp_path,
         if "cv2.imread" in code and values.ndim == 3:
             values = values[..., ::-1]
         samples = as_samples(pixels if pixels.ndim == 3 else pixels[..., np.newaxis])
-        resolved = Resolved(replace(recipe.asked, device="cpu"), samples)
+        resolved = Resolved(structs.replace(recipe.asked, device="cpu"), samples)
         height, width = pixels.shape[:2]
         plan = CHAIN.plan(resolved.nodes, Among(samples, resolved.device))
         exact = ChainOracle(samples, plan).results(np.arange(height), np.arange(width))
@@ -306,13 +307,13 @@ def test_that_a_copy_says_that_a_server_has_computed(workspace):
 
 
 def test_that_a_command_for_windows_is_quoted_as_its_programs_read_it(workspace):
-    workspace.set_picture(replace(workspace.picture, path=r"C:\\my pictures\\a.png"))
+    workspace.set_picture(structs.replace(workspace.picture, path=r"C:\\my pictures\\a.png"))
     line = command_line(recipe_of(workspace), "nt")
     assert line.startswith('python main.py filter "C:\\\\my pictures\\\\a.png" result.png --mask')
 
 
 def test_that_a_name_that_is_no_text_is_refused_in_words(workspace):
-    workspace.set_picture(replace(workspace.picture, path="/pictures/caf\udce9.png"))
+    workspace.set_picture(structs.replace(workspace.picture, path="/pictures/caf\udce9.png"))
     with pytest.raises(EngineError, match="no characters"):
         command_line(recipe_of(workspace))
 

@@ -1,9 +1,9 @@
 """A region of the picture: drawn, filtered alone, measured, cropped, simulated, searched for."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 
 from engine.mask.mask import Mask

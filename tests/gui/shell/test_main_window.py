@@ -4,6 +4,7 @@ from dataclasses import replace
 from itertools import count
 
 import pytest
+from msgspec import structs
 from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QPointF, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFontMetrics, QKeySequence, QScreen
@@ -214,7 +215,7 @@ def test_that_a_refused_run_is_told_without_its_name_twice(haloscope, qtbot):
     reply = client._reply(asked.request)
     failure = Reason("not-finite", "Row 50 is nan", remedy="Use another.")
     client._take(asked).future.set_result(
-        replace(reply, result=replace(reply.result, failure=failure, timing=None))
+        structs.replace(reply, result=replace(reply.result, failure=failure, timing=None))
     )
     qtbot.waitUntil(lambda: not haloscope.state.running)
     assert (

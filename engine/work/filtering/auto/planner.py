@@ -1,8 +1,9 @@
 """`auto`: chooses a device and a variant, and says why. It never hides which one ran."""
 
 import math
-from dataclasses import replace
 from functools import lru_cache
+
+from msgspec.structs import replace
 
 from engine.device_info import AUTO, DeviceInfo
 from engine.geometry.block import Block, Limits

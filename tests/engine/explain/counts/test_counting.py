@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from engine.errors import Cancelled
 from engine.explain.counts import counting
@@ -338,7 +339,7 @@ def test_that_what_is_not_counted_says_why(key, words):
 @pytest.mark.parametrize("channels", [1, 3])
 def test_that_kernels_of_tensor_cores_are_counted_by_words(channels):
     job = filtering("digit-sums", channels=channels, dtype="uint8")
-    job = replace(job, problem=replace(job.problem, result_dtype="uint8"))
+    job = replace(job, problem=structs.replace(job.problem, result_dtype="uint8"))
     found, work = counted(job), job.variant.work(job.problem, job.block)
     # At the picture's sides threads load somewhere else what they do not need: the model leaves that out.
     assert work.global_load_bytes <= found.global_loads.bytes < 1.01 * work.global_load_bytes

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 from engine.device.device_list import cpu_info, simulator_info
 from engine.device.launches import DeviceKind
@@ -101,7 +102,7 @@ def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(
 def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
     rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, costs.repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
     table = costs.CostTable(costs.Rates(1e12, 100.0), (512,), (3,), rows)
-    problem = replace(sized(512, 512, (3, 3)), dtype="uint8")
+    problem = structs.replace(sized(512, 512, (3, 3)), dtype="uint8")
     found = [table.time_us(variant("digit-sums"), problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
     assert found == pytest.approx([10.0, 12.0, 16.0, 20.0], rel=1e-3)
 
@@ -214,7 +215,7 @@ def test_that_a_variant_that_is_asked_for_is_taken_at_its_word():
 
 def test_that_8_bit_results_are_written_by_one_that_can(monkeypatch):
     costing(monkeypatch, cpu_serial=900.0, cpu_box=10.0)
-    problem = replace(problem_of(BOX, "uint8"), result_dtype="uint8")
+    problem = structs.replace(problem_of(BOX, "uint8"), result_dtype="uint8")
     choice = choose(AUTO, problem, BOX, None, CPU)
     assert choice.variant.integer_output
     assert ("cpu-box would be faster" in choice.reason.clauses) is not variant("cpu-box").integer_output

@@ -1,11 +1,11 @@
 """CPU variants that compute in bands: tiles, edges, buffers, threads, two passes, and integer results."""
 
 import itertools
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine.compiled.machine_code import Call, MachineFunction
 from engine.device.core_count import launches_on

@@ -1,10 +1,10 @@
 """Every way to compute an operation on every case; models of work against counts; plans and refusals."""
 
 import itertools
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from engine.geometry.block import Block, Limits
 from engine.host.protocol import BlockAvailability
@@ -53,7 +54,7 @@ def test_that_a_cell_of_a_plan_waits_until_it_ran_or_is_refused(cells, results, 
 
 def test_that_the_cells_are_those_of_the_newest_problem_and_layout(cells, results, workspace, qtbot):
     cells.plan(workspace.job(), [BlockAvailability("tiled", B16)])
-    add(results, B8, problem=replace(PROBLEM, width=100))
+    add(results, B8, problem=structs.replace(PROBLEM, width=100))
     assert set(cells.all()["tiled"]) == {B8}
     add(results, B32, layout="packed")
     assert set(cells.all()["tiled"]) == {B32}

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 
 from engine.errors import EngineError
 from engine.mask.presets import preset
@@ -42,7 +43,9 @@ def test_that_each_ready_chain_comes_back_from_the_page_as_it_was(state):
     for chain in ready_chains():
         found = chain_of(state_of(chain, state), chain.range)
         assert found.nodes() == tuple(
-            node._replace(step=replace(node.step, written="") if hasattr(node.step, "mask") else node.step)
+            node._replace(
+                step=structs.replace(node.step, written="") if hasattr(node.step, "mask") else node.step
+            )
             for node in chain.nodes()
         )
 

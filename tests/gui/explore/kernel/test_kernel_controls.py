@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from PySide6.QtCore import Qt
 
 from engine.geometry.block import Block, Limits
@@ -88,7 +89,7 @@ def test_that_a_kernel_without_blocks_of_ones_choice_has_no_fields_for_them(qtbo
     with qtbot.waitSignal(editor.shown_changed):
         workspace.change(variant="cpu-serial")
     assert not editor.is_wanted
-    own = replace(VARIANTS[-1], key="register-blocked", title="Register-blocked", uses_block=False)
+    own = structs.replace(VARIANTS[-1], key="register-blocked", title="Register-blocked", uses_block=False)
     state.set_ready(Ready((*VARIANTS, own), state.devices))
     workspace.change(variant="register-blocked")
     assert not editor.is_wanted
@@ -225,7 +226,7 @@ def test_that_a_text_that_is_no_side_is_refused_until_something_else_is_set(qtbo
 
 def of_type(dtype):
     picture = make_picture()
-    return replace(picture, pixels=replace(picture.pixels, dtype=dtype))
+    return structs.replace(picture, pixels=structs.replace(picture.pixels, dtype=dtype))
 
 
 @pytest.fixture

@@ -1,8 +1,7 @@
 """The panel Launch: live while the block is edited, for absent GPUs, in words where there is none."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from engine.errors import BadValue
 from engine.explain.gpus import Architecture

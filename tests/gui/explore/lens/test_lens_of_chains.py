@@ -3,10 +3,9 @@
 Answered by the engine in this process.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from engine.api.request import Call

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QAbstractItemModelTester
@@ -387,7 +388,7 @@ def test_that_a_restored_run_brings_the_mask_that_it_applied(panel, results, wor
 
 
 def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results, workspace):
-    other = replace(workspace.picture, title="other.png", path="/pictures/other.png")
+    other = structs.replace(workspace.picture, title="other.png", path="/pictures/other.png")
     results.add(make_result("tiled", 0.5), job=job_of(workspace, picture=other, border=Border.WRAP))
     with qtbot.waitSignal(panel._row_actions.picture_wanted) as wanted:
         panel.table.activated.emit(panel.table.order.index(0, 0))
