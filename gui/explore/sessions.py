@@ -16,7 +16,7 @@ from engine.host.protocol import PictureHandle
 from engine.mask.resolve import resolve_mask
 from gui.explore.picture_digest import PictureDigest
 from gui.explore.picture_job import comparable_of_result, is_chain, job_of, step_of
-from gui.explore.results.removed_runs import AddRuns, clear_command
+from gui.explore.results.removed_runs import ExchangeRuns
 from gui.explore.results.results_model import Asked, ResultsModel, Row
 from gui.explore.session import KeptRun, Session, View
 from gui.explore.state import PictureSource, State
@@ -169,10 +169,9 @@ class Sessions(QObject):
     def _show(self, session: Session, text: str, name: str) -> None:
         stack = self._workspace.undo_stack
         stack.beginMacro(text)
-        if self._results.can_clear:
-            stack.push(clear_command(self._results))
+        runs = ExchangeRuns(self._results, text, self._results.results(), _rows_of(session.runs))
         self._workspace.edit(session.state, text)
-        stack.push(AddRuns(self._results, _rows_of(session.runs), text))
+        stack.push(runs)
         stack.endMacro()
         self._show_rest(session, name)
 

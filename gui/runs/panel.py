@@ -13,7 +13,7 @@ from engine.results.metrics import Metric
 from gui.runs.metric_menu import COMMON_NUMBERS, fill_metric_menu
 from gui.runs.model import RunsModel
 from gui.runs.table import RunsTable
-from gui.widgets.panel_parts import Placeholder, menu_button
+from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
 CSV_TIP = "Export as CSV: one row per run, with medians, spread and verification."
 JSON_TIP = "Export as JSON: every raw sample, the verification, the machine and its versions."
@@ -51,7 +51,7 @@ class RunsPanel(QWidget):
         self.menu.aboutToShow.connect(self.fill_menu)
         self.more = menu_button("⋯", f"{name}: more", _MORE_TIP, self.menu)
         self.more.setAutoRaise(True)
-        self.more.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        self.more.setStyleSheet(NO_ARROW)
         # Before it is laid out: shown without a parent it would be a window.
         self.more.setParent(self)
         self._empty = empty

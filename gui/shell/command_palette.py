@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt, QTimer
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer
 from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QDialog,
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 from gui.shell.commands import Command, found_by
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme
+from gui.widgets.painted_text import paint_text
 from gui.widgets.panel_parts import column
 
 WIDTH = 76 * GRID
@@ -127,24 +128,12 @@ class _CommandRow(QStyledItemDelegate):
         strong = QColor(theme.accent_text if is_marked else theme.muted if command.why_not else theme.text)
         quiet = QColor(theme.accent_text if is_marked else theme.muted)
         inner = option.rect.adjusted(GRID, 0, -GRID, 0)
-        inner = _write(painter, inner, command.keys, quiet, at_right=True)
-        inner = _write(painter, inner, command.title, strong)
+        at_right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        inner.setRight(inner.right() - paint_text(painter, inner, command.keys, quiet, at_right) - 2 * GRID)
+        inner.setLeft(inner.left() + paint_text(painter, inner, command.title, strong) + 2 * GRID)
         painter.setFont(small_font())
-        _write(painter, inner, command.why_not or command.where, quiet)
+        paint_text(painter, inner, command.why_not or command.where, quiet)
         painter.restore()
-
-
-def _write(painter: QPainter, room: QRect, words: str, colour: QColor, *, at_right: bool = False) -> QRect:
-    """Write words and return the room that is left of them."""
-    if not words:
-        return room
-    metrics = painter.fontMetrics()
-    shown = metrics.elidedText(words, Qt.TextElideMode.ElideRight, room.width())
-    side = Qt.AlignmentFlag.AlignRight if at_right else Qt.AlignmentFlag.AlignLeft
-    painter.setPen(colour)
-    painter.drawText(room, side | Qt.AlignmentFlag.AlignVCenter, shown)
-    taken = metrics.horizontalAdvance(shown) + 2 * GRID
-    return room.adjusted(0, 0, -taken, 0) if at_right else room.adjusted(taken, 0, 0, 0)
 
 
 def _row_height() -> int:

@@ -38,6 +38,7 @@ Margins = tuple[int, int, int, int]
 
 ICON_BUTTON_SIDE = 3 * GRID + 4
 _ICON_SIDE = 2 * GRID + 2
+NO_ARROW = "QToolButton::menu-indicator { image: none; }"
 _NO_MARGINS = (0, 0, 0, 0)
 Box = TypeVar("Box", bound=QBoxLayout)
 
@@ -177,6 +178,15 @@ def icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
     button = _tool_button(icon_name, name, tooltip)
     button.setIconSize(QSize(_ICON_SIDE, _ICON_SIDE))
     button.setFixedSize(ICON_BUTTON_SIDE, ICON_BUTTON_SIDE)
+    return button
+
+
+def menu_icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
+    """Return a small square button that opens its menu at once, without the arrow that would lie on it."""
+    button = icon_button(icon_name, name, tooltip)
+    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
+    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+    button.setStyleSheet(NO_ARROW)
     return button
 
 

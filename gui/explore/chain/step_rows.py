@@ -13,6 +13,7 @@ from gui.explore.state import COMBINE, PICTURE, State, Step
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme
+from gui.widgets.painted_text import paint_text
 
 Index = QModelIndex | QPersistentModelIndex
 STEP_ROLE = Qt.ItemDataRole.UserRole
@@ -147,22 +148,16 @@ class StepRow(QStyledItemDelegate):
         eye.paint(painter, place, mode=modes.Selected if is_selected else modes.Normal)
         text = rect.adjusted(_EYE + HALF_GRID, HALF_GRID, -GRID, -HALF_GRID)
         time = self._rows.time_of(index) if step.on else "off"
+        sides = Qt.AlignmentFlag
         painter.setFont(number_font())
-        painter.setPen(strong)
-        wide = painter.fontMetrics().horizontalAdvance(time)
-        painter.drawText(text, Qt.AlignmentFlag.AlignTop | Qt.AlignmentFlag.AlignRight, time)
+        wide = paint_text(painter, text, time, strong, sides.AlignTop | sides.AlignRight)
         title = f"{index.row() + 1}  {index.data()}"
-        self._write(painter, text.adjusted(0, 0, -wide - GRID, 0), Qt.AlignmentFlag.AlignTop, title)
+        paint_text(painter, text.adjusted(0, 0, -wide - GRID, 0), title, strong, sides.AlignTop)
         painter.setFont(small_font())
-        painter.setPen(quiet)
-        self._write(painter, text, Qt.AlignmentFlag.AlignBottom, self._rows.note(index))
+        paint_text(painter, text, self._rows.note(index), quiet, sides.AlignBottom)
         painter.restore()
 
     @staticmethod
     def eye_rect(row: QRect) -> QRect:
         """Return where the eye of a row is."""
         return QRect(row.left(), row.top(), _EYE, row.height())
-
-    def _write(self, painter: QPainter, rect: QRect, where: Qt.AlignmentFlag, text: str) -> None:
-        cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
-        painter.drawText(rect, where | Qt.AlignmentFlag.AlignLeft, cut)

@@ -17,7 +17,7 @@ from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.widgets.number_box import NumberBox, doubled
-from gui.widgets.panel_parts import column, label_for, quiet_label, row
+from gui.widgets.panel_parts import NO_ARROW, column, label_for, quiet_label, row
 from gui.widgets.refusal import Refusal as RefusalLabel
 
 PRESETS = tuple(
@@ -110,7 +110,7 @@ class BlockEditor(QWidget):
         button.setAccessibleName("Common block sizes")
         button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
         button.setArrowType(Qt.ArrowType.DownArrow)
-        button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        button.setStyleSheet(NO_ARROW)
         menu = QMenu(button)
         menu.setToolTipsVisible(True)
         menu.aboutToShow.connect(lambda: self._fill(menu))

@@ -35,6 +35,7 @@ from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font, small_font
 from gui.style.series import Series, series_for
 from gui.style.theme import current_theme
+from gui.widgets.painted_text import paint_text
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -216,7 +217,7 @@ class _Rows(QStyledItemDelegate):
             self._paint_cure(painter, button, group.cure)
         if QFontMetrics(painter.font()).horizontalAdvance(group.words) > inner.width():
             painter.setFont(small_font())
-        _draw_text(painter, inner, group.words, QColor(theme.muted))
+        paint_text(painter, inner, group.words, QColor(theme.muted))
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(theme.muted), 1, Qt.PenStyle.DotLine))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
@@ -279,23 +280,15 @@ class _Rows(QStyledItemDelegate):
         inner.setRight(inner.right() - painter.fontMetrics().horizontalAdvance(row.time) - GRID)
 
         painter.setFont(_title_font(row.title, inner.width()))
-        inner.setLeft(inner.left() + _draw_text(painter, inner, row.title, text) + GRID)
+        inner.setLeft(inner.left() + paint_text(painter, inner, row.title, text) + GRID)
         painter.setFont(small_font())
         # Half a key says nothing; it is in the runs and in the baselines too.
         if not is_beside and painter.fontMetrics().horizontalAdvance(row.subtitle) <= inner.width():
-            _draw_text(painter, inner, row.subtitle, muted)
+            paint_text(painter, inner, row.subtitle, muted)
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(muted, 1, Qt.PenStyle.DotLine))
             painter.drawRect(whole.adjusted(1, 1, -2, -2))
         painter.restore()
-
-
-def _draw_text(painter: QPainter, rect: QRect, words: str, colour: QColor) -> int:
-    """Write words, cut with … where the rectangle is too narrow, and return their width."""
-    painter.setPen(colour)
-    shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, rect.width())
-    painter.drawText(rect, _LEFT, shown)
-    return painter.fontMetrics().horizontalAdvance(shown)
 
 
 def _row_height(item: VariantRow | GroupRow, width: int) -> int:

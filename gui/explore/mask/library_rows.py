@@ -13,6 +13,7 @@ from gui.explore.mask.library_entries import LibraryEntry
 from gui.style.cell_colours import cell_background
 from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
 from gui.style.theme import Theme, current_theme
+from gui.widgets.painted_text import paint_text
 
 ENTRY = Qt.ItemDataRole.UserRole + 1
 Index = QModelIndex | QPersistentModelIndex
@@ -86,16 +87,12 @@ class LibraryRow(QStyledItemDelegate):
                 painter.drawImage(place, effect)
         text = rect.adjusted(left - rect.left() + GRID, HALF_GRID + 2, -GRID, -HALF_GRID - 2)
         role = QPalette.ColorRole
-        painter.setPen(palette.color(role.HighlightedText if is_selected else role.Text))
-        self._write(painter, text, Qt.AlignmentFlag.AlignTop, entry.title)
+        strong = palette.color(role.HighlightedText if is_selected else role.Text)
+        quiet = palette.color(role.HighlightedText if is_selected else role.PlaceholderText)
+        paint_text(painter, text, entry.title, strong, Qt.AlignmentFlag.AlignTop)
         painter.setFont(small_font())
-        painter.setPen(palette.color(role.HighlightedText if is_selected else role.PlaceholderText))
-        self._write(painter, text, Qt.AlignmentFlag.AlignBottom, entry.about)
+        paint_text(painter, text, entry.about, quiet, Qt.AlignmentFlag.AlignBottom)
         painter.restore()
-
-    def _write(self, painter: QPainter, rect: QRect, where: Qt.AlignmentFlag, text: str) -> None:
-        cut = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, rect.width())
-        painter.drawText(rect, where | Qt.AlignmentFlag.AlignLeft, cut)
 
     def _picture(self, mask: Mask, theme: Theme) -> QImage:
         key = mask.weights_digest, theme.name

@@ -18,7 +18,7 @@ from gui.explore.mask.text_dialog import STYLE_TITLES, MaskTextDialog
 from gui.explore.mask.transform_buttons import TransformButtons
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column, icon_button, row, scrolled
+from gui.widgets.panel_parts import column, menu_icon_button, row, scrolled
 
 
 class MaskPanel(QWidget):
@@ -68,7 +68,9 @@ class MaskPanel(QWidget):
         QGuiApplication.clipboard().setText(format_mask(self._workspace.mask, style))
 
     def _more_button(self) -> QToolButton:
-        button = icon_button("dots-horizontal", "More", "The mask as text, in the clipboard and in files.")
+        button = menu_icon_button(
+            "dots-horizontal", "More", "The mask as text, in the clipboard and in files."
+        )
         menu = QMenu(button)
         menu.addAction("Generate…").triggered.connect(lambda: self.presets.generate())
         menu.addAction("Mask as text…").triggered.connect(self.edit_as_text)
@@ -82,7 +84,4 @@ class MaskPanel(QWidget):
         menu.addSeparator()
         self.load, self.save = menu.addAction("Open mask…"), menu.addAction("Save mask…")
         button.setMenu(menu)
-        button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        # The little arrow of a menu would lie on the dots.
-        button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
         return button

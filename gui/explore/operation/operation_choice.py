@@ -5,14 +5,14 @@ from importlib import import_module
 from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
-from PySide6.QtWidgets import QStackedWidget, QToolButton, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from gui.explore.display import Display
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.panel_parts import NarrowBox, column, folding_row, icon_button, label_for, row
+from gui.widgets.panel_parts import NarrowBox, column, folding_row, label_for, menu_icon_button, row
 
 _TOOLTIP = "What is done with the picture: filtered with the mask, or something else."
 _ADD_TIP = "Add a step: what follows works on the result of this one. Ready chains are there too."
@@ -41,9 +41,7 @@ class OperationChoice(QWidget):
         self.box = NarrowBox(12)
         self.box.setAccessibleName("Operation")
         self._add("Convolution", "", _CONVOLUTION)
-        self.add_button = icon_button("plus", "Add a step", _ADD_TIP)
-        self.add_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        self.add_button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
+        self.add_button = menu_icon_button("plus", "Add a step", _ADD_TIP)
         # Where the steps are listed, once there are several.
         self.steps_slot = Slot(make_steps, "gui.explore.chain.chain_list")
         self.steps_slot.hide()

@@ -10,7 +10,7 @@ from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
-from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, row
+from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, menu_icon_button, row
 
 # Modes with a button of their own; the others are in the menu.
 _BUTTONS = (ViewMode.SPLIT, ViewMode.SIDE_BY_SIDE, ViewMode.ORIGINAL, ViewMode.RESULT)
@@ -57,8 +57,8 @@ class PictureToolbar(QWidget):
         larger.clicked.connect(lambda: view.zoom_by(1))
         fit.clicked.connect(lambda: view.fit())
         actual.clicked.connect(lambda: view.show_actual())
-        self.more = _menu_button("dots-horizontal", "More ways to look", _MORE_TIP)
-        self.region = _menu_button("selection", "Region", _REGION_TIP)
+        self.more = menu_icon_button("dots-horizontal", "More ways to look", _MORE_TIP)
+        self.region = menu_icon_button("selection", "Region", _REGION_TIP)
         _give_menu(self.more, self._more_menu())
         self._step_buttons = (smaller, larger)
         self._view_buttons = (
@@ -244,15 +244,6 @@ class PictureToolbar(QWidget):
         self.range_box.setEnabled(is_open)
         why_not = _CLIPPED if self._workspace.is_filtering else _SAME_TYPE
         self.range_box.setToolTip(_RANGES if is_open else why_not)
-
-
-def _menu_button(icon_name: str, title: str, sentence: str) -> QToolButton:
-    button = icon_button(icon_name, title, sentence)
-    button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-    button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
-    # There is no room for the arrow beside the icon.
-    button.setStyleSheet("QToolButton::menu-indicator { image: none; }")
-    return button
 
 
 def _give_menu(button: QToolButton, menu: QMenu) -> None:

@@ -223,6 +223,8 @@ class ResultsModel(RunsModel):
         """Forget runs; return them as they were last, some with the reason for their times."""
         wanted = {id(row.asked) for row in rows}
         gone = tuple(row for row in self.rows_made_here() if id(row.asked) in wanted)
+        if not gone:
+            return ()
         places = {row.at for row in gone}
         self.beginResetModel()
         self._results = [result for at, result in enumerate(self._results) if at not in places]
@@ -234,6 +236,9 @@ class ResultsModel(RunsModel):
 
     def put_back(self, rows: Iterable[Row]) -> None:
         """Have these runs again, each in its place."""
+        rows = tuple(rows)
+        if not rows:
+            return
         self.beginResetModel()
         for row in sorted(rows, key=lambda row: row.at):
             self._results.insert(min(row.at, self._made_here), row.result)

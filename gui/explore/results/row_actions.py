@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from engine.results.compare import Compared
 from engine.work.messages import PictureJob
-from gui.explore.results.removed_runs import RemoveRuns
+from gui.explore.results.removed_runs import ExchangeRuns
 from gui.explore.results.restore import on_open_picture, restore, same_picture
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import run_title
@@ -45,9 +45,8 @@ class RowActions(QObject):
         here = [run for run in runs if any(run.result is one for one in self.results.results())]
         if here:
             what = f"run {here[0].number}" if len(here) == 1 else f"{len(here)} runs"
-            self.workspace.undo_stack.push(
-                RemoveRuns(self.results, [run.result for run in here], f"Delete {what}")
-            )
+            gone = [run.result for run in here]
+            self.workspace.undo_stack.push(ExchangeRuns(self.results, f"Delete {what}", gone))
 
     def ask_for_note(self, run: Compared, parent: QWidget) -> None:
         """Ask for a short text that the row of a run shows."""

@@ -11,7 +11,7 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from gui.explore.results.removed_runs import RemoveRuns
+from gui.explore.results.removed_runs import ExchangeRuns
 from gui.explore.state import PictureSource
 from tests.made_runs import make_result
 
@@ -161,7 +161,7 @@ def test_that_cleared_results_come_back_among_later_ones_with_what_they_were_ask
     for number, variant in enumerate(("naive", "tiled", "cached")):
         results.add(make_result(variant, 2.0), ("problem", number))
     rows = results.rows_made_here()
-    workspace.undo_stack.push(RemoveRuns(results, results.results()[:2], "Delete 2 results"))
+    workspace.undo_stack.push(ExchangeRuns(results, "Delete 2 results", results.results()[:2]))
     assert [row.result.variant for row in results.rows_made_here()] == ["cached"]
     results.add(make_result("cpu-serial", 9.0))
     workspace.undo_stack.undo()

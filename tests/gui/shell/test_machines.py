@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from engine.errors import LineLost, ResultGone
+from engine.errors import ResultGone
 from engine.host.protocol import OpenPicture, SaveResult
 from engine.host.request import Preview, Run
 from engine.host.tiles import ResultTiles, ResultValues
@@ -100,16 +100,12 @@ def test_that_keys_that_step_through_the_list_do_not_connect(window, qtbot):
     assert window.fake.connected == []
 
 
-def test_that_the_devices_of_a_server_are_named_with_it(there):
+def test_that_what_a_server_computes_is_named_with_it(there, qtbot):
     assert any(text.endswith("on me@server") for text in texts(box_of(there))[1:])
-
-
-def test_that_the_status_line_names_the_server(there):
-    assert "on me@server, ready" in there.window.status_line._engine.text()
-
-
-def test_that_the_result_is_named_with_its_server(there):
     assert there.view.canvas.result_name == "result on me@server"
+    there.runs.run()
+    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
+    assert device_text(there.results.rows()[-1].result) == "cpu on me@server"
 
 
 def test_that_a_preview_says_what_is_seen(there):
@@ -121,12 +117,6 @@ def test_that_a_run_says_what_is_seen(there, qtbot):
     there.runs.run()
     qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
     assert asked(there, Run)[-1].seen is not None
-
-
-def test_that_the_table_says_where_a_run_was(there, qtbot):
-    there.runs.run()
-    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
-    assert device_text(there.results.rows()[-1].result) == "cpu on me@server"
 
 
 def test_that_the_engine_of_this_computer_is_asked_for_all(window):
@@ -205,12 +195,6 @@ def test_that_nothing_is_asked_while_the_line_is_lost(lost):
     for _ in range(20):
         QApplication.processEvents()
     assert len(lost.fake.seen) == before
-
-
-def test_that_a_lost_line_leaves_one_message(lost):
-    lost.workspace.set_mask(Mask([[2.0]]))
-    for _ in range(20):
-        QApplication.processEvents()
     assert lost.messages.count == 1
 
 
@@ -346,11 +330,6 @@ def test_that_servers_that_are_none_are_not_used(tmp_path):
         path = tmp_path / "preferences.json"
         path.write_text(json.dumps({"version": 1, "servers": servers}))
         assert load_preferences(path)[0].servers == ()
-
-
-def test_that_a_lost_line_is_no_reason_to_try_the_gpu_again(lost):
-    assert isinstance(lost.link._lost, LineLost)
-    assert lost.messages.of("engine") is None
 
 
 def test_that_a_run_of_another_machine_is_not_explained_by_this_one(there, qtbot):

@@ -16,7 +16,6 @@ from engine.host.request import Run
 from engine.mask.presets import preset
 from engine.reason import Reason
 from gui.engine_link.engine_start import StartedEngine
-from gui.page.messages import Message, Severity
 from gui.shell.main_window import MainWindow
 from gui.shell.pages import PAGES
 from gui.shell.startup import measure_startup
@@ -360,16 +359,6 @@ def test_that_file_dialogs_do_not_stop_the_window(haloscope, qtbot):
     assert "earlier result" in haloscope.window.message_bar.text
 
 
-def test_that_help_opens_beside_the_window(haloscope):
-    for name in ("about", "shortcuts", "documentation"):
-        haloscope.actions[name].trigger()
-        (dialog,) = (
-            dialog for dialog in haloscope.window.findChildren(QtWidgets.QDialog) if dialog.isVisible()
-        )
-        assert dialog.windowTitle() == haloscope.actions[name].iconText()
-        dialog.reject()
-
-
 def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refused(open_window, qtbot):
     haloscope = open_window(unavailable={})
     page = haloscope.window.first_page
@@ -517,15 +506,6 @@ def test_that_no_menu_has_more_than_nine_lines_without_a_line_between_them(halos
     titles = [action.text() for action in bar.actions()]
     of_bar = {title: sum(map(len, groups[title])) for title in titles}
     assert max(of_bar.values()) <= 15, of_bar
-
-
-def test_that_a_message_does_not_move_the_picture(haloscope):
-    canvas = haloscope.window.first_page.surface
-    before = canvas.size(), canvas.view.transform
-    haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason " * 30))
-    QtWidgets.QApplication.processEvents()
-    assert haloscope.window.message_bar.isVisible()
-    assert (canvas.size(), canvas.view.transform) == before
 
 
 @pytest.mark.fresh_window

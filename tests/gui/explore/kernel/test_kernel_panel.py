@@ -155,15 +155,6 @@ def test_that_the_next_kernel_begins_below_a_long_reason(show, width):
     assert words.bottom() <= shown.rect("naive").bottom() < shown.rect("tiled").top()
 
 
-def test_that_a_reason_that_moves_to_another_kernel_takes_its_lines_along(show):
-    shown = show()
-    for key, other in (("naive", "tiled"), ("tiled", "naive")):
-        reason = "A block that covers the input tile needs at least 3,969 threads for such a mask"
-        shown.refuse(**{key: f"{reason}. Take another."})
-        assert shown.words(key).bottom() <= shown.rect(key).bottom()
-        assert shown.rect(key).height() > shown.rect(other).height()
-
-
 def test_that_the_keys_select_a_kernel_that_cannot_run_and_leave_what_runs(qtbot, show):
     shown = show(ladder_of_fourteen(), 288, 420)
     qtbot.keyClick(shown.kernels, Qt.Key.Key_End)
@@ -258,17 +249,6 @@ def test_that_the_ladder_scrolls_only_in_a_low_window(show):
     assert shown.kernels.height() >= 3 * 24
     shown.resize(288, 900)
     assert shown.kernels.verticalScrollBar().maximum() == 0
-
-
-def test_that_nothing_moves_when_the_engine_lists_the_kernels(show):
-    state = EngineState()
-    shown = show(state)
-    top = shown.panel.block.y()
-    ready = make_engine_state(cuda=False)
-    state.set_ready(Ready(ready.variants, ready.devices))
-    state.set_availability(tuple(ready.availability.values()))
-    QApplication.processEvents()
-    assert shown.panel.block.y() == top
 
 
 def test_that_kernels_stand_in_groups_that_open_and_close(qtbot, show):

@@ -1,14 +1,13 @@
 """The page Explore as a person meets it: what the tries found, each as a test of the whole window."""
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block
 from engine.host.request import Preview
-from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.messages import ShowDifference
 from gui.explore.kernel.block_editor import PRESETS
@@ -34,17 +33,6 @@ def heights(page):
     return {panel.objectName(): panel.height() for panel in page.panels if panel.isVisible()}
 
 
-def test_that_a_look_at_tile_leaves_every_panel_as_high_as_it_was(open_window):
-    page = open_window((1280, 800)).window.first_page
-    settle()
-    before = heights(page)
-    page.bring_to_front("tile")
-    settle()
-    page.bring_to_front("why")
-    settle()
-    assert heights(page) == before
-
-
 def test_that_default_layout_is_that_of_the_first_start(open_window):
     haloscope = open_window((1280, 800))
     page = haloscope.window.first_page
@@ -57,43 +45,6 @@ def test_that_default_layout_is_that_of_the_first_start(open_window):
     haloscope.actions["reset_layout"].trigger()
     settle()
     assert heights(page) == before
-
-
-@pytest.mark.parametrize("size", [(1024, 700), (1280, 800), (2560, 1440)])
-def test_that_the_lower_third_is_a_share_of_the_height(open_window, size):
-    page = open_window(size).window.first_page
-    settle()
-    lower = page.results_panel.height() / page.height()
-    assert 0.2 < lower < 0.36
-    # Neither side is left empty: each has a fifth, or what it needs.
-    assert page.kernel_panel.width() >= 0.18 * page.width()
-    assert page.mask_panel.width() >= 0.18 * page.width()
-
-
-def test_that_the_pointer_over_the_kernels_moves_nothing(haloscope):
-    panel = haloscope.window.first_page.kernel_panel
-    settle()
-    fixed = (panel.block, panel.device, panel.baseline)
-    places, text = [one.mapTo(panel, QPoint()) for one in fixed], panel.note.text
-    for row in range(panel.variants.rowCount()):
-        QTest.mouseMove(
-            panel.kernels.viewport(), panel.kernels.visualRect(panel.variants.index(row)).center()
-        )
-        settle()
-        assert ([one.mapTo(panel, QPoint()) for one in fixed], panel.note.text) == (places, text)
-
-
-def test_that_after_run_all_the_answer_stands_once_over_the_panels(haloscope, qtbot):
-    page = haloscope.window.first_page
-    run_all(haloscope, qtbot)
-    line = page.answer_line
-    assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · 3 runs, all verified ·"
-    assert line.answer.text().startswith("best ")
-    sizes = {label: label.font().pointSizeF() for label in (line.answer, line.problem)}
-    assert sizes[line.answer] > sizes[line.problem] > page.results_panel.about.font().pointSizeF()
-    # No panel says the problem again.
-    for words in (page.results_panel.summary.text(), page.results_panel.about.text()):
-        assert "RGB" not in words
 
 
 @pytest.mark.fresh_window
@@ -164,17 +115,6 @@ def test_that_a_run_of_an_earlier_mask_is_restored_by_a_double_click(haloscope, 
     assert haloscope.workspace.mask == preset("sobel-x")
 
 
-def test_that_a_large_mask_moves_no_control(haloscope):
-    panel = haloscope.window.first_page.mask_panel
-    settle()
-    places = set()
-    for shape in ((1, 3), (3, 1), (5, 5), (63, 63)):
-        haloscope.workspace.set_mask(Mask([[1.0] * shape[1]] * shape[0]))
-        settle()
-        places.add(panel.transforms.mapTo(panel, QPoint()).y())
-    assert len(places) == 1
-
-
 def test_that_return_in_the_list_of_blocks_compares_them(haloscope, qtbot):
     panel = haloscope.blocks_panel
     haloscope.window.first_page.bring_to_front("blocks")
@@ -192,15 +132,6 @@ def test_that_compare_takes_the_common_blocks_where_none_are_written(haloscope, 
     haloscope.blocks_panel.compare_button.click()
     assert haloscope.workspace.settings.blocks == PRESETS
     qtbot.waitUntil(lambda: not haloscope.state.running and haloscope.results.rowCount() > 0)
-
-
-def test_that_run_all_is_the_other_half_of_the_button_run(haloscope):
-    bar = haloscope.window.top_bar
-    settle()
-    run, everything = bar._run, bar._run_all
-    assert everything.isVisible()
-    assert run.geometry().right() + 1 == everything.geometry().left()
-    assert run.height() == everything.height()
 
 
 def test_that_the_picture_has_a_menu(haloscope):

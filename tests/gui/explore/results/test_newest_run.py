@@ -2,13 +2,11 @@
 
 import pytest
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block
 from engine.mask.presets import preset
 from gui.page.messages import Message, Severity
-from gui.style.theme import current_theme
 from tests.made_runs import make_result
 
 pytestmark = pytest.mark.fresh_window
@@ -95,28 +93,6 @@ def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(halosc
     haloscope.actions["undo"].trigger()
     settle()
     assert shared_by_bars(page) == (False, 1)
-
-
-def ink(table, row):
-    """Return the colours in a row of a table."""
-    index = table.order.index(row, 0)
-    image = table.viewport().grab(table.visualRect(index)).toImage()
-    return {image.pixelColor(x, y).name() for x in range(image.width()) for y in range(image.height())}
-
-
-def test_that_rows_of_an_earlier_problem_are_dimmed_below_the_others(haloscope, qtbot):
-    table, text = haloscope.window.page.results_panel.table, current_theme().text
-    haloscope.workspace.change(variant="cpu-serial")
-    run(haloscope, qtbot, "run")
-    haloscope.workspace.set_mask(preset("box-3"))
-    run(haloscope, qtbot, "run")
-    table.clearSelection()
-    QTest.mouseMove(haloscope.window, QPoint(5, 5))
-    for change in ("undo", "redo"):
-        settle()
-        assert text not in ink(table, 1)
-        assert text in ink(table, 0)
-        haloscope.actions[change].trigger()
 
 
 def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(haloscope, qtbot):

@@ -274,10 +274,6 @@ def test_that_a_simulated_run_is_never_offered_to_be_measured(bench, panel):
     assert panel.button.isHidden()
 
 
-def test_that_words_stand_where_there_is_no_result(panel):
-    assert panel.stack.text.startswith("Why a run takes its time")
-
-
 @pytest.mark.parametrize(
     ("result", "words"),
     [
@@ -325,16 +321,6 @@ def test_that_links_and_bars_are_drawn_anew_in_the_other_theme(light_again, qapp
     apply_theme(qapp, "dark")
     assert panel.sentence.text() != before
     assert panel.bars.rows[0].bars[0].colour != light
-
-
-@pytest.mark.parametrize("width", [250, 443, 900])
-def test_that_a_panel_is_whole_at_the_width_that_a_window_has(bench, panel, width):
-    add(bench)
-    panel.resize(width, 500)
-    bench.settle()
-    assert panel.width() == width
-    assert panel.numbers.height() >= panel.numbers.minimumSizeHint().height()
-    assert panel.bars.height() >= panel.bars.heightForWidth(panel.bars.width())
 
 
 def test_that_the_newest_run_is_explained_at_once(haloscope, qtbot):
@@ -411,13 +397,6 @@ def test_that_the_recorded_run_of_the_same_kernel_stays_selected_with_another_ma
     assert bench.results.described.result is after[1]
 
 
-def test_that_a_recorded_run_says_once_where_it_ran(bench, make_panel):
-    panel = make_panel(bench)
-    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
-    show_recorded(bench, panel)
-    assert panel.title.text().count("NVIDIA H200") == 1
-
-
 def test_that_a_run_is_compared_with_the_one_that_was_selected_before(bench, panel):
     add(bench, "naive", 0.4)
     add(bench, "tiled", 0.2)
@@ -452,8 +431,3 @@ def test_that_a_run_is_not_compared_with_one_that_was_cleared(bench, panel):
     bench.results.clear()
     add(bench, "tiled", 0.2)
     assert panel.compared.isHidden()
-
-
-def test_that_bars_have_their_unit_and_their_line_a_name(bench, panel):
-    add(bench)
-    assert panel.caption.text() == "Least times in ms. Line: the measured 0.400 ms."
