@@ -13,7 +13,7 @@ from engine.image.samples import SAMPLES
 from engine.mask.presets import preset_names
 from engine.results.recorded import COURSE, RUNS, recorded_document
 from engine.work.filtering.variants import VARIANTS
-from gui.explore.page import FIRST_MASK
+from gui.explore.parts import FIRST_MASK
 from tests.made_runs import make_result
 
 H200 = Limits(compute_capability=(9, 0))

@@ -15,7 +15,7 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.files import ExploreFiles
-from gui.explore.page import FIRST_MASK
+from gui.explore.parts import FIRST_MASK
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController

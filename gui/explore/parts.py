@@ -1,0 +1,260 @@
+"""What the page Explore is made of: state, controllers, panels, and what is made when it is first wanted."""
+
+from functools import cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from PySide6.QtWidgets import QMenu, QWidget
+
+from engine.host.request import Seen
+from engine.mask.presets import preset
+from gui.explore.ablation.ablation_state import AblationState
+from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.clip_hint import ClipHint
+from gui.explore.display import Display
+from gui.explore.doctor.doctor_state import DoctorState
+from gui.explore.explore_actions import ExploreActions
+from gui.explore.files import ExploreFiles, picture_filters
+from gui.explore.kernel.kernel_panel import KernelPanel
+from gui.explore.launch.launch_state import LaunchState
+from gui.explore.lens.lens_marks import LensMarks
+from gui.explore.lens.lens_state import LensState
+from gui.explore.look.look_state import HISTOGRAM, LookState
+from gui.explore.mask.effects import MaskEffects
+from gui.explore.mask.mask_panel import MaskPanel
+from gui.explore.operation.operation_choice import OperationChoice
+from gui.explore.picture.picture_controller import PictureController
+from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture_job import comparable_of
+from gui.explore.preview_controller import PreviewController
+from gui.explore.region_actions import RegionActions
+from gui.explore.results.answer_line import AnswerLine
+from gui.explore.results.recorded_rows import RecordedRows
+from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.results.row_actions import RowActions
+from gui.explore.results.shown_difference import ShownDifference
+from gui.explore.roofline.roofline_state import RooflineState
+from gui.explore.run_controller import RunController
+from gui.explore.selection import Selection
+from gui.explore.session_view import SessionView
+from gui.explore.sessions import Part, Sessions
+from gui.explore.small_picture import ComputingMessages, choose_simulator
+from gui.explore.tile.tile_state import TileState
+from gui.explore.why.why_state import WhyState
+from gui.explore.workspace import Workspace
+from gui.page.background import Background
+from gui.page.contract import Services
+from gui.page.messages import PageMessages
+from gui.page.runs_page import RunsPage
+
+if TYPE_CHECKING:
+    from gui.explore.batch.batch_dialog import BatchDialog
+    from gui.explore.blocks.blocks_panel import BlocksPanel
+    from gui.explore.chain.chain_list import ChainList
+    from gui.explore.code.code_state import CodeState
+
+# Its result differs visibly from the original, and people want such a picture.
+FIRST_MASK = "sharpen"
+# The simulator does it at once.
+_SMALL_SAMPLE = "impulse"
+_NO_BLOCKS = (
+    "Block sizes are compared for convolutions only.\nChoose Convolution under Operation; another "
+    "operation takes the block of the panel Kernel."
+)
+
+
+class ExploreParts(RunsPage):
+    """A page that has its parts, and does not show them yet."""
+
+    session_view: SessionView
+    """The view that a session keeps; made with the panels."""
+
+    def __init__(self, services: Services) -> None:
+        super().__init__()
+        self._make_controllers(services)
+        workspace, state, results = self.workspace, services.state, self.results
+        self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
+        self.mask_panel = MaskPanel(workspace)
+        self.mask_panel.presets.effects = MaskEffects(workspace, services.link)
+        self.results_panel = ResultsPanel(results, workspace, state, self.row_actions)
+        self.show_runs(services, results, workspace.picture_changed, workspace.settings_changed)
+        self.take_panel(self.results_panel)
+        self.kernel_panel = KernelPanel(workspace, state, results, self.selection, self.take_small_picture)
+        self.operation_choice = OperationChoice(
+            self.mask_panel,
+            workspace,
+            self.display,
+            lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
+            lambda: self.chain_list,
+        )
+        self.answer_line = AnswerLine(results, workspace)
+        self.regions = RegionActions(
+            services.actions, workspace, state, self.pictures, self.picture_view, self._measure_region
+        )
+        self._make_states(services)
+
+    def _make_controllers(self, services: Services) -> None:
+        state, link, actions, answers = services.state, services.link, services.actions, services.messages
+        self.workspace = workspace = Workspace(preset(FIRST_MASK))
+        self.results = results = ResultsModel(self._teaching_order)
+        self.selection = Selection(workspace, state, results)
+        workspace.job_changed.connect(self._follow_problem)
+        self.recorded = RecordedRows(workspace, state, link, results)
+        self.cells = BlockCells(results, self)
+        self.commands = ExploreActions(actions, workspace, state)
+        self.display = display = Display(workspace, state, link.keeper)
+        self.pictures = PictureController(workspace, state, link, answers, display)
+        behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
+        self.clip_hint = ClipHint(workspace, state, behind)
+        self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
+        running = (workspace, state, services.jobs, link.keeper, behind)
+        self.runs = RunController(*running, display, results, self.cells, self._seen)
+        pages = Part(services.session_parts, services.take_session_parts, services.saving)
+        view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
+        self.background = Background(self)
+        self.sessions = Sessions(workspace, results, answers, self.background, pages, view)
+        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
+        self.row_actions = RowActions(results, workspace, self)
+        self.shown_difference = ShownDifference(
+            self.row_actions, state, link, display, self.previews, answers.on(self)
+        )
+        self.files.connect_actions(actions, services.files)
+
+    def _make_states(self, services: Services) -> None:
+        """Make the states of the panels behind others."""
+        state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
+        self.tile = TileState(self.selection, state, link)
+        self.launch = LaunchState(self.selection, state, link)
+        asking = state, link, services.jobs
+        saving = services.files, messages.on(self), self.files.stem
+        self.roofline = RooflineState(self.selection, self.results, *asking, *saving)
+        self.why = WhyState(self.selection, self.results, workspace, state, link, self.roofline)
+        for explaining in (self.why, self.roofline):
+            explaining.chosen.connect(self.results.describe)
+        self.ablation = AblationState(self.selection, state, services.jobs, PageMessages(messages, self))
+        self.history = self.workspace.undo_stack
+        self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
+        self.picture_view.values_arrived.connect(self.lens.refresh)
+        self.lens_marks = LensMarks(self.lens, self.picture_view.canvas)
+        self.look = LookState(workspace, state, link, self.picture_view)
+        self.doctor = DoctorState(self.workspace)
+
+    def _teaching_order(self) -> list[str]:
+        return [one.key for one in self._services.state.variants_of(self.workspace.operation)]
+
+    def _seen(self) -> Seen | None:
+        """Return what is seen of a result, where another machine is to send only that."""
+        return self.picture_view.seen if self._services.link.is_remote else None
+
+    def _follow_problem(self) -> None:
+        job = self.workspace.run_job()
+        self.results.follow(job and comparable_of(job))
+
+    @cached_property
+    def code(self) -> "CodeState":
+        """What the panel Code shows; made with it, since what is known of code takes 60 ms to import."""
+        from gui.explore.code.code_state import CodeState
+        from gui.page.slides_saving import save_slides
+
+        services, results = self._services, self.results
+        code = CodeState(self.selection, services.state, services.link, self.tile, results)
+        answers = services.messages.on(self)
+        code.wants_slides.connect(
+            lambda: save_slides(services, [run.result for run in results.tried()], answers)
+        )
+        return code
+
+    @cached_property
+    def batch(self) -> "BatchDialog":
+        """The dialog Batch, made when it is first asked for."""
+        services = self._services
+        made: BatchDialog = import_module(".batch.batch_controller", __package__).batch_dialog(
+            self.window(), self.workspace, services, services.messages.on(self)
+        )
+        return made
+
+    @cached_property
+    def blocks_panel(self) -> "BlocksPanel":
+        """The panel Block sizes, made when it is first looked at."""
+        from gui.explore.blocks.blocks_panel import BlocksPanel
+
+        made = BlocksPanel(self.workspace, self._services.state, self.selection, self.cells)
+        made.run_wanted.connect(self._services.actions["run"].trigger)
+        made.cure_wanted.connect(self.kernel_panel.simulate)
+
+        def allow() -> None:
+            made.explain("" if self.workspace.is_filtering else _NO_BLOCKS)
+
+        self.workspace.operation_changed.connect(allow)
+        allow()
+        return made
+
+    @cached_property
+    def chain_list(self) -> "ChainList":
+        """The list of steps, made with the second one."""
+        made: ChainList = import_module(f"{__package__}.chain.chain_list").ChainList(
+            self.chain, self._services.actions
+        )
+        return made
+
+    def _add_chains(self) -> None:
+        """Add what makes a chain of several steps; its list is made with the second step."""
+        services, choice = self._services, self.operation_choice
+        room = f"{__package__}.chain"
+        state, of_actions = (import_module(f"{room}.{name}") for name in ("chain_state", "chain_actions"))
+        self.chain = state.ChainState(self.workspace, self.display, services.link)
+        self.chain_actions = of_actions.ChainActions(
+            services.actions,
+            self.chain,
+            services.link,
+            services.messages,
+            services.files,
+            self.files.stem,
+            self.background,
+        )
+        self.files.chain_dropped.connect(self.chain_actions.open)
+        self.previews.shown.connect(self.chain_actions.ask_for_ready)
+        if services.state.last_result is not None:
+            self.chain_actions.ask_for_ready()
+        menu = QMenu(choice.add_button)
+        menu.aboutToShow.connect(lambda: self.chain_actions.fill(menu))
+        choice.add_button.setMenu(menu)
+
+    def _add_copying(self) -> None:
+        """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
+        services = self._services
+        given = services.actions, self.workspace
+        copy_as, other_programs = (
+            import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
+        )
+        self.copy_as = copy_as.CopyAs(
+            *given, services.state, services.messages, self.display, self.files.result_stem
+        )
+        self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
+        self.mask_panel.programs.addActions(self.programs.actions)
+
+    def _made_panel(self, name: str) -> QWidget:
+        if name == "blocks":
+            return self.blocks_panel
+        module = import_module(f".{name}.{name}_panel", __package__)
+        made: QWidget = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
+        return made
+
+    def _watch(self, name: str, is_visible: bool) -> None:
+        # These ask nothing of the engine.
+        if name not in ("blocks", "history"):
+            getattr(self, name).watch(is_visible)
+
+    def take_small_picture(self) -> None:
+        """Crop the picture to what the simulator does soon, or open a small one; choose the simulator."""
+        if self.workspace.picture is not None:
+            self.regions.simulate()
+            return
+        workspace, state = self.workspace, self._services.state
+        self.pictures.open_sample(_SMALL_SAMPLE, lambda _: choose_simulator(workspace, state))
+
+    def _measure_region(self) -> None:
+        """Show the numbers of the region, or of the whole picture."""
+        self.look.choose(HISTOGRAM)
+        self.bring_to_front("look")
