@@ -65,6 +65,7 @@ class Launch(NamedTuple):
     constant_bytes: int = 0
     # Results of a block in columns and rows of a picture, samples where it has all channels; None: no such.
     tile: Block | None = None
+    results: int = 0  # of all blocks
 
     @classmethod
     def of_threads(
@@ -82,7 +83,7 @@ class Launch(NamedTuple):
         """
         tile = tile or block
         grid = (blocks_along(columns, tile.x), blocks_along(rows, tile.y), layers)
-        return cls(grid, (block.x, block.y, 1), shared_bytes, tile=tile)
+        return cls(grid, (block.x, block.y, 1), shared_bytes, tile=tile, results=rows * columns * layers)
 
     @property
     def blocks(self) -> int:
@@ -93,6 +94,14 @@ class Launch(NamedTuple):
     def threads(self) -> int:
         """Threads of all blocks."""
         return self.blocks * self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def idle_threads(self) -> float | None:
+        """The part of all threads that computes no result; where a thread has several, of their results."""
+        if self.tile is None:
+            return None
+        results_of_thread = max(1, self.tile.threads * self.blocks / self.threads)
+        return 1 - self.results / (results_of_thread * self.threads)
 
 
 class Prepared(Protocol):

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from engine.gpu_attributes import GpuAttributes
-from engine.results.work import BlockShares
 
 WARP = 32
 
@@ -152,8 +151,10 @@ class LaunchFacts:
     limited_by: str = ""  # what allows no further block
     waves: float | None = None
     last_wave: float | None = None  # how full it is, above 0 and up to 1
-    halo_redundancy: float | None = None  # as `BlockShares` has them, also the next one
-    idle_threads: float | None = None
+    # Cells under the mask for all results of a block, each counted once, per result: the input tile over the
+    # output tile.
+    halo_redundancy: float | None = None
+    idle_threads: float | None = None  # as `Launch` has it
 
     @property
     def blocks(self) -> int:
@@ -176,13 +177,14 @@ def launch_facts(
     block: Sides,
     resources: KernelResources | None,
     gpu: GpuAttributes | None,
-    shares: BlockShares = BlockShares(),  # noqa: B008 - it is a tuple
+    halo_redundancy: float | None = None,
+    idle_threads: float | None = None,
 ) -> LaunchFacts:
     """Return the facts of a launch; without resources or a GPU those that are known all the same.
 
     Resources of 0 registers are those of a plan: of what is not compiled, its shared memory is known.
     """
-    facts = LaunchFacts(grid, block, halo_redundancy=shares.halo_redundancy, idle_threads=shares.idle_threads)
+    facts = LaunchFacts(grid, block, halo_redundancy=halo_redundancy, idle_threads=idle_threads)
     if resources is None:
         return facts
     facts = replace(facts, shared_bytes=resources.shared_bytes)

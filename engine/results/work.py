@@ -1,7 +1,7 @@
 """Work: a model of operations and memory accesses, counted by construction, and shown as a model."""
 
 from dataclasses import asdict, dataclass, fields
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +99,3 @@ MODEL_OF_WORK = (
     "any cache"
 )
 """What a model of work is, for the reader of a file."""
-
-
-class BlockShares(NamedTuple):
-    """How the blocks of a launch lie on the picture; None where that is not known."""
-
-    # Cells under the mask for all results of a block, each counted once, per result: the input tile over the
-    # output tile.
-    halo_redundancy: float | None = None
-    # The part of all threads that computes no result; where a thread has several, of their results.
-    idle_threads: float | None = None

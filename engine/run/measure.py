@@ -36,10 +36,10 @@ def launched(job: ProblemJob[P], prepared: Prepared, device: DeviceInfo) -> tupl
     # What works through a batch in chunks launches other grids than the whole has, and says nothing of them.
     resources = getattr(prepared, "resources", ())
     known = resources if len(resources) == len(launches) else (None,) * len(launches)
-    shares = job.variant.block_shares(job.problem, job.block)
+    halos = job.variant.halos(job.problem, launches)
     return tuple(
-        launch_facts(launch.grid, launch.block, taken, device.attributes, share)
-        for launch, taken, share in zip(launches, known, shares, strict=True)
+        launch_facts(launch.grid, launch.block, taken, device.attributes, halo, launch.idle_threads)
+        for launch, taken, halo in zip(launches, known, halos, strict=True)
     )
 
 

@@ -4,14 +4,14 @@
 and uploads what is constant; what it returns launches as often as wanted.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
-from engine.results.work import BlockShares, Work
+from engine.results.work import Work
 
 P = TypeVar("P")
 C = TypeVar("C")
@@ -35,8 +35,6 @@ class VariantOf(Generic[P, C]):
     prepare: Callable[[P, C, Block], Prepared]  # compiles for the problem and uploads what is constant
     # The launches, one per pass; empty for CPU variants.
     plan: Callable[[P, Block], tuple[Launch, ...]] = lambda problem, block: ()
-    # How many threads of each launch compute something; None, or nothing at all, where that is not known.
-    busy_threads: Callable[[P, Block], tuple[int | None, ...]] = lambda problem, block: ()
     # Why this variant cannot do that, or None. Never another algorithm instead.
     unsupported: Callable[[P, C, Block, Limits], Refusal | None] = lambda problem, constant, block, limits: (
         None
@@ -76,14 +74,9 @@ class VariantOf(Generic[P, C]):
         """What `variants` says of it."""
         return f"{self.key}: {self.idea}"
 
-    def block_shares(self, problem: P, block: Block) -> tuple[BlockShares, ...]:
-        """Return halo and idle threads of each launch, as far as they are known."""
-        launches = self.plan(problem, block)
-        busy = self.busy_threads(problem, block) or (None,) * len(launches)
-        return tuple(
-            BlockShares(idle_threads=None if count is None else 1 - count / launch.threads)
-            for launch, count in zip(launches, busy, strict=True)
-        )
+    def halos(self, problem: P, launches: Sequence[Launch]) -> tuple[float | None, ...]:
+        """Return for each launch the cells that a block's results need over these; or None."""
+        return (None,) * len(launches)
 
     def why_not(
         self, problem: P, constant: C, block: Block, limits: Limits, known: Iterable[Any] = ()

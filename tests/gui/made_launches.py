@@ -7,7 +7,6 @@ from engine.explain.launch import answers
 from engine.explain.launch.launches import ExplainedLaunch, curves
 from engine.host.request import Describe
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
-from engine.results.work import BlockShares
 
 REGISTERS = 60
 
@@ -21,8 +20,7 @@ def made_advice(asked, registers=0):
     for launch in advice.launches:
         facts = launch.facts
         taken = KernelResources(registers, facts.shared_bytes, 0)
-        shares = BlockShares(facts.halo_redundancy, facts.idle_threads)
-        made = launch_facts(facts.grid, facts.block, taken, gpu, shares)
+        made = launch_facts(facts.grid, facts.block, taken, gpu, facts.halo_redundancy, facts.idle_threads)
         occupancy = occupancy_of(facts.threads, taken, gpu)
         launches.append(ExplainedLaunch(made, occupancy, launch.constant_bytes))
         drawn.append(curves(facts.threads, taken, gpu))

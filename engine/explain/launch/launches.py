@@ -22,7 +22,6 @@ from engine.results.launch_facts import (
     launch_facts,
     occupancy_of,
 )
-from engine.results.work import BlockShares
 from engine.run.variant import AnyVariant
 
 
@@ -71,15 +70,15 @@ def explained_launches(
     if not launches:
         return ()
     known: Sequence[KernelResources | None] = resources or [None] * len(launches)
-    shares = variant.block_shares(problem, block)
-    return tuple(_explained(*one, gpu) for one in zip(launches, known, shares, strict=True))
+    halos = variant.halos(problem, launches)
+    return tuple(_explained(*one, gpu) for one in zip(launches, known, halos, strict=True))
 
 
 def _explained(
-    launch: Launch, taken: KernelResources | None, share: BlockShares, gpu: GpuAttributes
+    launch: Launch, taken: KernelResources | None, halo: float | None, gpu: GpuAttributes
 ) -> ExplainedLaunch:
     planned = taken or KernelResources(0, launch.shared_bytes, 0)
-    facts = launch_facts(launch.grid, launch.block, planned, gpu, share)
+    facts = launch_facts(launch.grid, launch.block, planned, gpu, halo, launch.idle_threads)
     return ExplainedLaunch(facts, occupancy_of(facts.threads, planned, gpu), launch.constant_bytes)
 
 

@@ -72,8 +72,8 @@ def bank_plan(problem: Problem, block: Block, masks: int) -> tuple[Launch, ...]:
     """Return one launch: x along the pixels of a channel, y along the masks, z along channels."""
     pixels = problem.height * problem.width
     grid = (blocks_along(pixels, block.x), blocks_along(masks, block.y), problem.channels)
-    tile = Block(block.x, 1) if masks == 1 else None
-    return (Launch(grid, (block.x, block.y, 1), shared_bytes(problem.taps, block), tile=tile),)
+    tile, used = (Block(block.x, 1) if masks == 1 else None), shared_bytes(problem.taps, block)
+    return (Launch(grid, (block.x, block.y, 1), used, tile=tile, results=problem.samples),)
 
 
 def bank_work(problem: Problem, block: Block, masks: int) -> Work:

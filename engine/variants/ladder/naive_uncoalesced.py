@@ -42,7 +42,8 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch, one thread per result: x runs along rows, y along columns."""
     grid = (blocks_along(problem.height, block.x), blocks_along(problem.width, block.y), problem.channels)
-    return (Launch(grid, (block.x, block.y, 1), tile=Block(block.y, block.x)),)
+    tile = Block(block.y, block.x)
+    return (Launch(grid, (block.x, block.y, 1), tile=tile, results=problem.samples),)
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:

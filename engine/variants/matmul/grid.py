@@ -39,7 +39,6 @@ def cuda_variant(
         device=DeviceKind.CUDA,
         prepare=prepare_passes(passes),
         plan=plan,
-        busy_threads=lambda product, block: (product.rows * product.columns,),
         unsupported=refuse,
         passes=passes,
         **traits,

@@ -1,7 +1,6 @@
 """How an operation names what computes it: code for the CPU, steps with their grids for CUDA. No Numba."""
 
 import dis
-import math
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from types import CodeType
@@ -121,10 +120,6 @@ class Step(NamedTuple):
         rows, columns, layers = self.threads(problem)
         return Launch.of_threads(rows, columns, layers, block, self.shared_bytes(problem, block))
 
-    def busy_threads(self, problem: OperationProblem) -> int | None:
-        """Return how many threads there are work for; None for a launch of its own."""
-        return None if self.own_launch is not None else math.prod(self.threads(problem))
-
     def made(self, problem: OperationProblem, patch: Patch | None, block: Block) -> Pass:
         """Return the pass."""
         arguments = (Operand.IMAGE, *self.arguments(problem, patch), self.target(problem))
@@ -160,7 +155,6 @@ def cuda_variant(
     return OperationVariant(
         device=DeviceKind.CUDA,
         plan=lambda problem, block: tuple(step.launch(problem, block) for step in steps_of(problem)),
-        busy_threads=lambda problem, block: tuple(step.busy_threads(problem) for step in steps_of(problem)),
         work=work,
         prepare=prepare_passes(passes),
         passes=passes,

@@ -29,7 +29,8 @@ def launch_of_samples(
 ) -> Launch:
     """Return the launch of blocks of `warps` warps that have `rows` rows of `samples` results each."""
     grid = (blocks_along(problem.width * problem.channels, samples), blocks_along(problem.height, rows), 1)
-    return Launch(grid, (32, warps, 1), shared_bytes, constant_bytes, Block(samples, rows))
+    tile = Block(samples, rows)
+    return Launch(grid, (32, warps, 1), shared_bytes, constant_bytes, tile, problem.samples)
 
 
 def loads_of_tiles(

@@ -136,8 +136,8 @@ class StripGrid:
         """Return the launch: a warp per strip, up to `WARPS` of them in a block."""
         warps = min(self.across, WARPS)
         grid = (blocks_along(self.across, warps), self.bands, 1)
-        tile = Block(warps * STRIP_SAMPLES, self.rows)
-        return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes, tile)
+        tile, results = Block(warps * STRIP_SAMPLES, self.rows), self.problem.samples
+        return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes, tile, results)
 
     @property
     def groups(self) -> list[int]:

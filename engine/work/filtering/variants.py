@@ -3,7 +3,7 @@
 No Numba in here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -15,7 +15,7 @@ from engine.device.launches import DeviceKind, Launch
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.mask.mask import MAX_LINE, Mask
-from engine.results.work import BlockShares, Work
+from engine.results.work import Work
 from engine.run.registered import Registered, named
 from engine.run.variant import VariantOf
 from engine.work.filtering.problem import Problem
@@ -32,15 +32,13 @@ class MaskClass(StrEnum):
     EQUAL_WEIGHTS = "masks of equal weights"
 
 
-def _shares_of(problem: Problem, launch: Launch, mask_shape: tuple[int, int]) -> BlockShares:
-    tile = launch.tile
+def _halo(problem: Problem, launch: Launch, mask_shape: tuple[int, int]) -> float | None:
+    tile, (rows, columns) = launch.tile, mask_shape
     if tile is None:
-        return BlockShares()
-    rows, columns = mask_shape
+        return None
+    # Channels are samples side by side where no block has one of them alone.
     apart = problem.channels if launch.grid[2] == 1 else 1
-    cells = (tile.y + rows - 1) * (tile.x + (columns - 1) * apart)
-    results = max(1, tile.threads * launch.blocks / launch.threads)
-    return BlockShares(cells / tile.threads, 1 - problem.samples / (results * launch.threads))
+    return (tile.y + rows - 1) * (tile.x + (columns - 1) * apart) / tile.threads
 
 
 def largest_sample(samples: np.ndarray) -> float:
@@ -152,15 +150,12 @@ class Variant(VariantOf[Problem, Mask]):
             added *= max(self.largest_mixed(samples), abs(float(np.float32(problem.ghost_value))))
         return added + self.added_steps(mask) * SMALLEST_SUBNORMAL
 
-    def block_shares(self, problem: Problem, block: Block) -> tuple[BlockShares, ...]:
-        """Return halo and idle threads of each launch, from the results of its blocks."""
-        launches = self.plan(problem, block)
+    def halos(self, problem: Problem, launches: Sequence[Launch]) -> tuple[float | None, ...]:
+        """Return, for each launch, the cells under the mask of a block's results over these."""
         rows, columns = problem.mask_shape
         # Of two passes the first goes along the rows, the second along the columns.
         masks = ((rows, columns),) if len(launches) == 1 else ((1, columns), (rows, 1))
-        return tuple(
-            _shares_of(problem, *one) for one in zip(launches, masks, strict=len(launches) == len(masks))
-        )
+        return tuple(_halo(problem, *one) for one in zip(launches, masks, strict=False))
 
     def repeats_of(self, mask: Mask) -> int:
         """Return how often a mask has the inner work done."""

@@ -17,23 +17,28 @@ def problem_for(known, height=61, width=83, border=Border.REPLICATE):
     return typed(known, Problem(height, width, 1, "float32", mask.shape, mask.anchor, border)), mask
 
 
+def halos_of(key, problem):
+    known = variant(key)
+    return known.halos(problem, known.plan(problem, known.block_for(Block(32, 16))))
+
+
 def test_that_every_kernel_says_its_halo():
     for known in KERNELS:
         problem, mask = problem_for(known)
         block = block_for(known, mask, known.default_block)
-        shares = known.block_shares(problem, block)
-        assert len(shares) == len(known.plan(problem, block))
-        assert all(share.halo_redundancy > 1 for share in shares)
-        assert all(share.idle_threads is None or 0 <= share.idle_threads < 1 for share in shares)
+        launches = known.plan(problem, block)
+        halos = known.halos(problem, launches)
+        assert len(halos) == len(launches)
+        assert all(halo > 1 for halo in halos)
+        assert all(0 <= launch.idle_threads < 1 for launch in launches)
 
 
 @pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
 def test_that_threads_without_a_result_are_idle(known):
     problem, mask = problem_for(known)
     block = block_for(known, mask, Block(8, 4))
-    launches, shares = known.plan(problem, block), known.block_shares(problem, block)
-    for launch, share in zip(launches, shares, strict=True):
-        assert share.idle_threads == 1 - problem.height * problem.width / launch.threads
+    for launch in known.plan(problem, block):
+        assert launch.idle_threads == 1 - problem.height * problem.width / launch.threads
 
 
 def test_that_the_halo_is_the_input_tile_over_the_output_tile():
@@ -45,19 +50,16 @@ def test_that_the_halo_is_the_input_tile_over_the_output_tile():
         ("tiled-input", 512 / (12 * 28)),
     ]:
         problem = Problem(999, 999, 1, "float32", (5, 5), (2, 2))
-        (share,) = variant(key).block_shares(problem, Block(32, 16))
-        assert share.halo_redundancy == wanted
+        assert halos_of(key, problem) == (wanted,)
 
 
 def test_that_two_passes_have_each_the_halo_of_its_own_direction():
     problem = Problem(999, 999, 1, "float32", (5, 5), (2, 2))
-    along, down = variant("separable-l1").block_shares(problem, Block(32, 16))
-    assert (along.halo_redundancy, down.halo_redundancy) == (36 / 32, 20 / 16)
+    assert halos_of("separable-l1", problem) == (36 / 32, 20 / 16)
 
 
 def test_that_a_block_which_moves_down_has_less_halo():
     tall = Problem(2000, 512, 1, "float32", (5, 5), (2, 2))
     short = Problem(96, 512, 1, "float32", (5, 5), (2, 2))
-    box = variant("box")
-    (of_tall,), (of_short,) = (box.block_shares(one, box.default_block) for one in (tall, short))
-    assert 1 < of_tall.halo_redundancy <= of_short.halo_redundancy
+    (of_tall,), (of_short,) = (halos_of("box", one) for one in (tall, short))
+    assert 1 < of_tall <= of_short
