@@ -10,12 +10,12 @@ from tests.engine.variants.executed import observed
 def traced(key, at=(0, 0)):
     """Return what each thread of a block loads of M and of N and stores to P, in its own order."""
     m = np.ones((WIDTH, WIDTH), np.float32)
-    with observed(trace=(*at, 0)) as launches:
+    with observed(at=(*at, 0)) as launches:
         engine.matmul(m, m.copy(), variant=key, tile=TILE_WIDTH, device="simulator")
-    ((step, run, arrays),) = launches
+    ((step, _, arrays, accesses),) = launches
     names = [arrays[one].name for one in step.arguments if not isinstance(one, int)]
     found = {name: {} for name in names}
-    for done in (one for one in run.trace if one.array in names):
+    for done in (one for one in accesses if one.array in names):
         for thread, address in zip(done.threads.tolist(), done.addresses.tolist(), strict=True):
             place = f"({thread // TILE_WIDTH},{thread % TILE_WIDTH})"
             found[done.array].setdefault(place, []).append(divmod(address // 4, WIDTH))

@@ -1,16 +1,20 @@
-"""What the kernels of a run in the simulator did: their accesses to memory, traced or counted as elements."""
+"""What the kernels of a run in the simulator did: their accesses to memory, and counts of elements."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 from unittest import mock
+
+import numpy as np
 
 from engine.device import interpreted
 from engine.device.interpreted import run_pass
 from engine.device.launches import Operand, Pass
 from engine.ptx import Array, Run
+from engine.ptx.memory import Place, Request
+from engine.ptx.module import Instruction
 from engine.ptx.types import DTYPES
 from engine.results.work import Work
 from tests.engine.variants.cases import result_of, verified
@@ -19,21 +23,64 @@ from tests.engine.variants.cases import result_of, verified
 _OF_FLOAT = 4
 
 
+@dataclass(eq=False)
+class Access:
+    """An access of threads of a block, of `size` bytes each; addresses count from the array's beginning."""
+
+    instruction: Instruction
+    array: str
+    space: str
+    threads: np.ndarray
+    addresses: np.ndarray
+    size: int
+    place: Place
+    values: np.ndarray | None = None  # what is there once the access is made, a row for each thread
+
+    def look(self) -> None:
+        """Note what is there."""
+        at = np.broadcast_to(self.place.flat, self.threads.shape)[:, None] + np.arange(self.size)
+        kind = self.instruction.modifiers[-1]
+        self.values = self.place.segment.data[at].view(DTYPES.get(kind, np.dtype(np.uint8)))
+
+
+def accesses_of(step: Pass, arrays: Mapping[Any, Array], at: tuple[int, int, int]) -> list[Access]:
+    """Return the accesses of one block that runs on copies of the arrays."""
+    copies = {key: Array(one.name, one.values.copy()) for key, one in arrays.items()}
+    found: list[Access] = []
+
+    def note(asked: Request, place: Place) -> None:
+        if found:
+            found[-1].look()
+        threads, segment = place.active.slots, place.segment
+        addresses = np.broadcast_to(place.offsets.view(np.int64), threads.shape)
+        access = asked.instruction, segment.name, segment.space, threads, addresses, asked.size, place
+        found.append(Access(*access))
+
+    run_pass(step, copies, checks=False, counted=False, chosen_blocks=[at], on_access=note)
+    found[-1].look()
+    return found
+
+
 class Launched(NamedTuple):
     """A launch of a kernel: its pass, what came of it, and the arrays of the pass by placeholder."""
 
     step: Pass
     run: Run
     arrays: Mapping[Any, Array]
+    accesses: list[Access]  # of the block that is observed
 
 
 @contextmanager
-def observed(**asked: Any) -> Iterator[list[Launched]]:
-    """Note what is launched in the simulator meanwhile; `asked` as of `engine.ptx.run`."""
+def observed(at: tuple[int, int, int] | None = None, **asked: Any) -> Iterator[list[Launched]]:
+    """Note what is launched in the simulator meanwhile, and the accesses of the block `at`.
+
+    `asked` is as of `engine.ptx.run`.
+    """
     found = []
 
     def run(step: Pass, arrays: Mapping[Any, Array], **others: Any) -> Run:
-        found.append(Launched(step, run_pass(step, arrays, **others | asked), dict(arrays)))
+        accesses = [] if at is None else accesses_of(step, arrays, at)
+        found.append(Launched(step, run_pass(step, arrays, **others | asked), dict(arrays), accesses))
         return found[-1].run
 
     with mock.patch.object(interpreted, "run_pass", run):
@@ -47,7 +94,7 @@ def executed(launches: Iterable[Launched]) -> Work:
     is one load and one store. The least bytes are not known.
     """
     loads, stores, bytes_of, products = Counter(), Counter(), Counter(), 0
-    for _, run, arrays in {id(one.step): one for one in launches}.values():
+    for _, run, arrays, _ in {id(one.step): one for one in launches}.values():
         itemsizes = {one.name: one.values.itemsize for one in arrays.values()}
         picture = arrays[Operand.IMAGE].name if Operand.IMAGE in arrays else ""
         for key, asked in run.counts.accesses.items():

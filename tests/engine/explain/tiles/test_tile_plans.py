@@ -1,6 +1,5 @@
 """Tiles against what threads did, told by the values of the picture, and against the models of work."""
 
-import re
 from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import chain, product
@@ -36,27 +35,24 @@ class Cells:
         # No number is there twice: a thread that has it in shared memory has it from that cell.
         self.of_value = {float(value): cell for cell, value in np.ndenumerate(values)} | {GHOST: None}
 
-    def accessed(self, step, opcode):
-        """Return the cells that each thread of a step accesses."""
-        size = np.atleast_2d(step.values).shape[0] * int(re.sub(r"\D", "", opcode[-1])) // 8
-        first = step.addresses // self._itemsize
-        return [[divmod(one + k, self._row) for k in range(size // self._itemsize)] for one in first.tolist()]
+    def accessed(self, access):
+        """Return the cells that each thread of an access has."""
+        first = access.addresses // self._itemsize
+        count = access.size // self._itemsize
+        return [[divmod(one + k, self._row) for k in range(count)] for one in first.tolist()]
 
 
-def did(trace, source, result):
+def did(accesses, source, result):
     """Return by thread what is loaded, kept in shared memory (None: a ghost cell), and stored as a result."""
     loaded, kept, stored = (defaultdict(list) for _ in range(3))
-    for step in trace:
-        if step.addresses is None:
-            continue
-        opcode = next(word for word in step.text.split() if word[0] != "@").split(".")
-        threads = step.threads.tolist()
-        array, found = (source, loaded) if step.array == source.name else (result, stored)
-        if step.array == array.name:
-            for thread, cells in zip(threads, array.accessed(step, opcode), strict=True):
+    for access in accesses:
+        threads = access.threads.tolist()
+        array, found = (source, loaded) if access.array == source.name else (result, stored)
+        if access.array == array.name:
+            for thread, cells in zip(threads, array.accessed(access), strict=True):
                 found[thread] += cells
-        elif step.space == "shared" and opcode[0] == "st" and step.values.nbytes == 4 * len(threads):
-            for thread, value in zip(threads, step.values.view(np.float32).tolist(), strict=True):
+        elif access.space == "shared" and access.instruction.name == "st" and access.values.itemsize == 4:
+            for thread, value in zip(threads, access.values.view(np.float32)[:, 0].tolist(), strict=True):
                 if value in source.of_value:
                     kept[thread].append(source.of_value[value])
     return loaded, kept, stored
@@ -64,12 +60,11 @@ def did(trace, source, result):
 
 def traced(known, problem, mask, block, image, at):
     """Return what the threads of one block did in each pass."""
-    with observed(trace=(*at, 0)) as launches:
+    with observed(at=(*at, 0)) as launches:
         result_of(known, problem, mask, block, image)
-    for step, run, arrays in launches[: len(known.plan(problem, block))]:
-        assert run.trace_is_whole
+    for step, _, arrays, accesses in launches[: len(known.plan(problem, block))]:
         arguments = [arrays[one] for one in step.arguments if isinstance(one, Operand)]
-        yield did(run.trace, *(Cells(array, image[0].size) for array in arguments))
+        yield did(accesses, *(Cells(array, image[0].size) for array in arguments))
 
 
 def check_results(plan, stored):

@@ -159,11 +159,11 @@ def columns_loaded(mask, width=24):
     """Return the columns that the threads of `row-tiled` read, block by block, thread by thread."""
     problem, columns = describe_problem(row_of(width), mask, Border.ZERO, 0.0), []
     for block in range(3):
-        with observed(trace=(block, 0, 0)) as launches:
+        with observed(at=(block, 0, 0)) as launches:
             result_of(variant("row-tiled"), problem, mask, TILE, row_of(width))
-        ((_, run, arrays),) = launches
+        ((_, _, arrays, accesses),) = launches
         of_thread = defaultdict(list)
-        for step in run.trace:
+        for step in accesses:
             if step.array == arrays[Operand.IMAGE].name:
                 for thread, address in zip(step.threads.tolist(), step.addresses.tolist(), strict=True):
                     of_thread[thread].append(address // 4)

@@ -61,11 +61,11 @@ def test_that_every_cuda_stage_agrees_with_the_oracle_and_its_model_in_the_simul
 
 def apart_in_a_warp(stage_key):
     """Return how far apart the first values are that neighbouring threads of the second convolution read."""
-    with observed(trace=(0, 0, 0)) as launches:
+    with observed(at=(0, 0, 0)) as launches:
         check(network_variant(stage_key), Case(1, 16, 3, 1, 2, 2), "simulator")
     (launch,) = (one for one in launches if one.step.name == "convolution-2")
     maps = next(value for value in launch.step.arguments if isinstance(value, Between))
-    first = next(step for step in launch.run.trace if step.array == launch.arrays[maps].name)
+    first = next(step for step in launch.accesses if step.array == launch.arrays[maps].name)
     return (first.addresses[1] - first.addresses[0]) // 4
 
 
@@ -87,14 +87,15 @@ def test_that_the_linearisation_by_itself_is_one_launch_more():
 
 # The report: 12 and 4 for a map of the convolutions, 6 and 2 for one of the average pools.
 @pytest.mark.slow
-def test_that_a_trace_finds_the_divergence_that_the_report_prints():
+def test_that_stores_show_the_divergence_that_the_report_prints():
     found = Counter()
     # Of the first map, 24 x 24 in tiles of 16 x 16, the four blocks.
     for tile in range(4):
-        with observed(trace=(0, 0, tile)) as launches:
+        with observed(at=(0, 0, tile)) as launches:
             check(network_variant("network-pool"), Case(1, 28, 1, 1, 1, 1), "simulator")
-        for step, run, _ in launches:
-            for warps in (one.threads // 32 for one in run.trace if "st.global" in one.text):
+        for step, _, _, accesses in launches:
+            stores = (one for one in accesses if (one.instruction.name, one.space) == ("st", "global"))
+            for warps in (one.threads // 32 for one in stores):
                 # Some threads of these warps have a result and others none.
                 found[step.name] += sum(0 < threads < 32 for threads in Counter(warps.tolist()).values())
     assert found == {"convolution-1": 12, "convolution-2": 4, "pool-1": 6, "pool-2": 2}
