@@ -44,7 +44,9 @@ class Access:
 
 
 def accesses_of(step: Pass, arrays: Mapping[Any, Array], at: tuple[int, int, int]) -> list[Access]:
-    """Return the accesses of one block that runs on copies of the arrays."""
+    """Return the accesses of one block, of which a grid may have none, that runs on copies of the arrays."""
+    if any(place >= side for place, side in zip(at, step.launch.grid, strict=True)):
+        return []
     copies = {key: Array(one.name, one.values.copy()) for key, one in arrays.items()}
     found: list[Access] = []
 
