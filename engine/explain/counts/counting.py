@@ -206,12 +206,8 @@ class _Launch:
     arrays: Mapping[Any, Array] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        step, arrays = self.step, dict[Any, Array]()
-        for name, argument in zip(interpreted.parameters_of(step), step.arguments, strict=True):
-            if isinstance(argument, Placeholder | Between):
-                assert self.buffers is not None
-                values = interpreted.memory_of(argument, self.buffers.image, self.buffers.out)
-                arrays[argument] = Array(name, values)
+        assert self.buffers is not None
+        step, arrays = self.step, interpreted.arrays_of(self.step, self.buffers.image, self.buffers.out)
 
         def facts(argument: object) -> Hashable:
             values = arrays[argument].values if isinstance(argument, Placeholder | Between) else argument
