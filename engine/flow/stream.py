@@ -3,7 +3,7 @@
 import itertools
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
@@ -15,7 +15,7 @@ import numpy as np
 from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
-from engine.errors import BadValue, EngineError
+from engine.errors import BadValue
 from engine.flow.chunks import ChunkDevice, ChunkJob, InOrder
 from engine.flow.loop import Loop
 from engine.flow.timeline import Chunk, Timeline
@@ -73,7 +73,8 @@ class Stream:
         self._activate: Callable[[], None] = lambda: None
         self._stack, self._numbers = ExitStack(), itertools.count()
         self._device: ChunkDevice | None = None
-        self._error: EngineError | None = None
+        # The chunks of the last picture that are not sent yet.
+        self._left: Iterator[ChunkJob] | None = None
         self._clock, self._keys = "host clock", ""
         # When it was asked for the first picture, and when the last result was written.
         self._begin_s = self._end_s = time.perf_counter()
@@ -125,14 +126,42 @@ class Stream:
 
     @property
     def has_room(self) -> bool:
-        """Whether the device has room for another chunk."""
-        return self._error is None and (self._device is None or self._device.has_room)
+        """Whether the chunks of another picture can be begun."""
+        return self._device is None or (self._left is None and self._device.has_room)
 
     def send(self, work: Asked) -> None:
-        """Send the chunks of a picture through the device."""
-        device = self._device = self._device or self._opened(work.request)
+        """Send the chunks of a picture through the device, as it has room."""
+        self._device = self._device or self._opened(work.request)
         # The generator of pictures may have selected another device.
         self._activate()
+        self._left = self._chunks_of(work)
+        self._send_on()
+
+    def wait(self) -> list[Asked]:
+        """Wait until pictures are finished, and return them."""
+        assert self._device is not None
+        self._activate()
+        while not self._finished:
+            for job in self._device.wait():
+                self._chunks.append(job.chunk)
+                picture = self._under_way[job.picture]
+                picture.rows_left -= len(job.target)
+                if not picture.rows_left:
+                    self._finished.append(self._under_way.pop(job.picture))
+                    self._end_s = time.perf_counter()
+            self._send_on()
+        found, self._finished = self._finished, []
+        return found
+
+    def _send_on(self) -> None:
+        while self._device is not None and self._left is not None and self._device.has_room:
+            if (job := next(self._left, None)) is None:
+                self._left = None
+            else:
+                self._device.send(job)
+
+    def _chunks_of(self, work: Asked) -> Iterator[ChunkJob]:
+        """Yield the chunks of a picture."""
         request, samples = work.request, work.request.samples
         target = work.out.reshape(request.problem.result_shape)
         parts = self._bands(request)
@@ -140,10 +169,6 @@ class Stream:
         chosen = cache(chosen) if len(parts) > 1 else chosen
         self._under_way[work.picture], work.rows_left = work, len(target)
         for number, band in enumerate(parts):
-            while not device.has_room and self._error is None:
-                self._collect(device)
-            if self._error is not None:
-                return
             done = (work.picture + number / len(parts)) / self.total if self.total else 0.0
             self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
             sources = [samples[first:last] for first, last in band.sources]
@@ -154,32 +179,7 @@ class Stream:
             shape = band.length, *samples.shape[1:]
             written = shape if target.shape == samples.shape else target.shape
             prepare = partial(self._preparing.ready, chosen, shape)
-            device.send(ChunkJob(chunk, sources, rows, band.skip, written, prepare))
-
-    def wait(self) -> list[Asked]:
-        """Wait until pictures are finished, and return them; raise the device's error after all others."""
-        assert self._device is not None
-        self._activate()
-        while not self._finished and self._error is None:
-            self._collect(self._device)
-        if not self._finished and self._error is not None:
-            raise self._error
-        found, self._finished = self._finished, []
-        return found
-
-    def _collect(self, device: ChunkDevice) -> None:
-        try:
-            jobs = device.wait()
-        except EngineError as error:
-            self._error = error
-            return
-        for job in jobs:
-            self._chunks.append(job.chunk)
-            picture = self._under_way[job.picture]
-            picture.rows_left -= len(job.target)
-            if not picture.rows_left:
-                self._finished.append(self._under_way.pop(job.picture))
-                self._end_s = time.perf_counter()
+            yield ChunkJob(chunk, sources, rows, band.skip, written, prepare)
 
     def _bands(self, request: Resolved) -> tuple[Span, ...]:
         """Return the bands of a picture: one, where it is small or cannot be cut."""
