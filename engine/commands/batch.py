@@ -157,7 +157,7 @@ def _document(
         "done": sum(finished.error is None for finished in outcomes),
         "failed": sum(finished.error is not None for finished in outcomes),
         **({"skipped": len(plan.skipped)} if settings.skip_existing else {}),
-        "files": [_file(finished) for finished in outcomes],
+        "files": [_file(finished, on_cluster=plan.scheduler is not None) for finished in outcomes],
         **({"skipped_files": skipped_files(plan)} if settings.skip_existing else {}),
     }
 
@@ -167,13 +167,13 @@ def _of_cluster(plan: BatchPlan, batch: Batch) -> dict[str, object]:
     return {"scheduler": plan.scheduler.text, "start_s": batch.start_s} if plan.scheduler else {}
 
 
-def _file(finished: Finished) -> dict[str, object]:
+def _file(finished: Finished, *, on_cluster: bool) -> dict[str, object]:
     return {
         "input": finished.file.source,
         "output": finished.file.target if finished.error is None else None,
         "failure": "" if finished.error is None else str(finished.error),
         "verification": None if finished.verification is None else asdict(finished.verification),
-        **({"machine": finished.ran.machine} if finished.ran and finished.ran.machine else {}),
+        **({"machine": finished.ran.machine} if on_cluster and finished.ran else {}),
         **finished.found,
         "clipped": 0.0 if finished.clipped is None else finished.clipped.share,
         "notes": list(finished.notes),

@@ -57,7 +57,7 @@ def run(batch: Batch, plan: BatchPlan) -> None:
         workers = _Workers(batch, scheduler, client, sealed(taken_on_worker, plan.how, sign, cores()))
         batch.through(workers.take, TASKS_AHEAD * threads, _tasks(plan.files, threads))
         # With nothing beside it, which would die with it.
-        batch.through(workers.take_alone, 1, ([file] for file in workers.deadly))
+        batch.through(partial(workers.take, is_alone=True), 1, ([file] for file in workers.deadly))
 
 
 class _Workers:
@@ -73,21 +73,16 @@ class _Workers:
         self._killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker
         self.deadly: list[PictureFile] = []
 
-    def take(self, task: Task) -> None:
-        """Have files filtered and written."""
+    def take(self, task: Task, *, is_alone: bool = False) -> None:
+        """Have files filtered and written; where their worker ends each time, once more alone."""
         try:
             task.write = partial(self._counted, self._taken(task.files))
         except self._killed:
+            if is_alone:
+                remedy = "Give the workers more memory, which may be short, or leave it out."
+                what = "Its worker ended each time that it was tried"
+                raise EngineError(what, "it was killed", remedy) from None
             self.deadly += task.files
-
-    def take_alone(self, task: Task) -> None:
-        """Have a file filtered that may be what has ended its workers."""
-        try:
-            task.write = partial(self._counted, self._taken(task.files))
-        except self._killed:
-            remedy = "Give the workers more memory, which may be short, or leave it out."
-            what = "Its worker ended each time that it was tried"
-            raise EngineError(what, "it was killed", remedy) from None
 
     def _counted(self, done: Sequence[Finished]) -> Sequence[Finished]:
         self._batch.written += sum(finished.error is None for finished in done)
@@ -179,8 +174,7 @@ def taken_on_worker(
 def _written(encoded: bytes | memoryview, finished: Finished) -> Sequence[Finished]:
     # Dask may run a task again whose worker died after it wrote.
     write_result(encoded, finished.file, may_be_there=True)
-    assert finished.ran is not None
-    return [replace(finished, ran=finished.ran._replace(machine=platform.node()))]
+    return [finished]
 
 
 def _within(how: PictureWork, worker: Any) -> tuple[PictureWork, str]:

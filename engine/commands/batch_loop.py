@@ -11,6 +11,7 @@ more thread writes, which is mostly waiting for the disk. A file that fails has 
 
 import itertools
 import os
+import platform
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -50,11 +51,11 @@ from engine.work.filtering.clipping import Clipped
 
 
 class Ran(NamedTuple):
-    """What filtered a file: the key of a variant, the titles of devices, the machine where it is another."""
+    """What filtered a file: the key of a variant, the titles of devices, the name of the machine."""
 
     variant: str
     devices: Sequence[str]
-    machine: str = ""
+    machine: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +182,7 @@ class Job:
         notes = (*picture.notes, *self.how.picture_notes(picture), *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened, values)
-        ran = Ran(self.call.choice.variant.key, titles(self.how.devices(self.call)))
+        ran = Ran(self.call.choice.variant.key, titles(self.how.devices(self.call)), platform.node())
         return data, Finished(file, None, notes, verification, found, clipped, ran)
 
 
@@ -367,7 +368,7 @@ class Batch:
         done = in_bands.filtered(how, file.source, file.target, self._end_if_stopped)
         with interrupts.undivided():
             self.written += 1
-        ran = Ran(done.resolved.choice.variant.key, titles(done.devices))
+        ran = Ran(done.resolved.choice.variant.key, titles(done.devices), platform.node())
         facts = in_bands.facts_of(how, done)
         finished = Finished(file, None, done.notes, done.verification, facts, done.clipped, ran)
         task.write = lambda: [finished]
