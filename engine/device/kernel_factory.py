@@ -55,6 +55,12 @@ def import_names(name: str, only: frozenset[str] | None = None) -> None:
                 exec(compile(ast.Module([one], []), str(module.__file__), "exec"), vars(module))
 
 
+def note_origin(made: Kernel, kernel: Kernel, *arguments: object) -> None:
+    """Note that a kernel is made of another one by these arguments: its code is kept as that one's is."""
+    if (origin := origin_of(kernel)) is not None:
+        _origins[made] = [*origin, _text_of(arguments)]
+
+
 def origin_of(kernel: Kernel) -> list[str] | None:
     """Return a kernel's factory and arguments as text; None for one of another origin."""
     return _origins.get(kernel)

@@ -8,7 +8,7 @@ from engine.device.backend import NAN_BYTE
 from engine.device.cuda_kernels import PreparedPasses
 from engine.explain.ablation.results import Cost
 from engine.explain.ablation.running import ablated
-from engine.explain.ablation.siblings import without
+from engine.explain.ablation.sibling_code import without
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.run.measure import measure

@@ -20,7 +20,7 @@ from engine.device.launches import DeviceKind, Operand, Pass
 from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable
 from engine.explain.ablation.results import NO_GPU, Ablation, Altered, Cost
-from engine.explain.ablation.siblings import without
+from engine.explain.ablation.sibling_code import without
 from engine.explain.bounds.gpu_bounds import executed, issue_slots
 from engine.explain.counts.accesses import WARP
 from engine.explain.counts.counting import counted_passes, picture_buffers

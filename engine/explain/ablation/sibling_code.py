@@ -1,6 +1,6 @@
 """The siblings of a variant's kernels: each the kernel without one cost, wrong on purpose.
 
-They are no variants: nothing lists them, their results are not looked at, and their code is not kept on disk.
+They are no variants: nothing lists them, and their results are not looked at.
 A sibling is a change of the kernel's syntax tree, which calls `stand_in_code` in the place of what is gone.
 Only what a kernel writes itself can be taken out: an access that an emitter makes is in no source of Python.
 """
@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.kernel_factory import note_origin
 from engine.device.launches import Between, Kernel, Pass, Placeholder
 from engine.device.unrolled import cut_loops, function_of, unrolled
 from engine.explain.ablation import stand_in_code
@@ -248,8 +249,9 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     names = Names(frozenset(of("picture")), frozenset(of("weights")), of("scalar"), frozenset(rules))
     if not altered(definition, cost, names):
         return None
-    made = _made(definition, function, constants)
-    return Sibling(made, kernel.targetoptions)
+    sibling = Sibling(_made(definition, function, constants), kernel.targetoptions)
+    note_origin(sibling, kernel, cost, roles)
+    return sibling
 
 
 def _rule_of(value: object) -> object:
