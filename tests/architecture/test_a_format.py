@@ -148,6 +148,7 @@ def test_that_filter_treats_it_as_any_other_format(toy_file, command):
     assert command("filter", toy_file, out.with_suffix(".tif"), "--mask", "identity", *limit).status == 0
 
 
+@pytest.mark.slow
 def test_that_batch_takes_its_files(toy_file, tmp_path, command):
     options = ("--out", tmp_path / "out", "--mask", "identity", "--depth", "float32", "--json")
     answer = command("batch", tmp_path, *options, "--format", "toy")

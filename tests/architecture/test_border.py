@@ -76,6 +76,7 @@ def test_that_a_variant_agrees_with_the_oracle_at_a_new_border(toy, known):
     assert np.all(np.abs(out - right) <= bound + added)
 
 
+@pytest.mark.slow
 def test_that_a_new_border_is_cut_into_bands_as_its_rule_says(toy):
     samples = np.random.default_rng(6).random((400, 30), np.float32)
     how = {"border": toy, "variant": "cpu-parallel", "device": "cpu"}

@@ -98,6 +98,7 @@ class Clock:
         pass
 
 
+@pytest.mark.slow
 def test_that_a_disturbed_first_sample_leaves_no_variant_out(monkeypatch):
     (draw,) = drawn(1, 1, 200)
     clocks = {"cpu-serial": Clock([1.0] * 6), "cpu-parallel": Clock([9.0, *[0.5] * 5])}

@@ -126,6 +126,7 @@ def figures_of(paper):
     return {one for one in figures if one.replace(".", "").isdigit()}
 
 
+@pytest.mark.slow
 def test_that_a_document_is_of_the_recorded_tables():
     documents = course_documents()
     for key, paper in recorded_document(COURSE)["papers"].items():

@@ -49,6 +49,7 @@ def both_ways(monkeypatch, picture, dtype, mask, **changed):
     return in_bands, finished.picture.pixels, call, checked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", RANGE_MODES)
 @pytest.mark.parametrize(
     ("source", "saved"), [(np.uint8, np.uint8), (np.uint8, np.uint16), (np.uint16, np.uint8)]

@@ -142,6 +142,7 @@ def test_that_a_result_is_that_of_a_picture_in_memory(mode, channels, tmp_path, 
     assert np.array_equal(as_read(tmp_path / "parts.tif"), as_read(whole))
 
 
+@pytest.mark.slow
 def test_that_an_operation_that_needs_a_window_has_the_bits_of_the_whole(tmp_path):
     for operation in ["negative", "desaturate", "hue-shift", "median"]:
         pixels = picture()

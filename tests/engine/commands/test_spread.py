@@ -80,6 +80,7 @@ def any_work(monkeypatch):
     return install_work
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", WORK)
 def test_that_operations_and_chains_over_all_gpus_have_the_bytes_of_one(
     command, gpus, any_work, photos, tmp_path, work

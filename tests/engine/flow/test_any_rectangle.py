@@ -148,6 +148,7 @@ def test_that_any_rectangle_has_the_bits_of_the_whole_by_kernels_for_cuda(call, 
     check_rectangle(call, data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gpus", [1, 3])
 def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch, gpus):
     made = install(monkeypatch, gpus, cpu_info())

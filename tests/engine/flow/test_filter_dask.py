@@ -465,6 +465,7 @@ def test_that_a_refusal_crosses_the_line_in_words(client):
         client.compute(lazy).result()
 
 
+@pytest.mark.slow
 def test_that_a_worker_says_that_it_has_too_little_memory():
     distributed = pytest.importorskip("distributed")
     # A worker within this process, which is larger than the limit: Dask must not pause it for that.

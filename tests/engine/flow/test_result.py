@@ -276,6 +276,7 @@ def with_border(chain, border):
 NEAR = (Border.ZERO, Border.REFLECT, Border.MIRROR, Border.REPLICATE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("chain", "border"),
     list(zip(cut_chains(), itertools.cycle(NEAR), strict=False)),

@@ -146,6 +146,7 @@ def test_that_a_run_measures_the_part_that_is_looked_at(tmp_path):
     assert (result.problem.height, result.problem.width) == (64, MEASURED_SIDE)
 
 
+@pytest.mark.slow
 def test_that_operations_and_chains_on_a_picture_in_its_file_have_the_bits_of_the_whole(picture, pixels):
     median = operation_job(operation="median", settings={"size": 5}, picture=picture, device="cpu")
     chain = PictureJob(chain=chain_named("unsharp"), picture=picture, device="cpu")

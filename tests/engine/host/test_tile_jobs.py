@@ -140,6 +140,7 @@ def test_that_the_result_of_a_decoded_picture_is_saved_in_parts(decoded, pixels,
     assert (saved.alpha == 255).all()
 
 
+@pytest.mark.slow
 def test_that_results_of_operations_and_chains_are_saved_in_parts(decoded, pixels, tmp_path):
     median = operation_job(operation="median", settings={"size": 5}, picture=decoded)
     chain = PictureJob(chain=chain_named("unsharp"), picture=decoded)

@@ -60,6 +60,7 @@ def test_that_a_whole_fax_opens_exactly(opened):
             assert picture.notes == ()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("compression", FAX)
 def test_that_a_damaged_fax_is_noted_or_refused(opened, compression):
     whole = with_pillow(scan(), "TIFF", compression=compression)

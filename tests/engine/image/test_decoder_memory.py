@@ -79,12 +79,14 @@ def overflows(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", of_one_picture())
 def test_that_no_decoder_writes_past_its_array(opened, overflows, kind):
     assert opened(of_one_picture()[kind]).pixels.shape[:2] == RGB.shape[:2]
     assert overflows == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", of_several_pictures())
 def test_that_of_several_pictures_the_first_is_decoded_and_nothing_is_written_behind_it(
     opened, overflows, kind

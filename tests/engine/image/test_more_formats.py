@@ -130,6 +130,7 @@ def huge_avif():
     return AVIF[:at] + 2 * HUGE.to_bytes(4, "big") + AVIF[at + 8 :]
 
 
+@pytest.mark.slow
 def test_that_what_is_no_picture_of_them_is_refused_in_words(opened):
     for data, says in [
         (b"P5\n100000 100000\n255\n", "its 100,000 × 100,000 pixels take 9.3 GiB"),

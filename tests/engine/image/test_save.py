@@ -49,6 +49,7 @@ def test_that_a_row_or_a_column_cut_from_a_picture_is_saved_as_its_copy_is():
 EVERY = [(dtype, channels) for dtype in (np.uint8, np.uint16, np.float32) for channels in (1, 3)]
 
 
+@pytest.mark.slow
 def test_that_an_exact_format_gives_back_what_was_saved(tmp_path):
     for suffix, dtype, channels in [
         *((".png", dtype, channels) for dtype, channels in EVERY[:4]),

@@ -28,6 +28,7 @@ def applied(opcode, result, operands):
     return given, out
 
 
+@pytest.mark.slow
 def test_that_every_spelling_runs():
     for opcode, (result, operands) in EVERY.items():
         applied(opcode, result, operands)

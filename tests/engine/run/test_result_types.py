@@ -59,6 +59,7 @@ def test_that_the_simulator_makes_the_same_of_nan_and_infinity(key, dtype):
     assert np.array_equal(*answers)
 
 
+@pytest.mark.slow
 def test_that_a_signed_mask_gives_the_rounded_oracle():
     for dtype in ["uint8", "uint16"]:
         for key in DIRECT:

@@ -88,6 +88,7 @@ def test_that_a_ready_chain_is_proven_for_every_type_of_samples(chain):
     assert chain_from_json(chain_to_json(chain)) == chain
 
 
+@pytest.mark.slow
 def test_that_random_chains_are_proven():
     random = np.random.default_rng(30)
     masks = "sobel-x", "gaussian:5:1", "1 2; 3 4", "box:1x7", "sharpen", "0.3 -2.1 0.7"
@@ -510,6 +511,7 @@ EXACT_FIRST = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("steps", EXACT_FIRST)
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_that_steps_in_the_type_of_the_picture_give_the_values_of_float32(steps, dtype, monkeypatch):

@@ -73,6 +73,7 @@ def test_that_the_window_and_its_panels_are_on_the_screen_with_the_new_letters(q
     assert shown.convertToFormat(whole.format()) == whole
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order", ["150 dark 100 light", "dark 150 light dark 80 light", "200 light 150 dark 100"]
 )

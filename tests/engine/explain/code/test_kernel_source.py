@@ -94,6 +94,7 @@ def test_that_the_module_of_a_variant_is_the_one_that_declares_it():
 _WITH_A_FACTORY = [key for key in EVERY if variant_named(key).has_kernels and key != "cuda-chain"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("key", _WITH_A_FACTORY)
 def test_that_without_numba_cuda_the_factory_of_a_kernel_is_shown(key, monkeypatch):
     made = {one.path for one in source(key).kernels}

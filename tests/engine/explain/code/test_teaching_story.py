@@ -69,6 +69,7 @@ def test_that_every_kernel_of_ours_has_a_step(steps):
     assert set(steps) == kernels
 
 
+@pytest.mark.slow
 def test_that_the_steps_are_in_teaching_order(chapters):
     assert [step.key for step in chapters[0].steps] == [one.key for one in VARIANTS if one.has_kernels]
 

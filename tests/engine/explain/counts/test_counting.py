@@ -336,6 +336,7 @@ def test_that_what_is_not_counted_says_why(key, words):
     assert words in str(counted_run(filtering(key)).not_counted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channels", [1, 3])
 def test_that_kernels_of_tensor_cores_are_counted_by_words(channels):
     job = filtering("digit-sums", channels=channels, dtype="uint8")

@@ -141,6 +141,7 @@ def read_whole(path):
         return found.read(0, slice(0, min(found.height, 8)), slice(0, min(found.width, 8)))
 
 
+@pytest.mark.slow
 def test_that_a_hostile_store_is_refused_in_words(tmp_path):
     for number, (what, write) in enumerate(STORES.items()):
         path = tmp_path / str(number) / "a.zarr"

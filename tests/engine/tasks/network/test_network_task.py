@@ -100,6 +100,7 @@ def test_that_the_bound_holds_for_float32():
     assert found["output"].bounds.max() < 1e-3
 
 
+@pytest.mark.slow
 def test_that_a_scores_bound_holds_for_any_order_of_the_sums():
     problem = ForwardPass(6)
     drawings, network = batch_of(problem, 3), trained_weights()

@@ -138,6 +138,7 @@ def work_of(key, cells, border):
     return variant(key).work(describe_problem(row_of(cells), FIVE, border, 0.0), TILE)
 
 
+@pytest.mark.slow
 def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40():
     for key, loads in [
         ("row-naive", 40),
@@ -171,6 +172,7 @@ def columns_loaded(mask, width=24):
     return columns
 
 
+@pytest.mark.slow
 def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one():
     # Of each block threads 0 and 1 load right halo cells too, 6 and 7 left halo cells, ghost cells excepted.
     first = [0, 8, 1, 9, 2, 3, 4, 5, 6, 7]

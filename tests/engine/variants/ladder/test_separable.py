@@ -55,6 +55,7 @@ def test_that_whole_numbers_are_exact_under_every_border(known):
         assert np.isfinite(agrees(known, image, mask, border, 7.0)).all()
 
 
+@pytest.mark.slow
 @every_variant
 def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(known):
     # Every cell is a ghost cell or 0: the whole result is what ghost rows and columns give.
@@ -87,6 +88,7 @@ def test_that_nan_and_infinity_spread_as_in_the_direct_sum(known):
     assert np.isinf(result).any()
 
 
+@pytest.mark.slow
 @every_variant
 def test_that_nothing_overflows_between_the_passes(known):
     image = np.full((4, 5), np.finfo(np.float32).max / 2, np.float32)

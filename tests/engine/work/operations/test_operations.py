@@ -74,6 +74,7 @@ def correlations(picture, patch):
     return (windows * own).sum(axis=(2, 3)) / np.sqrt((windows**2).sum(axis=(2, 3)) * (own**2).sum())
 
 
+@pytest.mark.slow
 def test_that_an_exact_copy_is_found_on_any_level_beside_one_with_noise():
     for seed in range(2):
         for level, texture, dtype in [
@@ -347,6 +348,7 @@ def verified(key, samples, change=lambda values: None, affordable=None, seed=0, 
     return job.task.verify(values, job, report)
 
 
+@pytest.mark.slow
 def test_that_the_first_and_the_last_rows_of_blocks_are_always_checked():
     samples = picture(8 * 30 + 3, 9, 1)
     for seed in (0, 5, 17):
