@@ -1,7 +1,7 @@
 """The papers, to choose one, and the header of the one that is shown."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QFontMetrics, QResizeEvent
+from PySide6.QtGui import QFontMetrics, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QWidget
 
 from gui.course.course_model import CourseModel
@@ -9,7 +9,10 @@ from gui.course.kernels_model import SECOND_ROLE, plain
 from gui.course.two_lines import TwoLines
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, scaled_font
-from gui.widgets.panel_parts import column, quiet_label
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import column
+
+_MOST_LINES = 8
 
 
 class PapersList(QListWidget):
@@ -62,13 +65,13 @@ class PaperHeader(QWidget):
     def __init__(self, course: CourseModel) -> None:
         super().__init__()
         self._course = course
-        self.title, self.origin, self.about = QLabel(), quiet_label(small=True), QLabel()
+        self.title = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
         self.title.setFont(scaled_font(1.25, bold=True))
+        self.title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        # In a low window whole lines are left out.
+        self.origin, self.about = ElidedLabel(most=_MOST_LINES, small=True), ElidedLabel(most=_MOST_LINES)
+        self.about.setForegroundRole(QPalette.ColorRole.WindowText)
         labels = self.title, self.origin, self.about
-        for label in labels:
-            label.setWordWrap(True)
-            label.setTextFormat(Qt.TextFormat.PlainText)
-            label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         self.setLayout(column(*labels, spacing=HALF_GRID // 2, margins=(GRID, GRID, GRID, HALF_GRID)))
         course.paper_changed.connect(self._show)
         self._show()

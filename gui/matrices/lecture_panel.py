@@ -70,7 +70,7 @@ addition: CGMA&nbsp;1.</p>
 <p style="{close}"><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of
 its T&nbsp;x&nbsp;T block: CGMA&nbsp;T.</p>
 <p style="{close}">Memory feeds no more operations than</p>
-<p style="{close} background:{theme.raised}"><b>&nbsp;{formula.replace(" ", "&nbsp;")}</b></p>
+<p style="{close} background:{theme.raised}"><b>&nbsp;{formula}</b></p>
 <table cellspacing="0" cellpadding="3">
 <tr style="color:{theme.muted}"><td></td><td align="right">&nbsp;GB/s</td><td align="right">&nbsp;naive</td>
 <td align="right">&nbsp;T = {_LECTURE_TILE}</td></tr>{rows}</table>

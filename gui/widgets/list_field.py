@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QWidget
 
 from engine.errors import EngineError
 from gui.style.metrics import HALF_GRID, number_font
-from gui.widgets.panel_parts import column, menu_button, quiet_label, row
+from gui.widgets.panel_parts import column, folding_row, menu_button, quiet_label, row
 from gui.widgets.refusal import Refusal
 
 Items = tuple[Any, ...]
@@ -45,7 +45,8 @@ class ListField(QWidget):
         self.sets = menu_button("Sets", f"Sets of {kind}", tip, menu)
         self.refusal = Refusal()
         self.note = quiet_label(wraps=True)
-        line = row(*before, (self.field, 1), self.sets, *after, spacing=HALF_GRID)
+        first, then = row(*before, (self.field, 1)), row(self.sets, *after, spacing=HALF_GRID)
+        line = folding_row((first, 1), then, spacing=HALF_GRID)
         self.setLayout(column(line, self.refusal, self.note, spacing=HALF_GRID))
         self.field.editingFinished.connect(self.take)
         # While a text is typed, what was said of the one before no longer holds.

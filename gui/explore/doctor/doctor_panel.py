@@ -35,7 +35,7 @@ class DoctorPanel(QWidget):
         super().__init__()
         self._doctor = doctor
         self.plot = ResponsePlot()
-        self.split_button = QPushButton("Split into row and column")
+        self.split_button = QPushButton("Split into two steps")
         self.copy_button = icon_button("copy", "Copy row and column", _COPY_TIP)
         self._labels: list[tuple[QLabel, QLabel]] = []
         self._grid = QGridLayout()

@@ -21,6 +21,7 @@ from gui.widgets.panel_parts import (
     Placeholder,
     column,
     fill_box,
+    folding_row,
     menu_button,
     narrow_box,
     quiet_label,
@@ -86,7 +87,10 @@ class LookPanel(QWidget):
         self._after_title = after
         pages = (
             (before, (self.before, 1), after, (self.after, 1), self.numbers),
-            (quiet_label("Dashed: the original. Solid: the result.", small=True), (self.profile, 1)),
+            (
+                quiet_label("Dashed: the original. Solid: the result.", small=True, wraps=True),
+                (self.profile, 1),
+            ),
             (
                 quiet_label("Original", small=True),
                 self.original,
@@ -102,7 +106,7 @@ class LookPanel(QWidget):
         self.stack = Placeholder(self._pages)
         self._window_menu = self._make_window_menu()
         self.window_button = menu_button("Window", "Window of the values", _WINDOW_TIP, self._window_menu)
-        head = row((self.tool, 1), self.channel, spacing=HALF_GRID)
+        head = folding_row((self.tool, 1), self.channel, spacing=HALF_GRID)
         what = row((self.what, 1), self.window_button, spacing=HALF_GRID)
         self.setLayout(column(head, what, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
 
