@@ -30,7 +30,7 @@ from engine.errors import EngineError
 from engine.files.part_files import part_file
 from engine.flow.loop import Loop
 from engine.flow.picture_memory import MOST_KEPT_BYTES, PictureMemory
-from engine.flow.stages import Staged, Stages
+from engine.flow.stages import Staged
 from engine.image.form import RAISE_LIMIT, bytes_text
 
 # Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
@@ -164,8 +164,7 @@ def taken_on_worker(
             task.write = partial(_written, *all_the_way(within, file, _memory_of_worker(), remedy=remedy))
 
     found: list[Finished] = []
-    stages = Stages(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed)
-    with Staged(stages) as device:
+    with Staged(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed) as device:
         tasks = [Task(number, [file]) for number, file in enumerate(pickle.loads(data))]
         Loop(device, lambda task: found.extend(task.finished)).run(tasks)
     return [(finished, worker.address if _is_of_a_disk(finished.error) else "") for finished in found]

@@ -38,7 +38,7 @@ from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
 from engine.flow.loop import Loop
 from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
-from engine.flow.stages import Staged, Stages
+from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.image.form import RAISE_LIMIT, Form
 from engine.image.result_picture import finished_picture
@@ -85,8 +85,11 @@ class Task:
     loan: Loan | None = None
 
     def take(self) -> None:
-        """Write the results, where there are some."""
-        self.finished = self.write()
+        """Write the results, where there are some, and keep nothing of them."""
+        try:
+            self.finished = self.write()
+        finally:
+            self.write = tuple
 
     def failed(self, error: BaseException) -> bool:
         """Note why the files fail; return whether that is all there is to it."""
@@ -283,7 +286,7 @@ class Batch:
         self, ready: Callable[[Task], Asked | None], threads: int, tasks: Iterable[Sequence[PictureFile]],
         **more: Any,
     ) -> None:  # fmt: skip
-        """Have the files of tasks taken by so many threads, and report them; `more` is as of `Stages`."""
+        """Have the files of tasks taken by so many threads, and report them; `more` is as of `Staged`."""
 
         def begun(task: Task) -> Asked | None:
             self._end_if_stopped()
@@ -296,9 +299,10 @@ class Batch:
 
         going_on = itertools.takewhile(lambda _: not self.is_stopped, tasks)
         how = {"takers": 1, "most": 2 * threads} | more
-        stages = Stages(ready=begun, take=Task.take, threads=threads, failed=failed, name="batch", **how)
         try:
-            with Staged(stages) as device:
+            with Staged(
+                ready=begun, take=Task.take, threads=threads, failed=failed, name="batch", **how
+            ) as device:
                 Loop(device, self._report).run(itertools.starmap(Task, enumerate(going_on)))
         except BaseException:
             # What is not in its filter yet ends.

@@ -15,7 +15,7 @@ from engine.device_info import DeviceInfo
 from engine.flow.loop import Loop
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
 from engine.flow.picture_memory import Loan, PictureMemory
-from engine.flow.stages import Staged, Stages
+from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
 from engine.image.large.source import LargePicture
@@ -43,6 +43,7 @@ class Part:
         return self.band.first
 
 
+@dataclass(eq=False)
 class RowStream:
     """Filters a large picture.
 
@@ -58,47 +59,44 @@ class RowStream:
         Gets the results from top to bottom. Called on: a thread of its own.
     """
 
-    def __init__(
-        self,
-        picture: LargePicture,
-        plan: Resolved,
-        gpus: Sequence[DeviceInfo],
-        memory: MemoryPlan,
-        take: Callable[[Part], None],
-    ) -> None:
-        self._picture, self._plan, self._gpus, self._rows, self._take = picture, plan, gpus, memory, take
-        self._memory = PictureMemory(memory.most_bytes, memory.most_bytes)
+    picture: LargePicture
+    plan: Resolved
+    gpus: Sequence[DeviceInfo]
+    memory: MemoryPlan
+    take: Callable[[Part], None]
+
+    def __post_init__(self) -> None:
+        self._lent = PictureMemory(self.memory.most_bytes, self.memory.most_bytes)
         self._has_failed = False
-        picture.cache_bytes = max(picture.cache_bytes, memory.cache_bytes)
+        self.picture.cache_bytes = max(self.picture.cache_bytes, self.memory.cache_bytes)
 
     def run(self, first_row: int = 0) -> None:
         """Filter all rows from `first_row` on; errors of every thread are raised here."""
-        height, band_rows = self._picture.height, self._rows.band_rows
+        height, band_rows = self.picture.height, self.memory.band_rows
         # None is higher than planned, or lower than a band may be.
         count = height - first_row
-        parts = max(1, min(-(-count // band_rows), count // (2 * self._plan.reach.height)))
+        parts = max(1, min(-(-count // band_rows), count // (2 * self.plan.reach.height)))
         edges = [first_row + count * number // parts for number in range(parts + 1)]
-        bands = bands_between(self._plan.reach, height, edges)
-        most = 3 + self._rows.ahead + 2 * GPU_RING * max(1, len(self._gpus))
-        stages = Stages[Part](
+        bands = bands_between(self.plan.reach, height, edges)
+        most = 3 + self.memory.ahead + 2 * GPU_RING * max(1, len(self.gpus))
+        with Staged[Part](
             ready=self._read, take=self._taken, threads=1, takers=1, most=most, stream=self._stream,
             dropped=lambda part: part.loan.give_back(), name="large",
-        )  # fmt: skip
-        with Staged(stages) as device:
+        ) as device:  # fmt: skip
             Loop(device, lambda part: None).run(
-                Part(number, band, Loan(self._memory)) for number, band in enumerate(bands)
+                Part(number, band, Loan(self._lent)) for number, band in enumerate(bands)
             )
 
     def _stream(self) -> Stream:
         # On the CPU an image is not cut again.
-        chunk_bytes = GPU_CHUNK_BYTES if self._plan.device.is_usable_gpu else 1 << 62
-        layout = self._plan.asked.layout
-        return _Bands(layout=layout, chunk_bytes=chunk_bytes, ring=GPU_RING, gpus=self._gpus)
+        chunk_bytes = GPU_CHUNK_BYTES if self.plan.device.is_usable_gpu else 1 << 62
+        layout = self.plan.asked.layout
+        return _Bands(layout=layout, chunk_bytes=chunk_bytes, ring=GPU_RING, gpus=self.gpus)
 
     def _taken(self, part: Part) -> None:
         try:
             if not self._has_failed:
-                self._take(part)
+                self.take(part)
         except BaseException:
             # Those after it would be written in its place.
             self._has_failed = True
@@ -108,8 +106,8 @@ class RowStream:
 
     def _read(self, part: Part) -> Asked:
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
-        part.loan.enter(self._rows.band_bytes)
-        picture, problem, band, loan = self._picture, self._plan.problem, part.band, part.loan
+        part.loan.enter(self.memory.band_bytes)
+        picture, problem, band, loan = self.picture, self.plan.problem, part.band, part.loan
         samples, at = loan.array((band.length, picture.width, picture.channels), picture.dtype), 0
         for first, last in band.sources:
             rows = samples[at : at + last - first]
@@ -121,7 +119,7 @@ class RowStream:
             part.image[...] = samples[..., : problem.channels]
         part.all_values = loan.result(part.image, problem.result_dtype)
         part.rows, part.values = samples[band.inside], part.all_values[band.inside]
-        return Asked(part.picture, self._plan.at(part.image), part.all_values)
+        return Asked(part.picture, self.plan.at(part.image), part.all_values)
 
 
 class _Bands(Stream):

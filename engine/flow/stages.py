@@ -15,9 +15,9 @@ from engine.flow.loop import Work
 from engine.flow.stream import Asked, Stream
 
 
-@dataclass(frozen=True, kw_only=True)
-class Stages(Generic[Work]):
-    """What is done in each stage, on how many threads; at most `most` is under way.
+@dataclass(kw_only=True, eq=False)
+class Staged(Generic[Work]):
+    """What is done in each stage, on how many threads; at most `most` is under way. A context manager.
 
     `ready` returns what a stream is asked for, or None where it needs none; `take` is called once that is
     computed, in order with a single taker. `failed` is called with an error of one of the two, and returns
@@ -37,14 +37,9 @@ class Stages(Generic[Work]):
     dropped: Callable[[Work], object] = lambda work: None
     name: str = "flow"
 
-
-class Staged(Generic[Work]):
-    """The stages under way. A context manager."""
-
-    def __init__(self, stages: Stages[Work]) -> None:
-        self._stages, self.most = stages, stages.most
-        self._openers = ThreadPoolExecutor(stages.threads, f"{stages.name}-ready")
-        self._takers = ThreadPoolExecutor(stages.takers, f"{stages.name}-take")
+    def __post_init__(self) -> None:
+        self._openers = ThreadPoolExecutor(self.threads, f"{self.name}-ready")
+        self._takers = ThreadPoolExecutor(self.takers, f"{self.name}-take")
         self._stream: Stream | None = None
         # Each the oldest first; what is computed, and waits for what was sent before.
         self._opening: dict[Future[Asked | None], Work] = {}
@@ -63,7 +58,7 @@ class Staged(Generic[Work]):
         self._drop(self._in_stream.values())
         for future, work in self._opening.items():
             future.cancel()
-            future.add_done_callback(lambda _, work=work: self._stages.dropped(work))  # type: ignore[misc]
+            future.add_done_callback(lambda _, work=work: self.dropped(work))  # type: ignore[misc]
         self._openers.shutdown()
         self._takers.shutdown()
 
@@ -75,7 +70,7 @@ class Staged(Generic[Work]):
 
     def send(self, work: Work) -> None:
         """Have work made ready."""
-        self._opening[self._openers.submit(self._stages.ready, work)] = work
+        self._opening[self._openers.submit(self.ready, work)] = work
 
     def wait(self) -> list[Work]:
         """Wait until some is finished; after an error until all is that can be, and then raise it."""
@@ -98,7 +93,7 @@ class Staged(Generic[Work]):
 
     def _settle(self, work: Work, error: BaseException | None) -> None:
         """Note that work is finished, or why it is not."""
-        if error is None or self._stages.failed(work, error):
+        if error is None or self.failed(work, error):
             self._finished.append(work)
         else:
             self._fail(error)
@@ -111,23 +106,23 @@ class Staged(Generic[Work]):
     def _hand_on(self, work: Work, future: Future[Asked | None]) -> None:
         """Give work that is ready to the stream, or to who takes it."""
         if future.cancelled() or future.exception() is not None:
-            self._stages.dropped(work)
+            self.dropped(work)
             if not future.cancelled():
                 self._settle(work, future.exception())
         elif (asked := future.result()) is None:
             self._take(work)
         elif self._error is not None:
-            self._stages.dropped(work)
+            self.dropped(work)
         else:
             self._in_stream[asked] = work
             self._compute(lambda stream: stream.send(asked))
 
     def _take(self, work: Work) -> None:
-        self._taking[self._takers.submit(self._stages.take, work)] = work
+        self._taking[self._takers.submit(self.take, work)] = work
 
     def _receive(self, stream: Stream) -> None:
         self._computed.update(stream.wait())
-        is_ordered = self._stages.takers == 1
+        is_ordered = self.takers == 1
         for asked in list(self._in_stream):
             if asked in self._computed:
                 self._computed.remove(asked)
@@ -137,14 +132,14 @@ class Staged(Generic[Work]):
 
     def _compute(self, act: Callable[[Stream], object]) -> None:
         """Do something with the stream; where that fails, go on without those in it, or with each alone."""
-        assert self._stages.stream is not None
+        assert self.stream is not None
         try:
-            self._stream = self._stream or self._stages.stream()
+            self._stream = self._stream or self.stream()
             act(self._stream)
         except (EngineError, MemoryError) as error:
             self._close_stream()
             left, self._in_stream, self._computed = self._in_stream, {}, set()
-            alone = self._stages.alone
+            alone = self.alone
             if alone is None or isinstance(error, DeviceFault):
                 self._fail(error)
                 self._drop(left.values())
@@ -153,14 +148,14 @@ class Staged(Generic[Work]):
                 try:
                     alone(asked)
                 except (EngineError, MemoryError) as why:
-                    self._stages.dropped(work)
+                    self.dropped(work)
                     self._settle(work, why)
                 else:
                     self._take(work)
 
     def _drop(self, left: Iterable[Work]) -> None:
         for work in left:
-            self._stages.dropped(work)
+            self.dropped(work)
 
     def _close_stream(self) -> None:
         if self._stream is not None:

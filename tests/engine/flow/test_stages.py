@@ -8,7 +8,7 @@ import pytest
 
 from engine.errors import DeviceFault, EngineError, OutOfDeviceMemory
 from engine.flow.loop import Loop
-from engine.flow.stages import Staged, Stages
+from engine.flow.stages import Staged
 
 COUNT = 12
 LOST = DeviceFault("cuda:0", "illegal address", "Start again.")
@@ -73,7 +73,7 @@ def run(**changed):
     } | changed
     error = None
     try:
-        with Staged(Stages(**how)) as device:
+        with Staged(**how) as device:
             Loop(device, lambda work: reported.append(work.picture)).run(iter(works))
     except EngineError as raised:
         error = raised
