@@ -299,15 +299,15 @@ class Batch:
 
         going_on = itertools.takewhile(lambda _: not self.is_stopped, tasks)
         how = {"takers": 1, "most": 2 * threads} | more
-        try:
-            with Staged(
-                ready=begun, take=Task.take, threads=threads, failed=failed, name="batch", **how
-            ) as device:
+        with Staged(
+            ready=begun, take=Task.take, threads=threads, failed=failed, name="batch", **how
+        ) as device:
+            try:
                 Loop(device, self._report).run(itertools.starmap(Task, enumerate(going_on)))
-        except BaseException:
-            # What is not in its filter yet ends.
-            self._has_ended.set()
-            raise
+            except BaseException:
+                # What is not in its filter yet ends.
+                self._has_ended.set()
+                raise
 
     def _report(self, task: Task) -> None:
         for finished in task.finished:
