@@ -39,9 +39,6 @@ from engine.work.request import PictureRequest, of_chain, one_step
 from engine.work.resolve import Resolved, resolved_for_parts
 from engine.work.steps import Chain, OperationStep
 
-Trim = tuple[int, int, int, bool]
-"""Of an axis the halo before and after a chunk, how many chunks there are, and whether the picture wraps."""
-
 _CUT = "an array in chunks"
 _DIRECT = "Make the array one chunk, array.rechunk(-1), or name a direct variant."
 _WHOLE = "Make the array one chunk: array.rechunk(-1)."
@@ -208,15 +205,11 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
     for axis, halo in enumerate(halos):
         largest[axis] += sum(halo)
     choose = sealed(chosen_for_chunks, asked, tuple(largest), array.dtype, dtype.itemsize, is_cut)
-    # Where a chunk lies within itself with its halo: Dask would take one more task for each to find it.
-    trims = [(*halos[axis], joined.numblocks[axis], wraps) for axis in (0, 1)]
     return arrays.map_overlap(
-        sealed(compute_chunk, trims),
+        sealed(compute_chunk),
         joined,
         depth={axis: halo[0] if wraps else halo for axis, halo in enumerate(halos)},
         boundary={axis: "periodic" if wraps and any(halo) else "none" for axis, halo in enumerate(halos)},
-        trim=False,
-        chunks=joined.chunks,
         dtype=dtype,
         meta=array._meta.astype(dtype),
         choice=dask.delayed(choose, pure=True)(),
@@ -278,18 +271,11 @@ def _ready(choice: bytes, shape: tuple[int, ...]) -> Callable[[np.ndarray], np.n
     return computed
 
 
-def compute_chunk(
-    trims: Sequence[Trim], chunk: np.ndarray, choice: bytes, block_id: tuple[int, ...]
-) -> np.ndarray:
+def compute_chunk(chunk: np.ndarray, choice: bytes, block_id: tuple[int, ...]) -> np.ndarray:
     """Return the result of a chunk, which has its halo, on one core. Called on: a thread of a worker."""
     try:
         with launches_on(1):
-            values = _ready(choice, chunk.shape)(chunk)
-        own = (
-            slice(before if wraps or at else 0, length - (after if wraps or at + 1 < blocks else 0))
-            for (before, after, blocks, wraps), at, length in zip(trims, block_id, chunk.shape, strict=False)
-        )
-        return values[tuple(own)]
+            return _ready(choice, chunk.shape)(chunk)
     except UnsupportedVariant as error:
         # Its samples, whose rows and columns the refusal counts within the chunk and its halo.
         row, column = block_id[:2]
