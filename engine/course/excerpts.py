@@ -9,16 +9,12 @@ import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
-from operator import attrgetter
 
 from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
 from engine.explain.code.kernel_source import function_source, source_of
 from engine.explain.code.source import SourceFunction
 from engine.explain.examples import example_of, variant_named
 
-# `engine`, or what it is called where it is installed.
-_ENGINE = __name__.rpartition(".course.")[0]
 _HEADING = "In our code"
 
 
@@ -79,8 +75,7 @@ def _function(place: CodePlace) -> tuple[SourceFunction, str]:
     """Return the function of a place, and what it is called: of a variant's the first with all its texts."""
     module, _, name = place.code.partition(":")
     if name:
-        function = function_source(attrgetter(name)(import_module(f"{_ENGINE}.{module}")))
-        assert function is not None, f"{place.code} has no file"
+        function = function_source(module, name)
         return function, function.name
     kernels = source_of(example_of(variant_named(place.code))).kernels
     has_all = (one for one in kernels if all(text in one.text for text in place.lit))

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
+INSTALL = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
 
 _FOLDERS = ("/usr/lib", "/usr/lib64")
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from functools import cache
 
 from engine.device.core_count import cores
-from engine.device.cuda_presence import has_driver, missing
+from engine.device.cuda_presence import INSTALL, has_driver, missing
 from engine.device.per_thread import ThreadChoice
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS, DeviceInfo
 from engine.reason import Reason
@@ -50,8 +50,7 @@ def simulator_info() -> DeviceInfo:
 
 
 def _package_missing() -> Reason:
-    remedy = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
-    return Reason("package-missing", missing, remedy=remedy)
+    return Reason("package-missing", missing, remedy=INSTALL)
 
 
 NO_GPU = Reason("no-gpu", "The NVIDIA driver is installed, but it finds no GPU")

@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 
+from engine.device.cuda_presence import INSTALL, missing
 from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
 from engine.judging import cuda_c
@@ -87,19 +89,23 @@ def judge(
 
 def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> JudgedKernel:
     if not isinstance(what, str | Path):
-        numba_kernels = import_module(_NUMBA_KERNELS)
+        numba_kernels = _numba_kernels()
         kernel: JudgedKernel = numba_kernels.judged_function(what, header_of(numba_kernels.source_of(what)))
         return kernel
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        found: JudgedKernel = import_module(_NUMBA_KERNELS).judged_file(
-            text, str(path), header_of(text), function
-        )
+        found: JudgedKernel = _numba_kernels().judged_file(text, str(path), header_of(text), function)
         return found
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
     return cuda_c.judged_cuda_c(text, header_of(text), function, checkpoint)
+
+
+def _numba_kernels() -> ModuleType:
+    if missing:
+        raise NotJudged("a kernel of Numba cannot be compiled here", missing, INSTALL)
+    return import_module(_NUMBA_KERNELS)
 
 
 def _judged(

@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -55,9 +56,15 @@ def source_of(example: AnySubject) -> KernelSource:
     return KernelSource(story_of(variant), _functions(compiled or host), remark)
 
 
-def function_source(function: FunctionType) -> SourceFunction | None:
-    """Return a function of ours that is no kernel, or a method; None where it has no file."""
-    return _shown(Role.HOST, inspect.unwrap(function))
+def function_source(module: str, name: str) -> SourceFunction:
+    """Return a function of a module that is no kernel, or a method ("Class.name"); neither is imported."""
+    spec = find_spec(f"{_ENGINE}.{module}")
+    path = str(spec and spec.origin)
+    lines, tree = _file(path)
+    node: Any = tree
+    for part in name.split("."):
+        node = next(one for one in node.body if getattr(one, "name", "") == part)
+    return _of_node(Role.HOST, node.name, node, path, lines)
 
 
 def _factories(variant: AnyKernel) -> Iterator[tuple[Role, FunctionType]]:
@@ -87,10 +94,13 @@ def _shown(role: Role, function: FunctionType) -> SourceFunction | None:
     node = _around(tree, code.co_firstlineno)
     if node is None:
         return None
-    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
     name = function.__name__ if role is Role.KERNEL else node.name
-    own = tuple(lines[first - 1 : node.end_lineno])
-    return SourceFunction(role, name, short_path(code.co_filename), first, own)
+    return _of_node(role, name, node, code.co_filename, lines)
+
+
+def _of_node(role: Role, name: str, node: Any, path: str, lines: list[str]) -> SourceFunction:
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return SourceFunction(role, name, short_path(path), first, tuple(lines[first - 1 : node.end_lineno]))
 
 
 @functools.cache

@@ -160,6 +160,8 @@ def counted_launches(
     """Return the same of a variant with its problem, the arrays of its launches and its constant."""
     if not variant.has_kernels:
         return _without_kernels(variant)
+    if (reason := why_not_compiled()) is not None:
+        return CountedRun(not_counted=reason)
     return counted_passes(variant.passes(problem, constant, block), problem, buffers, checkpoint)
 
 
@@ -172,8 +174,6 @@ def counted_passes(
     of_zeros: bool = False,
 ) -> CountedRun:
     """Return the same of passes; `of_zeros`: what depends on samples counts as for a picture of zeros."""
-    if (reason := why_not_compiled()) is not None:
-        return CountedRun(not_counted=reason)
     import_names(__name__)
     picture = (problem.height, problem.width) if hasattr(problem, "height") else None
     shape, anchor = getattr(problem, "mask_shape", (1, 1)), getattr(problem, "anchor", (0, 0))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.device.cuda_presence import missing
+from engine.device.cuda_presence import INSTALL, missing
 from engine.device.launches import Launch
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
@@ -42,8 +42,7 @@ class ExplainedLaunch:
 def why_not_compiled() -> Reason | None:
     """Return why this process compiles no kernels, or None."""
     if missing:
-        remedy = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
-        return Reason("package-missing", f"Not compiled: {missing}", remedy=remedy)
+        return Reason("package-missing", f"Not compiled: {missing}", remedy=INSTALL)
     return None
 
 
