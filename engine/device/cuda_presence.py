@@ -1,12 +1,18 @@
 """Whether CUDA is there to be used. No Numba in here: importing its CUDA target takes 0.65 s."""
 
 import ctypes
+import importlib
 import importlib.util
 import os
 import sys
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+with suppress(ImportError):
+    # It puts numba-cuda in the place of `numba.cuda`. Python imports it at its start: not in a notebook that
+    # has installed numba-cuda since.
+    importlib.import_module("_numba_cuda_redirector")
 missing = "" if importlib.util.find_spec("numba_cuda") else "numba-cuda is not installed"
 INSTALL = "Install it: pip install 'haloscope[cuda]' (there is none for macOS)."
 
