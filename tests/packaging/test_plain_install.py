@@ -8,7 +8,18 @@ from tests.fresh_python import fresh_python
 
 pytestmark = pytest.mark.slow
 
-OPTIONAL = "numba_cuda", "cuda", "nvidia", "PySide6", "pyqtgraph", "qtawesome", "matplotlib", "dask", "zarr"
+OPTIONAL = (
+    "numba_cuda",
+    "_numba_cuda_redirector",
+    "cuda",
+    "nvidia",
+    "PySide6",
+    "pyqtgraph",
+    "qtawesome",
+    "matplotlib",
+    "dask",
+    "zarr",
+)
 PICTURE, KERNELS = "assets/samples/astronaut.png", "tests/judge/kernels/right"
 COMMANDS = (
     (0, "devices"),
