@@ -17,6 +17,7 @@ from gui.widgets.panel_parts import (
     Placeholder,
     column,
     fill_box,
+    folding_row,
     icon_button,
     label_for,
     narrow_box,
@@ -37,6 +38,8 @@ _COLOUR_TIP = (
 )
 _GRID_TIP = "Point at a cell, or use the arrow keys. + and - change the size, 0 fits it to the panel."
 _SENTENCE_LINES = 3
+# With less width, what is side by side stands below one another.
+_BESIDE_FROM = 48 * GRID
 
 
 class TilePanel(QWidget):
@@ -45,7 +48,6 @@ class TilePanel(QWidget):
     def __init__(self, tile: TileState) -> None:
         super().__init__()
         self._tile = tile
-        self.title = ElidedLabel()
         self.across = _CoordinateBox("Block across", "counted from the left")
         self.down = _CoordinateBox("Block down", "counted from above")
         self.grid_size = quiet_label()
@@ -96,7 +98,6 @@ class TilePanel(QWidget):
         fill_box(self.passes, dict(enumerate(one.title for one in found.tiles)), self._tile.pass_number)
         self.passes.setVisible(len(found.tiles) > 1)
         self.grid_size.setText(f"of {across:,} × {down:,}")
-        self.title.setText(f"{found.variant}, {plan.block} threads")
         self._show_colours()
 
     def _show_colours(self) -> None:
@@ -136,26 +137,18 @@ class TilePanel(QWidget):
         self.loaded.setAccessibleName("Who loads the cell")
         fill_box(self.colours, _COLOUR_NAMES, ColourBy.ROLE)
         sides = label_for("B&lock", self.across), self.across, self.down, self.grid_size
-        coordinates = row(*sides, 1, spacing=HALF_GRID)
+        coordinates = row(*sides, spacing=HALF_GRID)
         buttons = self.zoom_out, self.zoom_in, self.zoom_fit
         look = row((self.colours, 1), *buttons, spacing=HALF_GRID)
+        controls = folding_row(coordinates, self.passes, (look, 1))
+        said = self.cut, self.legend, self.used, self.loaded, self.summary
+        words = QWidget()
+        words.setLayout(column(*said, 1, spacing=HALF_GRID))
+        # The words beside the tile, which is wide and low, as the panel is.
+        body = folding_row((self.grid, 3), (words, 2), beside_from=_BESIDE_FROM)
         cells = QWidget()
-        cells.setLayout(
-            column(
-                row((self.title, 1), self.cut, spacing=HALF_GRID),
-                coordinates,
-                self.refusal,
-                self.passes,
-                look,
-                (self.grid, 1),
-                self.legend,
-                self.used,
-                self.loaded,
-                self.summary,
-                spacing=HALF_GRID,
-                margins=(GRID, 0, GRID, HALF_GRID),
-            )
-        )
+        parts = controls, self.refusal, (body, 1)
+        cells.setLayout(column(*parts, spacing=HALF_GRID, margins=(GRID, 0, GRID, HALF_GRID)))
         self.stack = Placeholder(cells)
         self.stack.label.setContentsMargins(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         self.setLayout(column((self.stack, 1), margins=(0, HALF_GRID, 0, 0)))

@@ -124,11 +124,11 @@ def test_that_the_view_follows_the_arrow_keys_over_the_cells(qtbot, grid, tile_o
 
 
 def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench, panel):
-    assert panel.title.text() == "tiled, 8 × 8 threads"
+    assert panel.tile.plan.block == Block(8, 8)
     assert panel.used.text().startswith("P[8, 8] uses N[6, 6] to N[10, 10] (25 cells)")
     assert panel.summary.text().startswith("64 results use 25 cells each: 1,600 accesses become 144 loads")
     bench.change(block=Block(16, 4))
-    assert panel.title.text() == "tiled, 16 × 4 threads"
+    assert panel.tile.plan.block == Block(16, 4)
     assert panel.grid.plan.shape == (8, 20)
     assert panel.grid_size.text() == "of 3 × 9"
     bench.workspace.set_mask(Mask([[1.0] * 3]))
@@ -188,7 +188,7 @@ def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_
     for block, wanted in ((None, "32 × 8"), (Block(8, 4), "8 × 4"), (Block(16, 2), "16 × 2")):
         panel.tile.selection.select("cached")
         bench.change(block=block)
-        assert panel.title.text() == f"cached, {wanted} threads"
+        assert (panel.tile.found.variant, str(panel.tile.plan.block)) == ("cached", wanted)
     bench.change(block=Block(64, 64))
     assert "the limit is 1,024 threads" in panel.stack.text
     # What runs is still what was chosen.
@@ -208,9 +208,9 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     assert page.panel("tile").content.widget is None
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
     assert not any(is_kind(one, (Describe, TileRequest)) for one in haloscope.link._client.seen)
-    panel = panel_of(page, "tile", qtbot)
+    panel_of(page, "tile", qtbot)
     qtbot.waitUntil(lambda: page.tile.plan is not None)
-    assert panel.title.text() == "tiled, 8 × 8 threads"
+    assert page.tile.plan.block == Block(8, 8)
 
 
 def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):
