@@ -165,21 +165,6 @@ def test_that_simulated_runs_have_counts_in_place_of_times(shown):
     assert "3 verified, not timed" in shown.table.accessibleDescription()
 
 
-@pytest.mark.parametrize("size", [(300, 160), (620, 190), (1200, 500)])
-@pytest.mark.slow
-def test_that_every_number_and_name_has_room_at_any_size(shown, size):
-    shown.add(*((block, 1 / block.threads) for block in every_block()))
-    shown.panel.refresh()
-    shown.panel.resize(*size)
-    shown.settle()
-    table = shown.table
-    for block in every_block():
-        cell = table.visualRect(table.index_of(block))
-        assert table.fontMetrics().horizontalAdvance(shown.data(block)) < cell.width()
-        assert table.fontMetrics().ascent() < cell.height()
-    assert table.fontMetrics().horizontalAdvance("1024") < table.columnWidth(10)
-
-
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_that_every_cell_is_read_at_4_5_to_1(shown, theme, monkeypatch):
     for module in (block_table, number_table):

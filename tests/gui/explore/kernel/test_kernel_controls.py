@@ -181,14 +181,6 @@ def test_that_a_damaged_file_is_told_in_the_menu(with_best):
     assert not unused.isEnabled()
 
 
-def test_that_a_list_of_blocks_is_told_where_the_one_block_is_edited(editor, workspace):
-    workspace.change(blocks=(Block(8, 8), Block(16, 16)))
-    assert editor.count.text().endswith("Runs compare 2 blocks")
-    assert "panel Block sizes" in editor.count.toolTip()
-    workspace.change(blocks=(Block(8, 8),))
-    assert editor.count.text().endswith("Runs take block 8 × 8")
-
-
 def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):
     state.set_availability((Availability("tiled", made_reason("No NVIDIA driver.")),))
     for block in (Block(0, 8), Block(64, 32), Block(33, 33)):

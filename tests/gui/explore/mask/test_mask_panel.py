@@ -86,14 +86,6 @@ def test_that_a_long_name_of_a_mask_does_not_widen_the_panel(panel, workspace):
     assert panel.presets.toolTip().startswith(name)
 
 
-def test_that_borders_are_listed_with_their_sentences(panel, workspace):
-    box = panel.apply_controls.border_box
-    assert [box.itemData(at) for at in range(box.count())] == list(Border)
-    assert [box.itemData(at, TOOLTIP) for at in range(box.count())] == [entry.sentence for entry in Border]
-    box.activated.emit(5)
-    assert workspace.settings.border == Border.WRAP
-
-
 def test_that_the_button_names_the_mask_also_of_a_step_that_is_undone(panel, workspace):
     sobel = preset("sobel-x")
     for mask, name in (

@@ -82,14 +82,6 @@ def test_that_the_table_has_the_baseline_of_the_workspace_in_its_header(panel, r
     assert panel.table.columnWidth(at) > header.fontMetrics().horizontalAdvance(against)
 
 
-def test_that_the_columns_that_matter_most_are_seen_in_a_narrow_window(panel, results):
-    results.add(make_result())
-    panel.resize(480, 240)
-    for at in map(results.position, ("variant", KERNEL, SPEED_UP)):
-        right = panel.table.columnViewportPosition(at) + panel.table.columnWidth(at)
-        assert right <= panel.table.viewport().width()
-
-
 def column_menu(panel):
     menu = QMenu(panel)
     panel.table.fill_column_menu(menu)
@@ -355,14 +347,6 @@ def test_that_delete_takes_a_row_away_and_undo_brings_it_back_with_its_note(qtbo
     assert results.note_of(run) == "slow"
 
 
-def test_that_clear_can_be_undone(panel, results, workspace):
-    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
-    panel.clear()
-    assert results.results() == ()
-    workspace.undo_stack.undo()
-    assert names(panel) == ["tiled", "cpu-serial"]
-
-
 def job_of(workspace, **fields):
     return workspace.filter_job().changed(**fields)
 
@@ -505,17 +489,6 @@ def test_that_the_bars_can_be_copied_and_saved_with_all_their_rows(panel, result
     assert QGuiApplication.clipboard().image().height() == high
     assert b"variant-29" in panel.picture_file(tmp_path / "times.svg")
     assert QImage.fromData(panel.picture_file(tmp_path / "times.png")).height() == high
-
-
-@pytest.mark.parametrize("width", [250, 480, 1200])
-def test_that_numbers_are_not_cut_at_any_width(panel, results, width):
-    add(results, ("cpu-serial", 1888.0), ("naive", 100.0), ("tiled", 0.1))
-    panel.resize(width, 200)
-    settle()
-    metrics = panel.table.fontMetrics()
-    for key in (KERNEL, SPEED_UP):
-        needed = max(metrics.horizontalAdvance(cell(results, row, key)) for row in range(3))
-        assert panel.table.columnWidth(results.position(key)) > needed
 
 
 def test_that_a_row_is_one_sentence_for_screen_readers(results):
