@@ -38,7 +38,6 @@ from gui.shell.preferences import PreferencesController, default_path
 from gui.shell.recovery import Recovery, default_folder
 from gui.shell.shell_actions import ENTRIES
 from gui.shell.unexpected import UnexpectedErrors
-from gui.style.icons import load_icons
 
 if TYPE_CHECKING:
     from gui.shell.dialogs import Dialogs
@@ -93,7 +92,6 @@ class Haloscope:
         """Do what the first paint does not wait for; once."""
         if not self._is_finished:
             self._is_finished = True
-            load_icons()
             self.window.finish()
             if self.recovery is not None:
                 self.recovery.look()

@@ -21,7 +21,7 @@ _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "E
 
 
 class _Sign(QWidget):
-    """The sign of a severity, drawn anew each time: icons are loaded after the first paint."""
+    """The sign of a severity, in the colours of the theme of the moment."""
 
     def __init__(self) -> None:
         super().__init__()

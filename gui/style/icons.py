@@ -1,18 +1,16 @@
 """Icons by what they are for, coloured by the theme at the moment they are painted.
 
 They are glyphs of the font Material Design Icons that comes with the package qtawesome. The package itself is
-not imported: that takes 0.2 s, and it loads twelve fonts. An icon is empty until `load_icons` was called,
-after the first paint. Each has its size from the start and nothing moves then.
+not imported: that takes 0.2 s, and it loads twelve fonts. The first icon that is painted loads the one font.
 """
 
 import json
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 
 from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QColor, QFont, QFontDatabase, QIcon, QIconEngine, QPainter, QPixmap
-from PySide6.QtWidgets import QAbstractButton, QApplication
 
 from gui.style.theme import current_theme
 
@@ -32,9 +30,6 @@ _GLYPHS: dict[str, str] = {
     "warning": "alert-outline", "error": "alert-circle-outline", "device": "chip", "retry": "restart",
 }  # fmt: skip
 
-# The letters of the font by the names of its glyphs; empty until they are loaded.
-_letters: dict[str, str] = {}
-_family = ""
 # Of an icon's height: the rest is the font's own margin.
 _GLYPH_SIZE = 0.875
 
@@ -44,36 +39,31 @@ def icon(name: str) -> QIcon:
     return QIcon(_ThemedEngine(_GLYPHS.get(name, name)))
 
 
-def load_icons() -> None:
-    """Load the font, and paint every widget that has been waiting for its icon."""
-    global _family
+@cache
+def _font() -> tuple[str, dict[str, str]]:
+    """Load the font; return its family, and the letters by the names of the glyphs."""
     spec = find_spec("qtawesome")
-    if _letters or spec is None or spec.origin is None:
-        return
+    assert spec is not None
+    assert spec.origin is not None
     fonts = Path(spec.origin).parent / "fonts"
     font, names = (
         next(fonts.glob(f"materialdesignicons6-webfont-{what}")) for what in ("[0-9]*.ttf", "charmap-*.json")
     )
     families = QFontDatabase.applicationFontFamilies(QFontDatabase.addApplicationFont(str(font)))
-    if families:
-        _family = families[0]
-        codes = json.loads(names.read_text(encoding="utf-8"))
-        _letters.update({name: chr(int(code, 16)) for name, code in codes.items()})
-    # Only buttons have icons by then. To paint the whole window once more takes 40 ms.
-    for widget in QApplication.allWidgets():
-        if isinstance(widget, QAbstractButton):
-            widget.update()
+    codes = json.loads(names.read_text(encoding="utf-8"))
+    return families[0], {name: chr(int(code, 16)) for name, code in codes.items()}
 
 
 @lru_cache(maxsize=512)
 def _pixmap(glyph: str, colour: str, width: int, height: int, ratio: float) -> QPixmap:
     pixmap = QPixmap(QSize(width, height) * ratio)
     pixmap.fill(Qt.GlobalColor.transparent)
-    painter, font = QPainter(pixmap), QFont(_family)
+    family, letters = _font()
+    painter, font = QPainter(pixmap), QFont(family)
     font.setPixelSize(round(_GLYPH_SIZE * pixmap.height()))
     painter.setFont(font)
     painter.setPen(QColor(colour))
-    painter.drawText(pixmap.rect(), Qt.AlignmentFlag.AlignCenter, _letters[glyph])
+    painter.drawText(pixmap.rect(), Qt.AlignmentFlag.AlignCenter, letters[glyph])
     painter.end()
     pixmap.setDevicePixelRatio(ratio)
     return pixmap
@@ -87,8 +77,6 @@ class _ThemedEngine(QIconEngine):
         self._glyph = glyph
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
-        if not _letters:
-            return
         device = painter.device()
         ratio = device.devicePixelRatioF() if device is not None else 1.0
         painter.drawPixmap(rect, _pixmap(self._glyph, _colour(mode), rect.width(), rect.height(), ratio))
@@ -99,11 +87,10 @@ class _ThemedEngine(QIconEngine):
     def scaledPixmap(self, size: QSize, mode: QIcon.Mode, state: QIcon.State, scale: float) -> QPixmap:
         pixmap = QPixmap(size)
         pixmap.fill(Qt.GlobalColor.transparent)
-        if _letters:
-            pixmap.setDevicePixelRatio(scale)
-            painter = QPainter(pixmap)
-            self.paint(painter, QRect(QPoint(0, 0), pixmap.deviceIndependentSize().toSize()), mode, state)
-            painter.end()
+        pixmap.setDevicePixelRatio(scale)
+        painter = QPainter(pixmap)
+        self.paint(painter, QRect(QPoint(0, 0), pixmap.deviceIndependentSize().toSize()), mode, state)
+        painter.end()
         return pixmap
 
     def clone(self) -> QIconEngine:

@@ -1,9 +1,9 @@
 import gc
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QSize
+from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPalette
-from PySide6.QtWidgets import QLabel, QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.work.operations.table import OPERATION_VARIANTS
 from gui.explore.operation.histogram_plot import CHANNEL_COLOURS
@@ -123,44 +123,12 @@ def colours(icon: QIcon) -> set[str]:
 
 
 def test_that_every_purpose_has_a_glyph_in_the_library(qapp):
-    icons.load_icons()
     for name in (*icons._GLYPHS, "undo", "redo", "compare", "close"):
         assert not icons.icon(name).pixmap(QSize(16, 16)).isNull(), name
 
 
-def test_that_icons_that_were_empty_are_painted_once_they_are_loaded_and_nothing_else_is(
-    qapp, qtbot, monkeypatch
-):
-    monkeypatch.setattr(icons, "_letters", {})
-    painted = []
-
-    class Watch(QObject):
-        def eventFilter(self, watched, event):  # noqa: N802
-            if event.type() == QEvent.Type.Paint:
-                painted.append(watched)
-            return False
-
-    window, button, label, watch = QWidget(), QToolButton(), QLabel("words"), Watch()
-    qtbot.addWidget(window)
-    button.setIcon(icons.icon("run"))
-    window.setLayout(QVBoxLayout())
-    for widget in (button, label):
-        window.layout().addWidget(widget)
-        widget.installEventFilter(watch)
-    with qtbot.waitExposed(window):
-        window.show()
-    qtbot.waitUntil(lambda: set(painted) == {button, label})
-    before = button.grab().toImage()
-    painted.clear()
-    icons.load_icons()
-    qtbot.waitUntil(lambda: bool(painted))
-    assert set(painted) == {button}
-    assert button.grab().toImage() != before
-
-
 @pytest.mark.slow
 def test_that_an_icon_takes_the_colours_of_a_new_theme(qapp):
-    icons.load_icons()
     shown = icons.icon("cancel")
     for name in ("dark", "light"):
         apply_theme(qapp, name)
