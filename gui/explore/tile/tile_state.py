@@ -3,7 +3,7 @@
 from PySide6.QtCore import Signal
 
 from engine.explain.messages import BlockTiles, TileRequest
-from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
+from engine.geometry.tile_plan import NOBODY, TilePlan
 from engine.host.request import Describe
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
@@ -87,7 +87,4 @@ class TileState(KernelQuestion[BlockTiles]):
 
 
 def _step_of(plan: TilePlan, cell: tuple[int, int]) -> int | None:
-    loader = plan.loaders[cell]
-    # A ghost cell that has a value of its own is read nowhere.
-    is_value = loader == DIRECT and plan.source(*cell) is None
-    return None if loader == NOBODY or is_value else int(plan.steps[cell])
+    return None if plan.loaders[cell] == NOBODY else int(plan.steps[cell])

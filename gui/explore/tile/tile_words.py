@@ -64,7 +64,9 @@ def cell_sentence(plan: TilePlan, row: int, column: int) -> str:
     users, use = _users(plan, row, column)
     used = f"In this block {users} {use} it."
     if loader == NOBODY:
-        return f"{name}: {kind}. No thread loads it. {used}"
+        # What stands for a ghost cell may be read or kept elsewhere.
+        loaded = "" if is_ghost else " No thread loads it."
+        return f"{name}: {kind}.{loaded} {used}"
     if loader == DIRECT:
         return f"{name}: {kind}. Read from global memory, through the caches, whenever it is used. {used}"
     step = int(plan.steps[row, column])

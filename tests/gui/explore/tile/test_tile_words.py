@@ -97,7 +97,7 @@ def test_that_ghost_cells_are_named_with_what_takes_their_place(tile_of):
     (plan,) = tile_of("row-tiled", (8, 1), border=Border.REFLECT)
     assert "ghost cell, N[1] in its place. Thread (6, 0) loads it" in cell_sentence(plan, 0, 0)
     (plan,) = tile_of("cached", (4, 4), mask=(3, 3), size=(9, 9))
-    assert "the border's value in its place. No thread loads it." in cell_sentence(plan, 0, 0)
+    assert "the border's value in its place. In this block" in cell_sentence(plan, 0, 0)
 
 
 def test_that_two_dimensions_passes_channels_and_the_unrolled_matrix_have_their_names(tile_of):
