@@ -177,5 +177,4 @@ def low_rank_variant(terms: int) -> Variant:
         least_side=math.ceil(2 * terms / WORTH_IT),
         most_rows=product_strips.MOST_ROWS,
         most_columns=MAX_SIDE,
-        rounds_weights=True,
     )

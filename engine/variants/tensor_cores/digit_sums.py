@@ -186,6 +186,5 @@ VARIANT = Variant(
     remark="8-bit pictures and results, masks up to 128 cells. One slice for small whole numbers or "
     "sixteenths, else three or four; the model of work counts one.",
     repeats=lambda mask: digits_of(mask).count,
-    picture_types=("uint8",),
     most_cells=MOST_CELLS,
 )

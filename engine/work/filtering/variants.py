@@ -104,10 +104,6 @@ class Variant(VariantOf[Problem, Mask]):
     most_rows: int = MAX_LINE
     most_columns: int = MAX_LINE
     most_cells: int = MAX_LINE * MAX_LINE
-    picture_types: tuple[str, ...] = DTYPES  # types of samples that it takes
-    # Whether it computes with rounded parts of the weights: it refuses weights of so few digits that direct
-    # sums are exact.
-    rounds_weights: bool = False
     # Whether a block covers its input tile, so that a mask needs a block larger than itself; the others'
     # covers the output tile.
     block_covers_input: bool = False
@@ -129,6 +125,16 @@ class Variant(VariantOf[Problem, Mask]):
     def facts(self) -> dict[str, object]:
         """Whether it writes 8 and 16 bit, and the masks that it takes."""
         return {"quantises": self.integer_output, "masks": self.masks.value}
+
+    @property
+    def picture_types(self) -> tuple[str, ...]:
+        """Types of samples that it takes."""
+        return ("uint8",) if self.uint8_only else DTYPES
+
+    @property
+    def rounds_weights(self) -> bool:
+        """Whether it computes with rounded parts of the weights, and refuses those whose sums are exact."""
+        return self.rank > 1
 
     def added_steps(self, mask: Mask) -> float:
         """Return what a result may be off beyond `added_error`, in steps of 2^-149, for subnormal samples."""
