@@ -104,8 +104,7 @@ def test_that_a_missing_library_is_told_with_what_to_install(monkeypatch):
 def test_that_8_bit_results_are_the_float32_ones_rounded_half_to_even():
     image = RANDOM.integers(0, 256, (40, 30, 1), np.uint8)
     mask = Mask(np.full((9, 9), 1 / 64), offset=-40.0)
-    quantised = describe_problem(image, mask, "mirror", 0.0)
-    quantised = type(quantised)(**vars(quantised) | {"result_dtype": "uint8"})
+    quantised = describe_problem(image, mask, "mirror", 0.0, "uint8")
     out = np.full(image.shape, 77, np.uint8)
     cpu_fft.prepare(quantised, mask, BLOCK).launch(image, out)
     assert np.array_equal(out, np.rint(np.clip(filtered(image, mask), 0, 255)))
