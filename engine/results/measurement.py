@@ -6,7 +6,9 @@ A run that failed is a result too, with its reason in place of its times; it is 
 import dataclasses
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic
+from typing import Annotated, Generic
+
+from msgspec import Meta
 
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
@@ -89,7 +91,7 @@ _PLAIN = (bool, int, float, str, tuple, type(None))
 class Spread:
     """Raw samples of one duration, in milliseconds, and their statistics."""
 
-    samples_ms: tuple[float, ...]
+    samples_ms: Annotated[tuple[Annotated[float, Meta(ge=0.0, le=1e300)], ...], Meta(min_length=1)]
 
     @property
     def median_ms(self) -> float:

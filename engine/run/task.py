@@ -16,6 +16,7 @@ from engine.device.launches import Prepared
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
 from engine.geometry.cut import Reach
+from engine.message import Message
 from engine.reason import Reason
 from engine.results.problem import P
 from engine.run.device_choice import refuse_unsuitable
@@ -30,7 +31,7 @@ O = TypeVar("O")  # noqa: E741 - P: problem, O: operands, V: variant
 class Task(ABC, Generic[P, O, V]):
     """A kind of computation: its problem P, its operands O, its variants V. It has no state."""
 
-    problem: ClassVar[type]
+    problem: ClassVar[type[Message]]
     heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
     variants: Sequence[V] = ()  # every one, in teaching order

@@ -4,17 +4,12 @@ Files of version 1 are read too: filter runs ("haloscope-results") and products 
 form each.
 """
 
-import dataclasses
-import math
-import reprlib
-from inspect import signature
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
+
+import msgspec
 
 from engine.errors import BadValue
 from engine.files.reading import read_json
-from engine.geometry.border import Border
-from engine.message import Message
 from engine.reason import Reason
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import AnyResult, Measurement
@@ -51,17 +46,27 @@ def results_from_document(data: Any) -> tuple[AnyResult, ...]:
 def result_from_json(data: Any) -> AnyResult:
     """Return the result of `Measurement.as_json`; derived values (medians) are derived anew.
 
-    Raises BadValue for a part that is missing, of another type or out of range, UnknownName for an unknown
-    border.
+    Raises BadValue for a part that is missing, of another type or out of range.
     """
     try:
         data = _upgraded(data)
         if (task := TASKS.get(data["task"])) is None:
             raise ValueError(f"{data['task']!r} is not a task")
-        parts = {name: _value(kind, data[name], name) for name, kind in _PARTS.items()}
+        problem = task.problem_fields(data["problem"])
+        parts = {name: data[name] for name in Measurement.__dataclass_fields__}
+        parts["problem"] = {
+            name: problem[name]
+            for name in task.problem.__struct_fields__
+            if name in problem or name not in _LATER
+        }
         parts["failure"] = _failure(data)
-        fields = task.problem_fields(data["problem"])
-        return Measurement(problem=_value(task.problem, fields, "problem"), **parts)
+        if proof := data["verification"]:
+            errors = {name: float(proof[name]) for name in _MAY_BE_INFINITE if proof[name] in _NON_FINITE}
+            parts["verification"] = proof | errors
+        # Settings are made already.
+        kind: Any = Measurement[task.problem]  # type: ignore[name-defined]
+        found: AnyResult = msgspec.convert(parts, kind, dec_hook=lambda kind, value: value)
+        return found
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error
@@ -84,66 +89,20 @@ def _upgraded(data: dict[str, Any]) -> dict[str, object]:
     return absent | data | moved
 
 
-_PARTS = {
-    name: kind for name, kind in get_type_hints(Measurement).items() if name not in ("problem", "failure")
-}
-# What files of this version need not have.
-_LATER = (
-    "result_dtype", "in_steps", "undecided", "chosen", "wrong_samples", "unproven_samples", "bandwidth_gb_s",
-)  # fmt: skip
-# Lists that have nothing in them where nothing is known.
-_MAY_BE_EMPTY = ("bounds", "steps")
-_NON_FINITE = ("NaN", "Infinity", "-Infinity")
-
-
-def _value(kind: Any, value: Any, name: str) -> Any:
-    """Return plain data as a value of a type: a dataclass field by field, nothing but what the type says."""
-    inner = get_args(kind)
-    if get_origin(kind) is UnionType:
-        return None if value is None else _value(inner[0], value, name)
-    if kind is float:
-        return _number(value, name)
-    if kind is Border:
-        return Border.named(_value(str, value, name))
-    if dataclasses.is_dataclass(kind) or (isinstance(kind, type) and issubclass(kind, Message)):
-        return _fields(kind, value)
-    if get_origin(kind) is dict:
-        return {str(key): _value(inner[1], item, name) for key, item in value.items()}
-    if get_origin(kind) is tuple:
-        kinds = inner[:1] * len(value) if Ellipsis in inner else inner
-        items = tuple(_value(each, item, name) for each, item in zip(kinds, value, strict=True))
-        if not items and name not in _MAY_BE_EMPTY:
-            raise ValueError(f"{name} is empty")
-        return items
-    if type(value) is not kind:
-        raise TypeError(f"{name} is not of type {kind.__name__}")
-    if kind is int:
-        _number(value, name)
-    return value
-
-
-def _fields(kind: Any, data: Any) -> Any:
-    hints = get_type_hints(kind)
-    names = [name for name in signature(kind).parameters if name in data or name not in _LATER]
-    return kind(**{name: _value(hints[name], data[name], name) for name in names})
-
-
-def _failure(data: dict[str, object]) -> Reason | None:
+def _failure(data: dict[str, Any]) -> Reason | None:
     """Return why a run failed; files of before 0.2 have it as text alone."""
-    text = _value(str, data["failure"], "failure")
+    text: str = data["failure"]
     if not text:
         return None
-    return _fields(Reason, data["reason"]) if data.get("reason") else Reason("from-file", text.rstrip("."))
+    return (
+        msgspec.convert(data["reason"], Reason)
+        if data.get("reason")
+        else Reason("from-file", text.rstrip("."))
+    )
 
 
-def _number(value: Any, name: str) -> float:
-    """Return a number, also one that JSON has only as a string."""
-    if value in _NON_FINITE:
-        return float(value)
-    try:
-        number = float(value) if type(value) in (int, float) else math.nan
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise ValueError(f"{name} is {reprlib.repr(value)}, not a number")
-    return number
+# What the problem in a file of this version need not have.
+_LATER = ("result_dtype",)
+# What JSON has only as a text.
+_NON_FINITE = ("NaN", "Infinity", "-Infinity")
+_MAY_BE_INFINITE = ("max_error", "bound")
