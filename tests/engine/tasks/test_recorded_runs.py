@@ -19,7 +19,7 @@ from engine.results.compare import compared
 from engine.results.export import FORMAT, VERSION, results_document
 from engine.results.recorded import RUNS, recorded_document, recorded_path
 from engine.tasks.read_results import results_from_document
-from engine.tasks.recorded_runs import _places, _runs_on, recorded_runs
+from engine.tasks.recorded_runs import _recorded, recorded_runs
 from engine.work.filtering.problem import Problem
 from tests.made_runs import make_result
 
@@ -38,7 +38,7 @@ MADE = tuple(
 
 
 def forget():
-    for kept in (recorded_document, _places, _runs_on):
+    for kept in (recorded_document, _recorded):
         kept.cache_clear()
 
 
