@@ -92,7 +92,6 @@ class TaskRequest(Request, Generic[J]):
     """Base class of what every task can be asked; `job` is the task's own request."""
 
     __slots__ = ()
-    computes: ClassVar[bool] = False  # where the job's device is; questions are answered by the real host
     job: J
 
     @property
@@ -147,7 +146,6 @@ class Preview(Message, TaskRequest[J], frozen=True):
     job: J
     seen: Seen | None = None
     policy: ClassVar[QueuePolicy] = QueuePolicy.NEWEST
-    computes: ClassVar[bool] = True
 
 
 class Run(Message, TaskRequest[J], frozen=True):
@@ -156,4 +154,3 @@ class Run(Message, TaskRequest[J], frozen=True):
     job: J
     budget_s: float = 0.5
     seen: Seen | None = None
-    computes: ClassVar[bool] = True

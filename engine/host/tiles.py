@@ -6,10 +6,10 @@ pixels that are read, of a picture (`PictureTiles`, `PictureValues`) or of the r
 `ResultValues`). All that a request needs is in it: a host that took the place of another answers it too.
 """
 
-from typing import ClassVar
+from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
 
 from engine.errors import EngineError
-from engine.host.request import J, QueuePolicy, Request, TaskRequest
+from engine.host.request import Asked, QueuePolicy, Request
 from engine.host.shared_array import SharedArray
 from engine.message import Message
 
@@ -124,17 +124,36 @@ class CloseTiled(Message, Request, frozen=True):
     handler: ClassVar[str] = "engine.host.tile_jobs:close"
 
 
-class _OfResult(TaskRequest[J]):
-    """Base class of what is asked of a job's result; computed in order, after a run that is at work."""
+@runtime_checkable
+class WithTiles(Asked, Protocol):
+    """A job whose result can be asked for in parts: `tile_answers` is the module that answers for these."""
+
+    tile_answers: ClassVar[str]
+
+
+J = TypeVar("J", bound=WithTiles | None)
+
+
+class _OfResult(Request, Generic[J]):
+    """Base class of what is asked of a job's result; computed in order, after a run that is at work.
+
+    Without a job it is a result that another machine has kept: its screen says which.
+    """
 
     __slots__ = ()
-    computes: ClassVar[bool] = True
     name: ClassVar[str]
+    job: J
+
+    @property
+    def kind(self) -> tuple[type, ...]:
+        """Its class and what it is asked of, which the job may say."""
+        return type(self), getattr(self.job, "kind", type(self.job))
 
     @property
     def answered_by(self) -> str:
-        """The function in the module that the task's request names for tiles."""
-        return f"{self.job.tile_answers}:{self.name}"  # type: ignore[attr-defined]
+        """The function in the module that the job names."""
+        assert self.job is not None
+        return f"{self.job.tile_answers}:{self.name}"
 
 
 class ResultTiles(Message, _OfResult[J], frozen=True):

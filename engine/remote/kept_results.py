@@ -11,9 +11,19 @@ from engine.errors import ResultGone
 from engine.host import shared
 from engine.host.display_range import pixels_of
 from engine.host.protocol import Filtered, ScreenLevels
-from engine.host.request import Asked, Seen
+from engine.host.request import Seen
 from engine.host.shared_array import SharedArray
-from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
+from engine.host.tiles import (
+    TILE,
+    Place,
+    ResultTiles,
+    ResultValues,
+    Tile,
+    TiledScreen,
+    Tiles,
+    Values,
+    WithTiles,
+)
 from engine.host.tiles import WHOLE as WHOLE_TILE
 from engine.remote.arrays import Array
 from engine.remote.schema import NotOfTheSchema
@@ -98,7 +108,7 @@ class KeptResults:
         return (kept if value is found else replace(value, shown=kept)), key, views, gone
 
     def answer(
-        self, request: ResultTiles[Asked] | ResultValues[Asked]
+        self, request: ResultTiles[WithTiles] | ResultValues[WithTiles]
     ) -> tuple[Tiles | Values, dict[str, Array]]:
         """Return a part of a result, and its views. Raises ResultGone: it is not kept any more."""
         found = self._kept.get(request.screen.key)

@@ -1,7 +1,7 @@
 """What the two sides of a line say to each other: the engine's own messages, and those of the line."""
 
 import hashlib
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from msgspec import Meta
 
@@ -50,12 +50,6 @@ class Notice(Message, frozen=True):
     """Compiled code cannot be kept there."""
 
     words: CodeNotKept
-
-
-class KeptJob(Message, frozen=True):
-    """Stands for the job of a result that the server has kept: its screen says which."""
-
-    answers: ClassVar[str] = ""
 
 
 class Written(Message, frozen=True):

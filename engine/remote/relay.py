@@ -41,7 +41,7 @@ from engine.message import messages_in
 from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving
 from engine.remote.line import Line, reader_of
-from engine.remote.messages import FROM_SERVER, Arrays, Band, Begin, KeptJob, Needed, Notice, Written
+from engine.remote.messages import FROM_SERVER, Arrays, Band, Begin, Needed, Notice, Written
 from engine.remote.places import path_below
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.uploads import Uploads
@@ -345,7 +345,7 @@ class Relay:
     def _fetch(self, number: int, save: SaveResult, screen: TiledScreen) -> None:
         """Ask for all values of a result that stays on the server; when they have come, it is saved here."""
         rows, columns = screen.levels[0]
-        wanted = ResultValues(KeptJob(), screen, (0, rows), (0, columns))
+        wanted = ResultValues(None, screen, (0, rows), (0, columns))
         with self._lock:
             self._requests[number], self._steps[number] = save, Progress("fetching the values", 0.0, 5.0)
         self._line.send(self._uploads.encoded(ToHost(number, wanted))[0])

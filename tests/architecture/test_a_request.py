@@ -162,7 +162,7 @@ def requests():
         if module.name.endswith(".messages") or module.name in of_host
     ]
     classes = [kind for name in names for kind in vars(importlib.import_module(name)).values()]
-    asked = {kind for kind in classes if getattr(kind, "answers", "") or getattr(kind, "handler", "")}
+    asked = {kind for kind in classes if hasattr(kind, "answers") or getattr(kind, "handler", "")}
     found = [kind for kind in asked if isinstance(kind, type) and issubclass(kind, Message)]
     assert len(found) > 30
     return sorted(found, key=lambda kind: kind.__qualname__)

@@ -3,6 +3,7 @@ import re
 
 import numpy as np
 import pytest
+from msgspec.structs import force_setattr
 
 from engine.host.protocol import SaveResult
 from engine.image.formats import format_to_save
@@ -77,7 +78,7 @@ def test_that_a_result_is_saved_with_metadata_or_without_as_was_asked(haloscope,
 
 
 def test_that_the_quality_of_a_jpeg_is_asked_and_at_first_that_of_the_opened_one(haloscope, tmp_path):
-    object.__setattr__(haloscope.workspace.picture, "metadata", Metadata(quality=81))
+    force_setattr(haloscope.workspace.picture, "metadata", Metadata(quality=81))
     for chosen, first in ((81, 81), (60, 81), (None, 60)):
         haloscope.actions["save"].trigger()
         haloscope.files.dialog.fileSelected.emit(str(tmp_path / "out.jpg"))
