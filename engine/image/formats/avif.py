@@ -16,7 +16,7 @@ from engine.image.canvas import Allocate, Decoded, canvas_of
 from engine.image.faults import Refused
 from engine.image.form import Budget, Form
 from engine.image.format import Format
-from engine.image.formats.headers import boxes
+from engine.image.formats.headers import boxes, first_boxes
 from engine.image.formats.pillow import (
     encode_with_pillow,
     frame_notes,
@@ -94,7 +94,7 @@ def sizes(data: bytes) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     said: set[tuple[int, int]] = set()
     coded: set[tuple[int, int]] = set()
     try:
-        top = _first(data)
+        top = first_boxes(data)
         begins = chain(_items(top.get(b"meta", b"")[_FULL:], said), _tracks(top.get(b"moov", b""), said))
         for _, begin in zip(range(_MOST_PICTURES), begins, strict=False):
             size = _coded_size(data[begin : begin + _READ_BYTES])
@@ -105,17 +105,12 @@ def sizes(data: bytes) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     return said, coded
 
 
-def _first(data: bytes) -> dict[bytes, bytes]:
-    """Return the content of the first box of each kind."""
-    return dict(reversed(list(boxes(data))))
-
-
 def _items(meta: bytes, said: set[tuple[int, int]]) -> Iterator[int]:
     """Yield where each item that lies in the file itself begins (iloc); add the sizes of pictures."""
-    inner = _first(meta)
+    inner = first_boxes(meta)
     if b"iloc" not in inner:
         return
-    properties = boxes(_first(inner[b"iprp"])[b"ipco"])
+    properties = boxes(first_boxes(inner[b"iprp"])[b"ipco"])
     said |= {struct.unpack_from(">II", content, _FULL) for kind, content in properties if kind == b"ispe"}
     content, at = inner[b"iloc"], _FULL + 2
     version = content[0]
@@ -147,11 +142,11 @@ def _tracks(moov: bytes, said: set[tuple[int, int]]) -> Iterator[int]:
     """Yield where the first picture of each track begins; add the sizes of the tracks."""
     for kind, track in boxes(moov):
         if kind == b"trak":
-            inner = _first(track)
+            inner = first_boxes(track)
             table = inner[b"mdia"]
             for name in (b"minf", b"stbl"):
-                table = _first(table)[name]
-            chunks = _first(table)
+                table = first_boxes(table)[name]
+            chunks = first_boxes(table)
             code, places = (">I", chunks[b"stco"]) if b"stco" in chunks else (">Q", chunks[b"co64"])
             # Sides are numbers of 16 and 16 bits.
             said.add(struct.unpack_from(">HxxHxx", inner[b"tkhd"], len(inner[b"tkhd"]) - 8))
@@ -256,9 +251,9 @@ def _with_metadata(data: bytes, profile: bytes, exif: bytes) -> bytes:
 
 def _parts(data: bytes) -> tuple[bytes, dict[int, tuple[int, int]]]:
     """Return the properties in a file of libavif's, and where each item begins and its bytes."""
-    inner = _first(_first(data)[b"meta"][_FULL:])
+    inner = first_boxes(first_boxes(data)[b"meta"][_FULL:])
     entries = struct.iter_unpack(_ITEM, inner[b"iloc"][_FULL + 4 :])
-    return _first(inner[b"iprp"])[b"ipco"], {name: (begin, size) for name, _, _, begin, size in entries}
+    return first_boxes(inner[b"iprp"])[b"ipco"], {name: (begin, size) for name, _, _, begin, size in entries}
 
 
 def _listed(items: dict[int, tuple[int, int]]) -> bytes:

@@ -1,4 +1,4 @@
-"""Headers that no library reads by itself: the boxes of AVIF and JPEG XL (ISO/IEC 14496-12), and shapes."""
+"""Headers that no library reads by itself: boxes (ISO/IEC 14496-12), as of AVIF and JPEG XL, and shapes."""
 
 import re
 import struct
@@ -9,7 +9,7 @@ import numpy as np
 from engine.image.faults import Refused, Unsupported
 
 _MOST_BOXES = 2**16
-_HEADER_BYTES = 128
+_HEADER_BYTES, _PIXELS = 128, (b"mdat", b"jxlc", b"jxlp", b"jp2c")
 
 
 def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -27,9 +27,14 @@ def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         if size < head:
             return
         # Of pixels the header is enough; those of an AVIF are looked up by their place.
-        end = at + min(size, _HEADER_BYTES) if kind in (b"mdat", b"jxlc", b"jxlp") else at + size
+        end = at + (min(size, _HEADER_BYTES) if kind in _PIXELS else size)
         yield kind, data[at + head : end]
         at += size
+
+
+def first_boxes(data: bytes) -> dict[bytes, bytes]:
+    """Return the content of the first box of each kind."""
+    return dict(reversed(list(boxes(data))))
 
 
 _SHAPE = re.compile(r", shape=\(([\d, ]+)\)")

@@ -11,7 +11,7 @@ from engine.image.canvas import Allocate, Decoded, canvas_of
 from engine.image.faults import Unsupported
 from engine.image.form import Budget, Form
 from engine.image.format import Format
-from engine.image.formats.headers import boxes, measured
+from engine.image.formats.headers import first_boxes, measured
 from engine.image.formats.jpeg import read_jpeg
 from engine.image.metadata import EXIF_MARK, XMP, exif_with_resolution, metadata_of, note_of_first
 from engine.image.picture import Picture, with_alpha
@@ -28,7 +28,7 @@ _LEAST_OF_16_BIT = 4096
 def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a JPEG XL; of an animation the first frame, of a packed JPEG that JPEG."""
     data = file.read()
-    inner = dict(reversed(list(boxes(data))))
+    inner = first_boxes(data)
     (*frames, height, width, samples), stored = measured(imagecodecs.jpegxl_decode, data)
     dtype = np.dtype(np.float32) if stored == np.float16 else stored
     if not 1 <= samples <= 4:

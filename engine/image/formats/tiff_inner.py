@@ -16,7 +16,7 @@ import imagecodecs
 import numpy as np
 
 from engine.image.faults import Refused
-from engine.image.formats.headers import measured
+from engine.image.formats.headers import first_boxes, measured
 from engine.image.formats.jpeg_markers import (
     CUT_SHORT,
     FRAMES,
@@ -63,19 +63,12 @@ def _by_imagecodecs(name: str) -> Callable[[bytes], InnerSize]:
 
 
 def _jpeg2000(data: bytes) -> InnerSize:
-    offset = 0
-    while data[offset : offset + 4] != b"\xff\x4f\xff\x51":
-        # Boxes: size, kind, and where the size is 1 the size in 8 bytes.
-        size, kind = struct.unpack_from(">I4s", data, offset)
-        head = 8
-        if size == 1:
-            (size,) = struct.unpack_from(">Q", data, offset + 8)
-            head = 16
-        if kind != b"jp2c" and size < head:
-            raise Refused("a strip or tile of it is no JPEG 2000 picture")
-        offset += head if kind == b"jp2c" else size
-    right, bottom, left, top = struct.unpack_from(">4I", data, offset + 8)
-    (samples,) = struct.unpack_from(">H", data, offset + 40)
+    begin = b"\xff\x4f\xff\x51"
+    code = data if data.startswith(begin) else first_boxes(data).get(b"jp2c", b"")
+    if not code.startswith(begin):
+        raise Refused("a strip or tile of it is no JPEG 2000 picture")
+    right, bottom, left, top = struct.unpack_from(">4I", code, 8)
+    (samples,) = struct.unpack_from(">H", code, 40)
     return InnerSize(right - left, bottom - top, samples)
 
 
