@@ -78,9 +78,9 @@ def reference() -> str:
     """Return the page that lists all public names, functions first."""
     functions = [name for name in engine.__all__ if name[0].islower()]
     classes = [name for name in engine.__all__ if name not in functions]
-    errors = [name for name in classes if issubclass(getattr(engine, name), Exception)]
-    data = [name for name in classes if name not in errors]
+    data = [name for name in classes if not issubclass(getattr(engine, name), Exception)]
     parts = ["# Python calls", "`import haloscope`, or in a clone `import engine`, has these names."]
-    for title, names in (("Functions", functions), ("Data", data), ("Errors", errors)):
+    for title, names in (("Functions", functions), ("Data", data)):
         parts += [f"## {title}", *(f"::: haloscope.{name}" for name in names)]
+    parts += ["## Errors", "::: haloscope.errors\n    options:\n      show_root_heading: false"]
     return "\n\n".join(parts)
