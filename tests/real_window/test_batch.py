@@ -1,5 +1,7 @@
 """A folder of pictures is filtered from the window, by the keyboard; the window asks before it ends that."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -9,14 +11,19 @@ from tests.real_window.conftest import kept
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def photos(tmp_path):
-    """Return a folder of pictures."""
-    folder = tmp_path / "photos"
+@pytest.fixture(scope="module")
+def photo(tmp_path_factory):
+    """Return a picture that takes a while to encode."""
+    path = tmp_path_factory.mktemp("photo") / "noise.png"
+    engine.save_image(np.random.default_rng(2).integers(0, 256, (700, 900, 3), np.uint8), path)
+    return path
+
+
+def copies(photo, folder, number):
+    """Return a folder with so many copies of a picture."""
     folder.mkdir()
-    noise = np.random.default_rng(2).integers(0, 256, (700, 900, 3), np.uint8)
-    for number in range(80):
-        engine.save_image(noise, folder / f"{number}.png")
+    for one in range(number):
+        shutil.copy(photo, folder / f"{one}.png")
     return folder
 
 
@@ -32,17 +39,17 @@ def begun(program, screen, photos, out):
     program.wait_until(lambda: out.is_dir() and any(out.iterdir()), "the first result")
 
 
-def test_that_a_folder_is_filtered_by_the_keyboard(program, screen, photos, tmp_path):
-    out = tmp_path / "out"
+def test_that_a_folder_is_filtered_by_the_keyboard(program, screen, photo, tmp_path):
+    photos, out = copies(photo, tmp_path / "photos", 8), tmp_path / "out"
     begun(program, screen, photos, out)
-    program.wait_until(lambda: len(list(out.glob("*.png"))) == 80, "all results")
+    program.wait_until(lambda: len(list(out.glob("*.png"))) == 8, "all results")
     program.wait_for_rest()
     program.press("Escape")
     program.wait_for_turn()
 
 
-def test_that_quitting_asks_and_leaves_whole_files(program, screen, photos, tmp_path):
-    out = tmp_path / "out"
+def test_that_quitting_asks_and_leaves_whole_files(program, screen, photo, tmp_path):
+    photos, out = copies(photo, tmp_path / "photos", 80), tmp_path / "out"
     program.click_on("first cell")
     program.type("7")
     program.press("Return")

@@ -11,6 +11,7 @@ from tests.real_window.conftest import PLACES, geometry_of
 
 pytestmark = pytest.mark.slow
 
+TAB_OF_DRAWING = (110, 66)
 KEYS = [f"alt+{number}" for number, _ in enumerate(PAGES, start=1)]
 
 
@@ -122,3 +123,37 @@ def test_that_f12_hides_the_panels_and_brings_them_back(program):
     program.press("F12")
     program.wait_for_rest()
     assert np.array_equal(program.screen.pixels()[kernels_area()], before[kernels_area()])
+
+
+def own_window(screen, title):
+    """Return the window of a panel, empty where it has none."""
+    return screen.xdotool("search", "--onlyvisible", "--name", f"^{title}$").partition("\n")[0]
+
+
+@pytest.fixture
+def panel(program):
+    """The panel Drawing of the page Network: a window of its own."""
+    program.press(KEYS[3])
+    program.wait_for_rest()
+    if not own_window(program.screen, "Drawing"):
+        program.click(*TAB_OF_DRAWING, times=2)
+    found = program.wait_until(lambda: own_window(program.screen, "Drawing"), "a window of the panel's own")
+    program.wait_for_rest()
+    return found
+
+
+def test_that_a_panel_in_its_own_window_stays_with_its_page_until_the_default_layout(program, panel):
+    screen = program.screen
+    before = geometry_of(screen, panel)
+    program.press(KEYS[0])
+    program.wait_until(lambda: not own_window(screen, "Drawing"), "the page Explore without it")
+    program.wait_for_rest()
+    program.press(KEYS[3])
+    program.wait_until(lambda: own_window(screen, "Drawing"), "the panel with its page")
+    program.wait_for_rest()
+    again = own_window(screen, "Drawing")
+    assert geometry_of(screen, again) == before
+    screen.xdotool("windowactivate", "--sync", program.window)
+    program.press("ctrl+shift+l")
+    program.wait_until(lambda: not own_window(screen, "Drawing"), "the panel behind its tab")
+    program.wait_for_rest()

@@ -120,12 +120,15 @@ def by_group(cases):
     return groups
 
 
-def faults_of(variant, cases, device, placed=None):
-    """Return what is wrong with a variant's results, by the names of the cases that it gets wrong."""
+def faults_of(variant, cases, device, placed=None, checked=None):
+    """Return what is wrong with a variant, by the names of the cases that it gets wrong.
+
+    `checked` checks it on a case, by default its results (`check`).
+    """
     faults = {}
     for case in cases:
         try:
-            check(variant, case, device, placed)
+            (checked or check)(variant, case, device, placed)
         except Exception as error:  # noqa: BLE001 - each case of a group is tried and reported
             faults[case.name] = f"{type(error).__name__}: {error}"
     return faults
