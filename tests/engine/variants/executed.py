@@ -150,7 +150,7 @@ def check_counted(variant, case, *where):
 def check_model(variant, problem, block, launches):
     """Check that a kernel's model of work counts what launches did."""
     model, found = variant.work(problem, block), executed(launches)
-    # How long a thread keeps weights of constant memory in registers is up to the compiler, as is to load four
+    # The compiler decides how long a thread keeps weights of constant memory in registers, and may load four
     # for three.
     fours = model.constant_loads // problem.taps * -(-problem.taps // 4) * 4
     if variant.uses_block:
