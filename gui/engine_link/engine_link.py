@@ -1,8 +1,9 @@
 """Where the client's threads meet the GUI thread: futures and callbacks become queued signals."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,13 @@ class SegmentKeeper:
         names = tuple(names)
         self._users.subtract(names)
         self.discard(names)
+
+    @contextmanager
+    def exchange(self, old: object, new: object) -> Iterator[None]:
+        """Hold the segments of what is shown from now on; after the block drop those of what was shown."""
+        self.hold(segments_of(new))
+        yield
+        self.drop(segments_of(old))
 
     def discard(self, names: Iterable[str]) -> None:
         """Release segments without users."""

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.host.protocol import Filtered, PictureHandle
-from engine.host.shared_array import segments_of
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import SLOW_MS, EngineState
@@ -65,22 +64,21 @@ class Display(QObject):
 
     def show_picture(self, picture: PictureHandle) -> None:
         """Work on this picture from now on, and drop the result of the one before."""
-        old_picture, old_result = self._workspace.picture, self._state.last_result
-        self._keeper.hold(segments_of(picture))
-        self._state.forget_filtered()
-        self._set_found(None)
-        self._workspace.set_picture(picture)
-        self._keeper.drop(segments_of(old_picture))
-        self._keeper.drop(segments_of(old_result))
+        with (
+            self._keeper.exchange(self._workspace.picture, picture),
+            self._keeper.exchange(self._state.last_result, None),
+        ):
+            self._state.forget_filtered()
+            self._set_found(None)
+            self._workspace.set_picture(picture)
 
     def show(self, reply: Filtered, job: PictureJob | None = None) -> None:
         """Show the result of a preview or a run of the present job, or of one that has just been edited."""
-        old, present = self._state.last_result, self._workspace.job()
-        self._keeper.hold(segments_of(reply))
+        present = self._workspace.job()
         self._job = job or present
         self.shown_steps = reply.steps
-        self._state.show_filtered(reply, is_passing=self._job != present)
-        self._keeper.drop(segments_of(old))
+        with self._keeper.exchange(self._state.last_result, reply):
+            self._state.show_filtered(reply, is_passing=self._job != present)
         self._set_found(reply if self._job is not None and self._job.operation is not None else None)
         self.note_times(reply)
 
@@ -92,11 +90,9 @@ class Display(QObject):
 
     def show_difference(self, shown: Filtered, words: str) -> None:
         """Show what is no result of any settings: it cannot be saved as one."""
-        old = self._state.last_result
-        self._keeper.hold(segments_of(shown))
         self._job = None
-        self._state.show_filtered(shown, words=words)
-        self._keeper.drop(segments_of(old))
+        with self._keeper.exchange(self._state.last_result, shown):
+            self._state.show_filtered(shown, words=words)
 
     def _lose_elsewhere(self) -> None:
         """Note that a result on another machine went with the connection: it cannot be saved."""

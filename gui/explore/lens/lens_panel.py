@@ -103,7 +103,7 @@ class LensPanel(QWidget):
             self.setAccessibleDescription(lens.words)
             return
         self.title.set_text(place(seen.pixel))
-        _say(self.hint, _PINNED if lens.is_pinned else _FOLLOWS)
+        self.hint.setText(_PINNED if lens.is_pinned else _FOLLOWS)
         channels = seen.channels
         names = {at: channel_name(at, channels).capitalize() for at in range(channels)}
         fill_box(self.channel, names, self.shown_channel)
@@ -129,33 +129,33 @@ class LensPanel(QWidget):
         channel = self.shown_channel
         white = full_scale_of(np.dtype(seen.job.picture.dtype))
         mask, mode = seen.step.applied, seen.job.range_mode
-        _say(self.size_text, f"{mask.rows} × {mask.columns}{read_words(seen.chain)}")
+        self.size_text.setText(f"{mask.rows} × {mask.columns}{read_words(seen.chain)}")
         self.steps.show_steps(steps(seen, channel, mode, white))
-        _say(self.border, border_sentence(seen))
-        _say(self.order, order_sentence(seen))
+        self.border.setText(border_sentence(seen))
+        self.order.setText(order_sentence(seen))
         self._show_verdict(seen)
         self.setAccessibleDescription(filter_sentence(seen, channel, mode, white))
 
     def _show_combination(self, seen: CombineLens) -> None:
         channel = self.shown_channel
-        _say(self.size_text, f"Of {' and '.join(read_numbers(seen.chain))}")
+        self.size_text.setText(f"Of {' and '.join(read_numbers(seen.chain))}")
         self.steps.show_steps(combine_steps(seen, channel))
-        _say(self.order, f"{seen.formula} It reads {' and '.join(seen.chain.reads)}.")
+        self.order.setText(f"{seen.formula} It reads {' and '.join(seen.chain.reads)}.")
         self._show_verdict(seen)
         self.setAccessibleDescription(combine_sentence(seen, channel))
 
     def _show_verdict(self, seen: FilterLens | CombineLens) -> None:
         colour = current_theme().good if seen.is_equal else current_theme().muted
-        _say(self.verdict, f"<span style='color:{colour}'>= {verdict(seen)}</span>")
+        self.verdict.setText(f"<span style='color:{colour}'>= {verdict(seen)}</span>")
 
     def _show_operation(self, seen: OperationLens) -> None:
         channel = self.shown_channel
         read = read_words(seen.chain)
         has_window = seen.cells is not None and len(seen.cells) > 1
-        _say(self.size_text, f"{seen.title}{read or (': the window' if has_window else '')}")
+        self.size_text.setText(f"{seen.title}{read or (': the window' if has_window else '')}")
         words = operation_sentence(seen, channel)
         self.steps.show_steps(_lines_of(seen, channel))
-        _say(self.order, f"{words} {seen.teaches}")
+        self.order.setText(f"{words} {seen.teaches}")
         self.setAccessibleDescription(f"{place_of(seen)}: {words}")
 
     def _show_table(self) -> None:
@@ -196,12 +196,6 @@ class LensPanel(QWidget):
         is_grey = white is not None and not (values < 0).any()
         self.table.is_signed, self.table.is_grey = not is_grey, is_grey
         self.table.show_values(values, white if is_grey and white else float(np.abs(values).max()) or 1.0)
-
-
-def _say(label: QLabel, text: str) -> None:
-    """Show a text, if it is another one: a label asks for its place again with each."""
-    if text != label.text():
-        label.setText(text)
 
 
 def _lines_of(seen: OperationLens, channel: int) -> list[Step]:

@@ -4,7 +4,6 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
 from engine.host.protocol import ScreenLevels
-from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen
 from engine.verify.regions import Region
 from engine.work.messages import Compared, ComparePictures
@@ -89,11 +88,8 @@ class Comparison(QObject):
             self._newest.ask(request, lambda reply: self._replied(request, reply), self._failed)
 
     def _replied(self, request: ComparePictures, reply: Compared) -> None:
-        old, self.screen, self.words = self.screen, reply.screen, reply.words
         self._shown, self._is_whole = request, reply.is_whole
-        self._keeper.hold(segments_of(reply.screen))
-        self.changed.emit()
-        self._keeper.drop(segments_of(old))
+        self._put(reply.screen, reply.words)
 
     def _failed(self, error: EngineError) -> None:
         if not needs_no_message(error):
@@ -104,7 +100,10 @@ class Comparison(QObject):
         self._drop(_WAIT)
 
     def _drop(self, words: str) -> None:
-        old, self.screen, self.words = self.screen, None, words
         self._shown, self._is_whole = None, False
-        self.changed.emit()
-        self._keeper.drop(segments_of(old))
+        self._put(None, words)
+
+    def _put(self, screen: ScreenLevels | None, words: str) -> None:
+        with self._keeper.exchange(self.screen, screen):
+            self.screen, self.words = screen, words
+            self.changed.emit()

@@ -8,7 +8,6 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import EngineError
 from engine.host.picture_numbers import ShowWindow, Windowed
 from engine.host.protocol import ScreenLevels
-from engine.host.shared_array import segments_of
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
@@ -89,7 +88,6 @@ class Window(QObject):
         self._show(None)
 
     def _show(self, screen: ScreenLevels | None) -> None:
-        old, self.screen = self.screen, screen
-        self._keeper.hold(segments_of(screen))
-        self.changed.emit()
-        self._keeper.drop(segments_of(old))
+        with self._keeper.exchange(self.screen, screen):
+            self.screen = screen
+            self.changed.emit()

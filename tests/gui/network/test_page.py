@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from PySide6.QtCore import QItemSelectionModel, QPoint, QRect, Qt
+from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
@@ -351,19 +351,6 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     qtbot.waitUntil(lambda: bool(page.stages_panel.table.selectionModel().selectedRows()))
     (marked,) = page.stages_panel.table.selectionModel().selectedRows()
     assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
-
-
-def test_that_in_the_smallest_window_no_panel_covers_another_one(open_page, qtbot):
-    haloscope, page = open_page((1024, 640))
-    for front in page.panels:
-        front.bring_to_front()
-        QApplication.processEvents()
-        seen = [QRect(one.mapTo(page, QPoint()), one.size()) for one in page.panels if one.isVisible()]
-        assert len(seen) == 3
-        for at, place in enumerate(seen):
-            assert page.rect().contains(place)
-            assert not any(place.intersects(other) for other in seen[at + 1 :])
-    assert page.width() == haloscope.window.pages.width()
 
 
 def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QPointF, QRect, QSize, Qt, QUrl
-from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QFontMetrics, QKeySequence, QScreen
+from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QScreen
 
 from engine.errors import UnknownName
 from engine.geometry.block import Block
@@ -19,7 +19,6 @@ from gui.engine_link.engine_start import StartedEngine
 from gui.shell.main_window import MainWindow
 from gui.shell.pages import PAGES
 from gui.shell.startup import measure_startup
-from gui.style.metrics import number_font, small_font
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
@@ -143,20 +142,11 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         *("results", "blocks"),
         *("explain", "why", "launch", "tile", "code", "ablation", "roofline"),
     ]
-    widths = {panel.objectName(): panel.width() for panel in panels}
-    assert min(widths["mask"], widths["kernel"]) >= 240, widths
-    assert window.first_page.surface.width() >= 400
     menus = window.menuBar()
     for menu in (menus, *menus.findChildren(QtWidgets.QMenu)):
         texts = " ".join(action.text().replace("&&", "") for action in menu.actions())
         letters = [letter.casefold() for letter in re.findall(r"&(\w)", texts)]
         assert len(set(letters)) == len(letters), letters
-    kernels = window.first_page.kernel_panel.kernels
-    title = QFontMetrics(small_font()).horizontalAdvance("Separable, global memory (L0)")
-    time = QFontMetrics(number_font()).horizontalAdvance("0.0123 ms")
-    bar = kernels.verticalScrollBar().sizeHint().width()
-    # The shape before it, a gap between, and one behind.
-    assert 28 + title + 8 + time + 8 <= kernels.width() - 2 * kernels.frameWidth() - bar
 
 
 @pytest.mark.fresh_window

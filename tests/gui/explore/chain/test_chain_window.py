@@ -199,15 +199,6 @@ def test_that_a_combining_step_has_its_panel_and_its_slider_is_one_edit(page, ac
     assert page.kernel_panel.baseline.isEnabled()
 
 
-def test_that_the_panel_of_the_mask_keeps_its_width_when_a_chain_begins(page, act):
-    page.window().resize(1024, 700)
-    settle()
-    before = page.panel("mask").width()
-    act("add_step:mask")
-    assert page.chain_list.isVisible()
-    assert page.panel("mask").width() == before
-
-
 def test_that_run_and_run_all_measure_the_whole_chain_once(haloscope, page, act):
     act("chain:sobel-magnitude")
     page.workspace.select_step(0)

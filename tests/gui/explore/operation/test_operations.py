@@ -140,18 +140,6 @@ def test_that_every_parameter_has_a_control_with_its_name_and_explanation(worksp
             assert parameters_of(workspace.job())[parameter.name] == parameter.most
 
 
-def test_that_a_histogram_is_drawn_anew_only_for_other_counts(qtbot):
-    plot = HistogramPlot()
-    qtbot.addWidget(plot)
-    plot.show_counts(((1, 2, 0, 1),))
-    drawn = list(plot.drawn)
-    plot.show_counts(((1, 2, 0, 1),))
-    assert plot.drawn == drawn
-    plot.show_counts(((1, 2, 0, 2),))
-    assert plot.drawn[0] is not drawn[0]
-    assert plot.drawn[0].yData.tolist() == [1, 2**0.5, 0, 2**0.5]
-
-
 def test_that_a_histogram_describes_its_counts(qtbot):
     plot = HistogramPlot()
     qtbot.addWidget(plot)
