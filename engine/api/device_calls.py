@@ -144,7 +144,7 @@ def tight_view(picture: Given, shape: Any) -> tuple[DeviceView, Any]:
     return tight_copy(picture, shape)
 
 
-def tight_copy(picture: Given, shape: tuple[int, ...]) -> tuple[DeviceView, Any]:
+def tight_copy(picture: Given, shape: tuple[int, ...]) -> tuple[DeviceView, object]:
     """Return a dense copy of an array as kernels take it, and what holds its memory."""
     refuse_capture(picture, "An array that has to be copied first")
     copy = picture.library.tight(picture)

@@ -39,7 +39,7 @@ def fresh_memory(sizes: Sequence[int]) -> FreshMemory:
     allocating, freeing = [], []
     with cuda_errors_in_words(f"allocating {sum(sizes) / 1e6:,.1f} MB"):
         for _ in range(1 + ROUNDS):
-            addresses: list[Any] = []
+            addresses: list[object] = []
             begin = time.perf_counter()
             try:
                 addresses.extend(check(driver.cuMemAlloc(size)) for size in sizes)

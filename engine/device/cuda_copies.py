@@ -38,7 +38,7 @@ def copy_in(host: np.ndarray, device: object, stream: object, first_row: int = 0
     _copy_rows(host, device, stream, first_row, to_device=True)
 
 
-def copy_out(device: object, host: np.ndarray, stream: Any, first_row: int = 0) -> None:
+def copy_out(device: object, host: np.ndarray, stream: object, first_row: int = 0) -> None:
     """Enqueue a copy of as many rows of a device array as a picture has; arrays as for `copy_in`."""
     _copy_rows(host, device, stream, first_row, to_device=False)
 

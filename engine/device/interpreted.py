@@ -18,7 +18,7 @@ from engine.results.launch_facts import KernelResources
 
 CAPABILITY = (9, 0)
 """The architecture whose PTX is interpreted."""
-Arrays = dict[Any, Array]
+Arrays = dict[object, Array]
 
 
 class KernelFault(EngineError):

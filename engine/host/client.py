@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from multiprocessing.connection import Connection
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
 from engine.host.faults import Faults
@@ -97,7 +97,7 @@ class EngineClient:
             if not self._closing:
                 self._host()
 
-    def submit(self, request: Request, on_progress: ProgressCallback | None = None) -> Future[Any]:
+    def submit(self, request: Request, on_progress: ProgressCallback | None = None) -> Future[object]:
         """Return the future of a request: the reply that the request's docstring names, or an `EngineError`.
 
         A preview that a newer one replaced before it was begun is cancelled.
@@ -122,7 +122,7 @@ class EngineClient:
                 pending.future.set_exception(refusal)
         return pending.future
 
-    def cancel(self, future: Future[Any]) -> None:
+    def cancel(self, future: Future[object]) -> None:
         """Cancel a request: at once while it waits, else between launches or by replacing the host.
 
         Its future fails with `Cancelled`, unless it is answered first.
@@ -184,7 +184,7 @@ class EngineClient:
             host.end_wanted, host.start_again = True, True
         host.link.kill("another connection was asked for")
 
-    def supersede(self, future: Future[Any]) -> None:
+    def supersede(self, future: Future[object]) -> None:
         """Say that a newer preview waits: another machine sends no more of this one, if that takes long."""
         with self._lock:
             host = self._current

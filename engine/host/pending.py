@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
-from typing import Any
 
 from engine.errors import EngineError
 from engine.host.link import HostLink
@@ -29,7 +28,7 @@ class Pending:
 
     id: int
     request: Request
-    future: Future[Any]
+    future: Future[object]
     on_progress: ProgressCallback | None
     link: HostLink | None = None  # of the host that has it; None while it waits here
     begun: bool = False  # that host has reported that it works on it

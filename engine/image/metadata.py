@@ -212,7 +212,7 @@ def metadata_to_save(
     return kept, () if is_whole else (f"The EXIF data of the opened file is damaged: {what}.",)
 
 
-def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, Any]]:
+def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, object]]:
     """Return the lists of tags within EXIF data by their own tags: of the camera, and of the place."""
     found = {tag: dict(exif.get_ifd(tag)) for tag in (EXIF_TAG, GPS_TAG) if tag in exif}
     if _INTEROP_TAG in found.get(EXIF_TAG, ()):
@@ -220,7 +220,7 @@ def inner_lists(exif: "Image.Exif") -> dict[int, dict[int, Any]]:
     return {tag: tags for tag, tags in found.items() if tags}
 
 
-def exif_of_tiff(file: Any, offset: int, byte_order: str, *, is_big: bool, is_photo: bool) -> bytes:
+def exif_of_tiff(file: object, offset: int, byte_order: str, *, is_big: bool, is_photo: bool) -> bytes:
     """Return as EXIF data what a TIFF, whose first list of tags lies at an offset, says of its picture.
 
     Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.

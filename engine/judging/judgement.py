@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 
@@ -80,7 +79,7 @@ class Judgement:
         """Whether it is right and every gate holds."""
         return self.verdict is Verdict.RIGHT and all(one.holds for one in self.gates)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the judgement as plain data for JSON."""
         return {
             "format": FORMAT,

@@ -87,10 +87,10 @@ def _jit_of(function: ast.FunctionDef) -> str:
     return ""
 
 
-def _names(tree: ast.Module, path: str) -> dict[str, Any]:
+def _names(tree: ast.Module, path: str) -> dict[str, object]:
     """Return a file's constants and device functions, and the modules that it imports, as far as known."""
     modules = {"numpy": np, "numba": numba, "math": math, "numba.cuda": cuda}
-    names: dict[str, Any] = {"__name__": "judged", "__builtins__": __builtins__}
+    names: dict[str, object] = {"__name__": "judged", "__builtins__": __builtins__}
     for step in tree.body:
         if isinstance(step, ast.Import):
             for one in step.names:
@@ -110,7 +110,7 @@ def _names(tree: ast.Module, path: str) -> dict[str, Any]:
     return names
 
 
-def _assign(target: ast.expr, value: object, names: dict[str, Any]) -> None:
+def _assign(target: ast.expr, value: object, names: dict[str, object]) -> None:
     """Note a constant under the name, or the names in a tuple, that it is assigned to."""
     if isinstance(target, ast.Name):
         names.pop(target.id, None)
@@ -121,7 +121,7 @@ def _assign(target: ast.expr, value: object, names: dict[str, Any]) -> None:
             _assign(one, part, names)
 
 
-def _constant(node: ast.expr, names: dict[str, Any]) -> Any:
+def _constant(node: ast.expr, names: dict[str, object]) -> object:
     """Return a number, a tuple or array of numbers, a type, or arithmetic of numbers; None for all else."""
     try:
         value = _computed(node, names)
@@ -138,7 +138,7 @@ def _is_small(value: object) -> bool:
     return not isinstance(value, int) or value.bit_length() <= MOST_BITS
 
 
-def _computed(node: ast.expr, names: dict[str, Any]) -> Any:
+def _computed(node: ast.expr, names: dict[str, object]) -> object:
     if isinstance(node, ast.Constant):
         return node.value if isinstance(node.value, int | float) else None
     if isinstance(node, ast.Name):
@@ -180,7 +180,7 @@ def _is_type(value: object) -> bool:
     return isinstance(value, types.Number) or (isinstance(value, type) and issubclass(value, np.number))
 
 
-def _defined(function: ast.FunctionDef, names: dict[str, Any], path: str) -> FunctionType:
+def _defined(function: ast.FunctionDef, names: dict[str, object], path: str) -> FunctionType:
     """Return a function of a file; nothing of it runs: no decorator, default, annotation or body."""
     given = function.args
     defaults = [_constant(one, names) for one in given.defaults]

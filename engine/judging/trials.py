@@ -5,7 +5,6 @@ What is right is the oracle of filters in float64, and the bound of what roundin
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +116,7 @@ def _launched(
     border_value: float,
     checkpoint: Callable[[float], None],
 ) -> Run:
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "image": Array("image", image),
         "mask": Array("mask", np.ascontiguousarray(mask.weights32)),
         "out": out,
@@ -128,7 +127,7 @@ def _launched(
         "channels": trial.channels,
         "border_value": border_value,
     }
-    arguments: list[Any] = []
+    arguments: list[object] = []
     for name in kernel.parameters:
         one = given[name]
         if kernel.is_numba and isinstance(one, Array):

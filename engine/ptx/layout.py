@@ -1,7 +1,6 @@
 """What a launch is given: arrays, parameters and variables of the kernel, and where they lie in memory."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +25,7 @@ class Layout:
     def __init__(
         self,
         kernel: Kernel,
-        arguments: Sequence[Any],
+        arguments: Sequence[object],
         constants: Mapping[str, np.ndarray],
         dynamic_shared: int,
         checks: bool,
@@ -52,7 +51,7 @@ class Layout:
         self.local_bytes = self._one_after_another(own)
         _refuse_more(self.local_bytes, MOST_LOCAL, "of local memory for each thread")
 
-    def _parameter(self, variable: Variable, argument: Any) -> NDArray[np.uint8]:
+    def _parameter(self, variable: Variable, argument: object) -> NDArray[np.uint8]:
         """Return the bytes of a parameter; an array is taken in."""
         if isinstance(argument, Array):
             values = argument.values

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import IO, Any
+from typing import IO
 
 from engine.errors import BadValue, EngineError, LineLost
 from engine.host.process import HostOptions
@@ -96,7 +96,7 @@ class RemoteServer:
         `errors` returns what ssh has said.
         """
         assert ssh.stdout is not None
-        found: list[dict[str, Any]] = []
+        found: list[dict[str, object]] = []
         output = ssh.stdout
         # A pipe that is read cannot be given up; its thread can.
         reading = threading.Thread(target=lambda: found.append(self.greeting(output)), daemon=True)
@@ -112,7 +112,7 @@ class RemoteServer:
                 ssh.wait(_LEAVING_S)
         return self.refusal(found[0], ssh.poll(), errors())
 
-    def greeting(self, output: IO[bytes]) -> dict[str, Any]:
+    def greeting(self, output: IO[bytes]) -> dict[str, object]:
         """Read what the program there says first; nothing where it did not start."""
         read = 0
         while read < _MOST_GREETING and (line := output.readline(_MOST_GREETING)):
@@ -125,7 +125,7 @@ class RemoteServer:
                 return words if isinstance(words, dict) else {}
         return {}
 
-    def refusal(self, greeting: dict[str, Any], status: int | None, errors: str) -> EngineError | None:
+    def refusal(self, greeting: dict[str, object], status: int | None, errors: str) -> EngineError | None:
         """Return why a connection cannot be used, None where it can; `errors` is what ssh has said."""
         # As what serves.
         from engine.remote.messages import DIGEST

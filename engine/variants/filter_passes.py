@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def interpreted(steps: Sequence[Pass | HostStep]) -> Prepared:
     return made
 
 
-def filter_arguments(problem: Problem, mask: Mask) -> tuple[Any, ...]:
+def filter_arguments(problem: Problem, mask: Mask) -> tuple[object, ...]:
     """Return the arguments of a filter kernel: image, weights, width, anchor, ghost value, offset, out.
 
     The width is an argument of its own, because rows on the device may be padded: one compiled kernel serves

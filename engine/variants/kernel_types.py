@@ -18,7 +18,7 @@ def type_of(dtype: Any, axes: int = 0) -> Any:
     return numba.types.Array(number, axes, "C") if axes else number
 
 
-def argument_type(argument: object) -> Any:
+def argument_type(argument: object) -> object:
     """Return the Numba type of an array, of values between passes, or of a number."""
     if isinstance(argument, np.ndarray | Between):
         return type_of(argument.dtype, len(argument.shape))
@@ -32,7 +32,7 @@ Types = Mapping[Placeholder, tuple[str, int]]
 def made_pass(
     kernel: Kernel,
     launch: Launch,
-    arguments: tuple[Any, ...],
+    arguments: tuple[object, ...],
     types: Types,
     constant: tuple[str, np.ndarray] | None = None,
     name: str = "",

@@ -71,7 +71,7 @@ class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
         step = self.step
         return step if step is not None and step.kind == OperationStep.kind else None  # type: ignore[return-value]
 
-    def changed(self, **changes: Any) -> Self:
+    def changed(self, **changes: object) -> Self:
         """Return the request with other values: of its own fields, and of the one step's."""
         own = {name: changes.pop(name) for name in self.__struct_fields__ if name in changes}
         if changes:

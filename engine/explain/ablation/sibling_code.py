@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -196,7 +195,7 @@ class Sibling:
     """A kernel that was made here: a function, and the options that the kernel is compiled with."""
 
     py_func: Callable[..., None]
-    targetoptions: dict[str, Any]
+    targetoptions: dict[str, object]
 
 
 def without(passes: tuple[Pass, ...], cost: Cost) -> tuple[Pass, ...] | None:

@@ -195,7 +195,7 @@ class NpyResult(LargeResult):
         """Write rows."""
         self._file.append(np.ascontiguousarray(rows).reshape(-1).view(np.uint8))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, object]:
         """Bring to the disk what was written."""
         return {"file": self._file.state()}
 

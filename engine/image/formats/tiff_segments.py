@@ -10,7 +10,7 @@ are decoded straight into their place where their values are the pixels.
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import imagecodecs
 import numpy as np
@@ -201,7 +201,7 @@ def _decoder(page: "TiffPage", note: Note) -> Decode:
     return decode
 
 
-def _decoded(segment: tuple[np.ndarray | None, Any, Any]) -> np.ndarray:
+def _decoded(segment: tuple[np.ndarray | None, object, object]) -> np.ndarray:
     assert segment[0] is not None
     samples: np.ndarray = segment[0][0]
     return samples

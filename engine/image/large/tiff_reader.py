@@ -100,7 +100,7 @@ def _values(value: object) -> Any:
     return value if isinstance(value, bytes) else list(np.atleast_1d(np.asarray(value)).reshape(-1).tolist())
 
 
-def _ome(tiff: "TiffFile") -> dict[str, Any]:
+def _ome(tiff: "TiffFile") -> dict[str, object]:
     """Return what is kept of OME metadata: the name, physical sizes and the channels' names."""
     if not tiff.is_ome or not tiff.ome_metadata:
         return {}

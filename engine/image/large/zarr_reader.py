@@ -2,7 +2,6 @@
 
 import itertools
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -63,7 +62,7 @@ class ZarrPicture(SegmentedPicture):
 class _Level:
     """An array of a store, seen as rows, columns and channels: the first of all times and depths."""
 
-    def __init__(self, array: StoredArray, axes: str, attributes: dict[str, Any] | None = None) -> None:
+    def __init__(self, array: StoredArray, axes: str, attributes: dict[str, object] | None = None) -> None:
         self.array, self.attributes, self.is_ome = array, attributes or {}, attributes is not None
         if len(array.shape) != len(axes):
             raise Refused(f"an array of it has {len(array.shape)} axes, its metadata names {len(axes)}")
@@ -126,7 +125,7 @@ def _storage(levels: list[_Level]) -> Storage:
     first = levels[0]
     array = first.array
     stored = array.shards.sides if array.shards else array.chunks
-    details: dict[str, Any] = {
+    details: dict[str, object] = {
         "zarr_format": array.zarr_format,
         "axes": first.axes,
         "is_array": not first.is_ome,

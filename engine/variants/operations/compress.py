@@ -17,7 +17,7 @@ of the coefficients themselves.
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -344,7 +344,7 @@ def tables(problem: OperationProblem) -> tuple[np.ndarray, np.ndarray, np.float3
     return basis(), steps_of(problem), middle_of(problem)
 
 
-def dct_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[Any, ...]:
+def dct_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[object, ...]:
     """Return the arguments of a kernel: the tables, the width, and the columns of the coefficients."""
     return *tables(problem), problem.width, filled(problem.width)
 

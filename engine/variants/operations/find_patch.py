@@ -20,7 +20,7 @@ Source: J. P. Lewis, "Fast normalized cross-correlation", Vision Interface 1995.
 
 from functools import partial
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -208,7 +208,7 @@ def positions(problem: OperationProblem) -> tuple[int, int, int]:
     return rows, columns, 1
 
 
-def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[Any, ...]:
+def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[object, ...]:
     """Return the patch, the width, and the positions across."""
     assert patch is not None
     return np.ascontiguousarray(patch.weights), problem.width, problem.result_shape[1]

@@ -1,6 +1,6 @@
 """Negative: every sample becomes its distance from white."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -44,7 +44,7 @@ def cpu_code():
     return negative
 
 
-def white_of(dtype: str) -> Any:
+def white_of(dtype: str) -> object:
     """Return white in the type of the difference."""
     return np.float32(1.0) if dtype == "float32" else int(np.iinfo(dtype).max)
 
