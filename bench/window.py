@@ -24,7 +24,7 @@ from bench.markers import TABLES, DocumentTable
 from bench.options import parser_of
 from engine.geometry.block import Block
 from engine.host.client import EngineClient
-from engine.host.protocol import BlockAvailability, OpenPicture
+from engine.host.protocol import Availability, OpenPicture
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named
@@ -198,7 +198,7 @@ def feed_cells(page: Any) -> None:
     example = next(run.result for run in page.results.rows() if run.result.kernel_ms)
     page.workspace.change(blocks=tuple(blocks))
     page.bring_to_front("blocks")
-    entries = [BlockAvailability(kernel, block) for kernel in kernels for block in blocks]
+    entries = [Availability(kernel, block=block) for kernel in kernels for block in blocks]
     page.cells.plan(page.workspace.job(), entries)
     for number, entry in enumerate(entries):
         kernel = replace(example.timing.kernel, samples_ms=(0.1 + 1 / (1 + entry.block.threads),))

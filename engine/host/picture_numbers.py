@@ -5,8 +5,7 @@ No Numba in here.
 
 from typing import ClassVar
 
-from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy, Request
+from engine.host.protocol import OfValues, PictureHandle, ScreenLevels
 from engine.host.shared_array import Computed, SharedArray
 from engine.message import Message
 from engine.verify.regions import Region
@@ -45,7 +44,7 @@ class PictureNumbers(Message, frozen=True):
     after_ends: tuple[float, float] = (0.0, 255.0)
 
 
-class MeasurePicture(Message, Request, frozen=True):
+class MeasurePicture(Message, OfValues, frozen=True):
     """Count the samples of a picture in memory and of a result of it, or of a region of both.
 
     Reply: PictureNumbers.
@@ -56,13 +55,8 @@ class MeasurePicture(Message, Request, frozen=True):
     region: Region | None = None
     handler: ClassVar[str] = "engine.host.measuring:measure_picture"
 
-    @property
-    def queue(self) -> QueuePolicy:
-        """Beside a run, but for values that are computed for it."""
-        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
 
-
-class ShowWindow(Message, Request, frozen=True):
+class ShowWindow(Message, OfValues, frozen=True):
     """Make a picture in memory, or a result of it, ready for the screen, with other values black and white.
 
     Reply: Windowed.
@@ -73,11 +67,6 @@ class ShowWindow(Message, Request, frozen=True):
     # What is black and what is white; None: the `PERCENTILES`.
     ends: tuple[float, float] | None
     handler: ClassVar[str] = "engine.host.window:show_window"
-
-    @property
-    def queue(self) -> QueuePolicy:
-        """Beside a run, but for values that are computed for it."""
-        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
 
 
 class Windowed(Message, frozen=True):

@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 from engine.errors import BadValue, EngineError, ImageReadError
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal
-from engine.host.request import Request
+from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import FilePixels, TiledScreen, Tiles
 from engine.image.metadata import NO_METADATA, Metadata
@@ -118,6 +118,18 @@ class OpenPicture(Message, Request, frozen=True):
         return ImageReadError(what, why, f"Copy it to a disk of this machine, or {remedy}")
 
 
+class OfValues(Request):
+    """Base class of what is asked about values: beside a run, but for those that are computed for it."""
+
+    __slots__ = ()
+    values: SharedArray | Computed | None
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """How it waits."""
+        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
+
+
 class CropPicture(Message, Request, frozen=True):
     """Make a part of an open picture a picture of its own. Reply: PictureHandle."""
 
@@ -179,10 +191,14 @@ class Saved(Message, frozen=True):
 
 
 class Availability(Message, frozen=True):
-    """Why one variant cannot do a job, None if it can."""
+    """Why one variant cannot do a job, None if it can; with the block, where it was asked with several.
+
+    There is no block where it does not matter: for a variant without blocks, or one that no block helps.
+    """
 
     variant: str
     reason: Refusal | None = None
+    block: Block | None = None
 
     @classmethod
     def of(cls, variant: str, refuse: Callable[[], object]) -> Self:
@@ -197,14 +213,3 @@ class Availability(Message, frozen=True):
     def nearest_block(self) -> Block | None:
         """The nearest legal block, where another block helps."""
         return self.reason.nearest_block if isinstance(self.reason, Refusal) else None
-
-
-class BlockAvailability(Message, frozen=True):
-    """Why one variant cannot do a job with a block, None if it can.
-
-    There is no block where it does not matter: for a variant without blocks, or one that no block helps.
-    """
-
-    variant: str
-    block: Block | None
-    reason: Reason | None = None

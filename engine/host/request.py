@@ -119,7 +119,7 @@ class Describe(Message, TaskRequest[J], frozen=True):
 class Check(Message, TaskRequest[J], frozen=True):
     """Check which variants can do a job, also during a run. Reply: tuple of Availability.
 
-    With blocks variants are crossed with them, and the reply is a tuple of BlockAvailability: "auto" is the
+    With blocks variants are crossed with them, and the reply has one for each: "auto" is the
     variant that it would choose; one without blocks is answered once. No variants: all.
     """
 

@@ -15,7 +15,7 @@ from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.host import shared
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, BlockAvailability, Filtered
+from engine.host.protocol import Availability, Filtered
 from engine.host.request import Check, Describe, Preview, Run
 from engine.host.shared_array import Computed
 from engine.host.shared_picture import ResultMemory, keeps_values
@@ -169,9 +169,7 @@ def _shown(
     )
 
 
-def check(
-    request: Check[PictureJob], report: Checkpoint
-) -> tuple[Availability, ...] | tuple[BlockAvailability, ...]:
+def check(request: Check[PictureJob], report: Checkpoint) -> tuple[Availability, ...]:
     """Return for every variant of one step whether it can do the job on the job's device, and why not."""
     asked, resolved = request.job, resolved_job(request.job)
     if resolved.step is None:
@@ -184,21 +182,21 @@ def check(
 
 def _check_blocks(
     request: Check[PictureJob], resolved: Resolved, known: tuple[AnyVariant, ...]
-) -> tuple[BlockAvailability, ...]:
+) -> tuple[Availability, ...]:
     """Return for each variant with each block whether it can do the job, and why not."""
     asked, plain = request.job, request.job.changed(block=None)
     keys = request.variants or tuple(variant.key for variant in known)
-    found: list[BlockAvailability] = []
+    found: list[Availability] = []
     for variant in dict.fromkeys(_named(key, plain, resolved) for key in keys):
         # What no block helps with is found out once: looking for NaN takes 17 ms.
         own = _availability(variant, plain, resolved)
         if not variant.uses_block or (own.reason and own.nearest_block is None):
-            found.append(BlockAvailability(variant.key, None, own.reason))
+            found.append(own)
             continue
         limits = device_for(variant, asked.device).limits
         for block in request.blocks:
             refusal = variant.why_not(resolved.problem, resolved.constant, block, limits, known)
-            found.append(BlockAvailability(variant.key, block, refusal))
+            found.append(Availability(variant.key, refusal, block))
     return tuple(found)
 
 

@@ -4,8 +4,8 @@ from typing import ClassVar
 
 from engine.geometry.range_modes import RangeMode
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy, Request
+from engine.host.protocol import Filtered, OfValues, PictureHandle, ScreenLevels
+from engine.host.request import Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.mask.mask import Mask
 from engine.message import Message
@@ -105,7 +105,7 @@ class MergerOffer(Message, frozen=True):
     chain: Chain
 
 
-class ComparePictures(Message, Request, frozen=True):
+class ComparePictures(Message, OfValues, frozen=True):
     """Make a picture of result less original, or of the error against the float64 reference.
 
     Reply: Compared.
@@ -117,11 +117,6 @@ class ComparePictures(Message, Request, frozen=True):
     variant: str  # that ran
     seen: Region  # of an error that is not affordable as a whole, this part is computed
     handler: ClassVar[str] = "engine.work.comparing:compare"
-
-    @property
-    def queue(self) -> QueuePolicy:
-        """Beside a run, but for values that are computed for it."""
-        return QueuePolicy.IN_ORDER if isinstance(self.values, Computed) else QueuePolicy.BESIDE
 
 
 class Compared(Message, frozen=True):

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject
 from engine.device_info import AUTO, RECORDED
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, BlockAvailability, Filtered
+from engine.host.protocol import Availability, Filtered
 from engine.host.request import Check, Run, Seen
 from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen
@@ -117,7 +117,7 @@ class RunController(QObject):
     def _cross(self, job: PictureJob, variants: tuple[str, ...]) -> None:
         """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""
 
-        def checked(found: tuple[BlockAvailability, ...]) -> None:
+        def checked(found: tuple[Availability, ...]) -> None:
             self._cells.plan(job, found)
             able = [entry for entry in found if not entry.reason]
             self._jobs.add(

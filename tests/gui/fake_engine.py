@@ -353,7 +353,7 @@ class FakeEngineClient:
                 for block in request.blocks if known.uses_block and not reason else (None,):
                     is_large = block is not None and block.threads > MOST_THREADS
                     why = f"A block of {block} needs too much shared memory." if is_large else reason
-                    yield protocol.BlockAvailability(known.key, block, made_reason(why))
+                    yield protocol.Availability(known.key, made_reason(why), block)
 
     def _picture(self, request):
         if request.path.endswith((".npy", ".bmp")):

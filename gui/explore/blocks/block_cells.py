@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from PySide6.QtCore import QModelIndex, QObject, QTimer, Signal
 
 from engine.geometry.block import Block
-from engine.host.protocol import BlockAvailability
+from engine.host.protocol import Availability
 from engine.reason import Reason
 from engine.results.compare import Compared, comparable
 from engine.work.filtering.problem import Problem
@@ -50,7 +50,7 @@ class BlockCells(QObject):
         """Whether they are for another problem than the one that is set now."""
         return self._key is not None and self.results.present not in (None, self._key[0])
 
-    def plan(self, job: PictureJob, entries: Iterable[BlockAvailability]) -> None:
+    def plan(self, job: PictureJob, entries: Iterable[Availability]) -> None:
         """Note what a run of several blocks is going to do, and what it cannot."""
         key = comparable_of(job), str(job.layout)
         if key != self._key:

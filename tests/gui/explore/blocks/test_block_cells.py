@@ -4,7 +4,7 @@ import pytest
 from msgspec import structs
 
 from engine.geometry.block import Block, Limits
-from engine.host.protocol import BlockAvailability
+from engine.host.protocol import Availability
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import metric
 from gui.explore.blocks.block_cells import BlockCells
@@ -38,8 +38,8 @@ def drawn(cells, key=KERNEL, variant="tiled", limits=CUDA):
 
 def test_that_a_cell_of_a_plan_waits_until_it_ran_or_is_refused(cells, results, workspace):
     too_large = made_reason("its tile is too large")
-    plan = [BlockAvailability("tiled", B8), BlockAvailability("tiled", B16, too_large)]
-    plan += [BlockAvailability("tiled", B32), BlockAvailability("cpu-serial", None)]
+    plan = [Availability("tiled", block=B8), Availability("tiled", too_large, B16)]
+    plan += [Availability("tiled", block=B32), Availability("cpu-serial", block=None)]
     cells.plan(workspace.job(), plan)
     assert cells.all() == {"tiled": {B8: None, B16: too_large, B32: None}}
     add(results, B8)
@@ -53,7 +53,7 @@ def test_that_a_cell_of_a_plan_waits_until_it_ran_or_is_refused(cells, results, 
 
 
 def test_that_the_cells_are_those_of_the_newest_problem_and_layout(cells, results, workspace, qtbot):
-    cells.plan(workspace.job(), [BlockAvailability("tiled", B16)])
+    cells.plan(workspace.job(), [Availability("tiled", block=B16)])
     add(results, B8, problem=structs.replace(PROBLEM, width=100))
     assert set(cells.all()["tiled"]) == {B8}
     add(results, B32, layout="packed")

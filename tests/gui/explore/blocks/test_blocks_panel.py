@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 from engine.geometry import block_rules
 from engine.geometry.block import Block
 from engine.geometry.block_list import every_block
-from engine.host.protocol import BlockAvailability
+from engine.host.protocol import Availability
 from gui.explore.blocks import block_table
 from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.block_map import Kind
@@ -121,10 +121,9 @@ def test_that_cells_are_the_brighter_the_faster_they_are(shown):
 
 
 def test_that_what_cannot_be_loaded_says_why(shown, monkeypatch):
-    entries = [BlockAvailability("tiled", B8)]
+    entries = [Availability("tiled", block=B8)]
     entries += [
-        BlockAvailability("tiled", one, made_reason(f"{one}: no room"))
-        for one in (Block(64, 8), Block(8, 64))
+        Availability("tiled", made_reason(f"{one}: no room"), one) for one in (Block(64, 8), Block(8, 64))
     ]
     shown.cells.plan(shown.workspace.job(), entries)
     shown.settle()
@@ -140,7 +139,7 @@ def test_that_what_cannot_be_loaded_says_why(shown, monkeypatch):
 
 
 def test_that_the_map_is_of_the_newest_run_or_the_selected_kernel(shown):
-    entries = [BlockAvailability(key, block) for key in ("naive", "tiled") for block in LIST]
+    entries = [Availability(key, block=block) for key in ("naive", "tiled") for block in LIST]
     shown.cells.plan(shown.workspace.job(), entries)
     shown.settle()
     assert "3 to come" in shown.panel.summary.text()
@@ -171,7 +170,7 @@ def test_that_every_cell_is_read_at_4_5_to_1(shown, theme, monkeypatch):
         monkeypatch.setattr(module, "current_theme", lambda: theme)
     blocks = [Block(1 << x, 4) for x in range(9)]
     shown.add(*((block, 0.1 * 1.35**number) for number, block in enumerate(blocks)))
-    shown.cells.plan(shown.workspace.job(), [BlockAvailability("tiled", Block(1, 8))])
+    shown.cells.plan(shown.workspace.job(), [Availability("tiled", block=Block(1, 8))])
     shown.settle()
     table = shown.table
     places = [(one.row(), one.column()) for one in map(table.index_of, table.shown.cells)]
