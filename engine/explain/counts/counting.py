@@ -30,7 +30,6 @@ from engine.device.launches import Between, Pass, Placeholder
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.launch.launches import why_not_compiled
 from engine.geometry.block import Block
-from engine.geometry.layout import Layout
 from engine.ptx import Array, PtxError, Run
 from engine.ptx.counts import Requests
 from engine.ptx.dependence import depends_on_contents
@@ -138,7 +137,7 @@ def buffers_of(job: AnyJob) -> Buffers:
     return job.task.allocate(InterpreterBackend(), job)
 
 
-def picture_buffers(problem: PictureProblem, layout: Layout = Layout.PITCHED) -> Buffers:
+def picture_buffers(problem: PictureProblem) -> Buffers:
     """Return the arrays of launches on a picture of which nothing but its problem is known."""
     shape = problem.height, problem.width, problem.channels
 
@@ -146,7 +145,7 @@ def picture_buffers(problem: PictureProblem, layout: Layout = Layout.PITCHED) ->
         return np.broadcast_to(np.zeros((), dtype), wanted)
 
     result = like(problem.result_shape, problem.result_dtype)
-    return InterpreterBackend().allocate(like(shape, problem.dtype), result, layout)
+    return InterpreterBackend().allocate(like(shape, problem.dtype), result)
 
 
 def counted_launches(

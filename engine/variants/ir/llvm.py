@@ -99,14 +99,12 @@ class LlvmCode:
         kind = a.llvm.type
         return self.called("fma.f32" if kind == F32 else f"fma.v{kind.count}f32", kind, a, b, c)
 
-    def called(
-        self, name: str, result: ir.Type, *arguments: Value, attributes: tuple[str, ...] = ()
-    ) -> Value:
+    def called(self, name: str, result: ir.Type, *arguments: Value) -> Value:
         """Call one of LLVM's own functions."""
         own = [argument.llvm for argument in arguments]
         kind = ir.FunctionType(result, [argument.type for argument in own])
         function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}")
-        return self.value(self.builder.call(function, own, attrs=attributes))
+        return self.value(self.builder.call(function, own))
 
     def float32(self, value: Value) -> Value:
         """Return a sample of 8 or 16 bit as float32."""
@@ -323,14 +321,13 @@ class LlvmCode:
         return word.trunc(I8)
 
     def assembly(
-        self, text: str, constraints: str, arguments: Values, result: ir.Type, *,
-        side_effect: bool = False, attributes: tuple[str, ...] = (),
-    ) -> Value:  # fmt: skip
+        self, text: str, constraints: str, arguments: Values, result: ir.Type, *, side_effect: bool = False
+    ) -> Value:
         """Emit a line of assembly that computes a result and, by itself, changes nothing else."""
         own = [argument.llvm for argument in arguments]
         kind = ir.FunctionType(result, [argument.type for argument in own])
         emitted = ir.InlineAsm(kind, text, constraints, side_effect=side_effect)
-        return self.value(self.builder.call(emitted, own, attrs=attributes))
+        return self.value(self.builder.call(emitted, own))
 
     def statement(self, text: str, constraints: str, arguments: Values, result: ir.Type = _NOTHING) -> Value:
         """Emit a line of assembly that changes memory, or that must not be moved or merged."""
