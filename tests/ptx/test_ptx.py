@@ -22,20 +22,13 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
-from tests.engine.variants.emitted import NEEDS_NVVM, compiled
+from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
 pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
 
 CAPABILITIES = ((7, 5), (8, 6), (9, 0))
 TYPES, BORDERS = ("uint8", "uint16", "float32"), (Border.CONSTANT, Border.MIRROR, Border.WRAP)
-# The newest capability with every type, each with another border; the two older ones with one of these, whose
-# kernel Numba has compiled by then.
-PAIRS = [
-    (CAPABILITIES[i], TYPES[j], BORDERS[j])
-    for i, j in itertools.product(range(3), range(3))
-    if i == 2 or j == 2 - 2 * (i == 0)
-]
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 BLOCK = Block(32, 8)
 
@@ -45,14 +38,16 @@ def named(argument):
     return "-".join(str(getattr(part, "key", part)) for part in parts)
 
 
-def pairs_of(variant):
-    """Return what a variant's code is looked at for; of sums of three products one pair is enough."""
-    if variant.rank > 2:
-        return PAIRS[-1:]
-    # Of 16 bit the code is looked at with results of 16 bit, where there are any.
-    types = [dtype for dtype in variant.picture_types if dtype != "uint16" or not variant.integer_output]
-    pairs = [pair for pair in PAIRS if pair[1] in types and can_run(variant, pair[0])]
-    return [*pairs, ((8, 6), "uint8", Border.CONSTANT)] if variant.uint8_only else pairs
+def pairs_of(number):
+    """Return the older architectures with a type, another one for the next kernel, and a border.
+
+    The newest one's code is looked at where it runs in the simulator, of every type and border. Numba
+    compiles a kernel once for both.
+    """
+    known = CUDA[number]
+    types = [dtype for dtype in TYPES if dtype in known.picture_types]
+    dtype, border = types[number % len(types)], BORDERS[number % len(BORDERS)]
+    return [(one, dtype, border) for one in CAPABILITIES[:-1] if can_run(known, one)]
 
 
 def can_run(variant, capability):
@@ -77,44 +72,9 @@ def test_that_one_compilation_serves_all_capabilities():
         assert ours == numbas
 
 
-def codes_of(variant, capability, dtype, border, block=BLOCK):
-    """Return the code of each pass, whose memory is checked to be what is planned."""
-    mask = mask_for(variant, 5, 7)
-    problem = typed(variant, Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border))
-    codes = [compiled(step, capability) for step in variant.passes(problem, mask, block)]
-    launches = variant.plan(problem, block)
-    assert [bytes_of("shared", ptx) for ptx in codes] == [launch.shared_bytes for launch in launches]
-    assert [bytes_of("const", ptx) for ptx in codes] == [launch.constant_bytes for launch in launches]
-    return codes
-
-
-def bytes_of(memory, ptx):
-    """Return the static bytes that the code declares in shared or in constant memory."""
-    return sum(int(size) for size in re.findall(rf"\.{memory}\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx))
-
-
-def assert_in_float32(ptx, capability):
-    """Check that code is for that device, in float32 alone."""
-    lines = ptx.splitlines()
-    assert any("fma.rn.f32" in line for line in lines)
-    # A register may be named %f64, and an unused one may be declared.
-    assert [line for line in lines if re.search(r"\.f64\b", line) and ".reg" not in line] == []
-    assert_for_device(ptx, capability)
-
-
-def assert_sums_in_float64(ptx, capability):
-    """Check that code is for that device: float32 products, each added to a float64 sum."""
-    operations = set(re.findall(r"\b\S+\.f64(?:\.\S+)?(?=\s)", re.sub(r"\.reg[^;]*;", "", ptx)))
-    assert operations - {"mov.f64"} == {"cvt.f64.f32", "add.f64", "cvt.rn.f32.f64"}
-    assert "mul.f32" in ptx
-    assert_for_device(ptx, capability)
-
-
-def assert_for_device(ptx, capability):
-    """Check that code is for that device, without local memory or flushed subnormal numbers."""
-    assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
-    # The rounding bound counts on subnormal numbers.
-    assert ".ftz" not in ptx
+def assert_for_device(ptx, capability, launch, **kinds):
+    """Check that code is for that device, as it is planned."""
+    assert_as_planned(ptx, launch, **kinds)
     assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}\b", ptx, re.MULTILINE)
 
 
@@ -129,21 +89,21 @@ def assert_places_have_64_bits(ptx):
     assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)
 
 
-# All of a kernel's code in one test: two processes that share the tests would compile most kernels twice.
 @pytest.mark.parametrize(
-    ("variant", "pair"), [(variant, pair) for variant in CUDA for pair in pairs_of(variant)], ids=named
+    ("variant", "pair"),
+    [(known, pair) for number, known in enumerate(CUDA) for pair in pairs_of(number)],
+    ids=named,
 )
 def test_that_code_has_the_planned_bytes_for_that_device(variant, pair):
-    check_sums = assert_sums_in_float64 if variant.float64_sums else assert_in_float32
-    for ptx in codes_of(variant, *pair):
-        check_sums(ptx, pair[0])
+    capability, dtype, border = pair
+    mask = mask_for(variant, 5, 7)
+    problem = typed(variant, Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border))
+    launches = variant.plan(problem, BLOCK)
+    for step, launch in zip(variant.passes(problem, mask, BLOCK), launches, strict=True):
+        ptx = compiled(step, capability)
+        assert_for_device(ptx, capability, launch, sums_in_float64=variant.float64_sums)
+        assert ("mul.f32" if variant.float64_sums else "fma.rn.f32") in ptx
         assert_places_have_64_bits(ptx)
-
-
-@pytest.mark.parametrize("variant", [variant for variant in CUDA if variant.uses_block], ids=named)
-def test_that_shared_memory_follows_the_block(variant):
-    block = block_for(variant, mask_for(variant, 5, 7), Block(33, 3))
-    codes_of(variant, (9, 0), "float32", Border.ZERO, block)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +125,7 @@ def test_that_8_and_16_bit_results_are_rounded_in_float32(variant, bits):
         if not can_run(variant, capability):
             continue
         ptx = compiled(last, capability)
-        assert_for_device(ptx, capability)
-        lines = [line for line in ptx.splitlines() if ".reg" not in line]
-        assert [line for line in lines if re.search(r"\.f64\b", line)] == []
+        assert_for_device(ptx, capability, last.launch)
         # Wider stores are of several results at once.
         assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
         assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
@@ -187,8 +145,8 @@ def test_that_the_code_of_products_is_as_planned(key, tile):
     (step,) = matmul_variant(key).passes(MatrixProduct(100, 70, 200), None, Block(tile, tile))
     for capability in CAPABILITIES:
         ptx = compiled(step, capability)
-        assert_in_float32(ptx, capability)
-        assert bytes_of("shared", ptx) == step.launch.shared_bytes
+        assert_for_device(ptx, capability, step.launch)
+        assert "fma.rn.f32" in ptx
         assert ".const" not in ptx
         # Two barriers a phase, and phases may be unrolled.
         barriers = ptx.count("bar.sync")
@@ -282,13 +240,10 @@ def test_that_the_networks_code_is_in_float32_for_each_device_with_the_planned_b
     passes = stage.passes(ForwardPass(batch), trained_weights(), stage.default_block)
     for step, capability in itertools.product(passes, CAPABILITIES):
         ptx = compiled(step, capability)
-        assert bytes_of("shared", ptx) == step.launch.shared_bytes
-        assert bytes_of("const", ptx) == step.launch.constant_bytes
+        assert_for_device(ptx, capability, step.launch)
         # A pool only adds, and unrolling only copies.
         if "convolution" in step.name and "unroll" not in step.name:
-            assert_in_float32(ptx, capability)
-        assert re.findall(r"__local_depot|\b(?:ld|st)\.local", ptx) == []
-        assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+            assert "fma.rn.f32" in ptx
 
 
 def test_that_the_fastest_network_loads_once_for_many_multiply_adds():

@@ -92,6 +92,26 @@ def ptx_of(variant, problem, mask, capability=(9, 0), **options):
     return ptx
 
 
+def bytes_of(memory, ptx):
+    """Return the static bytes that the code declares in shared or in constant memory."""
+    return sum(int(size) for size in re.findall(rf"\.{memory}\b[^;]*\.b8\s+[^\s\[]+\[(\d+)\]", ptx))
+
+
+def assert_as_planned(ptx, launch, *, has_local=False, sums_in_float64=False):
+    """Check that code has a plan's bytes, registers alone, no flushed subnormal numbers, no float64 unasked.
+
+    The rounding bound counts on subnormal numbers, and on divisions and roots that are rounded correctly.
+    """
+    planned = launch.shared_bytes, launch.constant_bytes
+    assert (bytes_of("shared", ptx), bytes_of("const", ptx)) == planned
+    assert bool(re.search(r"__local_depot|\b(?:ld|st)\.local", ptx)) == has_local
+    assert ".ftz" not in ptx
+    assert re.findall(r"\b(?:div|sqrt)\.(?:approx|full)", ptx) == []
+    # A register may be named %f64, and an unused one may be declared.
+    of_float64 = set(re.findall(r"\b\S+\.f64(?:\.\S+)?(?=\s)", re.sub(r"\.reg[^;]*;", "", ptx))) - {"mov.f64"}
+    assert of_float64 == ({"cvt.f64.f32", "add.f64", "cvt.rn.f32.f64"} if sums_in_float64 else set())
+
+
 def multiply_adds(ptx):
     """Return the multiply-adds in the code, with those that begin a sum and add nothing."""
     return ptx.count("fma.rn.f32") + ptx.count("mul.f32")

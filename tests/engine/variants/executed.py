@@ -18,6 +18,7 @@ from engine.ptx.module import Instruction
 from engine.ptx.types import DTYPES
 from engine.results.work import Work
 from tests.engine.variants.cases import check, result_of, verified
+from tests.engine.variants.emitted import assert_as_planned
 
 # Bytes of an element of shared memory that is copied to.
 _OF_FLOAT = 4
@@ -138,12 +139,16 @@ def check_executed(variant, problem, mask, image, block=None):
     return result
 
 
-def check_counted(variant, case, *where):
-    """Check a kernel on a case in the simulator, and that its model counts what its code does."""
-    with observed(counted=True) as launches:
+def check_all(variant, case, *where):
+    """Check a kernel on a case in the simulator, its code, and that its model counts what that does."""
+    with observed(counted=variant.uses_block) as launches:
         check(variant, case, *where)
-    # What a mirror shows of one pixel the model takes for cells.
-    if (case.height, case.width) != (1, 1):
+    for launched in launches:
+        ptx = interpreted.ptx_of(launched.step)
+        assert_as_planned(ptx, launched.step.launch, sums_in_float64=variant.float64_sums)
+    # Of tiles of bytes the model counts also what an edge leaves out (`test_work`). What a mirror shows of
+    # one pixel it takes for cells.
+    if variant.uses_block and (case.height, case.width) != (1, 1):
         check_model(variant, case.problem(), case.block, launches)
 
 

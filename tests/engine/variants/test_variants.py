@@ -18,7 +18,7 @@ from engine.work.filtering.auto.planner import choose, why_not
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import error_in_bounds, faults_of, result_of
-from tests.engine.variants.executed import check_counted
+from tests.engine.variants.executed import check_all
 from tests.engine.variants.suited import cases_in_simulator, matrix_in_simulator, suited_cases
 
 CPU = [known for known in VARIANTS if known.device is DeviceKind.CPU]
@@ -35,10 +35,8 @@ def test_that_a_cpu_variant_agrees_with_the_oracle():
 
 @pytest.mark.slow
 @every_kernel
-def test_that_a_kernel_agrees_with_the_oracle_and_its_model_in_the_simulator(known):
-    # Of tiles of bytes the model counts also what an edge leaves out (`test_work`).
-    checked = check_counted if known.uses_block else None
-    assert faults_of(known, cases_in_simulator(known), "simulator", checked=checked) == {}
+def test_that_a_kernel_agrees_with_the_oracle_its_model_and_its_plan_in_the_simulator(known):
+    assert faults_of(known, cases_in_simulator(known), "simulator", checked=check_all) == {}
 
 
 @pytest.mark.matrix

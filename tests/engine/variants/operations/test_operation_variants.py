@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from engine.device import interpreted
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.variants.operations.find_patch import TILED as MATCH_TILED
 from engine.variants.operations.median import middle_of_3, sorted_3, sorted_5
 from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS, operation_variants
+from tests.engine.variants.emitted import assert_as_planned
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.operations.cases import SIMULATED, Case, cases_of, check
 from tests.picture_jobs import operation_request, resolved_operands
@@ -74,10 +76,13 @@ LOADED_ONCE = {
 
 @pytest.mark.slow
 @every_cuda_variant
-def test_that_a_cuda_variant_agrees_with_the_oracle_and_its_model_in_the_simulator(variant):
+def test_that_a_cuda_variant_agrees_with_the_oracle_its_model_and_its_plan_in_the_simulator(variant):
     for case in (case for case in SIMULATED if case.operation == variant.operation):
         with observed(counted=True) as launches:
             resolved, _ = check(variant, case, "simulator")
+        for launched in launches:
+            ptx = interpreted.ptx_of(launched.step)
+            assert_as_planned(ptx, launched.step.launch, has_local=variant.uses_local_memory)
         found, model = executed(launches), variant.work(resolved.problem, resolved.choice.block)
         for name in ("picture_loads", "global_loads", "global_stores", "shared_loads", "shared_stores"):
             counted, said = getattr(found, name), getattr(model, name)
