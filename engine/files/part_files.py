@@ -71,17 +71,19 @@ def _remove_if_dead(entry: "os.DirEntry[str]") -> None:
         os.close(descriptor)
 
 
-def lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock a file; return whether it is. A folder that knows no locks is written to all the same."""
+def lock(descriptor: int, *, wait: bool) -> bool | None:
+    """Lock a file; return whether it is. None: its folder knows no locks, and is written to all the same."""
     if not _HAS_LOCKS:
-        return False
+        return None
     # Windows has none.
     import fcntl
 
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError:
+        return None
     return True
 
 

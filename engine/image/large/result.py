@@ -9,8 +9,6 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import suppress
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +16,7 @@ import numpy as np
 
 from engine.errors import FileReadError, FileWriteError
 from engine.files.atomic_write import atomic_write, write_errors
+from engine.files.part_files import lock
 from engine.files.reading import read_json
 from engine.image.halving import halved
 from engine.image.large.source import Storage
@@ -243,20 +242,13 @@ class PartFolder:
             return
         with write_errors(str(self.folder)):
             self._lock = (self.folder / "lock").open("ab")
-        if find_spec("fcntl") is None:  # Windows: there an open file cannot be removed
-            return
-        fcntl = import_module("fcntl")
-        try:
-            fcntl.flock(self._lock.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
+        if lock(self._lock.fileno(), wait=False) is False:
             self.leave()
             raise FileWriteError(
                 f"{self.output} cannot be written",
                 f"another process writes it now, in {self.folder.name}",
                 "Wait for it, stop it, or choose another name.",
-            ) from error
-        except OSError:
-            pass  # a disk that knows no locks
+            )
 
     def leave(self) -> None:
         """Let other processes have the folder."""
