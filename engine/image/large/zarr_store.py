@@ -11,7 +11,6 @@ import lzma
 import math
 import os
 import re
-import stat
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -22,7 +21,7 @@ import imagecodecs
 import numpy as np
 
 from engine.errors import FileReadError
-from engine.files.reading import json_object, text_of_bytes
+from engine.files.reading import json_object, open_file, text_of_bytes, why_unreadable
 from engine.image.faults import Refused
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 
@@ -222,18 +221,14 @@ class StoreFiles:
         if not place.startswith(self._root + os.sep):
             raise Refused(f"its file {key[:60]!r} lies outside of the store", "Get the store as one folder.")
         try:
-            if not stat.S_ISREG(os.stat(place).st_mode):
-                raise Refused(f"its file {key[:60]!r} is no file, but a folder, a device or a pipe", AGAIN)
-            descriptor = os.open(
-                place, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-            )
+            file = open_file(place)
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            reason = (error.strerror or str(error)).lower()
-            raise Refused(f"its file {key[:60]!r} cannot be read: {reason}", AGAIN) from error
-        with open(descriptor, "rb") as file:
-            size = os.fstat(descriptor).st_size
+            why = why_unreadable(error)[0]
+            raise Refused(f"its file {key[:60]!r} cannot be read: {why}", AGAIN) from error
+        with file:
+            size = os.fstat(file.fileno()).st_size
             if begin is None:
                 if size > most_bytes:
                     why = (
