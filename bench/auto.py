@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from bench.options import parser_of
+from engine.cores import cores
 from engine.device.backend import Backend
-from engine.device.core_count import cores
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
 from engine.errors import EngineError

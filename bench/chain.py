@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.host import shared
 from engine.host.protocol import PictureHandle
 from engine.host.request import Preview

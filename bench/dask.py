@@ -26,7 +26,7 @@ from scipy import ndimage
 
 import engine
 from bench.options import parser_of
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.mask.resolve import resolve_mask
 from engine.work.pictures import random_picture
 

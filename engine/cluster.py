@@ -20,7 +20,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError
 
 CONNECT_S = 10

@@ -18,7 +18,7 @@ import hypothesis
 import pytest
 
 from bench.real_window import missing_programs
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.host import pending
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ import subprocess
 from typing import Any
 
 from bench.peers.roster import LIMIT
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.device.device_list import cpu_info
 
 _SMI = ("name", "driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "temperature.gpu", "power.draw")

@@ -24,7 +24,8 @@ from engine.cluster import SchedulerAddress, connected, loaded, sealed
 from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
-from engine.device.core_count import cores, launches_on
+from engine.cores import cores
+from engine.device.core_count import launches_on
 from engine.device.device_list import cpu_chosen_as
 from engine.errors import EngineError
 from engine.files.part_files import part_file

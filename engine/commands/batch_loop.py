@@ -30,7 +30,8 @@ from engine.commands.batch_plan import BatchPlan, PictureFile, why_not_new
 from engine.commands.batch_watch import say_begun, watched
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
-from engine.device.core_count import cores, launches_on
+from engine.cores import cores
+from engine.device.core_count import launches_on
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write

@@ -4,7 +4,7 @@ import platform
 from contextlib import suppress
 from functools import cache
 
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.device.cuda_presence import INSTALL, has_driver, missing
 from engine.device.per_thread import ThreadChoice
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS, DeviceInfo

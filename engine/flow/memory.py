@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.cores import cores
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.form import bytes_text
-from engine.image.large.source import LargePicture, Storage, core_count
+from engine.image.large.source import LargePicture, Storage
 from engine.work.resolve import Resolved
 
 # What is filtered at a time, and what is read ahead: more is no faster.
@@ -73,7 +74,7 @@ def plan_memory(
     fixed = proof_bytes + _resident_bytes() + (_LATER_BYTES_ON_GPU if gpus else _LATER_BYTES)
     fixed += min(storage.rows_at_once, picture.height) * out_row
     # Of what is decoded and encoded on threads, with the compressed bytes.
-    fixed += 3 * core_count() * segment + 8 * core_count() * out_tile
+    fixed += 3 * cores() * segment + 8 * cores() * out_tile
     if storage.smallest is not None:  # rows while they are halved
         fixed += min(storage.rows_at_once, picture.height) * out_row
     if storage.kind == "zarr":
@@ -83,7 +84,7 @@ def plan_memory(
     cached_rows = (
         min(-(-halo // rows_of_segment) + 1, -(-picture.height // rows_of_segment)) * rows_of_segment
     )
-    cache_bytes = cached_rows * width * picture.channels * problem.itemsize + core_count() * segment
+    cache_bytes = cached_rows * width * picture.channels * problem.itemsize + cores() * segment
 
     def plan(band_rows: int, ahead_bytes: int) -> MemoryPlan:
         rows = min(band_rows + halo, picture.height + halo)

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.device.per_process import OncePerProcess
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host.display_range import scale_and_shift_of

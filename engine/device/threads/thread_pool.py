@@ -16,7 +16,7 @@ from functools import cache
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.device.per_process import OncePerProcess
 from engine.device.threads import descriptors as at
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
+from engine.cores import cores
 from engine.image.form import Form
 from engine.image.halving import halved
-from engine.image.large.source import LargePicture, Storage, core_count
+from engine.image.large.source import LargePicture, Storage
 from engine.image.open import open_image
 
 # The second level has a quarter of the columns: what a tile between the two is made of is read at once.
@@ -69,6 +70,6 @@ def _reduced(plane: np.ndarray, halvings: int) -> np.ndarray:
             part = halved(part)
         out[top : top + band] = part
 
-    with ThreadPoolExecutor(core_count()) as threads:
+    with ThreadPoolExecutor(cores()) as threads:
         list(threads.map(reduce, range(0, height, band)))
     return out

@@ -20,6 +20,7 @@ from typing import Any, BinaryIO, Self
 
 import numpy as np
 
+from engine.cores import cores
 from engine.image.canvas import Canvas
 from engine.image.faults import Refused, errors_in_words
 from engine.image.metadata import NO_METADATA, Metadata
@@ -203,11 +204,6 @@ class LargePicture(ABC):
         self.close()
 
 
-def core_count() -> int:
-    """Return how many cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 # Decoded segments that are kept, bytes.
 DEFAULT_CACHE_BYTES = 64 << 20
 _MOST_WAITING = 1024
@@ -220,7 +216,7 @@ class SegmentedPicture(LargePicture):
     """The part that all formats of segments have in common."""
 
     def __init__(self, threads: int | None, cache_bytes: int) -> None:
-        self._pool = ThreadPoolExecutor(threads or core_count(), thread_name_prefix="decode")
+        self._pool = ThreadPoolExecutor(threads or cores(), thread_name_prefix="decode")
         self.cache_bytes, self._cached_bytes = cache_bytes, 0
         self._cache: OrderedDict[Key, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()

@@ -15,8 +15,9 @@ import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.cores import cores
 from engine.image.large.result import CheckedFile, LargeResult
-from engine.image.large.source import Storage, core_count, level_shapes
+from engine.image.large.source import Storage, level_shapes
 from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, loaded_exif, tiff_lists
 
 # Types of values: number, NumPy type.
@@ -135,7 +136,7 @@ class TiffResult(LargeResult):
         self.levels = level_shapes(height, width, storage.smallest)
         self._has_alpha, self._icc_profile = has_alpha, icc_profile
         self._planes = self.channels if storage.planes != "contiguous" and self.channels > 1 else 1
-        self._pool = ThreadPoolExecutor(core_count(), thread_name_prefix="encode")
+        self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="encode")
         # Offset and bytes of each strip or tile, of each level, in the order in which they are written.
         self._written: list[list[NDArray[np.uint64]]] = [[] for _ in self.levels]
         self._file = CheckedFile(path, None if state is None else state["file"])
@@ -155,7 +156,7 @@ class TiffResult(LargeResult):
         parts = [(level, part) for part in self._parts(level, rows)]
         found = np.empty((len(parts), 3), np.uint64)
         # A few at a time: encoded ones wait in memory.
-        batch = 4 * core_count()
+        batch = 4 * cores()
         for begin in range(0, len(parts), batch):
             encoded = self._pool.map(self._encode, (part for _, part in parts[begin : begin + batch]))
             for number, data in enumerate(encoded, begin):

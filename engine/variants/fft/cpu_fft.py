@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.device.per_process import OncePerProcess
 from engine.geometry.block import Block
 from engine.mask.mask import Mask

@@ -28,7 +28,7 @@ import numpy as np
 
 from engine.compiled.cpu_target import cpu_target
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.device.launches import DeviceKind, Prepared
 from engine.device.threads.thread_pool import TASK, SharedCall, compiled
 from engine.geometry.block import Block

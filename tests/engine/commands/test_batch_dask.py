@@ -17,7 +17,7 @@ import engine
 from engine import cluster as clusters
 from engine.commands import batch_loop, command_line
 from engine.commands.batch_plan import PictureFile
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.device.device_list import cpu_chosen_as, cpu_info
 from engine.errors import BadValue, EngineError
 from engine.image.formats import format_to_save

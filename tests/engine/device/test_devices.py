@@ -1,5 +1,6 @@
 """Devices in words, cores, commits, rules of borders and results, and where results begin in memory."""
 
+import os
 import shutil
 import subprocess
 import threading
@@ -9,11 +10,12 @@ import numpy as np
 import pytest
 
 import engine
+from engine.cores import cores, smallest_quota
 from engine.device import core_count, cuda_driver, device_list
 from engine.device import cuda as cuda_module
 from engine.device import devices as device_module
 from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
-from engine.device.core_count import cores, launch_cores, launches_on, smallest_quota
+from engine.device.core_count import launch_cores, launches_on
 from engine.device.devices import all_gpus, backend, device_named, devices
 from engine.device.result_code import cpu_result
 from engine.device.result_rules import cpu_largest, largest_of, rounding_to
@@ -119,8 +121,8 @@ def test_that_the_smallest_quota_of_a_group_and_those_around_it_counts(tmp_path,
 
 @pytest.mark.parametrize(("quota", "count"), [(None, 8), (0.2, 1), (2.0, 2), (2.5, 3), (64.0, 8)])
 def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monkeypatch):
-    monkeypatch.setattr(core_count.os, "sched_getaffinity", lambda process: range(8), raising=False)
-    monkeypatch.setattr(core_count, "time_quota", lambda: quota)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(8), raising=False)
+    monkeypatch.setattr("engine.cores.time_quota", lambda: quota)
     assert cores() == count
 
 

@@ -186,11 +186,11 @@ def test_that_a_lock_is_waited_for_through_interruptions():
 def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core():
     program = """
 import os, numpy, engine
-from engine.device import core_count
+from engine import cores
 from engine.variants.cpu import streamed_bands
 from engine.device.threads import thread_pool as threads
 os.sched_getaffinity = lambda process: range(8)
-core_count.time_quota = lambda: 3.0
+cores.time_quota = lambda: 3.0
 picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.float32)
 values = engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel", border="wrap")
 rolled = sum(numpy.roll(picture, (-i, -j), (0, 1)) * (j + 2) for i in (-1, 0, 1) for j in (-1, 0, 1))

@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from engine.commands.picture_opening import work_bytes
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.errors import ImageReadError
 from engine.geometry.border import Border
 from engine.image import formats

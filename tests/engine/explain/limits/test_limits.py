@@ -12,7 +12,7 @@ import pytest
 from engine.commands.command_line import main
 from engine.compiled.code_store import CodeStore
 from engine.compiled.cpu_target import cpu_target
-from engine.device.core_count import cores
+from engine.cores import cores
 from engine.device.device_list import cpu_info
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceUnavailable
