@@ -37,7 +37,6 @@ from gui.typed_json import Reading, Text
 
 FORMAT = "haloscope-session"
 VERSION = 2
-SUFFIX = ".haloscope"
 # A thousand results with every sample have 3 MB.
 LARGEST_BYTES = 64 << 20
 # What damaged values raise where they are used.

@@ -21,7 +21,6 @@ class PreferencesDialog(QDialog):
 
     def __init__(self, controller: PreferencesController, actions: Actions, parent: QWidget) -> None:
         super().__init__(parent)
-        self._controller = controller
         self.setWindowTitle("Preferences")
         self.theme = QComboBox()
         self.theme.setAccessibleName("Theme")

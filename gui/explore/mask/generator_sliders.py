@@ -17,7 +17,6 @@ from gui.style.metrics import GRID, code_font
 from gui.style.theme import current_theme
 from gui.widgets.panel_parts import column, fill_box, form, icon_button, label_for, quiet_label, row
 
-_FIRST_SIDE = 9
 _STEPS = 1000
 # A range of more times is on a logarithmic scale.
 _LOG_FROM = 50.0

@@ -33,7 +33,6 @@ class OperationChoice(QWidget):
         make_steps: Callable[[], QWidget],
     ) -> None:
         super().__init__()
-        self._mask_panel = mask_panel
         self._workspace = workspace
         self._display = display
         self._ask_for_file = ask_for_file

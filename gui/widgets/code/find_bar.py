@@ -1,6 +1,6 @@
 """Searching in code: a field that Ctrl+F opens and Esc closes."""
 
-from PySide6.QtCore import QEvent, Qt, Signal
+from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QKeyEvent, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QLineEdit, QWidget
 
@@ -11,8 +11,6 @@ from gui.widgets.panel_parts import icon_button, quiet_label, row
 
 class FindBar(QWidget):
     """Finds a text in a view, from the cursor on and round; capitals count where the text has some."""
-
-    closed = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -49,7 +47,6 @@ class FindBar(QWidget):
         self.hide()
         if self._view is not None:
             self._view.setFocus()
-        self.closed.emit()
 
     def event(self, event: QEvent) -> bool:
         # Ours before the shortcut of the window, which would stop a run.

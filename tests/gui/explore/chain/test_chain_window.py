@@ -19,8 +19,6 @@ from gui.explore.state import COMBINE
 from gui.page.intents import LoadKernel, LoadMask
 from gui.style.metrics import number_font, small_font
 
-READY = ("sobel-magnitude", "unsharp", "edge-map")
-
 
 @pytest.fixture
 def page(haloscope, qtbot):
