@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.variants.tensor_cores.fragments import fragment_words
 from engine.variants.tiles.byte_tile_shape import PIECE, aligned_loads
 
 PIXELS = 4
@@ -259,5 +258,7 @@ def fragments_of(shape: DigitShape, digits: np.ndarray) -> np.ndarray:
     the multiplication takes as signed or not.
     """
     count = len(digits)
-    words = fragment_words((digits.reshape(count, -1) & 255).astype(np.uint8), fragment_cells(shape))
+    # One cell past the last is a zero.
+    padded = np.pad((digits.reshape(count, -1) & 255).astype(np.uint8), ((0, 0), (0, 1)))
+    words = np.ascontiguousarray(padded[:, fragment_cells(shape)]).view(np.uint32)
     return np.ascontiguousarray(words.reshape(count, 32, -1, 4).swapaxes(1, 2)).ravel()

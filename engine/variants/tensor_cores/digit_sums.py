@@ -34,7 +34,6 @@ from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import filter_pass
 from engine.variants.tensor_cores.digit_shape import WARPS, DigitShape, fragments_of
-from engine.variants.tensor_cores.fragments import refusal, refuse_device
 from engine.variants.tensor_cores.weight_digits import MOST_CELLS, digits_of, overflows
 from engine.variants.tiles.geometry import launch_of_samples, loads_of_tiles, refuse_rows
 from engine.work.filtering.problem import Problem
@@ -49,6 +48,7 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.variants.tiles.byte_loader import byte_tile_loader
 
 SHARED_BYTES = 48 * 1024
+LEAST_CAPABILITY = (8, 0)
 
 
 @lru_cache(maxsize=256)
@@ -94,33 +94,40 @@ def work(problem: Problem, block: Block) -> Work:
     )
 
 
+def _refusal(code: str, short: str, more: str = "", remedy: str = "Use register-blocked.") -> Refusal:
+    """Return a refusal whose sentence goes on after its short form, with what else to use."""
+    return Refusal(code, short, f"{short}{more}.", remedy)
+
+
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the device, the ghost cells, the mask or the picture do not suit; None if all do."""
-    too_old = refuse_device(limits, "tensor cores for 8-bit integers")
-    if too_old is not None:
-        return too_old
+    capability = limits.compute_capability
+    if capability is not None and capability < LEAST_CAPABILITY:
+        has = ".".join(map(str, capability))
+        short = "Needs tensor cores for 8-bit integers of compute capability 8.0"
+        return _refusal("tensor-cores", short, f"; this device has {has}")
     ghost, (rows, columns) = problem.ghost_value, problem.mask_shape
     if not (0 <= ghost <= 255 and float(ghost).is_integer()):
         short = f"Cells outside the picture are {ghost:g}, not a whole number from 0 to 255"
         remedy = "Use register-blocked, or another border or value."
-        return refusal("ghost-value", short, ": they have to be bytes as the picture's", remedy)
+        return _refusal("ghost-value", short, ": they have to be bytes as the picture's", remedy)
     if problem.taps > MOST_CELLS:
         more = (
             f"; {rows} × {columns} has {problem.taps} cells, and a digit's sum would not be exact in float32"
         )
-        return refusal("mask-too-large", f"Takes masks of up to {MOST_CELLS} cells", more)
+        return _refusal("mask-too-large", f"Takes masks of up to {MOST_CELLS} cells", more)
     shape = digit_shape(problem.mask_shape, problem.anchor[1], problem.channels)
     if shape is None or shape.shared_bytes > limits.shared_bytes:
         short = f"A mask of {rows} × {columns} needs more shared memory than there is"
         remedy = "Use register-blocked, or fewer channels."
-        return refusal("shared-memory", short, f" ({problem.channels} channels)", remedy)
+        return _refusal("shared-memory", short, f" ({problem.channels} channels)", remedy)
     if overflows(mask):
-        return refusal("weights-too-large", "The weights are so large that sums on the way could overflow")
+        return _refusal("weights-too-large", "The weights are so large that sums on the way could overflow")
     digits = digits_of(mask)
     if not digits.holds_bound:
         short = f"The weights take {digits.count} digits of 8 bit"
         more = f" because they lie so far apart; their sums could round more than one of {mask.taps} cells"
-        return refusal("bound-exceeded", short, more)
+        return _refusal("bound-exceeded", short, more)
     return refuse_rows(problem, plan(problem, block)[0], shape.out_rows)
 
 
