@@ -35,8 +35,8 @@ from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.low_rank import product_strips
+from engine.variants.low_rank.strip_shape import WARPS
 from engine.variants.tiles.geometry import refuse_shared_memory
-from engine.variants.tiles.strip_shape import WARPS
 from engine.verify.closeness import relative_bound
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import PRODUCTS
@@ -114,7 +114,7 @@ def low_rank_variant(terms: int) -> Variant:
     word = _WORDS[terms]
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-        return (product_strips.launch_of(problem, terms),)
+        return (product_strips.grid_of(problem, terms).launch(),)
 
     def work(problem: Problem, block: Block) -> Work:
         return product_strips.work_of(problem, terms)

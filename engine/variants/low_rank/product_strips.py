@@ -2,7 +2,7 @@
 
 Each warp streams down a strip of 128 samples, by itself: no warp waits for another. The rows of the strip,
 with what the mask reaches over on both sides, are copied to shared memory of the warp's own, a group of rows
-at a time, one group ahead (`engine/variants/tiles/strip_loader.py`). A thread filters 4 neighbouring samples
+at a time, one group ahead (`strip_loader.py`). A thread filters 4 neighbouring samples
 of a row along the row and adds them at once to the results of all rows that have this one under their mask
 (`product_sums.py`): 4 sums for each mask row, in registers. The warps of a block stream down side by side, so
 that what one strip reads of the next one's samples is in L1. Strips are as high as leaves all multiprocessors
@@ -16,12 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import WEIGHTS, Launch, Pass
+from engine.device.launches import WEIGHTS, Pass
 from engine.geometry.border import Border
 from engine.results.work import Work
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
+from engine.variants.low_rank.strip_shape import LANES, STRIP_SAMPLES, WARPS, StripGrid, StripShape
 from engine.variants.tiles.fused_pass import fused_pass
-from engine.variants.tiles.strip_shape import LANES, STRIP_SAMPLES, WARPS, FactorStripShape, StripGrid
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
     from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
     from engine.variants.low_rank.product_sums import streaming_accumulator, strip_storer
-    from engine.variants.tiles.strip_loader import strip_columns, strip_loader
+    from engine.variants.low_rank.strip_loader import strip_columns, strip_loader
 
 MOST_ROWS = 33
 """Mask rows whose sums a thread can keep: 4 registers each, of 255."""
@@ -40,7 +40,7 @@ SHARED_BYTES = 48 * 1024
 MOST_CODE_BYTES = 18 * 1024
 
 
-def shape_of(problem: Problem, rank: int) -> FactorStripShape:
+def shape_of(problem: Problem, rank: int) -> StripShape:
     """Return the shape of a warp's work.
 
     A group has as many rows as the instruction cache takes the multiply-adds of, at most 4. One group is
@@ -53,42 +53,25 @@ def shape_of(problem: Problem, rank: int) -> FactorStripShape:
     row_code_bytes = 16 * VECTOR * rank * (rows + columns)
     most_rows = next((count for count in (4, 2) if count * row_code_bytes <= MOST_CODE_BYTES), 1)
     shapes = [
-        FactorStripShape(along=along, mask_rows=rows, rank=rank, group_rows=group_rows, ahead=1)
+        StripShape(along=along, mask_rows=rows, rank=rank, group_rows=group_rows)
         for group_rows in range(most_rows, 0, -1)
     ]
     return next((shape for shape in shapes if shape.shared_bytes <= SHARED_BYTES), shapes[-1])
 
 
-def blocks_of(shape: FactorStripShape) -> int:
-    """Return the resident blocks per multiprocessor: as many as leave each thread registers for its sums.
-
-    4, 3 and 2 blocks leave 128, 168 and 255 registers per thread. With these bounds at most 48 bytes are
-    spilled up to 31 x 31 (CUDA 13), except for wrapped 16-bit pictures of four channels.
-    """
-    sums = shape.rank * shape.kept
-    return 4 if sums <= 56 else 3 if sums <= 128 else 2
-
-
-def grid_of(problem: Problem, shape: FactorStripShape) -> StripGrid:
+def grid_of(problem: Problem, rank: int) -> StripGrid:
     """Return how strips cover a picture."""
-    return StripGrid(problem, shape, blocks_of(shape))
-
-
-def launch_of(problem: Problem, rank: int) -> Launch:
-    """Return the launch: a warp per strip, up to 4 strips side by side in a block."""
-    shape = shape_of(problem, rank)
-    return grid_of(problem, shape).launch(4 * shape.weights)
+    return StripGrid(problem, shape_of(problem, rank))
 
 
 def work_of(problem: Problem, rank: int) -> Work:
     """Return the work: each strip filters the rows under its results and those that the mask reaches over."""
-    shape, weights = shape_of(problem, rank), rank * sum(problem.mask_shape)
-    grid = grid_of(problem, shape)
+    grid, weights = grid_of(problem, rank), rank * sum(problem.mask_shape)
     rows, threads = grid.input_rows, grid.across * LANES
     return filter_work(
         problem,
         picture_loads=grid.loads,
-        shared_loads=threads * rows * shape.along.window,
+        shared_loads=threads * rows * grid.shape.along.window,
         shared_stores=grid.row_cells * rows,
         constant_loads=threads * sum(grid.groups) * weights,
         multiply_adds=threads * rows * VECTOR * weights,
@@ -97,18 +80,18 @@ def work_of(problem: Problem, rank: int) -> Work:
 
 # What the compiler must know: few of them are in use at a time.
 @kernel_factory
-def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsize: int):
+def kernel(border: Border, shape: StripShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a warp's work, and bytes per sample, in and out."""
     columns_of = strip_columns(shape.along, border.rule, itemsize)
     load = strip_loader(shape.along, shape.group_rows, itemsize, border.rule)
-    wait, close = waiter(pending=shape.ahead - 1), closer()
+    wait, close = waiter(pending=0), closer()
     zeros, accumulate = zero_accumulators(shape.kept), streaming_accumulator(shape)
     store = strip_storer(shape.group_rows, result_itemsize)
     CHANNELS, BEFORE = shape.along.channels, shape.along.before
     BLOCK_CELLS, RING_CELLS, GROUP_CELLS = WARPS * shape.ring_cells, shape.ring_cells, shape.group_cells
-    ROWS_BEFORE, GROUP_ROWS, AHEAD = shape.mask_rows - 1, shape.group_rows, shape.ahead
+    ROWS_BEFORE, GROUP_ROWS = shape.mask_rows - 1, shape.group_rows
 
-    @jit_with_constant(WEIGHTS, shape.weights, launch_bounds=(LANES * WARPS, blocks_of(shape)))
+    @jit_with_constant(WEIGHTS, shape.weights, launch_bounds=(LANES * WARPS, shape.resident))
     def correlate_strips(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
         tile = cuda.shared.array(BLOCK_CELLS, float32, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
@@ -118,7 +101,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
         end = min(first + strip_rows, out.shape[0])
         groups = (end - first + ROWS_BEFORE + GROUP_ROWS - 1) // GROUP_ROWS
         # The last block may have warps past the picture's width.
-        steps = groups + AHEAD if left < samples else 0
+        steps = groups + 1 if left < samples else 0
         ring = warp * RING_CELLS
         ring_end = ring + RING_CELLS
         # Where the next group that is loaded lies, and the next one that is filtered.
@@ -136,7 +119,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
                 close()
             top += GROUP_ROWS
             there = ring if there + GROUP_CELLS == ring_end else there + GROUP_CELLS
-            if step >= AHEAD:
+            if step >= 1:
                 results, accumulators = accumulate(tile, here, lane, accumulators, along, down)
                 store(out, row, first, end, left + lane * VECTOR, samples, results, offset)
                 row += GROUP_ROWS
@@ -147,8 +130,7 @@ def kernel(border: Border, shape: FactorStripShape, itemsize: int, result_itemsi
 
 def pass_of(problem: Problem, columns: NDArray[np.float32], rows: NDArray[np.float32], offset: float) -> Pass:
     """Return the pass for columns of shape (mask rows, rank) times rows of shape (rank, mask columns)."""
-    shape = shape_of(problem, len(rows))
-    grid = grid_of(problem, shape)
-    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
-    pitch, launch = shape.along.weight_pitch, grid.launch(4 * shape.weights)
-    return fused_pass(function, problem, launch, grid.rows, (columns, rows), pitch, offset)
+    grid = grid_of(problem, len(rows))
+    function = kernel(problem.border, grid.shape, problem.itemsize, problem.result_itemsize)
+    pitch = grid.shape.along.weight_pitch
+    return fused_pass(function, problem, grid.launch(), grid.rows, (columns, rows), pitch, offset)

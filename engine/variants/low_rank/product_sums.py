@@ -6,13 +6,13 @@ from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.quantise import row_pointers, stored_samples
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.ir.value import Value
+from engine.variants.low_rank.strip_shape import StripShape
 from engine.variants.tiles.accumulator import row_sums, window_pointers
-from engine.variants.tiles.strip_shape import FactorStripShape
 
 Values = list[Value]
 
 
-def streaming_accumulator(shape: FactorStripShape) -> DeviceFunction:
+def streaming_accumulator(shape: StripShape) -> DeviceFunction:
     """Return the function `accumulate(tile, at, lane, accumulators, along, down)` -> results, accumulators.
 
     `at` is where a group of input rows begins in the tile; `accumulators` are those of `zero_accumulators` or

@@ -44,12 +44,15 @@ def shares_out(along: TileShape, itemsize: int) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StripShape:
-    """The shape of a warp's work on a strip; everything is known when the kernel is compiled."""
+    """The shape of a warp's work on a strip; everything is known when the kernel is compiled.
+
+    While a group of input rows is filtered, the next one is copied.
+    """
 
     along: TileShape  # For an input row in shared memory: a mask of one row, a vector of results a thread.
     mask_rows: int
+    rank: int  # Columns times rows that the mask is a sum of.
     group_rows: int  # Input rows that are copied as one group and filtered without a loop.
-    ahead: int  # Groups that are under way while one is filtered.
 
     @property
     def group_cells(self) -> int:
@@ -57,14 +60,9 @@ class StripShape:
         return self.group_rows * self.along.tile_samples
 
     @property
-    def ring_rows(self) -> int:
-        """Input rows that a warp has in shared memory: the group that is filtered, and those under way."""
-        return (self.ahead + 1) * self.group_rows
-
-    @property
     def ring_cells(self) -> int:
-        """Cells of these rows."""
-        return self.ring_rows * self.along.tile_samples
+        """Cells that a warp has in shared memory: of the group that is filtered, and of the one under way."""
+        return 2 * self.group_cells
 
     @property
     def shared_bytes(self) -> int:
@@ -80,12 +78,15 @@ class StripShape:
         """Return the groups of input rows that a strip of so many rows of results needs."""
         return -(-(results + self.mask_rows - 1) // self.group_rows)
 
+    @property
+    def resident(self) -> int:
+        """Blocks that are resident on a multiprocessor: as many as leave each thread registers for its sums.
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FactorStripShape(StripShape):
-    """The shape where a mask is a sum of `rank` columns times rows."""
-
-    rank: int
+        4, 3 and 2 blocks leave 128, 168 and 255 registers per thread. With these bounds at most 48 bytes are
+        spilled up to 31 x 31 (CUDA 13), except for wrapped 16-bit pictures of four channels.
+        """
+        sums = self.rank * self.kept
+        return 4 if sums <= 56 else 3 if sums <= 128 else 2
 
     @property
     def down_at(self) -> int:
@@ -100,14 +101,13 @@ class FactorStripShape(StripShape):
 
 @dataclass(frozen=True, slots=True)
 class StripGrid:
-    """The strips of a picture, for multiprocessors with `resident` blocks of `WARPS` warps at once.
+    """The strips of a picture.
 
     Blocks lie side by side, and the last one of a row may have warps with no strip.
     """
 
     problem: Problem
     shape: StripShape
-    resident: int
 
     @property
     def across(self) -> int:
@@ -123,7 +123,7 @@ class StripGrid:
         above = self.shape.mask_rows - 1
         least = max(LEAST_STRIP_ROWS, above // 2)
         warps = min(self.across, WARPS)
-        across, resident = blocks_along(self.across, warps), self.resident * WARPS // warps
+        across, resident = blocks_along(self.across, warps), self.shape.resident * WARPS // warps
         step = self.shape.group_rows
         return rows_of_strips(self.problem, across, resident, step=step, beyond=above, least=least)
 
@@ -132,12 +132,13 @@ class StripGrid:
         """Strips one below the other."""
         return blocks_along(self.problem.height, self.rows)
 
-    def launch(self, constant_bytes: int = 0) -> Launch:
+    def launch(self) -> Launch:
         """Return the launch: a warp per strip, up to `WARPS` of them in a block."""
         warps = min(self.across, WARPS)
         grid = (blocks_along(self.across, warps), self.bands, 1)
         tile, results = Block(warps * STRIP_SAMPLES, self.rows), self.problem.samples
-        return Launch(grid, (LANES, warps, 1), self.shape.shared_bytes, constant_bytes, tile, results)
+        block, used = (LANES, warps, 1), self.shape.shared_bytes
+        return Launch(grid, block, used, 4 * self.shape.weights, tile, results)
 
     @property
     def groups(self) -> list[int]:

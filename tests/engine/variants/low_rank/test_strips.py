@@ -7,7 +7,6 @@ import pytest
 
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
 from engine.variants.low_rank import product_strips
-from engine.variants.low_rank.product_strips import shape_of
 from engine.variants.tiles import waves
 from engine.variants.tiles.waves import rows_of_strips
 from engine.work.filtering.problem import Problem
@@ -18,7 +17,7 @@ def test_that_strips_cover_the_picture():
     for side in [4, 5, 9, 15, 31]:
         for size in (1, 7, 33, 256, 1024, 4096, 16384):
             problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
-            grid = product_strips.grid_of(problem, shape_of(problem, 2))
+            grid = product_strips.grid_of(problem, 2)
             launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
             assert grid.bands * rows >= size > (grid.bands - 1) * rows
             idle = launch.blocks * launch.block[1] - strips

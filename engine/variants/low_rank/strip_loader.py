@@ -14,7 +14,7 @@ from engine.variants.ir.device_function import DeviceFunction, device_function
 from engine.variants.ir.picture_window import PictureWindow, Rule
 from engine.variants.ir.register_tile import VECTOR, TileShape
 from engine.variants.ir.value import Value
-from engine.variants.tiles.strip_shape import LANES, after_strip, beside, shares_out
+from engine.variants.low_rank.strip_shape import LANES, after_strip, beside, shares_out
 from engine.variants.tiles.tile_loader import Piece, copy_pieces
 
 
