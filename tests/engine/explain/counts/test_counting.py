@@ -179,9 +179,11 @@ def whole_job(chosen, dtype="float32", channels=1):
 @pytest.mark.parametrize(
     ("chosen", "dtype", "channels"),
     [
-        *((chosen, "float32", 1) for chosen in WITH_KERNELS if not chosen.uint8_only),
-        # Emitted loaders of 8 bit load somewhere else what they do not need: the model leaves that out.
-        *((chosen, "uint8", 3) for chosen in WITH_KERNELS if chosen.uses_block),
+        # Every second one of 8 bit, but emitted loaders, which load somewhere else what they do not need: the
+        # model leaves that out.
+        (chosen, "uint8", 3) if chosen.uses_block and number % 2 else (chosen, "float32", 1)
+        for number, chosen in enumerate(WITH_KERNELS)
+        if not chosen.uint8_only
     ],
     ids=lambda one: getattr(one, "key", str(one)),
 )
@@ -203,7 +205,7 @@ def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, 
 @pytest.mark.slow
 @pytest.mark.parametrize("stage", NETWORK_VARIANTS.on("cuda"), ids=lambda stage: stage.key)
 def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work(stage):
-    job = network_job(stage, np.zeros((3, 28, 28), np.float32), trained_weights())
+    job = network_job(stage, np.zeros((1, 28, 28), np.float32), trained_weights())
     run, work = counted_run(job), stage.work(job.problem, job.block)
     assert run.not_counted is None, run.not_counted
     assert run.total("global_loads").bytes == work.global_load_bytes
@@ -241,9 +243,9 @@ def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(cho
     [
         *(
             (key, (3, 3))
-            for key in ("naive", "naive-uncoalesced", "cached", "register-blocked", "separable-l1")
+            for key in ("naive", "naive-uncoalesced", "cached-constant", "register-blocked", "separable-l1")
         ),
-        *((key, (9, 9)) for key in ("constant", "tiled", "tiled-input", "cached-constant")),
+        *((key, (9, 9)) for key in ("constant", "tiled", "tiled-input", "cached")),
         ("tiled", (31, 31)),
     ],
 )
