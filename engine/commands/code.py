@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import Any
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, option, refuse_given
@@ -21,6 +20,7 @@ from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.subject import AnySubject
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
+from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -152,7 +152,7 @@ def run(settings: CodeSettings) -> int:
     return DONE
 
 
-def _print(settings: CodeSettings, document: dict[str, Any], text: str) -> None:
+def _print(settings: CodeSettings, document: Json, text: str) -> None:
     if settings.json:
         print_json({"format": FORMAT, "version": VERSION} | document)
     else:

@@ -1,11 +1,11 @@
 """The course papers as `assets/course/papers.toml` lists them: kernels, texts of tables. No Numba."""
 
 import tomllib
-from typing import Any
 
 from engine.course.paper import MISPRINT, CodePlace, Configuration, CourseKernel, Paper, TableText
 from engine.errors import UnknownName, closest
 from engine.files.assets import ASSETS, faults_of_asset
+from engine.files.reading import Json
 from engine.geometry.block import Block
 
 PAPERS_FILE = ASSETS / "course" / "papers.toml"
@@ -18,13 +18,13 @@ def read_papers() -> dict[Paper, tuple[TableText, ...]]:
         return dict(_paper(entry) for entry in document["papers"])
 
 
-def _paper(entry: dict[str, Any]) -> tuple[Paper, tuple[TableText, ...]]:
+def _paper(entry: Json) -> tuple[Paper, tuple[TableText, ...]]:
     kernels = tuple(_kernel(kernel) for kernel in entry.pop("kernels"))
     texts = tuple(_table(table) for table in entry.pop("tables"))
     return Paper(kernels=kernels, tables=tuple(text.title for text in texts), **entry), texts
 
 
-def _table(entry: dict[str, Any]) -> TableText:
+def _table(entry: Json) -> TableText:
     found = entry.get("printed", {})
     printed = {names: tuple(value.rstrip(f" {MISPRINT}") for value in row) for names, row in found.items()}
     misprints = {
@@ -40,7 +40,7 @@ def _table(entry: dict[str, Any]) -> TableText:
     return TableText(entry["title"], headings, notes, printed, misprints, inputs, rows, places)
 
 
-def _kernel(entry: dict[str, Any]) -> CourseKernel:
+def _kernel(entry: Json) -> CourseKernel:
     words = {key: entry.pop(key) for key in ("name", "place", "difference", "names") if key in entry}
     block = entry.pop("block", None)
     return CourseKernel(here=Configuration(block=Block(*block) if block else None, **entry), **words)

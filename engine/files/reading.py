@@ -13,6 +13,9 @@ from typing import Any, BinaryIO, NoReturn
 from engine.errors import EngineError, FileReadError
 from engine.files.atomic_write import path_text
 
+Json = dict[str, Any]
+"""A JSON object as it was read, or as it is to be written: who takes a part of it checks what that is."""
+
 _CHECK = "Check the name and the folder."
 _CHOOSE = "Choose another file, or save it again."
 _SAVE_AS_TEXT = "Save it as text in UTF-8."
@@ -85,7 +88,7 @@ def read_json(
     most_bytes: int,
     what: str | None = None,
     error: type[EngineError] = FileReadError,
-) -> dict[str, Any]:
+) -> Json:
     """Return the JSON object in a file; errors as `read_text` and `json_object`."""
     what = what or _what(path)
     return json_object(read_text(path, most_bytes, what, error), what, error)
@@ -111,7 +114,7 @@ def json_object(
     example: str = _CHOOSE,
     *,
     is_strict: bool = True,
-) -> dict[str, Any]:
+) -> Json:
     """Return the JSON object in a text of limited length; strictly with every number finite, no key twice.
 
     All else is an error, whose remedy may be an `example` of what is meant.
@@ -135,7 +138,7 @@ def json_object(
     def constant(word: str) -> NoReturn:
         refuse(f"it says {word}, which is not a finite number", "Give finite numbers.")
 
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def unique(pairs: list[tuple[str, Any]]) -> Json:
         found = dict(pairs)
         if len(found) < len(pairs):
             names = [name for name, _ in pairs]
@@ -143,7 +146,7 @@ def json_object(
             refuse(f"it has the key {_quoted(twice)} twice", "Keep one of the two.")
         return found
 
-    hooks: dict[str, Any] = {
+    hooks: Json = {
         "parse_constant": constant,
         "parse_float": finite,
         "parse_int": whole,

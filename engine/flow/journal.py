@@ -3,8 +3,8 @@
 import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
+from engine.files.reading import Json
 from engine.image.result_picture import Loss
 from engine.verify.verification import Verification
 from engine.work.filtering.clipping import Clipped
@@ -58,9 +58,9 @@ class State:
     """What is done of a result, as its journal has it."""
 
     rows: int = 0
-    file: dict[str, Any] | None = None
+    file: Json | None = None
     # Of the rows that wait for the next level of a pyramid.
-    scratch: dict[str, Any] | None = None
+    scratch: Json | None = None
     proof: Proof = field(default_factory=Proof)
     loss: Loss = field(default_factory=Loss)
     ends: list[float] | None = None
@@ -79,14 +79,14 @@ class State:
             self.proof.add(proof)
         self.loss.merge(loss)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> Json:
         """Return it as plain data; errors as text, as they may be infinite."""
         document = asdict(self)
         document["proof"] |= {"error": repr(self.proof.error), "bound": repr(self.proof.bound)}
         return document
 
     @classmethod
-    def read(cls, done: dict[str, Any]) -> "State":
+    def read(cls, done: Json) -> "State":
         """Return what a journal says; raises TypeError, KeyError, ValueError."""
         state = cls(**done)
         state.loss = Loss(**done["loss"])
@@ -95,7 +95,7 @@ class State:
         return state
 
 
-def identity_of(path: Path) -> dict[str, Any]:
+def identity_of(path: Path) -> Json:
     """Return what changes with a file: its name, size and time; of a store those of its metadata."""
     files = [path]
     if path.is_dir():

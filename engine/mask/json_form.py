@@ -8,10 +8,9 @@ divisor may be a fraction, `"1/9"`. Instead of weights there may be a generator'
 
 import json
 import re
-from typing import Any
 
 from engine.errors import MaskError
-from engine.files.reading import json_object
+from engine.files.reading import Json, json_object
 from engine.mask.generator_table import number_text
 from engine.mask.generators import parse_generator
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
@@ -45,10 +44,10 @@ def mask_to_json(mask: Mask) -> str:
     )
 
 
-def mask_values(mask: Mask) -> dict[str, Any]:
+def mask_values(mask: Mask) -> Json:
     """Return the keys `name`, `weights`, `anchor`, `offset` and `divisor` of a JSON object, as typed."""
     typed = mask.typed
-    values: dict[str, Any] = {
+    values: Json = {
         "name": mask.name,
         "weights": [[_json_value(cell) for cell in row] for row in typed.cells],
         "anchor": list(mask.anchor),
@@ -89,7 +88,7 @@ def mask_from_json(text: str) -> Mask:
     return mask_from_values(document, name)
 
 
-def mask_from_values(document: dict[str, Any], name: str) -> Mask:
+def mask_from_values(document: Json, name: str) -> Mask:
     """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object."""
     anchor = document.get("anchor")
     if anchor is not None and not (
@@ -117,7 +116,7 @@ def mask_from_values(document: dict[str, Any], name: str) -> Mask:
     return Mask(typed, None if anchor is None else (anchor[0], anchor[1]), offset, name)
 
 
-def _generated(document: dict[str, Any]) -> Mask:
+def _generated(document: Json) -> Mask:
     if "weights" in document:
         refuse('it has both "generate" and "weights"', "Keep one of the two.")
     spelling = document["generate"]

@@ -1,9 +1,10 @@
 """The texts of the presets, for lists. No NumPy in here: it takes longer to load than all else of `masks`."""
 
 import json
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.files.assets import ASSETS, faults_of_asset
+from engine.files.reading import Json
 
 PRESETS_FILE = ASSETS / "masks" / "presets.json"
 
@@ -25,7 +26,7 @@ def preset_texts() -> tuple[PresetText, ...]:
         return tuple(map(_text_of, entries))
 
 
-def _text_of(entry: dict[str, Any]) -> PresetText:
+def _text_of(entry: Json) -> PresetText:
     # As stated where a generator makes the weights.
     weights = entry.get("weights")
     rows, columns = (len(weights), len(weights[0])) if weights else entry["size"]

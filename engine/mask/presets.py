@@ -6,11 +6,11 @@ and the rows and columns that it makes.
 """
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.errors import UnknownName, closest
 from engine.files.assets import MOST_ASSET_BYTES, faults_of_asset
-from engine.files.reading import read_json
+from engine.files.reading import Json, read_json
 from engine.mask.json_form import mask_from_values
 from engine.mask.mask import Mask
 from engine.mask.preset_texts import PRESETS_FILE
@@ -78,7 +78,7 @@ def preset(key: str) -> Mask:
     return find_preset(key).mask
 
 
-def _preset(entry: dict[str, Any]) -> Preset:
+def _preset(entry: Json) -> Preset:
     title = str(entry["title"])
     key, group, teaches = (str(entry[name]) for name in ("key", "group", "teaches"))
     return Preset(key, title, group, teaches, mask_from_values(entry, title), float(entry.get("divisor", 1)))

@@ -7,9 +7,9 @@ import gzip
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from engine.files.assets import ASSETS, faults_of_asset
+from engine.files.reading import Json
 
 FOLDER = ASSETS / "recorded"
 RUNS, COURSE = "runs", "course"
@@ -22,7 +22,7 @@ def recorded_path(what: str) -> Path:
 
 
 @cache
-def recorded_document(what: str) -> dict[str, Any]:
+def recorded_document(what: str) -> Json:
     """Return what was recorded as plain data; nothing where this version came without it.
 
     Raises EngineError where the file is damaged.

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from engine.errors import BadValue
-from engine.files.reading import read_json
+from engine.files.reading import Json, read_json
 from engine.reason import Reason
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import AnyResult, Measurement
@@ -72,14 +72,15 @@ def result_from_json(data: Any) -> AnyResult:
         raise BadValue("This is not the result of a run", reason, "Measure it again.") from error
 
 
-def _upgraded(data: dict[str, Any]) -> dict[str, object]:
+def _upgraded(data: Json) -> Json:
     """Return a result as version 2 writes it now."""
-    data = {"launches": None, "explained": None, "steps": []} | data
+    later: Json = {"launches": None, "explained": None, "steps": []}
+    data = later | data
     if "task" in data:
         return data
     # Results from before 0.2 have no layout, work or refusals.
     texts = dict.fromkeys(("layout", "chosen_because", "mask_name"), "")
-    absent: dict[str, Any] = texts | {"work": None, "refused": False, "weights_digest": None}
+    absent: Json = texts | {"work": None, "refused": False, "weights_digest": None}
     if "product" not in data:
         return absent | {"task": "filtering"} | data
     tile = data["tile"]
@@ -89,16 +90,13 @@ def _upgraded(data: dict[str, Any]) -> dict[str, object]:
     return absent | data | moved
 
 
-def _failure(data: dict[str, Any]) -> Reason | None:
+def _failure(data: Json) -> Reason | None:
     """Return why a run failed; files of before 0.2 have it as text alone."""
     text: str = data["failure"]
     if not text:
         return None
-    return (
-        msgspec.convert(data["reason"], Reason)
-        if data.get("reason")
-        else Reason("from-file", text.rstrip("."))
-    )
+    reason = data.get("reason")
+    return msgspec.convert(reason, Reason) if reason else Reason("from-file", text.rstrip("."))
 
 
 # What the problem in a file of this version need not have.

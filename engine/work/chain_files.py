@@ -24,7 +24,7 @@ from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, closest
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.files.atomic_write import atomic_write
-from engine.files.reading import json_object, read_json, read_text
+from engine.files.reading import Json, json_object, read_json, read_text
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.json_form import mask_from_json, mask_to_json
@@ -36,12 +36,12 @@ FORMAT, VERSION = "haloscope-chain", 1
 MOST_BYTES = 1 << 20
 READY_FILE = ASSETS / "chains" / "chains.json"
 
-_MASK, _SETTINGS = str | dict[str, Any], dict[str, bool | int | float | str]
-_KINDS: dict[str, Any] = {kind.kind: kind for kind in (MaskStep, OperationStep, CombineStep)}
+_MASK, _SETTINGS = str | Json, dict[str, bool | int | float | str]
+_KINDS: Json = {kind.kind: kind for kind in (MaskStep, OperationStep, CombineStep)}
 # How the fields of steps are called in JSON where that is otherwise, and what they are there.
 _NAMES = {"how": "combine"}
-_FORMS: dict[str, Any] = {"mask": _MASK, "settings": _SETTINGS, "block": str, "border": str}
-_EXAMPLES: dict[str, Any] = {
+_FORMS: Json = {"mask": _MASK, "settings": _SETTINGS, "block": str, "border": str}
+_EXAMPLES: Json = {
     "id": "x", "input": "picture", "on": False, "variant": AUTO, "block": "32x8", "mask": "sobel-x",
     "border": "mirror", "cval": 0.5, "flip": True, "normalise": True, "operation": "median",
     "settings": {"size": 5}, "combine": "add", "second": "picture", "weight": 0.5,
@@ -143,7 +143,7 @@ def chain_from(entry: dict[str, object], key: str = "") -> Chain:
     return chain
 
 
-def entry_of(chain: Chain) -> dict[str, Any]:
+def entry_of(chain: Chain) -> Json:
     """Return a chain as JSON has it, without the format and the version."""
     texts = {"title": chain.title, "about": chain.about, "range": chain.range}
     return texts | {"steps": [_entry(step) for step in chain.steps]}

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.device_info import AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import BadValue, EngineError
+from engine.files.reading import Json
 from engine.geometry.cut import Reach
 from engine.reason import Reason
 from engine.results.found import Answer
@@ -56,7 +57,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
     variants = OPERATION_VARIANTS
     heading = "Other operations (`python main.py filter --operation KEY`)"
 
-    def problem_fields(self, data: dict[str, Any]) -> dict[str, object]:
+    def problem_fields(self, data: Json) -> dict[str, object]:
         """Return the fields with the settings typed by the operation's parameters."""
         operation = OPERATIONS.get(data["operation"])
         if operation is None:

@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from engine.files.reading import Json
 from engine.image.array_input import shape_refusal
 from engine.image.array_types import converted, sample_type
 from engine.image.canvas import Allocate, Canvas, Decoded
@@ -178,7 +179,7 @@ class NpyResult(LargeResult):
         storage: Storage,
         shape: tuple[int, int, int],
         dtype: np.dtype,
-        state: dict[str, Any] | None,
+        state: Json | None,
     ) -> None:
         height, width, self.channels = shape
         self.storage, self.dtype, self.levels = storage, dtype, ((height, width),)

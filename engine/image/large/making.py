@@ -1,10 +1,10 @@
 """Making the file for a result: of the kind that its name says, stored as a source of the same kind."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from engine.files.reading import Json
 from engine.image.formats.npy import NpyResult
 from engine.image.formats.tiff import TIFF
 from engine.image.large.result import LargeResult, PartFolder
@@ -71,7 +71,7 @@ def make_result(
     storage: Storage,
     dtype: np.dtype,
     part: PartFolder,
-    state: dict[str, Any] | None,
+    state: Json | None,
 ) -> LargeResult:
     """Make the file of a result anew, or open what an earlier run has left: its `state`, which is checked.
 

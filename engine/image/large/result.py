@@ -17,7 +17,7 @@ import numpy as np
 from engine.errors import FileReadError, FileWriteError
 from engine.files.atomic_write import atomic_write, write_errors
 from engine.files.part_files import lock
-from engine.files.reading import read_json
+from engine.files.reading import Json, read_json
 from engine.image.halving import halved
 from engine.image.large.source import Storage
 from engine.interrupts import undivided
@@ -49,7 +49,7 @@ class LargeResult(ABC):
         """Write `rows_at_once` rows, or those that are left: (rows, columns of the level, channels)."""
 
     @abstractmethod
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """Bring to the disk what was written, and return what a later run needs to go on: plain data."""
 
     @abstractmethod
@@ -109,7 +109,7 @@ class CheckedFile:
         It does not hold what its state says.
     """
 
-    def __init__(self, path: Path | None, state: dict[str, Any] | None = None) -> None:
+    def __init__(self, path: Path | None, state: Json | None = None) -> None:
         self.byte_count, self._checksum = 0, 0
         if path is None or state is None:
             self._file: BinaryIO = io.BytesIO() if path is None else path.open("w+b")
@@ -147,7 +147,7 @@ class CheckedFile:
         self._file.write(head)
         self.state()
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """Bring to the disk what was written; return what a later run needs to check it."""
         self._file.flush()
         if not isinstance(self._file, io.BytesIO):
@@ -187,9 +187,7 @@ class ScratchLevel:
     written as strips, tiles or chunks, and halved for the next one: no more than a row of tiles is in memory.
     """
 
-    def __init__(
-        self, folder: Path, level: int, result: LargeResult, state: dict[str, Any] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, level: int, result: LargeResult, state: Json | None = None) -> None:
         self._folder, self._result, self._level = folder, result, level
         width = result.levels[level][1]
         self._row_shape = width, result.channels
@@ -256,7 +254,7 @@ class PartFolder:
             self._lock.close()
             self._lock = None
 
-    def done_by(self, task: dict[str, Any]) -> dict[str, Any] | None:
+    def done_by(self, task: Json) -> Json | None:
         """Return what an earlier run of the same task has done; None where there is none.
 
         Raises PartDamaged: the journal is not what was written.
@@ -297,7 +295,7 @@ class PartFolder:
             for name in names
         )
 
-    def note(self, task: dict[str, Any], done: dict[str, Any]) -> None:
+    def note(self, task: Json, done: Json) -> None:
         """Write down what is done, in one step."""
         document = {"format": _FORMAT, "version": _VERSION, "task": task, "done": done}
         document["crc32"] = _checksum(document)
@@ -324,5 +322,5 @@ class PartFolder:
         return shutil.disk_usage(self.output.parent).free
 
 
-def _checksum(document: dict[str, Any]) -> int:
+def _checksum(document: Json) -> int:
     return zlib.crc32(json.dumps(document, allow_nan=False, sort_keys=True).encode())

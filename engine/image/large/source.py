@@ -16,11 +16,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO, Self
+from typing import BinaryIO, Self
 
 import numpy as np
 
 from engine.cores import cores
+from engine.files.reading import Json
 from engine.image.canvas import Canvas
 from engine.image.faults import Refused, errors_in_words
 from engine.image.metadata import NO_METADATA, Metadata
@@ -66,7 +67,7 @@ class Storage:
     smallest: tuple[int, int] | None = None
     is_big: bool = False
     is_ome: bool = False
-    details: dict[str, Any] = field(default_factory=dict)
+    details: Json = field(default_factory=dict)
 
     @property
     def rows_at_once(self) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cores import cores
+from engine.files.reading import Json
 from engine.image.large.result import CheckedFile, LargeResult
 from engine.image.large.source import Storage, level_shapes
 from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, loaded_exif, tiff_lists
@@ -129,7 +130,7 @@ class TiffResult(LargeResult):
         *,
         has_alpha: bool,
         icc_profile: bytes | None,
-        state: dict[str, Any] | None = None,
+        state: Json | None = None,
     ) -> None:
         height, width, self.channels = shape
         self.storage, self.dtype = storage, dtype
@@ -196,7 +197,7 @@ class TiffResult(LargeResult):
             return 1
         return 3 if self.dtype.kind == "f" else 2
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """Bring to the disk what was written."""
         return {"file": self._file.state(), "index": self._index.state()}
 

@@ -21,7 +21,7 @@ import imagecodecs
 import numpy as np
 
 from engine.errors import FileReadError
-from engine.files.reading import json_object, open_file, text_of_bytes, why_unreadable
+from engine.files.reading import Json, json_object, open_file, text_of_bytes, why_unreadable
 from engine.image.faults import Refused
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 
@@ -242,7 +242,7 @@ class StoreFiles:
             file.seek(first)
             return file.read(count)
 
-    def document(self, key: str) -> dict[str, Any] | None:
+    def document(self, key: str) -> Json | None:
         """Return a document of metadata; None without it. It may have NaN, which other programs write."""
         data = self.read(key, _MOST_METADATA_BYTES)
         if data is None:
@@ -279,7 +279,7 @@ class StoredArray:
     separator: str
     names: tuple[str, ...]
     # Packing as the writer takes it.
-    compressors: tuple[dict[str, Any], ...]
+    compressors: tuple[Json, ...]
 
     def key(self, place: Sequence[int]) -> str:
         """Return the name of the file of a chunk, or of its shard, below the folder of the array."""
@@ -324,7 +324,7 @@ def array_in(files: StoreFiles, folder: str) -> StoredArray | None:
     return None if document is None else _array_2(files, folder, document)
 
 
-def attributes_in(files: StoreFiles, folder: str) -> dict[str, Any] | None:
+def attributes_in(files: StoreFiles, folder: str) -> Json | None:
     """Return the attributes of a group; None where there is none."""
     document = files.document(f"{folder}zarr.json")
     if document is not None:
@@ -334,7 +334,7 @@ def attributes_in(files: StoreFiles, folder: str) -> dict[str, Any] | None:
     return files.document(f"{folder}.zattrs") or {}
 
 
-def _array_2(files: StoreFiles, folder: str, document: dict[str, Any]) -> StoredArray:
+def _array_2(files: StoreFiles, folder: str, document: Json) -> StoredArray:
     text = document["dtype"]
     if not isinstance(text, str) or not re.fullmatch(r"[<>|=][a-zA-Z][0-9]{0,4}", text):
         raise Refused(f"its values are {str(text)[:40]}; a picture has uint8, uint16 or float32")
@@ -351,7 +351,7 @@ def _array_2(files: StoreFiles, folder: str, document: dict[str, Any]) -> Stored
     ))  # fmt: skip
 
 
-def _array_3(files: StoreFiles, folder: str, document: dict[str, Any]) -> StoredArray:
+def _array_3(files: StoreFiles, folder: str, document: Json) -> StoredArray:
     name = document["data_type"]
     if not isinstance(name, str) or name not in _TYPES:
         raise Refused(f"its values are {str(name)[:40]}; a picture has uint8, uint16 or float32")
@@ -374,7 +374,7 @@ def _array_3(files: StoreFiles, folder: str, document: dict[str, Any]) -> Stored
     ))  # fmt: skip
 
 
-def _shards(config: dict[str, Any], sides: tuple[int, ...]) -> tuple[Shards, dict[str, Any]]:
+def _shards(config: Json, sides: tuple[int, ...]) -> tuple[Shards, Json]:
     index = [codec["name"] for codec in config["index_codecs"]]
     place = config.get("index_location", "end")
     if index not in (["bytes"], ["bytes", "crc32c"]) or place not in ("start", "end"):

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from engine.errors import EngineError
+from engine.files.reading import Json
 from engine.image.large.result import LargeResult, PartDamaged, check_file, checksum_of
 from engine.image.large.source import Storage, level_shapes
 from engine.image.large.zarr_reader import open_zarr
@@ -30,7 +31,7 @@ class ZarrResult(LargeResult):
         storage: Storage,
         shape: tuple[int, int, int],
         dtype: np.dtype,
-        state: dict[str, Any] | None,
+        state: Json | None,
     ) -> None:
         zarr = _zarr()
         height, width, self.channels = shape
@@ -87,9 +88,9 @@ class ZarrResult(LargeResult):
                 if found != checksum or stored.missing:
                     raise PartDamaged(f"level {number} of {path.name} has other values")
 
-    def _make(self, create: Any, where: dict[str, Any], level: tuple[int, int]) -> None:
+    def _make(self, create: Any, where: Json, level: tuple[int, int]) -> None:
         details = self.storage.details
-        settings: dict[str, Any] = {"chunks": self._sides(level, details.get("chunks"), self.storage.chunk)}
+        settings: Json = {"chunks": self._sides(level, details.get("chunks"), self.storage.chunk)}
         if details.get("shards"):
             settings["shards"] = self._sides(level, details["shards"], self.storage.chunk)
         for name in ("compressors", "filters", "chunk_key_encoding"):
@@ -125,7 +126,7 @@ class ZarrResult(LargeResult):
         before = self._written[level][1] if top else 0
         self._written[level] = top + len(rows), zlib.crc32(np.ascontiguousarray(rows).data, before)
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Json:
         """Bring to the disk what was written, where the system can for a whole disk."""
         if hasattr(os, "sync"):
             os.sync()
@@ -166,7 +167,7 @@ def _write_metadata(
     zarr_format: int,
     axes: str,
     levels: tuple[tuple[int, int], ...],
-    attributes: dict[str, Any],
+    attributes: Json,
 ) -> None:
     """Write the metadata of an OME-Zarr: those of the source, with the levels that there are now."""
     source = copy.deepcopy(attributes)
@@ -184,7 +185,7 @@ def _write_metadata(
     multiscale = {key: first[key] for key in ("name", "type") if key in first}
     multiscale |= {"axes": named, "datasets": datasets}
     if zarr_format == 3:
-        ome: dict[str, Any] = {"version": version, "multiscales": [multiscale]}
+        ome: Json = {"version": version, "multiscales": [multiscale]}
         if "omero" in source:
             ome["omero"] = source["omero"]
         group.attrs["ome"] = ome
@@ -194,7 +195,7 @@ def _write_metadata(
             group.attrs["omero"] = source["omero"]
 
 
-def _scale_of(multiscale: dict[str, Any], axes: int) -> list[float]:
+def _scale_of(multiscale: Json, axes: int) -> list[float]:
     """Return the size of a pixel along each axis."""
     for dataset in multiscale.get("datasets", [])[:1]:
         for transformation in dataset.get("coordinateTransformations", []):

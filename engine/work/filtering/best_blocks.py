@@ -10,13 +10,12 @@ from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import platformdirs
 
 from engine.errors import EngineError, FileReadError
 from engine.files.atomic_write import atomic_write, write_errors
-from engine.files.reading import read_json
+from engine.files.reading import Json, read_json
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import why_illegal
 from engine.geometry.border import Border
@@ -174,7 +173,7 @@ def _read(path: Path) -> tuple[list[tuple[BestBlock, dict[str, object]]], str]:
     return [], f"The best measured blocks in {path} cannot be used: {why}. {remedy}"
 
 
-def _best_block(run: dict[str, Any]) -> BestBlock:
+def _best_block(run: Json) -> BestBlock:
     """Return the best block that a run in a file has; what is damaged raises one of many errors."""
     described = {**run["problem"], "border": Border.named(run["problem"]["border"])}
     described |= {name: tuple(described[name]) for name in ("mask_shape", "anchor")}

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue, UnknownName
+from engine.files.reading import Json
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
 from engine.results.found import Answer as Answer  # for operations too: answers are this module's subject
@@ -238,7 +239,7 @@ class Operation:
         assert self.window is not None
         return verified_by_cells(self.of_cells, self.window, self.cost)
 
-    def read(self, given: dict[str, Any]) -> dict[str, Value]:
+    def read(self, given: Json) -> dict[str, Value]:
         """Return all parameters, those that are not given by their defaults.
 
         Raises UnknownName for an unknown parameter, BadValue for one out of range.

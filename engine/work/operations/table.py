@@ -1,10 +1,11 @@
 """Every operation, in teaching order, and its variants. No Numba in here."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, overload
+from typing import overload
 
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, UnknownName, closest
+from engine.files.reading import Json
 from engine.run.registered import declared_in, named
 from engine.work.operations.contract import Operation, OperationVariant
 
@@ -98,9 +99,9 @@ def operation_named(key: object) -> Operation:
     return found
 
 
-def settings_from(text: str) -> dict[str, Any]:
+def settings_from(text: str) -> Json:
     """Read "size=5" or "left=10,top=20"; a `BadValue` says why a text is not a parameter."""
-    found: dict[str, Any] = {}
+    found: Json = {}
     for part in text.split(","):
         name, equals, value = part.strip().partition("=")
         if not (name and equals and value.strip()):
@@ -109,6 +110,6 @@ def settings_from(text: str) -> dict[str, Any]:
     return found
 
 
-def parameters_from(texts: Iterable[str]) -> dict[str, Any]:
+def parameters_from(texts: Iterable[str]) -> Json:
     """Read several such texts; of a parameter that is given twice the last counts."""
     return {name: value for text in texts for name, value in settings_from(text).items()}
