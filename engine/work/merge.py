@@ -10,7 +10,7 @@ What is proposed is judged by the measured times that `auto` compares (`engine.w
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
@@ -134,7 +134,7 @@ def _forms(nodes: tuple[Node, ...]) -> list[_Linear | None]:
     for at, node in enumerate(nodes):
         step = node.step
         form: _Linear | None = None
-        if step.kind == MaskStep.kind and (step.variant, step.block) == (AUTO, None):
+        if isinstance(step, MaskStep) and (step.variant, step.block) == (AUTO, None):
             form = _after(of_input(node.inputs[0]), step, at) or _after(_identity(node.inputs[0]), step, at)
         elif step.weights is not None:
             one, other = map(of_input, node.inputs)
@@ -147,7 +147,7 @@ def _identity(input_: int) -> _Linear:
     return _Linear(input_, np.ones((1, 1)), (0, 0), 0.0, None, 0.0, Frame(), ())
 
 
-def _after(before: _Linear, step: Any, at: int) -> _Linear | None:
+def _after(before: _Linear, step: MaskStep, at: int) -> _Linear | None:
     """Return a mask after what was there; None where their borders differ. One cell reads no border."""
     mask = step.applied
     border, cval = (step.border, step.cval) if mask.taps > 1 else (before.border, before.cval)
@@ -230,10 +230,11 @@ def _id(nodes: tuple[Node, ...], at: int) -> str:
 def _time_ms(node: Node, shape: tuple[int, int, int], dtype: str, device: DeviceInfo) -> float:
     """Return about how long a step takes: a mask as `auto` has it, a sum as a copy of three pictures."""
     height, width, channels = shape
-    step: Any = node.step
-    if (mask := node.step.linear_mask) is not None:
+    step = node.step
+    if isinstance(step, MaskStep):
         # The shape alone: it takes no memory.
         samples = np.broadcast_to(np.zeros((), dtype if node.inputs == (-1,) else "float32"), shape)
+        mask = step.applied
         return kernel_us(describe_problem(samples, mask, step.border, step.cval), mask, device) / 1e3
     rates = rates_of(device, cost_table(device.kind).rates)
     return 3 * 4 * height * width * channels / rates.copy_gb_s / 1e6

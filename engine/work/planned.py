@@ -69,10 +69,12 @@ class PlannedStep(Struct, frozen=True):
 
     def quantised(self, dtype: str) -> "PlannedStep | None":
         """Return the step with results of 8 or 16 bit, where they are those of float32; else None."""
-        step: Any = self.step
-        if not self.is_operation or self.given != (dtype,) or dtype == "float32" or not step.known.is_exact:
+        step, problem = self.step, self.problem
+        if not isinstance(step, OperationStep) or not isinstance(problem, OperationProblem):
             return None
-        return structs.replace(self, problem=step.known.problem_in(dtype, self.problem))
+        if self.given != (dtype,) or dtype == "float32" or not step.known.is_exact:
+            return None
+        return structs.replace(self, problem=step.known.problem_in(dtype, problem))
 
     @property
     def places(self) -> tuple["Place", ...]:
@@ -90,9 +92,8 @@ class PlannedStep(Struct, frozen=True):
 
     def refuse(self, samples: np.ndarray) -> None:
         """Refuse samples of a picture that an operation does not take."""
-        if self.is_operation:
-            step: Any = self.step
-            step.known.refuse(samples, dict(self.problem.settings))  # type: ignore[union-attr]
+        if isinstance(self.step, OperationStep) and isinstance(self.problem, OperationProblem):
+            self.step.known.refuse(samples, self.problem.parameters)
 
     @property
     def is_mask(self) -> bool:

@@ -56,7 +56,7 @@ class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
     def filter(self) -> MaskStep | None:
         """The one step where that is a mask."""
         step = self.step
-        return step if step is not None and step.kind == MaskStep.kind else None  # type: ignore[return-value]
+        return step if isinstance(step, MaskStep) else None
 
     @property
     def mask(self) -> Mask:
@@ -69,7 +69,7 @@ class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
     def operation(self) -> OperationStep | None:
         """The one step where that is another operation than a mask."""
         step = self.step
-        return step if step is not None and step.kind == OperationStep.kind else None  # type: ignore[return-value]
+        return step if isinstance(step, OperationStep) else None
 
     def changed(self, **changes: object) -> Self:
         """Return the request with other values: of its own fields, and of the one step's."""

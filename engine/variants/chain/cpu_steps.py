@@ -11,6 +11,7 @@ from engine.device.anti_aliasing import reused_result
 from engine.variants.operations.kernels import CpuCode, on_all_cores
 from engine.work.picture_problem import PictureProblem
 from engine.work.planned import PlannedStep
+from engine.work.steps import CombineStep
 
 if TYPE_CHECKING:
     from engine.variants.operations.bands import Bands
@@ -68,8 +69,8 @@ def converted(problem: PictureProblem, dtype: str) -> Callable[[np.ndarray, np.n
 @lru_cache(maxsize=128)
 def step_launch(planned: PlannedStep, problem: PictureProblem) -> Launch:
     """Return a step, compiled; its inputs are of the type that it reads."""
-    step: Any = planned.step
-    if planned.problem is None:
+    step = planned.step
+    if isinstance(step, CombineStep):
         how = "maximum" if step.how == "maximum" else "magnitude" if step.weights is None else "sum"
         factors = tuple(map(np.float32, step.weights or (1.0, 1.0)))
         floats: Any = problem.of_type("float32")

@@ -22,6 +22,7 @@ from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import Types, made_pass
 from engine.work.picture_problem import ChainProblem
 from engine.work.planned import ChainVariant, Plan, PlannedStep, refuse_step
+from engine.work.steps import CombineStep
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
@@ -88,8 +89,8 @@ def _between(problem: ChainProblem, name: str, dtype: str = "float32") -> Betwee
 def _passes_of(
     planned: PlannedStep, at: int, problem: ChainProblem, inputs: list[Place], out: Place
 ) -> Iterator[Pass]:
-    step: Any = planned.step
-    if planned.problem is None:
+    step = planned.step
+    if isinstance(step, CombineStep):
         weights = step.weights
         how = "maximum" if step.how == "maximum" else "magnitude" if weights is None else "sum"
         factors = tuple(map(np.float32, weights or (1.0, 1.0)))
