@@ -55,11 +55,6 @@ class LlvmCode:
         """Return a float32."""
         return self.value(constant(number, F32))
 
-    @property
-    def true(self) -> Value:
-        """Return a condition that holds."""
-        return self.value(constant(1, ir.IntType(1)))
-
     # Arguments and results.
 
     def argument(self, kind: types.Type, value: ir.Value) -> Made:
