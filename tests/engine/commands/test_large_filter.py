@@ -699,6 +699,7 @@ def test_that_ome_metadata_that_another_kind_does_not_keep_is_named(tmp_path):
     assert any("OME metadata" in note for note in done.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["plain", "big", "compressed"])
 def test_that_bands_keep_exif_data_and_resolution(tmp_path, kind):
     block, source, out = Image.Exif(), tmp_path / "in.tif", tmp_path / "out.tif"

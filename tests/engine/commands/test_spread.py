@@ -128,6 +128,7 @@ def test_that_filter_says_which_gpus_filtered_and_proves_it(command, gpus, photo
     assert "end to end" in said
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_that_batch_over_all_gpus_writes_the_bytes_of_one_device(command, gpus, photos, tmp_path, count):
     assert command("batch", photos, "--out", tmp_path / "alone", MASK, "--device cpu").status == 0

@@ -101,6 +101,7 @@ def test_that_every_kernel_of_a_paper_has_code():
     assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
 
 
+@pytest.mark.slow
 def test_that_without_numba_cuda_the_same_code_is_named(monkeypatch):
     found = {title: table(title).excerpts for title in TITLES}
     monkeypatch.setattr(kernel_source, "missing", "numba-cuda is not installed")

@@ -94,6 +94,7 @@ def test_that_types_and_channels_are_those_of_correlate(variant, dtype, result):
     assert_same_bits(values, engine.correlate(picture, COLUMN_TIMES_ROW, **how))
 
 
+@pytest.mark.slow
 @by_pairs(border=list(Border), shape=[(63, 63), (1, 127), (127, 1), (40, 3)])
 def test_that_a_mask_may_be_larger_than_the_array(border, shape):
     mask = RANDOM.normal(size=shape)

@@ -110,6 +110,7 @@ def larger(data, width, height):
     return data[:at] + struct.pack(">II", width, height) + data[at + 8 :]
 
 
+@pytest.mark.slow
 def test_that_an_avif_whose_header_says_another_size_than_its_pixels_says_so(opened, refused):
     data = with_pillow(RGB, "AVIF")
     size = RGB.shape[1], RGB.shape[0]
@@ -150,6 +151,7 @@ def pieces():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_that_a_file_cut_into_too_many_pieces_is_refused(refused):
     for kind in pieces():
         assert refused(pieces()[kind]).why
@@ -162,6 +164,7 @@ def test_that_chunks_without_end_take_nothing_of_a_webp(opened):
     assert np.array_equal(picture.pixels, opened(webp).pixels)
 
 
+@pytest.mark.slow
 def test_that_pillow_reads_no_more_exif_than_a_picture_has(opened):
     jpeg = with_pillow(RGB, "JPEG")
     segment = b"\xff\xe1" + struct.pack(">H", 60_008) + b"Exif\0\0" + bytes(60_000)

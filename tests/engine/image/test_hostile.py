@@ -99,6 +99,7 @@ def test_that_a_jpeg_with_a_marker_amid_its_data_is_refused(refused):
         assert "before its last row" in refused(data[:place] + bytes([0xFF, marker]) + data[place + 2 :]).why
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["JPEG", "strip of a TIFF"])
 def test_that_damage_amid_the_data_of_a_jpeg_is_noted_or_refused(opened, kind):
     """Each of its parts between restarts is damaged in turn, so that its data is too short or too long."""

@@ -123,6 +123,7 @@ def test_that_damaged_exif_data_is_a_note(tmp_path):
             assert note.startswith("The EXIF data of the opened file is damaged: ")
 
 
+@pytest.mark.slow
 def test_that_no_exif_data_keeps_a_picture_from_being_saved(tmp_path):
     for suffix in KINDS:
         random, block = np.random.default_rng(4), exif().removeprefix(b"Exif\0\0")

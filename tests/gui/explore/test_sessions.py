@@ -77,6 +77,7 @@ def test_that_all_blocks_are_a_word_in_the_file(tmp_path):
     assert load_session(tmp_path / "work.haloscope") == session
 
 
+@pytest.mark.slow
 def test_that_a_session_that_is_cut_anywhere_opens_up_to_there(tmp_path):
     session = full_session(tmp_path)
     data, path = encoded(session), tmp_path / "cut.haloscope"

@@ -34,6 +34,7 @@ def test_that_every_variant_has_source_that_stands_in_its_files():
             assert "def " in one.text
 
 
+@pytest.mark.slow
 def test_that_a_source_begins_with_a_kernel_unless_a_library_computes():
     for key in EVERY:
         found, library = source(key), variant_named(key).library
@@ -43,6 +44,7 @@ def test_that_a_source_begins_with_a_kernel_unless_a_library_computes():
         assert (library in found.remark) if library else found.kernels
 
 
+@pytest.mark.slow
 def test_that_every_variant_tells_its_story():
     for key in EVERY:
         variant = variant_named(key)
@@ -72,6 +74,7 @@ def test_that_emitters_belong_to_what_calls_them():
     assert "row_sums" in named("register-blocked", Role.HELPER)
 
 
+@pytest.mark.slow
 def test_that_the_words_of_the_emission_layer_are_left_out():
     paths = {one.path for key in EVERY for one in source(key).functions}
     assert not [path for path in paths if path.startswith(("engine/variants/ir/", "engine/device/threads/"))]

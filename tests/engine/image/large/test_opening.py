@@ -168,6 +168,7 @@ LAYOUTS_OF_ZARR = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS_OF_ZARR)
 def test_that_what_the_package_zarr_writes_is_read(layout, tmp_path):
     wanted = pixels("uint16", 1)[..., 0]

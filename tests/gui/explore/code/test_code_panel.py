@@ -283,6 +283,7 @@ def test_that_the_kernel_of_another_operation_has_code(bench, panel):
     assert panel.heading.text() == "cpu-median, compiled for a made problem."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
 def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, panel, theme):
     apply_theme(qapp, theme.name)

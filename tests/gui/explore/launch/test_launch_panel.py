@@ -213,6 +213,7 @@ def test_that_one_curve_is_chosen_where_there_is_no_room_for_all(panel):
     assert panel.axis.isHidden()
 
 
+@pytest.mark.slow
 def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel):
     def ground():
         return panel.curves.plots["threads"].grab().toImage().pixelColor(2, 2).lightness()

@@ -227,6 +227,7 @@ def test_that_a_file_that_cannot_be_written_is_said(bench, panel, tmp_path):
     assert bench.messages.newest.source == "roofline"
 
 
+@pytest.mark.slow
 def test_that_a_roofline_is_drawn_anew_in_the_other_theme(light_again, qapp, panel):
     def ground():
         return panel.plot.grab().toImage().pixelColor(2, 2).lightness()
