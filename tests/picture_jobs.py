@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from msgspec.structs import replace
-
 from engine.work.messages import PictureJob
 from engine.work.operations.problem import Settings
 from engine.work.pictures import Operands
@@ -33,11 +31,6 @@ def operation_request(kind: type[PictureRequest] = PictureRequest, settings: Any
 def operation_job(**given: Any) -> PictureJob:
     """Return the job of an operation on a picture."""
     return operation_request(PictureJob, **given)
-
-
-def with_range(job: PictureJob, range_mode: Any) -> PictureJob:
-    """Return a job whose result is shown in another range."""
-    return replace(job, chain=replace(job.chain, range=range_mode))
 
 
 def resolved_operands(asked: PictureRequest, samples: Any, patch: Any = None) -> tuple[Any, Any, Any]:

@@ -9,10 +9,6 @@ def numbers_per_ms(run):
     return run.result.problem.count / run.result.kernel_ms if run.result.kernel_ms else None
 
 
-def factor_text(run):
-    return f"times {run.result.problem.factor}"
-
-
 _METRICS = (Metric("numbers_per_ms", "numbers per ms", "1/ms", "Its speed.", numbers_per_ms, count_text),)
 _FACTS = (
     Fact(

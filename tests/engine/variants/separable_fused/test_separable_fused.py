@@ -24,7 +24,6 @@ from tests.engine.variants.cases import problem_of
 from tests.engine.variants.executed import check_executed
 
 BLOCK = VARIANT.default_block
-every_number_of_channels = pytest.mark.parametrize("channels", [1, 2, 3, 4])
 
 
 def product(rows, columns, anchor=None):

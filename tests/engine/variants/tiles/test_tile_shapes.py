@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from engine.variants.ir.register_tile import VECTOR
 from engine.variants.register_blocked.register_blocked import tile_shape
 from engine.variants.tiles.byte_tile_shape import PIECE, WORD, byte_shape
@@ -13,7 +11,6 @@ BYTE_SHAPES = [
     byte_shape((5, 5), 1, 2, 2, 3, 2), byte_shape((3, 3), 1, 1, 1, 4, 4), byte_shape((5, 5), 3, 6, 4, 2, 4),
     byte_shape((2, 4), 3, 0, 3, 2, 2), byte_shape((4, 7), 4, 24, 1, 1, 2),
 ]  # fmt: skip
-by_byte_shape = pytest.mark.parametrize("shape", BYTE_SHAPES, ids=lambda s: f"{s.mask_columns}x{s.channels}")
 
 
 def test_that_aligned_loads_cover_what_a_window_needs():
@@ -36,9 +33,6 @@ def test_that_aligned_loads_cover_what_a_window_needs():
 SHAPES = [tile_shape((side, side), side // 2, 1, 4) for side in (1, 2, 5, 9, 31)]
 SHAPES += [tile_shape((5, 7), 0, channels, 1) for channels in (2, 3, 4)]
 SHAPES += [replace(tile_shape((7, 7), 3, 1, 4), vectors=vectors, unrolled_rows=2) for vectors in (2, 4)]
-by_shape = pytest.mark.parametrize(
-    "shape", SHAPES, ids=lambda s: f"{s.mask_rows}x{s.mask_columns}x{s.channels}, {s.vectors} vectors"
-)
 
 
 def test_that_threads_that_read_at_once_meet_in_no_bank():
