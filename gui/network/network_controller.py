@@ -85,7 +85,7 @@ class NetworkController(RunsController[NetworkState]):
             if self._network.weights == weights:
                 self._network.set_confusion(found)
 
-        request = Run(DigitsRequest(device=device, weights=weights))
+        request = DigitsRequest(device=device, weights=weights)
         self._begin_jobs([Job("Held-out digits", request, classified)])
 
     def _load(self, here: Configuration) -> None:

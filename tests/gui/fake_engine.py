@@ -331,7 +331,7 @@ class FakeEngineClient:
             (Preview, DrawingRequest): lambda one: made_network.recognised(one.job.ink, self._make),
             (Check, StageRequest): lambda one: made_network.checked_stages(one.job.device),
             (Run, StageRequest): lambda one: made_network.made_run(one.job.stage, one.job.batch),
-            (Run, DigitsRequest): lambda one: made_network.made_confusion(),
+            (DigitsRequest,): lambda one: made_network.made_confusion(),
         }
 
     def _saved(self, request):

@@ -4,16 +4,19 @@ from functools import partial
 
 import numpy as np
 
+from engine.device.devices import backend
 from engine.errors import BadValue
 from engine.host import shared
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
 from engine.host.request import Check, Describe, Preview, Run
 from engine.results.progress import Checkpoint, Progress
+from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.sampling import SamplingPlan
 from engine.tasks.network.drawings import as_drawings, held_out, probabilities
 from engine.tasks.network.messages import (
+    DigitsRequest,
     DrawingRequest,
     LayerMaps,
     NetworkFacts,
@@ -22,8 +25,8 @@ from engine.tasks.network.messages import (
     Recognised,
     StageRequest,
 )
-from engine.tasks.network.problem import ForwardPass, refuse_too_large
-from engine.tasks.network.stages import chosen_stage, feature_maps, measured_stage, stage_job
+from engine.tasks.network.problem import Confusion, ForwardPass, refuse_too_large
+from engine.tasks.network.stages import chosen_stage, confusion, feature_maps, measured_stage, stage_job
 from engine.tasks.network.task import NETWORK
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant
 from engine.tasks.network.weights import trained_weights, weights_from
@@ -84,3 +87,11 @@ def check(request: Check[StageRequest], report: Checkpoint) -> tuple[Availabilit
         NETWORK.refuse(stage, problem, trained_weights(), stage.default_block, device)
 
     return tuple(Availability.of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
+
+
+def classify(request: DigitsRequest, report: Checkpoint) -> Confusion:
+    """Classify every held-out digit with one stage."""
+    stage, device = chosen_stage(request.stage, request.device)
+    job = stage_job(stage, len(held_out()), weights=weights_from(request.weights))
+    report(Progress("classifying the held-out digits", 0.0, job.task.expected_launch_s(job, device)))
+    return confusion(compute(job, backend(device.key)))

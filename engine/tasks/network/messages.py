@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from engine.host.messages import VariantInfo
+from engine.host.request import Request
 from engine.host.shared_array import SharedArray
 from engine.message import Message
 from engine.tasks.network.problem import ChunkSpan, Layer, LayerTime, NetworkResult
@@ -47,10 +48,10 @@ class StageRequest(Message, frozen=True):
     file_fields: ClassVar[tuple[str, ...]] = ("weights",)
 
 
-class DigitsRequest(Message, frozen=True):
-    """Run: classify every held-out digit with one stage. Reply: Confusion."""
+class DigitsRequest(Message, Request, frozen=True):
+    """Classify every held-out digit with one stage. Reply: Confusion."""
 
-    answers: ClassVar[str] = "engine.tasks.network.classify"
+    handler: ClassVar[str] = "engine.tasks.network.answers:classify"
     stage: str = "auto"
     device: str = "auto"
     weights: str = ""

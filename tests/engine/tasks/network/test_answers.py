@@ -159,7 +159,7 @@ def test_that_every_stage_says_whether_it_can_compute_a_batch():
 
 
 def test_that_the_held_out_digits_are_told_with_what_each_is_taken_for():
-    found, _ = answered(Run(DigitsRequest("network-cpu", "cpu")))
+    found, _ = answered(DigitsRequest("network-cpu", "cpu"))
     assert found.accuracy == 355 / 360
     assert found.digits == 360
     assert len(found.wrong) == 5

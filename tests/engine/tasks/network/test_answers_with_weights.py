@@ -74,7 +74,7 @@ def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_p
         Describe(NetworkRequest(str(path))),
         Preview(DrawingRequest(INK, str(path))),
         Run(StageRequest("network-serial", 1, weights=str(path))),
-        Run(DigitsRequest("network-serial", weights=str(path))),
+        DigitsRequest("network-serial", weights=str(path)),
     ):
         with pytest.raises(EngineError, match=r"The weights 'bad\.npz' cannot be used") as error:
             answer(request, nothing)
