@@ -22,6 +22,7 @@ from engine.ptx.layout import Layout
 from engine.ptx.machine import Machine, OnAccess
 from engine.ptx.module import Instruction, PtxError
 from engine.ptx.program import Program, program_of
+from engine.ptx.trace import Tracer, TraceStep
 
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
 CHUNK_THREADS = 1 << 15
@@ -43,6 +44,8 @@ class Run:
     findings: tuple[Finding, ...]
     counts: Counts
     machine: Machine = field(repr=False)
+    trace: tuple[TraceStep, ...] = ()
+    trace_is_whole: bool = True
 
     @property
     def executed(self) -> list[tuple[Instruction, int, int]]:
@@ -69,6 +72,7 @@ def run(
     chosen_blocks: Sequence[Index3] | None = None,
     weights: Sequence[float] | None = None,
     on_access: OnAccess | None = None,
+    trace: Index3 | None = None,
     checkpoint: Checkpoint = lambda done: None,
 ) -> Run:
     """Run a kernel of PTX on arrays of the host.
@@ -95,6 +99,8 @@ def run(
         How many blocks each of these stands for in what is counted; None: itself.
     on_access : callable, optional
         Called for each access to memory, before it is made, with what is asked, and where for which threads.
+    trace : (x, y, z), optional
+        Note every step of this block, in `Run.trace`; as far as 64 MB go (`Run.trace_is_whole`).
     checkpoint : callable
         Called every 50 ms with the share that is done; what it raises ends the run.
 
@@ -116,9 +122,11 @@ def run(
     counts = Counts(weights)
     machine = Machine(kernel, over, sides, layout, counts, checks=checks, counted=counted)
     machine.on_access = on_access
+    tracer = None if trace is None else Tracer(_three(trace), machine)
     with np.errstate(all="ignore"):
-        _Launch(program, machine, checkpoint).run(blocks)
-    return Run(tuple(machine.findings.values()), counts, machine)
+        _Launch(program, machine, checkpoint, tracer).run(blocks)
+    steps, is_whole = ((), True) if tracer is None else (tuple(tracer.steps), tracer.is_whole)
+    return Run(tuple(machine.findings.values()), counts, machine, steps, is_whole)
 
 
 def _three(sides: Sequence[int]) -> Index3:
@@ -127,9 +135,12 @@ def _three(sides: Sequence[int]) -> Index3:
 
 
 class _Launch:
-    def __init__(self, program: Program, machine: Machine, checkpoint: Checkpoint) -> None:
+    def __init__(
+        self, program: Program, machine: Machine, checkpoint: Checkpoint, tracer: Tracer | None
+    ) -> None:
         self._program, self._machine, self._kernel = program, machine, machine.kernel
         self._checkpoint, self._checked, self._done = checkpoint, time.perf_counter(), 0.0
+        self._tracer = tracer
 
     def run(self, blocks: Sequence[Index3]) -> None:
         machine = self._machine
@@ -180,12 +191,18 @@ class _Launch:
                     ready.setdefault(number, []).append(group)
 
     def _run_block(self, number: int, group: Group) -> None:
-        block, steps = self._kernel.blocks[number], self._program.steps[number]
+        tracer, block, steps = self._tracer, self._kernel.blocks[number], self._program.steps[number]
         self._machine.counts.ran(number, group.active)
         for instruction, step in zip(block.instructions, steps, strict=True):
-            step(group)
+            if tracer is None:
+                step(group)
+            else:
+                tracer.run(instruction, step, group)
             if instruction.number % STEPS_BETWEEN_CHECKS == 0:
                 self._check()
+        if tracer is not None and block.end is not None:
+            # Before threads leave.
+            tracer.run(block.end, None, group)
         self._check()
 
     def _check(self) -> None:

@@ -192,3 +192,40 @@ def test_that_threads_whose_guard_does_not_hold_access_nothing():
 
     launched(*lines, *more, blocks=1, on_access=note)
     assert loads == [[0, 1, 2, 3, 4]] * 300
+
+
+def test_that_a_trace_has_the_steps_of_one_block():
+    run, out = launched(*SUM, blocks=3, trace=(1, 0, 0))
+    plain, _ = launched(*SUM, blocks=3)
+    assert plain.trace == ()
+    assert run.trace_is_whole
+    assert faults(run) == []
+    load, store, read, result, barrier = (
+        next(step for step in run.trace if step.text.startswith(opcode))
+        for opcode in ("ld.global", "st.shared", "ld.shared", "st.global", "bar.sync")
+    )
+    assert [one.line.line for one in (load, store, barrier, read, result)] == [1, 2, 3, 4, 6]
+    assert load.threads.tolist() == list(range(64))
+    assert (load.array, load.space) == ("a", "global")
+    assert load.addresses.tolist() == [4 * (64 + t) for t in range(64)]
+    assert load.values.tolist() == [64 + t for t in range(64)]
+    assert store.addresses.tolist() == [4 * t for t in range(64)]
+    assert read.values.tolist() == [64 + (t ^ 1) for t in range(64)]
+    assert result.values.tolist() == out[64:128].tolist()
+    assert barrier.threads.tolist() == list(range(64))
+
+
+def test_that_a_trace_has_the_lanes_whose_guard_holds_and_an_end():
+    lines = "setp.lt.u32 %p1, %t, 5; mov.u32 %r3, 300;", "LOOP: @%p1 ld.global.u32 %r2, [%d2];"
+    more = "sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0;", "@%p2 bra LOOP;", "st.global.u32 [%d3], %t;"
+    run, _ = launched(*lines, *more, blocks=1, trace=(0, 0, 0))
+    loads = [step for step in run.trace if step.line.line == 2]
+    assert [step.threads.tolist() for step in loads] == [[0, 1, 2, 3, 4]] * 300
+
+
+def test_that_a_trace_is_bounded(monkeypatch):
+    monkeypatch.setattr("engine.ptx.trace.MOST_BYTES", 10_000)
+    run, out = launched(*SUM, trace=(0, 0, 0))
+    assert not run.trace_is_whole
+    assert 0 < len(run.trace) < 30
+    assert out.tolist() == launched(*SUM)[1].tolist()

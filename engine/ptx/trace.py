@@ -1,0 +1,125 @@
+"""A trace of one block: what each of its steps did, so that a person can go through a kernel line by line.
+
+A step is one instruction of the threads of the block that are together. Nothing of this is in the way of a
+run without a trace.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.ptx.active import Numbers
+from engine.ptx.findings import Index3
+from engine.ptx.group import Group, Step
+from engine.ptx.machine import Machine
+from engine.ptx.memory import Place, Request
+from engine.ptx.module import Instruction, SourceLine
+
+# All arrays of a trace; what comes behind is not noted.
+MOST_BYTES = 1 << 26
+# What a step without lanes takes, about.
+_STEP_BYTES = 200
+_STORES = "st", "red"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TraceStep:
+    """What one instruction did for threads of the traced block.
+
+    Parameters
+    ----------
+    number : int
+        Of the instruction in the kernel.
+    text : str
+        The instruction.
+    line : SourceLine
+        Where it comes from.
+    threads : ndarray of uint16
+        The numbers, within the block, of the threads that took part.
+    array, space : str
+        What it accessed, of an access to memory: "image", "shared memory"; and in which memory.
+    addresses : ndarray of int64 or None
+        Bytes from the beginning of that, for each of the threads whose access was allowed.
+    values : ndarray or None
+        What each thread loaded, stored or computed; of vectors with a row for each part.
+    """
+
+    number: int
+    text: str
+    line: SourceLine
+    threads: NDArray[np.uint16]
+    array: str = ""
+    space: str = ""
+    addresses: NDArray[np.int64] | None = None
+    values: np.ndarray | None = None
+
+
+class Tracer:
+    """Notes the steps of one block."""
+
+    def __init__(self, block: Index3, machine: Machine) -> None:
+        self._block, self._on_access = block, machine.on_access
+        self.steps: list[TraceStep] = []
+        self.is_whole = True
+        self._bytes = 0
+        self._places: list[Place] = []
+        machine.on_access = self._note
+
+    def _note(self, asked: Request, place: Place) -> None:
+        self._places.append(place)
+        if self._on_access is not None:
+            self._on_access(asked, place)
+
+    def run(self, instruction: Instruction, step: Step | None, group: Group) -> None:
+        """Do a step, None for what ends a basic block, and note it."""
+        machine, values, active = group.machine, group.values, group.active
+        kernel = machine.kernel
+        chosen = (machine.blocks == self._block).all(1)[active.blocks]
+        if instruction.guard is not None:
+            guard = values[kernel.registers[instruction.guard.register]]
+            chosen = chosen & (guard != instruction.guard.negated)
+
+        def held(operand: int) -> np.ndarray | None:
+            """Return what the registers of an operand hold for each thread; None for a number."""
+            texts = instruction.operands[operand : operand + 1]
+            registers = [one for text in texts for one in kernel.registers_in(text)]
+            parts = [np.broadcast_to(values[one], (active.count,)) for one in registers]
+            return None if not parts else parts[0] if len(parts) == 1 else np.stack(parts)
+
+        is_store = instruction.name in _STORES
+        found = held(1) if is_store else None
+        self._places.clear()
+        if step is not None:
+            step(group)
+        if not self.is_whole or not chosen.any():
+            return
+        if step is not None and kernel.written_by(instruction):
+            found = held(0)
+        at = np.flatnonzero(chosen)
+        kept = None if found is None else np.ascontiguousarray(found[..., at])
+        threads = (active.slots[at] % active.row).astype(np.uint16)
+        parts = [
+            TraceStep(instruction.number, instruction.text, instruction.line, *one)
+            for one in _accesses(self._places, active.slots[at], threads, kept)
+        ] or [TraceStep(instruction.number, instruction.text, instruction.line, threads, values=kept)]
+        arrays = [one for part in parts for one in (part.threads, part.addresses, part.values)]
+        self._bytes += _STEP_BYTES * len(parts) + sum(one.nbytes for one in arrays if one is not None)
+        if self._bytes > MOST_BYTES:
+            self.is_whole = False
+        else:
+            self.steps += parts
+
+
+def _accesses(
+    places: list[Place], slots: Numbers, threads: NDArray[np.uint16], values: np.ndarray | None
+) -> Iterator[tuple[Any, ...]]:
+    """Return threads, array, space, addresses and values of each access of a step."""
+    for place in places:
+        there, own = np.isin(place.active.slots, slots), np.isin(slots, place.active.slots)
+        if there.any():
+            offsets = np.broadcast_to(place.offsets, (place.active.count,))[there].astype(np.int64)
+            part = None if values is None else values[..., own]
+            yield threads[own], place.segment.name, place.segment.space, offsets, part
