@@ -62,7 +62,7 @@ class WhyPanel(QWidget):
         self.stack.say("" if launches or explained is not None else why.words)
         self.button.setText(why.step_words)
         self.button.setVisible(why.step is not Step.NOTHING)
-        self.button.setToolTip(MEASURE_TIP if why.step is Step.MEASURE else "")
+        self.button.setToolTip(MEASURE_TIP if why.step is Step.MEASURE else why.words)
         self._allow()
         if run is None or self.stack.text:
             return

@@ -3,7 +3,6 @@
 import random
 from dataclasses import replace
 
-import pytest
 from PySide6.QtWidgets import QApplication, QUndoView
 
 from engine.geometry.block import Block
@@ -169,7 +168,6 @@ def test_that_cleared_results_come_back_among_later_ones_with_what_they_were_ask
     assert results.results()[3].variant == "cpu-serial"
 
 
-@pytest.mark.fresh_window
 def test_that_clear_is_undone_by_the_menu(haloscope, qtbot):
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)

@@ -149,7 +149,6 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         assert len(set(letters)) == len(letters), letters
 
 
-@pytest.mark.fresh_window
 def test_that_run_all_fills_what_shows_runs(haloscope, qtbot):
     haloscope.actions["run_all"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
@@ -254,7 +253,6 @@ def test_that_a_dropped_picture_session_or_mask_is_taken_up(haloscope, qtbot, tm
 SESSIONS = ("", "[1, 2]", '{"format": "haloscope-session", "version": 1', "\0\1")
 
 
-@pytest.mark.fresh_window
 def test_that_the_window_goes_on_after_what_cannot_be_opened(haloscope, qtbot, tmp_path):
     before, bar = (haloscope.workspace.settings, haloscope.workspace.mask), haloscope.window.message_bar
     files = [("missing.png", None), ("words.txt", "hello"), *(("work.json", text) for text in SESSIONS)]
@@ -467,7 +465,6 @@ def test_that_a_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypa
     haloscope.link.shutdown()
 
 
-@pytest.mark.fresh_window
 def test_that_one_line_over_the_panels_says_problem_runs_and_answer(haloscope):
     line, results = haloscope.window.first_page.answer_line, haloscope.results
     assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · no run yet"
@@ -498,7 +495,6 @@ def test_that_no_menu_has_more_than_nine_lines_without_a_line_between_them(halos
     assert max(of_bar.values()) <= 15, of_bar
 
 
-@pytest.mark.fresh_window
 def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     window, actions, clipboard = haloscope.window, haloscope.actions, QtWidgets.QApplication.clipboard()
     haloscope.workspace.set_mask(preset("box-3"), "Choose Box")

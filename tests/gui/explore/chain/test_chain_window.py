@@ -222,7 +222,6 @@ def run_save_and_open(page, qtbot, folder):
     qtbot.waitUntil(lambda: len(page.results.results()) == 1)
 
 
-@pytest.mark.fresh_window
 def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_the_same(
     page, act, qtbot, tmp_path
 ):
@@ -244,7 +243,6 @@ def test_that_the_runs_of_a_session_are_of_the_present_chain_while_it_computes_t
     assert not page.results.is_earlier(run)
 
 
-@pytest.mark.fresh_window
 def test_that_the_runs_of_a_chain_whose_file_writes_out_defaults_are_of_the_present_one(
     page, act, qtbot, tmp_path
 ):
@@ -255,7 +253,6 @@ def test_that_the_runs_of_a_chain_whose_file_writes_out_defaults_are_of_the_pres
     assert "1 run" in page.answer_line.problem.text()
 
 
-@pytest.mark.fresh_window
 def test_that_the_rows_are_as_high_as_their_letters(haloscope, page, act):
     act("chain:sobel-magnitude")
     shown, usual = page.chain_list.list, page.chain_list.list.height()

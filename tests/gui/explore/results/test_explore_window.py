@@ -47,7 +47,6 @@ def test_that_default_layout_is_that_of_the_first_start(open_window):
     assert heights(page) == before
 
 
-@pytest.mark.fresh_window
 def test_that_a_click_on_a_run_selects_its_kernel_and_a_kernel_its_run(haloscope, qtbot):
     page = haloscope.window.first_page
     run_all(haloscope, qtbot)
@@ -143,7 +142,6 @@ def test_that_the_picture_has_a_menu(haloscope):
     assert not QGuiApplication.clipboard().pixmap().isNull()
 
 
-@pytest.mark.fresh_window
 def test_that_before_the_first_run_the_panel_offers_run_all(haloscope):
     page = haloscope.window.first_page
     assert page.results_panel.stack.text
