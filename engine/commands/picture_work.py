@@ -26,7 +26,7 @@ from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.result_picture import Conversion
 from engine.mask.mask import Mask, names_size
-from engine.results.measurement import Measurement
+from engine.results.measurement import AnyResult
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
@@ -261,14 +261,14 @@ class PictureWork:
 
     def measured(
         self, call: Call, on_values: Callable[[np.ndarray], object], *, is_recorded: bool
-    ) -> tuple[np.ndarray, Measurement[Any] | None, Sequence[DeviceInfo]]:
+    ) -> tuple[np.ndarray, AnyResult | None, Sequence[DeviceInfo]]:
         """Return the values, the proof and the time, if asked for, and the devices that computed them.
 
         `on_values` is as of `measure`. Of a chain the time of each step is measured where it is recorded.
         """
         if self._is_spread(call):
             # Loaded only with several GPUs.
-            spread: Any = import_module("engine.commands.spread")
+            spread = import_module("engine.commands.spread")
             values, proof, used = spread.measured(
                 call, self.gpus, on_values, verify=self.saving.verify, is_recorded=is_recorded
             )
@@ -336,7 +336,7 @@ class PictureWork:
         return f"{printable(target)}: {self.what(call)} {where}"
 
     def document(
-        self, call: Resolved, proof: Measurement[Any] | None, used: Sequence[DeviceInfo]
+        self, call: Resolved, proof: AnyResult | None, used: Sequence[DeviceInfo]
     ) -> dict[str, object]:
         """Return what ran, for JSON: of a mask the type of its results, of a chain the time of each step."""
         choice, device = call.choice, call.device
@@ -376,7 +376,7 @@ def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
         "counts": None if answer.counts is None else answer.counts.tolist(),
     }
     words = ", ".join(f"{_lower(one.title)} {one.text}" for one in answer.quantities)
-    drawing: Any = import_module("engine.work.operations.drawing")
+    drawing = import_module("engine.work.operations.drawing")
     if answer.counts is not None:
         return Result(Picture(drawing.histogram_picture(answer.counts)), (), found, words)
     pixels: Any = answer.picture

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 from engine.commands.arguments import fields_of, option, refuse_given
@@ -51,7 +52,7 @@ def key_of_filter(key: str) -> str:
     return key
 
 
-def _operations() -> Any:
+def _operations() -> ModuleType:
     # A mask does not need the table, which takes 27 ms to import.
     return import_module("engine.work.operations.table")
 

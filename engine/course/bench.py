@@ -7,7 +7,7 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -40,7 +40,7 @@ from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
-from engine.run.task import Job
+from engine.run.task import AnyJob, Job
 from engine.tasks.network.stages import stage_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
 from engine.tasks.product.operands import random_matrices
@@ -197,11 +197,11 @@ class Bench:
             self._pictures.clear()
             return Measured(reason="Not enough memory: the system gave no more.")
 
-    def _measure(self, job: Job[Any, Any, Any], device: DeviceInfo, checkpoint: Checkpoint) -> Measured:
+    def _measure(self, job: AnyJob, device: DeviceInfo, checkpoint: Checkpoint) -> Measured:
         return _measured_of(self._result(job, device, self.plan, checkpoint))
 
     def _result(
-        self, job: Job[Any, Any, Any], device: DeviceInfo, plan: SamplingPlan, checkpoint: Checkpoint
+        self, job: AnyJob, device: DeviceInfo, plan: SamplingPlan, checkpoint: Checkpoint
     ) -> AnyResult:
         result: AnyResult = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
         self.results.append(result)

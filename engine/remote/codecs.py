@@ -9,7 +9,7 @@ smaller in 8 bit, 80 MB/s to unpack, nothing for float32).
 import sys
 import time
 from importlib import import_module
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def _as_grey(blue: np.ndarray) -> np.ndarray:
     return grey
 
 
-def _library() -> Any:
+def _library() -> ModuleType:
     # 70 ms to import; a line that is fast never needs it.
     return import_module("imagecodecs")
 

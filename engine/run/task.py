@@ -143,3 +143,4 @@ def _registered(task: Task[Any, Any, V], key: str) -> V:
 ProblemJob = Job[P, Any, Any]
 """A job of a problem P, whatever its operands and its variant are."""
 AnyJob = Job[Any, Any, Any]
+AnyTask = Task[Any, Any, Any]

@@ -17,6 +17,7 @@ from engine.run.task import Choice, Job
 from engine.work.filter_task import (
     FILTERING,
     Among,
+    AnyStepTask,
     PictureTask,
     StepTask,
     check_device,
@@ -192,7 +193,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
 OPERATION = OperationTask()
 
 
-STEP_TASKS: dict[str, StepTask[Any, Any, Any]] = {MaskStep.kind: FILTERING, OperationStep.kind: OPERATION}
+STEP_TASKS: dict[str, AnyStepTask] = {MaskStep.kind: FILTERING, OperationStep.kind: OPERATION}
 """What does a step of each kind by itself; combinations have no variants to choose from."""
 
 

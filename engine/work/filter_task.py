@@ -140,6 +140,9 @@ def check_device(key: str, kind: str, device: DeviceInfo) -> None:
 MaskJob = Job[Problem, Operands[Mask], Variant]
 
 
+AnyStepTask = StepTask[Any, Any, Any]
+
+
 class Filtering(StepTask[Problem, Mask, Variant]):
     """Correlation of a picture with a mask."""
 

@@ -3,6 +3,7 @@
 from copy import copy
 from functools import cached_property
 from importlib import import_module
+from types import ModuleType
 from typing import Any, Self
 
 import numpy as np
@@ -18,7 +19,7 @@ from engine.results.found import Answer
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
 from engine.run.task import Choice, Job
-from engine.work.filter_task import FILTERING, Among, PictureTask, StepTask
+from engine.work.filter_task import FILTERING, Among, AnyStepTask, PictureTask
 from engine.work.pictures import Operands
 from engine.work.planned import COMBINED, Plan
 from engine.work.request import PictureRequest
@@ -88,7 +89,7 @@ class Resolved:
         return device_for(self.step_task.named(self.step), self.asked.device)
 
     @property
-    def step_task(self) -> StepTask[Any, Any, Any]:
+    def step_task(self) -> AnyStepTask:
         """The task of the one step."""
         return self.task  # type: ignore[return-value]
 
@@ -266,13 +267,13 @@ def resolved_for_parts(asked: PictureRequest, samples: np.ndarray) -> Resolved:
     return Resolved(asked, samples)
 
 
-def task_of(kind: str) -> StepTask[Any, Any, Any]:
+def task_of(kind: str) -> AnyStepTask:
     """Return what does a step of a kind by itself; a mask does without the others, which take a while."""
     if kind == MaskStep.kind:
         return FILTERING
-    task: StepTask[Any, Any, Any] = _chains().STEP_TASKS[kind]
+    task: AnyStepTask = _chains().STEP_TASKS[kind]
     return task
 
 
-def _chains() -> Any:
+def _chains() -> ModuleType:
     return import_module("engine.work.chain_task")

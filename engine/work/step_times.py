@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
 
 from engine.device.devices import backend
 from engine.errors import OutOfDeviceMemory
-from engine.results.measurement import Measurement, StepTime
+from engine.results.measurement import AnyResult, Measurement, StepTime
+from engine.results.problem import P
 from engine.results.progress import Checkpoint, Progress
 from engine.run.sampling import LONGEST_PARTS_S, sampled_parts
 from engine.run.task import AnyJob
@@ -26,7 +26,7 @@ def steps_of(plan: Plan, times: Mapping[str, float] = _NONE) -> tuple[StepTime, 
     )
 
 
-def timed_steps(resolved: Resolved, result: Measurement[Any] | None = None) -> tuple[StepTime, ...]:
+def timed_steps(resolved: Resolved, result: AnyResult | None = None) -> tuple[StepTime, ...]:
     """Return every step, with the times of a result; the time of one alone is the kernel's."""
     if resolved.step is None:
         return result.steps if result is not None else steps_of(resolved.plan)
@@ -35,8 +35,8 @@ def timed_steps(resolved: Resolved, result: Measurement[Any] | None = None) -> t
 
 
 def with_steps(
-    result: Measurement[Any], job: AnyJob, checkpoint: Checkpoint = lambda step: None
-) -> Measurement[Any]:
+    result: Measurement[P], job: AnyJob, checkpoint: Checkpoint = lambda step: None
+) -> Measurement[P]:
     """Return the result of a chain with its steps, which are timed where the chain was; another as it is.
 
     Called on: the process that uses the result's device.

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -140,7 +141,7 @@ class ZarrResult(LargeResult):
         """Nothing is open."""
 
 
-def _zarr() -> Any:
+def _zarr() -> ModuleType:
     """Return the package `zarr`, which is loaded with the first such result."""
     try:
         return import_module("zarr")

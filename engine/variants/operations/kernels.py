@@ -69,7 +69,7 @@ def on_all_cores(
     `made_for` are the arguments of the code's factory.
     """
     # It loads LLVM.
-    bands: Any = import_module(f"{_ROOM}.bands")
+    bands = import_module(f"{_ROOM}.bands")
     factory = code.factory
     function = bands.rows_function(factory.__module__, factory.__name__, made_for, contracts)
     made: Bands = bands.Bands(problem, function, steps, arguments, **more)
