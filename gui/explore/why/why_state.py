@@ -97,7 +97,7 @@ class WhyState(Question):
         self._times = Newest(link)
         self._was_busy = False
         self._result: Measurement[Any] | None = None
-        # The explained run that was selected before it.
+        # The run that was selected before it, explained or not yet.
         self._before: Measurement[Any] | None = None
         self._asked_before: Measurement[Any] | None = None
         # Of that result: what came, why nothing else will, and whether what it knows no longer holds.
@@ -125,7 +125,7 @@ class WhyState(Question):
     def before(self) -> Compared | None:
         """The run that it is compared with, which did the same on the same device.
 
-        It is the newest of the kernel to compare with, or the explained one that was selected before.
+        It is the newest of the kernel to compare with, or the one that was selected before.
         """
         run, before = self.run, self._before
         if run is None:
@@ -229,8 +229,7 @@ class WhyState(Question):
         result = self.run.result if self.run else None
         if result is not self._result:
             self._drop()
-            if self._result is not None and self._result.explained is not None:
-                self._before = self._result
+            self._before = self._result or self._before
             self._result, self._reply, self._why_not, self._is_outdated = result, None, "", False
         if result is not None:
             has_bounds = result.explained is not None and result.explained.bounds
@@ -260,9 +259,11 @@ class WhyState(Question):
         )
 
     def _replied(self, result: Measurement[Any], explained: ExplainedTime) -> None:
-        is_shown = result is self._result
+        is_shown, is_before = result is self._result, result is self._before
         if explained.bounds or explained.transactions_per_request is not None:
             result = self.results.explain(result, explained)
+        if is_before:
+            self._before = result
         if is_shown:
             self._result, self._reply, self._is_outdated = result, explained, False
         self.refresh()

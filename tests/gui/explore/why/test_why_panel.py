@@ -406,6 +406,15 @@ def test_that_a_run_is_compared_with_the_one_that_was_selected_before(bench, pan
     )
 
 
+def test_that_a_run_is_compared_with_one_that_was_left_before_it_was_explained(slow_bench, slow_panel):
+    add(slow_bench, "tiled", 0.2)
+    # First the shown run is explained, then the one before it.
+    for _ in range(2):
+        slow_bench.answer_all(TIME)
+    assert slow_panel.compared.text().startswith("Compared with naive (run 1): time 0.500×")
+    assert not slow_panel.compared.isHidden()
+
+
 def test_that_a_run_is_compared_with_that_of_the_kernel_that_is_chosen(bench, panel):
     add(bench, "naive", 0.4)
     add(bench, "cached", 0.3)
