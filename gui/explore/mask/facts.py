@@ -1,11 +1,9 @@
-"""What is worth knowing about the mask, in two lines, or why an edit was refused."""
+"""What is worth knowing about the mask, in two lines, or all of why an edit was refused."""
 
 from collections.abc import Sequence
-from html import escape
 
 from PySide6.QtCore import QThreadPool, Signal
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QToolTip
 from shiboken6 import isValid
 
 from engine.mask.analysis import Fact, describe, weights_sum
@@ -13,32 +11,34 @@ from engine.mask.mask import Mask
 from gui.explore.workspace import Workspace
 from gui.widgets.elided_label import ElidedLabel
 
-_LINES = 2
+_LINES, _LINES_OF_REFUSAL = 2, 9
 # Larger masks are described in another thread: the rank of 63 x 63 takes 2 to 190 ms, by load.
 _LARGEST_AT_ONCE = 15 * 15
 
 
 class MaskFacts(ElidedLabel):
-    """Two lines of facts, or of a refusal; all of it in the tooltip, which a long refusal shows at once.
+    """Two lines of facts, more of them in the tooltip; or a refusal, in as many lines as it takes.
 
-    Its height never changes, so that nothing in the panel moves while a person types.
+    With facts its height does not change, so that nothing in the panel moves while a person types.
     """
 
     _described = Signal(object, str, str)
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__(_LINES, small=True)
+        super().__init__(_LINES, most=_LINES_OF_REFUSAL, small=True)
         self._workspace = workspace
         self._is_refusal = False
         self.setAccessibleName("About the mask")
         self._described.connect(self._show)
         workspace.mask_changed.connect(self.show_facts)
+        workspace.settings_changed.connect(self.forget_refusal)
         self.show_facts()
 
     def show_facts(self) -> None:
         """Describe the mask."""
         mask = self._workspace.mask
         self._is_refusal = False
+        self.set_most(_LINES)
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         if mask.taps <= _LARGEST_AT_ONCE:
             self._show(mask, *_texts(describe(mask)))
@@ -47,15 +47,11 @@ class MaskFacts(ElidedLabel):
             QThreadPool.globalInstance().start(lambda: self._describe(mask))
 
     def show_refusal(self, sentence: str) -> None:
-        """Say why an edit was not made, until the mask changes or something else is typed."""
+        """Say why an edit was not made, until the mask or its border changes or something else is typed."""
         self._is_refusal = True
+        self.set_most(_LINES_OF_REFUSAL)
         self.setForegroundRole(QPalette.ColorRole.BrightText)
         self.setText(sentence)
-        # Words in a paragraph: Qt puts plain text on one line, however long.
-        tip = f"<p>{escape(sentence)}</p>"
-        self.setToolTip(tip)
-        if self.lines_of(sentence) > _LINES and self.isVisible():
-            QToolTip.showText(self.mapToGlobal(self.rect().bottomLeft()), tip, self)
 
     def forget_refusal(self) -> None:
         """Describe the mask again after a refusal."""

@@ -3,7 +3,7 @@
 from functools import partial
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from engine.mask.text import format_mask
@@ -55,6 +55,11 @@ class MaskPanel(QWidget):
             field.refused.connect(self.facts.show_refusal)
             field.typing.connect(self.facts.forget_refusal)
         self.setAccessibleName("Mask panel")
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.facts.forget_refusal()
+        super().keyPressEvent(event)
 
     def edit_as_text(self) -> MaskTextDialog:
         """Open the mask as text in a dialog that does not block the window."""
