@@ -73,6 +73,7 @@ def test_that_a_result_in_bands_has_the_bits_of_a_whole_one(monkeypatch, mode, s
         assert np.array_equal(in_bands, whole), border
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("variant", ["cpu-serial", "cpu-parallel", "cpu-separable"])
 def test_that_each_variant_gives_the_same_bits_in_bands(monkeypatch, variant):
     for mask in ("sobel-x", "gaussian:15:2.5"):

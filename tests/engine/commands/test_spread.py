@@ -99,6 +99,7 @@ def test_that_operations_and_chains_over_all_gpus_have_the_bytes_of_one(
     assert (tmp_path / "alone" / "8.png").read_bytes() == (tmp_path / "8.png").read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", [MASK, "--operation median --set size=5", "--chain unsharp"])
 def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(
     command, gpus, any_work, tmp_path, work, monkeypatch

@@ -127,6 +127,7 @@ def check_rectangle(call, data):
         np.testing.assert_array_equal(call.computed(part, out)[where.inside], whole[rows, columns])
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(call=works(40), data=st.data())
 def test_that_any_rectangle_has_the_bits_of_the_whole(call, data):

@@ -250,6 +250,7 @@ def test_that_the_passes_of_all_steps_compile(mark):
     assert all(".visible .entry" in compiled(one, (9, 0)) for one in passes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)
 def test_that_a_chain_on_the_cpu_takes_no_more_pictures_than_bands_are_planned_with(chain, monkeypatch):
     class Counted(Spares):

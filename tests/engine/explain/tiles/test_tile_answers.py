@@ -30,6 +30,7 @@ def described(picture, key, at=None, **fields):
     return answers.describe(Describe(TileRequest(job, at)), lambda step: None)
 
 
+@pytest.mark.slow
 def test_that_every_kernel_is_described_or_says_why_not(picture):
     for known in [v for v in VARIANTS if v.has_kernels]:
         mask = Mask([[1.0] * 5]) if known.masks is MaskClass.ONE_ROW else gaussian(5)

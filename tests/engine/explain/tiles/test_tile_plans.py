@@ -96,6 +96,7 @@ def places_of(known, problem, block):
     return [*product(range(across), range(down))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
 def test_that_each_thread_does_what_the_tile_says(known):
     for block, border in [(Block(4, 3), Border.CONSTANT), (Block(2, 5), Border.WRAP)]:

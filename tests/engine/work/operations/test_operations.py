@@ -98,6 +98,7 @@ def test_that_an_exact_copy_is_found_on_any_level_beside_one_with_noise():
             assert found.result.verification.bound < 1e-4
 
 
+@pytest.mark.slow
 def test_that_bilateral_keeps_a_texture_on_a_high_level():
     scene = (1e6 + np.random.default_rng(3).random((20, 21))).astype(np.float32)
     found = engine.operate(scene, "bilateral", size=3, colour=0.5, device="cpu", budget_s=0.01)
@@ -360,6 +361,7 @@ def test_that_the_first_and_the_last_rows_of_blocks_are_always_checked():
             assert not wrong.passed, row
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("amount", "value"), [(0.5, r".*\.5"), (math.nan, "nan")])
 def test_that_what_is_wrong_with_a_coefficient_is_told_with_its_value(amount, value):
     found = verified("compress", picture(8, 8, 1), add((2, 3, 0), amount))
