@@ -131,6 +131,7 @@ class ResultsPanel(RunsPanel):
     def _show_summary(self) -> None:
         """Say what the line over the panels does not: runs of earlier problems, and recorded ones."""
         results, recorded = self._results.results(), self._results.recorded
+        baseline = self._results.baseline
         earlier = sum(map(self._results.is_earlier, results))
         how_many = "All" if earlier == len(results) else f"{earlier:,}"
         gpu = next((run.result for run in recorded if run.result.layout), None) or (
@@ -138,7 +139,7 @@ class ResultsPanel(RunsPanel):
         )
         parts = (
             f"{how_many} {EARLIER}" if earlier else "",
-            f"Hollow bars: {device_text(gpu)}" if gpu is not None else "",
+            f"Hollow bars: {device_text(gpu)}, against its own {baseline}" if gpu is not None else "",
             self._results.recorded_note,
         )
         self.summary.setText(" · ".join(filter(None, parts)))

@@ -103,9 +103,8 @@ def test_that_recorded_runs_change_nothing_in_the_map_of_blocks(results):
 def test_that_the_panel_says_whose_the_recorded_rows_are_and_of_what(qtbot, mixed, workspace, state):
     panel = ResultsPanel(mixed, workspace, state)
     qtbot.addWidget(panel)
-    assert (
-        panel.summary.text() == "Hollow bars: recorded, NVIDIA H200 · Nearest recorded: 4096 × 4096 RGB uint8"
-    )
+    whose = "Hollow bars: recorded, NVIDIA H200, against its own cpu-serial"
+    assert panel.summary.text() == f"{whose} · Nearest recorded: 4096 × 4096 RGB uint8"
     assert len(mixed.bars.values) == 4
 
 
