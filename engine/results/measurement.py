@@ -64,6 +64,7 @@ class ExplainedTime:
     sentence: str = ""  # the reason for the time, or why there is none to give
     remedy: str = ""  # key of the variant that removes the tallest limit; empty where none is known
     transactions_per_request: float | None = None  # 128-byte transactions per request to global memory
+    saves: str = ""  # what the variant saves against another one, and at what price, in words
     # Why there are no bounds: no kernel of ours, or limits that were not measured.
     not_explained: Reason | None = None
 

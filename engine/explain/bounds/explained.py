@@ -8,6 +8,7 @@ from engine.device_info import DeviceInfo
 from engine.explain.bounds.cpu_bounds import CpuTime, cpu_cause, cpu_time
 from engine.explain.bounds.gpu_bounds import GpuTime, gpu_cause, gpu_time
 from engine.explain.bounds.least_time import LeastTime
+from engine.explain.code.source import SAVES, paragraphs_of, story_of
 from engine.explain.counts.counting import buffers_of
 from engine.explain.gpus import DEFAULT, Gpu, gpu_for
 from engine.explain.launch.launches import why_not_compiled
@@ -123,7 +124,10 @@ def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> Explained
         sentence = f"{sentence.rstrip('.')}. {left_out}"
     each = found.counted.transactions_per_request if isinstance(found, GpuTime) else None
     device, bounds, least_ms = found.limits.device, found.bounds, found.least_ms
-    return ExplainedTime(device, bounds, least_ms, measured_ms, sentence, remedy, each, reason)
+    saves = paragraphs_of(story_of(found.subject.variant).part(SAVES))[:1]
+    return ExplainedTime(
+        device, bounds, least_ms, measured_ms, sentence, remedy, each, "".join(saves), reason
+    )
 
 
 def _not_explained(share: float | None, found: LeastTime) -> Reason | None:

@@ -9,6 +9,7 @@ from gui.explore.roofline.roofline_state import MEASURE_TIP
 from gui.explore.run_words import run_title
 from gui.explore.why.why_state import Step, WhyState
 from gui.explore.why.why_words import (
+    cause_words,
     compared_words,
     heard,
     line_words,
@@ -77,7 +78,7 @@ class WhyPanel(QWidget):
         self.numbers.show_numbers(numbers_of(launches, known))
 
     def _say(self, explained: ExplainedTime | None) -> None:
-        why, remedy = self._why, explained.remedy if explained else ""
+        why, run, remedy = self._why, self._why.run, explained.remedy if explained else ""
         known = why.state.variant(remedy) if remedy else None
         words = explained.sentence if explained else why.words
         self.sentence.setText(sentence_html(words, remedy, known.title if known else "", current_theme()))
@@ -89,9 +90,12 @@ class WhyPanel(QWidget):
         self.compared.setVisible(bool(its and its.bounds) or other is not None)
         if other is not None:
             self.compared.setText(_NOTHING_TO_COMPARE.format(other.key))
-        if explained and before and its and its.bounds:
+        if explained and run and before and its and its.bounds:
             name = f"{before.result.variant} (run {before.number})"
-            self.compared.setText(compared_words(explained, its, name))
+            cause = (
+                cause_words(explained, its, why.run.result.variant, before.result.variant) if why.run else ""
+            )
+            self.compared.setText(f"{compared_words(explained, its, name)} {cause}".rstrip())
 
     def _show_bars(self, explained: ExplainedTime | None) -> None:
         for part in (self.caption, self.bars):

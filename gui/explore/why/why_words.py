@@ -67,6 +67,15 @@ def compared_words(explained: ExplainedTime, before: ExplainedTime, name: str) -
     return f"Compared with {name}: {', '.join(parts)}."
 
 
+def cause_words(explained: ExplainedTime, before: ExplainedTime, variant: str, other: str) -> str:
+    """Return what one of two kernels does otherwise than the other, by its story; empty if neither says."""
+    for one, key, against in ((explained, variant, other), (before, other, variant)):
+        _, is_said, change = one.saves.partition(f"Against `{against}`: ")
+        if is_said:
+            return f"What {key} saves against {against}: {change}".replace("`", "")
+    return ""
+
+
 def measured_words(explained: ExplainedTime) -> str:
     """Return the measured time in words."""
     ms = explained.measured_ms

@@ -113,6 +113,10 @@ def test_that_naive_is_issue_bound_and_what_does_less_of_it_is_named():
 
 
 @needs_ptx
+def test_that_a_kernel_says_what_it_saves_against_another_one():
+    assert explained("cached", 1.0).saves.startswith("Against `tiled`: ")
+
+
 def test_that_bounds_that_reach_less_than_half_explain_nothing():
     found = explained("naive", 0.4)
     assert found.tallest.title in found.sentence
