@@ -71,7 +71,11 @@ class WhyPanel(QWidget):
         # A recorded run says in its title where it ran.
         where = f" · {device.title}" if device else ""
         is_earlier = why.results.is_earlier(run.result)
-        self.title.setText(f"{run_title(run, is_earlier=is_earlier)}{where}")
+        title = f"{run_title(run, is_earlier=is_earlier)}{where}"
+        if title != self.title.text():
+            # Another run is read from its beginning.
+            self._area.verticalScrollBar().setValue(0)
+        self.title.setText(title)
         self._say(explained)
         self._show_bars(explained)
         known = why.explained.transactions_per_request if why.explained else None
@@ -128,5 +132,6 @@ class WhyPanel(QWidget):
         shown = QWidget()
         shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
         self.stack = Placeholder(shown)
+        self._area = scrolled(self.stack)
         said = row(1, self.button, 1)
-        self.setLayout(column((scrolled(self.stack), 1), said, spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.setLayout(column((self._area, 1), said, spacing=HALF_GRID, margins=PANEL_MARGINS))

@@ -2,6 +2,7 @@
 
 import pytest
 from PySide6.QtGui import QTextDocumentFragment
+from PySide6.QtWidgets import QScrollArea
 
 from engine.device_info import RECORDED
 from engine.errors import BadValue
@@ -114,6 +115,20 @@ def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one(bench, make
     with qtbot.waitSignal(panel.state.chosen) as said:
         panel.sentence.linkActivated.emit("tiled")
     assert said.args == [runs[1]]
+
+
+def test_that_another_run_is_read_from_its_beginning(bench, panel):
+    add(bench)
+    add(bench, "tiled")
+    panel.resize(360, 120)
+    bench.settle()
+    bar = panel.findChild(QScrollArea).verticalScrollBar()
+    bar.setValue(bar.maximum())
+    assert bar.value() > 0
+    bench.results.describe(bench.results.results()[0])
+    bench.settle()
+    assert read(panel) == WORDS
+    assert bar.value() == 0
 
 
 def test_that_a_run_without_a_remedy_has_no_link(bench, panel):
