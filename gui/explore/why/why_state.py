@@ -34,6 +34,7 @@ _NO_RUN = (
     "measured.\nPress Run (Ctrl+R), or select a row of the results, then another one: the two are "
     "compared."
 )
+_CANNOT_RUN = "{} cannot do this now. {}"
 _NOT_RUN = "{} was not run yet: press Run (Ctrl+R), or select a run in the results."
 _NO_FILTER = "Times are explained of convolutions only; this run was of another operation."
 _NO_JOB = "What this run did is no longer known, only its numbers. Run it again to have its time explained."
@@ -87,8 +88,9 @@ class WhyState(Question):
         link: EngineLink,
         roofline: RooflineState,
     ) -> None:
+        of_kernels = selection.changed, state.availability_changed
         super().__init__(
-            selection.changed, results.described_changed, workspace.picture_changed, state.ready_changed
+            *of_kernels, results.described_changed, workspace.picture_changed, state.ready_changed
         )
         self.results = results
         self.workspace = workspace
@@ -145,6 +147,9 @@ class WhyState(Question):
             if known is not None and self._is_for_gpu:
                 note = self.results.recorded_note if self.step is Step.SET else ""
                 return " ".join(filter(None, (_NEEDS_GPU.format(known.title), note)))
+            found = self.state.availability.get(self._kernel)
+            if known is not None and found is not None and found.reason:
+                return _CANNOT_RUN.format(known.title, found.reason)
             is_other = self.results.described is not None and known is not None
             return _NOT_RUN.format(known.title) if is_other and known else _NO_RUN
         if explained is not None:

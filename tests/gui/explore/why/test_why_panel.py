@@ -9,6 +9,7 @@ from engine.errors import BadValue
 from engine.explain.limits.messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.messages import Ready
+from engine.host.protocol import Availability
 from engine.host.request import Describe, Preview, Run
 from engine.mask.presets import preset
 from engine.reason import Reason
@@ -27,7 +28,7 @@ from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_explained import SENTENCE, WITH_A_GPU, add_gpu_run, gpu_run, made_bounds, made_limits
 from tests.gui.made_results import CPU_DEVICE, VARIANTS
-from tests.made_runs import make_failure, make_result
+from tests.made_runs import made_reason, make_failure, make_result
 
 WORDS = SENTENCE.replace("`", "")
 TIME = (Describe, TimeRequest)
@@ -399,6 +400,17 @@ def test_that_a_kernel_that_needs_a_gpu_leads_to_its_recorded_run(bench, make_pa
         panel.button.click()
     assert said.args == [runs[1]]
     assert bench.state.shows_recorded
+
+
+def test_that_a_kernel_that_cannot_run_has_the_reason_in_the_place_of_a_time(bench, panel):
+    add(bench)
+    bench.state.set_availability((Availability("cpu-serial", made_reason("Needs equal weights.")),))
+    panel.state.selection.select("cpu-serial")
+    bench.settle()
+    assert "cannot do this now. Needs equal weights." in panel.stack.text
+    bench.state.set_availability((Availability("cpu-serial"),))
+    bench.settle()
+    assert "was not run yet: press Run" in panel.stack.text
 
 
 def test_that_the_recorded_run_of_the_same_kernel_stays_selected_with_another_mask(bench):
