@@ -8,7 +8,7 @@ from gui.widgets.panel_parts import text_button
 RECORDED_TIP = (
     "Show what a GPU of another machine measured, beside the figures of this one and marked as recorded."
 )
-OFFER = "There is no GPU here: press Recorded (Ctrl+G) to see what another machine's GPU measured."
+OFFER = "There is no GPU here: View > Recorded GPU (Ctrl+G) shows what another machine's GPU measured."
 """What a panel without figures of a GPU says where there is none."""
 
 
