@@ -316,7 +316,7 @@ def test_that_a_table_without_a_gpu_offers_the_recorded_one(qtbot, course):
     panel = TablesPanel(course, make_engine_state(cuda=False))
     qtbot.addWidget(panel)
     course.set_counted(PAPER.key, COUNTED)
-    assert panel.notes.text.startswith("There is no GPU here: press Recorded")
+    assert panel.notes.text.startswith("There is no GPU here: ")
 
 
 def test_that_the_button_is_a_switch_for_every_page(panel, state):
