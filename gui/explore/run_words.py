@@ -17,6 +17,8 @@ from gui.explore.picture_job import operation_of
 from gui.explore.workspace import Workspace
 from gui.runs.bars import CGMA
 
+# Of the time or the ratio: less is no news.
+_NOTED_SPREAD = 0.1
 EARLIER = "for an earlier problem"
 """For runs whose picture, mask or parameters have changed since."""
 
@@ -96,15 +98,27 @@ def runs_words(runs: Sequence[Compared]) -> str:
 
 
 def best_words(runs: Sequence[Compared]) -> str:
-    """Return the fastest run with its speed-up, or its time where nothing is compared with it."""
-    timed = [run for run in runs if run.result.kernel_ms is not None]
+    """Return the fastest run with its speed-up, or its time where nothing is compared with it.
+
+    Of runs of the same kernel the newest one counts, not the luckiest.
+    """
+    newest = {(run.result.variant, run.result.block, run.result.device): run for run in runs}
+    timed = [run for run in newest.values() if run.result.kernel_ms is not None]
     if not timed:
         return _most_per_load(runs)
     best = min(timed, key=lambda run: run.result.kernel_ms or 0.0)
     name = _name_among(best, timed)
     is_own = best.speed_up is None or best.baseline is best.result
     number = duration_text(best.result.kernel_ms or 0.0) if is_own else ratio_text(best.speed_up)
+    number += _spread_words(best.result, None if is_own else best.baseline)
     return f"best {name} {number}" if len(timed) > 1 else f"{name} {number}"
+
+
+def _spread_words(*results: Measurement[Any] | None) -> str:
+    """Return how far times spread, of both where one is divided by the other: ± 12 %; empty below a tenth."""
+    spreads = [one.timing.kernel for one in results if one is not None and one.timing is not None]
+    half = sum((one.p80_ms - one.p20_ms) / (2 * one.median_ms) for one in spreads if one.median_ms)
+    return f" ± {100 * half:.0f} %" if half >= _NOTED_SPREAD else ""
 
 
 def _name_among(run: Compared, runs: Sequence[Compared]) -> str:

@@ -13,9 +13,11 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.presets import preset
 from engine.results.columns import KERNEL, SPEED_UP
+from engine.results.compare import compared
 from engine.results.quantities import MISSING
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.run_words import best_words
 from gui.runs.bar_scale import scale_of
 from gui.runs.bars import tick_words
 from gui.runs.metric_menu import all_actions
@@ -504,3 +506,9 @@ def test_that_the_selected_run_stays_selected_when_others_come_back(panel, resul
     knowing = results.explain(kept, None)
     assert results.described.result is knowing
     assert [index.data(RUN_ROLE).result for index in results.selection.selectedRows()] == [knowing]
+
+
+def test_that_the_best_kernel_is_told_by_its_newest_run_with_how_far_times_spread():
+    runs = [make_result("cpu-serial", 8.0), make_result("tiled", 0.2), make_result("tiled", 0.4)]
+    # Each time spreads by a tenth to either side.
+    assert "20.0× ± 20 %" in best_words(compared(runs, "cpu-serial"))
