@@ -45,9 +45,11 @@ _TYPICAL = {
     "max_error": "Max error",
 }
 _NUMBER = "0.01234"
+# Marks, tooltips and the line over the table say these of recorded runs, for which they need no columns.
+_TOLD_OF_RECORDED = "block", "layout", "device"
 # Without its name a row says nothing.
 _NAME = VARIANT.key
-_LEAST_BARS, _BARS_SHARE = 12 * GRID, 0.24
+_LEAST_BARS, _BARS_SHARE = 12 * GRID, 0.18
 
 
 class RunsTable(QTableView):
@@ -306,10 +308,15 @@ class RunsTable(QTableView):
 
     def _show_columns(self) -> None:
         runs = self._runs.rows()
-        repeated_facts = repeated(self._runs.columns, runs)
+        own = [run for run in runs if run.result.device != RECORDED]
+        repeated_facts, of_own = (repeated(self._runs.columns, some) for some in (runs, own))
         for position, column in enumerate(self._runs.columns):
-            at_first = self._at_first.get(column.key, column.shown) and column.key not in repeated_facts
-            at_first = at_first and (not runs or any(self._runs.text(column, run) != MISSING for run in runs))
+            is_told = column.key in _TOLD_OF_RECORDED
+            asked, same = (own, of_own) if is_told else (runs, repeated_facts)
+            at_first = self._at_first.get(column.key, column.shown) and column.key not in same
+            at_first = at_first and (
+                not runs or any(self._runs.text(column, run) != MISSING for run in asked)
+            )
             is_shown = column.key in (_NAME, self._drawn) or self._wanted.get(column.key, at_first)
             self.setColumnHidden(position, not is_shown)
         self._fit_bars()

@@ -26,6 +26,7 @@ from gui.widgets.panel_parts import column, row
 _EMPTY = "Every run has a row here: its time as a bar, its speed-up, the proof that its picture is right."
 # Their bars and tooltips show these: at 1280 pixels the others need the room.
 _AT_FIRST = dict.fromkeys(("kernel_p20_ms", "kernel_p80_ms", "end_to_end_median_ms", "max_error"), False)
+_SELECT = "Select a row: every panel then explains its run. With two rows the runs are compared."
 _HINT = (
     "Double-click a row to restore its settings. Right-click it for more, the header to choose columns; two "
     "selected rows are compared."
@@ -70,6 +71,8 @@ class ResultsPanel(RunsPanel):
         self.table.delete_asked.connect(lambda: self._row_actions.delete(results.selected))
         for changed in (results.rowsInserted, results.modelReset, results.present_changed):
             changed.connect(self._show_summary)
+        for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
+            changed.connect(self._describe)
         results.selected_changed.connect(self._describe)
         results.described_changed.connect(self._describe)
         results.present_changed.connect(self._follow_operation)
@@ -116,13 +119,13 @@ class ResultsPanel(RunsPanel):
         """Say what the selected run cost, or how two differ."""
         selected, run = self._results.selected, self._results.described
         is_pair = len(selected) == 2
-        self.about.setVisible(run is not None)
+        self.about.setVisible(bool(self._results.rows()))
         self.difference.setVisible(is_pair)
         if is_pair:
             self.difference.setEnabled(self._row_actions.jobs_of_pair(selected) is not None)
             self.about.setText(compared_words(*selected))
         elif run is None:
-            self.about.setText("")
+            self.about.setText(_SELECT)
         else:
             title = run_title(run, is_earlier=self._results.is_earlier(run.result))
             self.about.setText(" · ".join(filter(None, (title, costs_words(run), work_words(run)))))

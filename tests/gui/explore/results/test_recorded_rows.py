@@ -108,6 +108,22 @@ def test_that_the_panel_says_whose_the_recorded_rows_are_and_of_what(qtbot, mixe
     assert len(mixed.bars.values) == 4
 
 
+def test_that_recorded_runs_alone_have_the_columns_that_1280_pixels_hold(qtbot, results, workspace, state):
+    panel = ResultsPanel(results, workspace, state)
+    qtbot.addWidget(panel)
+    results.show_recorded(RECORDED_RUNS)
+    shown = [key for key in ("proof", "block", "layout", "device") if is_shown(panel, key)]
+    assert shown == ["proof"]
+    assert panel.about.text().startswith("Select a row")
+    assert not panel.about.isHidden()
+    results.add(make_result("tiled", 0.5))
+    assert is_shown(panel, "block")
+
+
+def is_shown(panel, key):
+    return not panel.table.isColumnHidden(panel.model.position(key))
+
+
 def test_that_the_panel_offers_recorded_runs_where_there_is_no_gpu(qtbot, results, workspace):
     panel = ResultsPanel(results, workspace, make_engine_state(cuda=False))
     qtbot.addWidget(panel)
