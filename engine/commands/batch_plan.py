@@ -341,7 +341,8 @@ def planned(settings: BatchSettings) -> BatchPlan:
         remedy = "Add --recursive to look into its folders too, or name the files."
         what = f"{', '.join(settings.inputs)}: nothing to filter"
         raise BadValue(what, "there is no picture in it", remedy)
-    if files[0].refusal is not None and all(is_unmatched_pattern(file.source) for file in files):
+    if files[0].refusal is not None and not any(map(_is_there, files)):
+        # No picture failed: a name is wrong.
         raise files[0].refusal
     if settings.dry_run:
         _check_folder(settings.out)
@@ -353,6 +354,10 @@ def planned(settings: BatchSettings) -> BatchPlan:
     written = [file.saved_as for file in files if file.saved_as is not None]
     notes = [*notes, *why, *how.saving.unused_quality(written)]
     return BatchPlan(how, files, device, notes, settings.out, settings.scheduler, skipped)
+
+
+def _is_there(file: PictureFile) -> bool:
+    return os.path.lexists(os.path.abspath(file.source))
 
 
 def _on_workers(how: PictureWork) -> PictureWork:

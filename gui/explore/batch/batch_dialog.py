@@ -179,6 +179,8 @@ class BatchDialog(QDialog):
         self.out_button.clicked.connect(lambda: self._ask(self._take_out, is_folder=True))
         for field in (self.pictures, self.out):
             field.textChanged.connect(self._show_state)
+            # What became of other pictures is no word about these.
+            field.textChanged.connect(self._forget_end)
         self.pictures.editingFinished.connect(self._propose_out)
         for changed in (self._workspace.job_changed, self._workspace.operation_changed):
             changed.connect(self._show_state)
@@ -277,6 +279,10 @@ class BatchDialog(QDialog):
             item.setToolTip(0, name)
             item.setToolTip(1, why)
             self.failures.addTopLevelItem(item)
+
+    def _forget_end(self) -> None:
+        self._show_end(BatchEnd())
+        self.bar.reset()
 
     def _end(self, end: BatchEnd) -> None:
         self._show_end(end)

@@ -513,6 +513,7 @@ def test_that_what_an_option_or_a_result_could_not_do_is_noted_once_with_its_fil
             "--skip-existing with --overwrite: ... Give one of the two.",
         ),
         ("{photos}/empty --out {out} {mask}", "nothing to filter ... there is no picture in it"),
+        ("{photos}/none --out {out} {mask}", "none cannot be opened: there is no such file."),
         ("'{photos}/*.jpg' --out {out} {mask}", "*.jpg: it is a pattern, and no file matches it."),
         (
             "{photos} --out {out} {mask} --result-type same --range absolute",

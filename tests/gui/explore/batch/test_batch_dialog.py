@@ -84,6 +84,8 @@ def test_that_a_dry_run_says_what_would_be_done(dialog, qtbot):
 def test_that_bad_use_is_said_in_the_words_of_the_command(dialog, qtbot):
     dialog.pictures.setText("/nowhere/*.png")
     assert "it is a pattern, and no file matches it" in ran(qtbot, dialog).sentence
+    dialog.pictures.setText("/nowhere")
+    assert "there is no such file" in ran(qtbot, dialog).sentence
 
 
 @pytest.mark.slow
@@ -134,6 +136,18 @@ def test_that_start_waits_for_pictures_and_a_folder(haloscope):
     assert Path(dialog.out.text()) == Path("photos/filtered")
     assert dialog.start_button.isEnabled()
     assert not dialog.missing.text()
+
+
+def test_that_a_verdict_goes_when_other_pictures_are_named(dialog, photos, monkeypatch):
+    monkeypatch.setattr(BatchRun, "start", lambda self, words: None)
+    dialog.start()
+    failed = {"input": str(photos / "broken.png"), "why": "it is no picture"}
+    counts = {"pictures": 1, "done": 0, "failed": 1, "elapsed_s": 0.1}
+    dialog.run.ended.emit(BatchEnd({"files": [failed], **counts}))
+    assert dialog.sentence.text()
+    dialog.pictures.setText("elsewhere")
+    assert (dialog.sentence.text(), dialog.failures.topLevelItemCount()) == ("", 0)
+    assert dialog.bar.value() < 1
 
 
 def test_that_the_job_is_that_of_the_page(tmp_path):
