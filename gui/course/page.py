@@ -14,7 +14,7 @@ from gui.course.course_model import CourseModel
 from gui.course.kernels_table import KernelsTable
 from gui.course.papers import PaperHeader, PapersList
 from gui.course.session_part import part_of, show_part
-from gui.course.tables_panel import TablesPanel
+from gui.course.tables_panel import TablesPanel, can_be_filled
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.panels import Panel, PanelTabs
 from gui.page.shares import Share, Shares
@@ -24,7 +24,9 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, row
 
 _PAPERS_WIDTH = 31 * GRID
-_STATUS = "Load copies a kernel to the page that runs it; Run (Ctrl+R) fills the tables on this machine."
+_LOAD = "Load copies a kernel to the page that runs it"
+_FILLS = "Run (Ctrl+R) fills {} on this machine"
+_MEASURED = "this machine has measured its tables, and empty cells say why"
 _RUN_DOES = (
     "Runs every kernel of this paper's tables on {}, verifies each result, and puts the figures beside the "
     "printed ones. It may take some minutes; previews wait meanwhile."
@@ -92,12 +94,22 @@ class CoursePage(Page):
     def status(self) -> PageStatus:
         paper, machine = self.course.paper, self._services.state.machine
         return PageStatus(
-            sentence=_STATUS,
+            sentence=f"{_LOAD}; {self._what_run_does}.",
             run_does=_RUN_DOES.format(machine.title if machine else "this machine"),
             why_no_run="" if paper else "Choose a paper first.",
             can_copy=paper is not None and bool(self.course.tables(paper.key)),
             caption=paper.title if paper else "",
         )
+
+    @property
+    def _what_run_does(self) -> str:
+        """Say which tables a run fills: some papers' are counted, but for one."""
+        known = self.course.known(self.course.paper.key if self.course.paper else "")
+        if known.is_measured:
+            return _MEASURED
+        all_tables, filled = len(known.tables), sum(map(can_be_filled, known.tables))
+        is_some = filled < all_tables
+        return _FILLS.format(f"{filled} of the {all_tables} tables" if is_some else "the tables")
 
     @property
     def work_results(self) -> tuple[Any, ...]:

@@ -166,10 +166,14 @@ class TablesPanel(QWidget):
         self.setLayout(column(bar, self.inputs, (self.stack, 1), self.notes, spacing=HALF_GRID))
 
 
+def can_be_filled(table: CourseTable) -> bool:
+    """Whether a run measures something of a table."""
+    return any(cell.reason == NOT_YET for row in table.rows for cell in row)
+
+
 def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
     """Return the text under a table: why cells are empty, what would fill them, and the table's notes."""
     reasons = reasons_of(table)
     # The other cells already have the reason why nothing can fill them.
-    can_fill = not is_measured and any(cell.reason == NOT_YET for row in table.rows for cell in row)
-    remedy = (_RUN_FIRST,) if can_fill else ()
+    remedy = (_RUN_FIRST,) if not is_measured and can_be_filled(table) else ()
     return (*reasons, *remedy, *(note.replace("`", "") for note in table.notes))

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QMenu
 
 from engine.course.messages import MeasuredPaper
 from engine.course.papers import PAPERS
+from engine.course.tables import counted_tables
 from engine.explain.messages import SaveSlides
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
@@ -60,6 +61,15 @@ def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
     assert haloscope.state.running
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
+
+
+def test_that_the_page_says_which_tables_a_run_fills_and_that_it_has(open_course):
+    _, page = open_course()
+    page.course.choose("convolution")
+    page.course.set_counted("convolution", counted_tables("convolution"))
+    assert "fills 1 of the 7 tables" in page.status.sentence
+    page.course.set_measured("convolution", MeasuredPaper(counted_tables("convolution")))
+    assert "empty cells say why" in page.status.sentence
 
 
 def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monkeypatch, tmp_path):

@@ -253,7 +253,7 @@ def test_that_the_window_speaks_of_the_page_that_is_shown(open_page, qtbot):
     assert status(haloscope) == "No product yet: counting what can run here."
     qtbot.waitUntil(lambda: len(haloscope.matmul.runnable) == 9)
     assert status(haloscope) == READY
-    said = {"matrices": READY, "course": "fills the tables", "explore": "No run yet: press Run"}
+    said = {"matrices": READY, "course": "Run (Ctrl+R) fills", "explore": "No run yet: press Run"}
     for key, sentence in said.items():
         shown_page(haloscope.window, key, qtbot)
         assert sentence in status(haloscope)
