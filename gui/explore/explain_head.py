@@ -49,6 +49,10 @@ class ExplainHead(QWidget):
     def _show(self) -> None:
         selection = self._selection
         known, block, other = selection.known, selection.block, selection.other
+        front = self._segments.front.objectName()
+        if front == "why" and selection.run is not None:
+            # That is about the run, whatever block is set now.
+            block = selection.run.result.block
         title = known.title if known else ""
         self.kernel.setText(f"{title}, block {block}" if block else title)
         self.kernel.setToolTip(f"{self.kernel.text()}\n\n{_TIP}".strip())
@@ -57,8 +61,7 @@ class ExplainHead(QWidget):
         here = {None: "This GPU"} if selection.has_gpu else {}
         gpus = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
         fill_box(self.gpu, here | gpus, selection.gpu, drops_wide=True)
-        shown = {self._segments.front.objectName()}
-        shown |= {panel.objectName() for panel in self._segments.panels if panel.is_own_window}
+        shown = {front} | {panel.objectName() for panel in self._segments.panels if panel.is_own_window}
         self.swap.setVisible(other is not None)
         is_cuda = known is not None and known.kind == "cuda"
         self.gpu.setVisible(is_cuda and not shown.isdisjoint(_OF_GPU))

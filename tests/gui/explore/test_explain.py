@@ -3,6 +3,8 @@
 from PySide6.QtCore import Qt
 
 from engine.explain.gpus import Architecture
+from engine.geometry.block import Block
+from tests.gui.made_explained import add_gpu_run
 
 
 def test_that_the_head_names_the_selected_kernel_and_its_block(haloscope):
@@ -12,6 +14,18 @@ def test_that_the_head_names_the_selected_kernel_and_its_block(haloscope):
     assert page.explain_head.kernel.text() == f"{known.title}, block {page.selection.block}"
     page.selection.select("cpu-serial")
     assert page.explain_head.kernel.text() == page.selection.known.title
+
+
+def test_that_the_head_names_the_block_that_the_segment_in_front_is_about(haloscope):
+    page = haloscope.window.page
+    run = add_gpu_run(page.results, page.workspace, "tiled")
+    page.results.describe(run)
+    page.workspace.change(block=Block(2000, 8))
+    head, title = page.explain_head.kernel, page.selection.known.title
+    page.bring_to_front("why")
+    assert head.text() == f"{title}, block {run.block}"
+    page.bring_to_front("launch")
+    assert head.text() == f"{title}, block 2000 × 8"
 
 
 def test_that_explain_has_the_whole_page_until_another_panel_is_wanted(haloscope):
