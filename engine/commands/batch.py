@@ -30,7 +30,7 @@ def run(settings: BatchSettings) -> int:
     # What was planned and done before a decoder ended the process.
     before = watched()
     if before.plan is None:
-        before.say("plan", plan.files, plan.skipped)
+        before.say("plan", content=(plan.files, plan.skipped))
     else:
         plan = replace(plan, files=before.plan[0], skipped=before.plan[1])
     outcomes: list[Finished] = [*before.outcomes]
@@ -42,7 +42,7 @@ def run(settings: BatchSettings) -> int:
     def on_finished(finished: Finished) -> None:
         outcomes.append(finished)
         _log_progress(finished, f"[{len(outcomes)}/{len(plan.files)}]")
-        before.say("done", finished)
+        before.say("done", finished.file.source, finished)
 
     batch = Batch(1 if before.alone else len(left), on_finished)
     for finished in before.outcomes:

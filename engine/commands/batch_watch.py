@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import cached_property
 from typing import Any
 
 from engine.errors import ImageReadError
@@ -23,44 +24,58 @@ _STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHU
 
 
 class _Watched:
-    """What the processes of a batch have said; in each of them all that was said before it began."""
+    """What the processes of a batch have said; in each of them all that was said before it began.
+
+    Plan and outcomes stay as they were sent until a process asks for them: the one that waits would load all
+    that they are made of, in 0.1 s.
+    """
 
     def __init__(self) -> None:
         self.begin = time.perf_counter()
-        self.plan: tuple[Sequence[Any], Sequence[Any]] | None = None
-        self.outcomes: list[Any] = []
+        self._plan = b""
+        self._outcomes: list[bytes] = []
         self.deadly: dict[str, str] = {}
         self.alone: set[str] = set()
         self._begun: dict[str, None] = {}  # and not done, the last one last
         self._lock = threading.Lock()
         self._to_parent: int | None = None
 
-    def say(self, kind: str, *content: object) -> None:
-        """Tell the process that waits. Called on: any thread."""
+    @cached_property
+    def plan(self) -> tuple[Sequence[Any], Sequence[Any]] | None:
+        """The files that are to be done, and those that are skipped; None before they are known."""
+        found: tuple[Sequence[Any], Sequence[Any]] | None = pickle.loads(self._plan) if self._plan else None
+        return found
+
+    @cached_property
+    def outcomes(self) -> list[Any]:
+        """What came of the files that are done."""
+        return list(map(pickle.loads, self._outcomes))
+
+    def say(self, kind: str, source: str = "", content: object = None) -> None:
+        """Tell the process that waits: a plan, or that a file is begun or done. Called on: any thread."""
         if self._to_parent is None:
             return
-        data = pickle.dumps((kind, content))
+        data = pickle.dumps((kind, source, pickle.dumps(content)))
         with self._lock:
             message = memoryview(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
             while message:
                 message = message[os.write(self._to_parent, message) :]
 
-    def _hear(self, kind: str, content: tuple[Any, ...]) -> None:
+    def _hear(self, kind: str, source: str, content: bytes) -> None:
+        self._begun.pop(source, None)
         if kind == "plan":
-            self.plan = content[0], content[1]
+            self._plan = content
         elif kind == "done":
-            self.outcomes += content
-            self._begun.pop(content[0].file.source, None)
+            self._outcomes.append(content)
         else:
-            self._begun.pop(content[0], None)
-            self._begun[content[0]] = None
+            self._begun[source] = None
 
     def _blame(self, number: int) -> bool:
         """Note which file ended a process, or which may have; return whether there is one."""
         begun, self._begun = list(self._begun), {}
         if not begun:
             return False
-        if self.alone or self.plan is None:
+        if self.alone or not self._plan:
             self.deadly[begun[-1]] = signal.Signals(number).name
         else:
             self.alone = set(begun)
