@@ -32,7 +32,7 @@ ASSETS = (
 DOCUMENTS = "*.md", "variants/*.md"
 """What of `docs` the window shows."""
 
-_ROOMS = {"engine": "haloscope", "gui": "haloscope.gui"}
+_PACKAGES = {"engine": "haloscope", "gui": "haloscope.gui"}
 # In a text: `engine.open_image`, "gui.explore.page", engine/files/assets.py; but neither the end of a
 # sentence ("... the engine.") nor a part of a longer name or path.
 _DOTTED = re.compile(r"(?<![\w./{-])(engine|gui)([./])(?=\w)")
@@ -46,9 +46,9 @@ _LINE_BEGINS_AFTER = {tokenize.NEWLINE, tokenize.NL, tokenize.INDENT, tokenize.D
 def write_package(root: Path, target: Path) -> None:
     """Write the folder `haloscope` into `target`, from the clone or source archive in `root`."""
     package = target / "haloscope"
-    for room, name in _ROOMS.items():
-        for source in _files(root / room):
-            inner = source.relative_to(root / room)
+    for folder, name in _PACKAGES.items():
+        for source in _files(root / folder):
+            inner = source.relative_to(root / folder)
             _write(source, target.joinpath(*name.split("."), inner))
     _write(root / "main.py", package / "__main__.py")
     for folder, patterns in (("assets", ASSETS), ("docs", DOCUMENTS)):
@@ -73,26 +73,26 @@ def renamed_source(source: str) -> str:
 
 def renamed_text(text: str) -> str:
     """Return a text with the names of the installed package and its command."""
-    text = _DOTTED.sub(lambda found: _ROOMS[found[1]].replace(".", found[2]) + found[2], text)
+    text = _DOTTED.sub(lambda found: _PACKAGES[found[1]].replace(".", found[2]) + found[2], text)
     return _IMPORT.sub("haloscope", text).replace(_PROGRAM, "haloscope")
 
 
 def _changes(source: str) -> Iterator[tuple[tuple[int, int], tuple[int, int], str]]:
     """Yield where a source is changed, from and to (line from 1, column), and what stands there then."""
     lines = source.splitlines(keepends=True)
-    statement, is_first, is_room = "", True, False
+    statement, is_first, is_package = "", True, False
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type in _TEXTS:
             text = _between(lines, token.start, token.end)
             if (changed := renamed_text(text)) != text:
                 yield token.start, token.end, changed
-        elif is_room and token.string in _ROOMS:
+        elif is_package and token.string in _PACKAGES:
             if statement == "import":
                 # Its name would be used as a variable from here on.
                 raise ValueError(f"line {token.start[0]}: write `from {token.string}... import ...`")
-            yield token.start, token.end, _ROOMS[token.string]
-        is_room = is_first and token.string in ("from", "import")
-        statement = token.string if is_room else statement
+            yield token.start, token.end, _PACKAGES[token.string]
+        is_package = is_first and token.string in ("from", "import")
+        statement = token.string if is_package else statement
         is_first = token.type in _LINE_BEGINS_AFTER or (is_first and token.type == tokenize.COMMENT)
 
 

@@ -119,7 +119,7 @@ class Backend(ABC):
         `pinned` operands stay in page-locked memory of the host, from where a device copies them by itself.
         """
 
-    def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
+    def fill_result(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN, so that unwritten samples are found."""
         out = buffers.out
         out.fill(np.full(out.itemsize, byte, np.uint8).view(out.dtype)[0])

@@ -93,7 +93,7 @@ class CudaBackend(Backend):
             arrays = tuple(operand(array.shape, np.float32) for array in inputs)
             return Buffers(arrays, device_array(out_shape, np.float32), np.empty(out_shape, np.float32))
 
-    def poison(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
+    def fill_result(self, buffers: Buffers, byte: int = NAN_BYTE) -> None:
         """Fill the result with one byte, by default NaN."""
         with cuda_errors_in_words("filling the result"):
             # On the device: a copy of NaNs from the host took as long as the picture's.

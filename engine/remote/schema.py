@@ -28,9 +28,9 @@ MOST_ARRAY_BYTES = 1 << 20
 """The largest array of numbers within a message; pixels cross beside messages."""
 MOST_DEPTH = 40
 
-# The rooms whose modules define messages and what these hold; nothing of a device, a variant or a command.
-_ROOMS = "course|errors|explain|flow|geometry|host|image|remote|results|tasks|work"
-_NAME = re.compile(rf"((?:{_ROOMS})(?:\.[a-z0-9][a-z0-9_]*){{0,5}}):([A-Za-z]\w{{0,79}})")
+# The folders whose modules define messages and what these hold; nothing of a device, a variant or a command.
+_FOLDERS = "course|errors|explain|flow|geometry|host|image|remote|results|tasks|work"
+_NAME = re.compile(rf"((?:{_FOLDERS})(?:\.[a-z0-9][a-z0-9_]*){{0,5}}):([A-Za-z]\w{{0,79}})")
 
 Key = Annotated[str, Meta(min_length=1, max_length=80)]
 """What arrays are called on the line: a digest of their bytes, or what they answer."""

@@ -20,7 +20,7 @@ from engine.results.launch_facts import LaunchFacts, launch_facts
 from engine.results.measurement import Environment, Measurement, Spread, Timing
 from engine.results.problem import P, P_co
 from engine.results.progress import Checkpoint, Progress
-from engine.run.poisoning import run_on_poison
+from engine.run.first_launch import run_over_fills
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled, timed
 from engine.run.task import AnyJob, ProblemJob
 
@@ -157,7 +157,7 @@ def _measured(
     if filled is None:
         task.upload(backend, operands, buffers)
     checkpoint(Progress("first launch", 0.1, task.expected_launch_s(job, backend.info)))
-    values, launches_ms, fault = run_on_poison(prepared, buffers, backend)
+    values, launches_ms, fault = run_over_fills(prepared, buffers, backend)
     # The first launch starts threads and touches new memory.
     is_sampled = plan.takes_proof and len(launches_ms) > 1 and not backend.copies
     if on_values is not None and is_sampled and not fault:

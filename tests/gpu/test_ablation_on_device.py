@@ -32,7 +32,7 @@ def result_of(gpu, job, passes):
         prepared = PreparedPasses(passes)
         buffers = job.task.allocate(gpu, job)
         job.task.upload(gpu, job.operands, buffers)
-        gpu.poison(buffers, NAN_BYTE)
+        gpu.fill_result(buffers, NAN_BYTE)
         gpu.run(prepared, buffers)
         return gpu.download(buffers).copy()
 

@@ -31,7 +31,7 @@ class _Filter:
                 self._backend.upload(np.array(picture), buffers)
             self._buffers.append(placed)
         for buffers in self._buffers[0]:
-            self._backend.poison(buffers)
+            self._backend.fill_result(buffers)
 
     def run(self, copy: int) -> None:
         for buffers in self._buffers[copy]:

@@ -27,9 +27,9 @@ from engine.explain.subject import AnySubject
 
 # `engine`, or what it is called where it is installed.
 _ENGINE = __name__.rpartition(".explain.")[0]
-_CALLED = tuple(f"{_ENGINE}.{room}." for room in ("variants", "device", "geometry"))
+_CALLED = tuple(f"{_ENGINE}.{folder}." for folder in ("variants", "device", "geometry"))
 # The words that emitters are written in, and how threads share what is to be done.
-_LEFT_OUT = tuple(f"{_ENGINE}.{room}." for room in ("variants.ir", "device.threads"))
+_LEFT_OUT = tuple(f"{_ENGINE}.{folder}." for folder in ("variants.ir", "device.threads"))
 
 
 def source_of(example: AnySubject) -> KernelSource:

@@ -23,7 +23,7 @@ from engine.work.picture_problem import PictureProblem
 if TYPE_CHECKING:
     from engine.variants.operations.bands import Bands
 
-_ROOM = __name__.rpartition(".")[0]
+_FOLDER = __name__.rpartition(".")[0]
 
 
 class CpuCode:
@@ -41,7 +41,7 @@ class CpuCode:
     def __call__(self, *made_for: object) -> Callable[..., None]:
         """Return the function that each worker calls."""
         import_names(self.factory.__module__, frozenset(_names_in(self.factory.__code__)))
-        on_bands: Any = import_module(f"{_ROOM}.bands_code").on_bands
+        on_bands: Any = import_module(f"{_FOLDER}.bands_code").on_bands
         made: Callable[..., None] = on_bands(self.factory(*made_for))
         return made
 
@@ -69,7 +69,7 @@ def on_all_cores(
     `made_for` are the arguments of the code's factory.
     """
     # It loads LLVM.
-    bands = import_module(f"{_ROOM}.bands")
+    bands = import_module(f"{_FOLDER}.bands")
     factory = code.factory
     function = bands.rows_function(factory.__module__, factory.__name__, made_for, contracts)
     made: Bands = bands.Bands(problem, function, steps, arguments, **more)

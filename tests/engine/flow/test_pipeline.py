@@ -105,8 +105,8 @@ def jobs(queues, pinned_in, pinned_out, dtype="float32"):
     found, wanted = [], []
     for number in range(CHUNKS):
         image = random.integers(0, 99, (7 + number % 3, 5 + number % 2, 1)).astype(dtype)
-        poison = np.nan if dtype == "float32" else 255
-        target = np.full((len(image) - 3, *image.shape[1:]), poison, dtype)
+        fill = np.nan if dtype == "float32" else 255
+        target = np.full((len(image) - 3, *image.shape[1:]), fill, dtype)
         problem = describe_problem(image, MASK, "wrap", 0.0, dtype)
         choice = choose("cpu-serial", problem, MASK, None, device_named("cpu"))
         prepared = choice.variant.prepare(problem, MASK, choice.block)

@@ -23,8 +23,8 @@ from engine.reason import Reason
 from engine.results.metrics import number_of
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
+from engine.run.first_launch import WHOLE_NUMBER_FILLS, run_over_fills
 from engine.run.measure import measure, measure_each, unrun
-from engine.run.poisoning import WHOLE_NUMBER_FILLS, run_on_poison
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice, Job
 from engine.tasks.product.operands import random_matrices
@@ -447,7 +447,7 @@ def test_that_a_skipped_sample_is_seen_where_a_fill_happens_to_be_right(fill):
 def test_that_float32_is_launched_over_one_fill_only(dtype, launches):
     image, machine = TINY.astype(dtype), CpuBackend()
     counted = Skipping(problem_of(image))
-    values, times_ms, fault = run_on_poison(counted, machine.allocate(image, result_dtype=dtype), machine)
+    values, times_ms, fault = run_over_fills(counted, machine.allocate(image, result_dtype=dtype), machine)
     assert (fault, counted.launches, len(times_ms), values.dtype) == ("", launches, launches, dtype)
     assert min(times_ms) > 0
     assert np.array_equal(values, image)

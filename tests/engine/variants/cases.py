@@ -9,7 +9,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.run.poisoning import run_on_poison
+from engine.run.first_launch import run_over_fills
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import is_exact_class, rounding_bound, verify
@@ -179,7 +179,7 @@ def check(variant, case, device, placed=None):
             # What lies in a row past the picture must not be read.
             fill_rows(buffers.image, np.nan if samples.dtype == np.float32 else np.iinfo(samples.dtype).max)
         machine.upload(samples, buffers)
-        result, _, fault = run_on_poison(prepared, buffers, machine)
+        result, _, fault = run_over_fills(prepared, buffers, machine)
     assert not fault, fault
     assert_rows_end(buffers)
     compare(result, samples, mask, case, added_to_bound(variant, problem, mask, samples))
@@ -194,7 +194,7 @@ def result_of(variant, problem, mask, block, image):
         buffers = machine.allocate(image, result_dtype=problem.result_dtype)
         if machine.copies:
             machine.upload(image, buffers)
-        machine.poison(buffers)
+        machine.fill_result(buffers)
         machine.run(prepared, buffers)
     assert_rows_end(buffers)
     return machine.download(buffers)

@@ -81,7 +81,7 @@ def check(variant, case, device):
     prepared = variant.prepare(case.product, None, case.block)
     buffers = machine.allocate_arrays((a, b), (len(a), b.shape[1]))
     machine.upload((a, b), buffers)
-    machine.poison(buffers)
+    machine.fill_result(buffers)
     machine.run(prepared, buffers)
     compare(variant, case, machine.download(buffers), a, b)
 

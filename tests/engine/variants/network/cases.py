@@ -59,7 +59,7 @@ ODD = (Case(5, 20, 5, 7, 33, 3), Case(3, 32, 33, 18, 130, 11), Case(17, 36, 8, 2
 
 
 def scores_of(stage, drawings, weights, device):
-    """Return the scores of a batch by one stage, over a poisoned result, and what computed them."""
+    """Return the scores of a batch by one stage, over a filled result, and what computed them."""
     job = network_job(stage, drawings, weights)
     machine = backend(device)
     job.refuse(machine.info)
@@ -67,7 +67,7 @@ def scores_of(stage, drawings, weights, device):
     prepared = job.task.prepare(job)
     buffers = job.task.allocate(machine, job)
     job.task.upload(machine, job.operands, buffers)
-    machine.poison(buffers)
+    machine.fill_result(buffers)
     machine.run(prepared, buffers)
     return machine.download(buffers).copy(), prepared
 

@@ -223,7 +223,7 @@ def cases_of(variant, *, with_blocks):
 
 
 def check(variant, case, device):
-    """Compute in one way, over poison, and verify; return the resolved operation and its outcome."""
+    """Compute in one way, over fills, and verify; return the resolved operation and its outcome."""
     resolved = case.resolved(variant, device)
     outcome = measure(resolved.job(), backend(device), NO_SAMPLES)
     assert outcome.result.is_proven, f"{variant.key}, {case}: {outcome.result.status}"

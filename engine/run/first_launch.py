@@ -1,4 +1,4 @@
-"""The first launch, over a poisoned result, so that unwritten samples are detected."""
+"""The first launch, over a result that was filled, so that unwritten samples are detected."""
 
 import numpy as np
 
@@ -13,17 +13,17 @@ WHOLE_NUMBER_FILLS = (0x55, 0xAA)
 _BLOCK_BYTES = 1024
 
 
-def run_on_poison(
+def run_over_fills(
     prepared: Prepared, buffers: Buffers, backend: Backend
 ) -> tuple[np.ndarray, tuple[float, ...], str]:
-    """Launch over a poisoned result: NaN under float32; two launches over two fills under 8 and 16 bit.
+    """Launch over a filled result: NaN under float32; two launches over two fills under 8 and 16 bit.
 
     Returns the host's array with the result, the time of each launch in ms, and where whole numbers were not
     written, in words; NaN is left for the oracle to find.
     """
 
     def run_over(fill: int) -> tuple[np.ndarray, float]:
-        backend.poison(buffers, fill)
+        backend.fill_result(buffers, fill)
         _, launch_ms = timed(lambda: backend.run(prepared, buffers))
         return backend.download(buffers), launch_ms
 
