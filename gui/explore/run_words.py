@@ -102,8 +102,12 @@ def best_words(runs: Sequence[Compared]) -> str:
 
     Of runs of the same kernel the newest one counts, not the luckiest.
     """
-    newest = {(run.result.variant, run.result.block, run.result.device): run for run in runs}
-    timed = [run for run in newest.values() if run.result.kernel_ms is not None]
+    newest = {
+        (run.result.variant, run.result.block, run.result.device): run
+        for run in runs
+        if run.result.kernel_ms is not None
+    }
+    timed = list(newest.values())
     if not timed:
         return _most_per_load(runs)
     best = min(timed, key=lambda run: run.result.kernel_ms or 0.0)

@@ -133,8 +133,9 @@ def test_that_each_kind_of_device_gets_code_of_its_own_compiled_or_from_disk(sel
     for kernel in (factory(Border.ZERO, 4), fresh(4), fresh(4)):
         for capability in (NEW, OLD, NEW):
             select(capability)
-            # The header says which device the code is for.
-            found[capability].add(code(kernel)[:64])
+            # The flags in the ELF header say which device the code is for. Other fields depend on how long
+            # names are, in which Numba counts functions.
+            found[capability].add(code(kernel)[48:52])
     assert [len(headers) for headers in found.values()] == [1, 1]
     assert found[OLD] != found[NEW]
 

@@ -472,9 +472,10 @@ def test_that_one_line_over_the_panels_says_problem_runs_and_answer(haloscope):
     results.add(make_result("tiled", 0.04))
     results.follow(results.problem_of(results.results()[0]))
     assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · 2 runs, all verified ·"
-    assert line.answer.text() == "best tiled 500×"
+    assert line.answer.text().startswith("best tiled 500×")
     results.add(make_failure("tiled"))
     assert "3 runs, 2 verified, 1 failed" in line.problem.text()
+    assert line.answer.text().startswith("best tiled 500×")
 
 
 def test_that_no_menu_has_more_than_nine_lines_without_a_line_between_them(haloscope, qtbot):
