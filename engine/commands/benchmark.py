@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.commands.arguments import Settings, fields_of, group, option, refuse_given
 from engine.commands.best_blocks import best_found
@@ -14,12 +15,12 @@ from engine.commands.explaining import reasons, with_reason
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import OneOf, several, sides, whole
 from engine.commands.output import log
-from engine.commands.step_options import key_of_filter
+from engine.commands.step_options import BORDER, key_of_filter
+from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, MaskError, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.block_list import EVERY, every_block
-from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.request import Describe, answer
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
@@ -27,7 +28,7 @@ from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
-from engine.results.measurement import AnyResult
+from engine.results.measurement import AnyResult, Measurement
 from engine.run.registered import named
 from engine.run.sampling import SamplingPlan
 from engine.run.sweep import measured_result
@@ -40,14 +41,9 @@ from engine.work.columns import mask_text
 from engine.work.filter_task import random_mask
 from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.filtering.results import RunResult
-from engine.work.filtering.variants import VARIANTS, Variant, variant
+from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.problem import Settings as Parameters
-from engine.work.operations.table import (
-    operation_named,
-    operation_variant,
-    operation_variants,
-    parameters_from,
-)
+from engine.work.operations.table import operation_named, parameters_from
 from engine.work.picture_problem import MAX_SIDE
 from engine.work.pictures import DTYPES, MAX_CHANNELS
 from engine.work.planned import CHAIN_VARIANTS
@@ -55,7 +51,6 @@ from engine.work.request import PictureRequest, of_chain, one_step
 from engine.work.steps import MaskStep, OperationStep
 from engine.work.sweep import Sweep, measured_work
 
-BASELINE = "cpu-serial"
 DEFAULT_MASKS = ((3, 3), (5, 5))
 _OF_MASKS = "masks", "border", "result_type", "best", "recorded", "explain"
 
@@ -120,10 +115,6 @@ class BenchSettings(Settings):
         "--best --variants tiled,cached --sizes 1024 --masks 5",
     )
 
-    out: str | None = option(
-        "--out results.json  file for the results, with every sample; needed without --best",
-        None,
-    )
     variants: tuple[str, ...] = option("--variants a,b  keys (default: all)", (), several("--variants", str))
     sizes: tuple[tuple[int, int], ...] = option(
         "--sizes 512,1024  pictures: a side, or width × height",
@@ -161,13 +152,7 @@ class BenchSettings(Settings):
         (Layout.PITCHED,),
         several("--layouts", Layout.named),
     )
-    of_mask: Mapping[str, Any] = fields_of(
-        MaskStep,
-        border=(
-            lambda: f"--border NAME  cells outside the picture: {', '.join(Border)} (default zero)",
-            Border.named,
-        ),
-    )
+    of_mask: Mapping[str, Any] = fields_of(MaskStep, border=BORDER)
     channels: int = option("--channels N  1 to 4 (default 1)", 1, whole("--channels", 1, MAX_CHANNELS))
     dtype: str = option(
         "--dtype TYPE  samples of the picture: uint8, uint16 or float32 (default)",
@@ -188,8 +173,8 @@ class BenchSettings(Settings):
         False,
     )
     baseline: str | None = option(
-        f"""--baseline KEY  speed-ups are against the fastest verified run of this variant on the same
-        problem, whose number is under 'baseline run'; none where it is not measured (default {BASELINE})""",
+        """--baseline KEY  speed-ups are against the fastest verified run of this variant on the same
+        problem, whose number is under 'baseline run'; none where it is not measured (default cpu-serial)""",
         None,
     )
     explain: bool = option(
@@ -223,61 +208,76 @@ def run(settings: BenchSettings) -> int:
     # Masks by name keep the text that was written.
     masks = [mask.name for mask in settings.masks if isinstance(mask, Mask)]
     sources, what = (masks, "mask") if settings.chain is None else ([settings.chain], "chain")
-    settings.measuring.check(settings.out, sources, what)
-    if not (settings.out or settings.best):
+    settings.measuring.check(sources, what)
+    if not (settings.measuring.out or settings.best):
         remedy = "Add --out results.json, or --best for the best blocks."
         raise BadValue("bench", "no file for the results is named", remedy)
-    make = filter_cells if settings.operation is None else _operation_cells
-    cells = make(settings) if settings.chain is None else _chain_cells(settings, settings.chain)
-    return measure_cells(cells, settings.measuring, settings.out, json=settings.json)
+    return measure_cells(bench_cells(settings), settings.measuring, json=settings.json)
 
 
-def filter_cells(settings: BenchSettings) -> Cells:
-    """Return the cells of every size, mask, variant, block and layout."""
-    seed = settings.measuring.seed
-    masks = [mask if isinstance(mask, Mask) else random_mask(*mask, seed) for mask in settings.masks]
+def bench_cells(settings: BenchSettings) -> Cells:
+    """Return the cells of all that is asked for: every size, mask, variant, block and layout."""
+    asked = _asked(settings)
+    step = asked[0].step
+    known: Sequence[AnyVariant] = CHAIN_VARIANTS if step is None else STEP_TASKS[step.kind].known(step)
+    variants = [_named(key, step) for key in settings.variants] or tuple(known)
     sweep = Sweep(
-        asked=[_filtering(settings, mask) for mask in masks],
-        variants=[_named(key) for key in settings.variants] if settings.variants else VARIANTS,
+        asked=asked,
+        variants=variants,
+        sizes=settings.sizes,
         blocks=settings.blocks or (every_block() if settings.best else ()),
-        **_pictures(settings),
+        layouts=settings.layouts,
+        channels=settings.channels,
+        dtype=settings.dtype,
+        seed=settings.measuring.seed,
     )
-    baseline = _named(settings.baseline or BASELINE).key
+    sweep.refuse()
+    on_cpu = next(one.key for one in known if one.device == DeviceKind.CPU)
+    baseline = _named(settings.baseline, step).key if settings.baseline else on_cpu
     return Cells(
         command="bench",
-        variants=sweep.variants,
+        variants=variants,
         count=sweep.cells,
         jobs=sweep.jobs(),
-        name=lambda result: _name(result, f"mask {mask_text(result)}", settings),
+        name=lambda result: _name(result, settings, asked[0]),
         baseline=baseline,
-        asked={"sweep": _sweep_json(settings, sweep, masks)},
-        without=("border", *_columns_without(settings)),
-        measure=_with_reason if settings.explain else measured_result,
+        asked=_asked_json(settings, sweep),
+        without=("border",) if len(settings.layouts) > 1 else ("border", "layout"),
+        measure=_with_reason if settings.explain else measured_work,
         conclude=lambda results: _concluded(results, settings),
-        recorded=lambda results: _recorded(results, sweep, masks, baseline) if settings.recorded else (),
+        recorded=lambda results: _recorded(results, sweep, baseline) if settings.recorded else (),
     )
 
 
-def _filtering(settings: BenchSettings, mask: Mask) -> PictureRequest:
-    step = MaskStep(mask=mask, **settings.of_mask)
-    return one_step(step, device=settings.measuring.device, **settings.where)
+def _asked(settings: BenchSettings) -> list[PictureRequest]:
+    """Return what is measured: each mask, or the operation, or the chain."""
+    where = {"device": settings.measuring.device, **settings.where}
+    if settings.chain is not None:
+        return [of_chain(chain_named(settings.chain), **where)]
+    if settings.operation is not None:
+        parameters = Parameters(parameters_from(settings.set).items())
+        operation = operation_named(settings.operation).key
+        return [one_step(OperationStep(operation=operation, settings=parameters), **where)]
+    masks = (
+        mask if isinstance(mask, Mask) else random_mask(*mask, settings.measuring.seed)
+        for mask in settings.masks
+    )
+    return [one_step(MaskStep(mask=mask, **settings.of_mask), **where) for mask in masks]
 
 
-def _pictures(settings: BenchSettings) -> dict[str, Any]:
-    """Return the lists of a sweep that each kind of work has."""
-    return {
-        "sizes": settings.sizes,
-        "layouts": settings.layouts,
-        "channels": settings.channels,
-        "dtype": settings.dtype,
-        "seed": settings.measuring.seed,
-    }
+def _masks(sweep: Sweep) -> list[Mask]:
+    return [asked.filter.mask for asked in sweep.asked if asked.filter is not None]
 
 
-def _sweep_json(settings: BenchSettings, sweep: Sweep, masks: Sequence[Mask]) -> dict[str, object]:
+def _asked_json(settings: BenchSettings, sweep: Sweep) -> dict[str, object]:
     """Return what is measured as plain data."""
     asked = sweep.asked[0]
-    return {
+    if settings.chain is not None:
+        return {"request": {"chain": entry_of(asked.chain)}}
+    if (step := asked.operation) is not None:
+        parameters = step.known.read(dict(step.settings))
+        return {"request": {"operation": step.operation, "settings": parameters}}
+    measured = {
         "variants": [variant.key for variant in sweep.variants],
         "sizes": [{"width": width, "height": height} for width, height in sweep.sizes],
         "masks": [
@@ -287,7 +287,7 @@ def _sweep_json(settings: BenchSettings, sweep: Sweep, masks: Sequence[Mask]) ->
                 "name": mask.name,
                 "weights": mask.weights.tolist() if mask is given else "random",
             }
-            for given, mask in zip(settings.masks, masks, strict=True)
+            for given, mask in zip(settings.masks, _masks(sweep), strict=True)
         ],
         "blocks": [asdict(block) for block in sweep.blocks],
         "layouts": [str(layout) for layout in sweep.layouts],
@@ -299,13 +299,12 @@ def _sweep_json(settings: BenchSettings, sweep: Sweep, masks: Sequence[Mask]) ->
         "seed": sweep.seed,
         "budget_s": settings.measuring.budget,
     }
+    return {"sweep": measured}
 
 
-def _recorded(
-    results: Sequence[RunResult], sweep: Sweep, masks: Sequence[Mask], baseline: str
-) -> list[RunResult]:
+def _recorded(results: Sequence[RunResult], sweep: Sweep, baseline: str) -> list[RunResult]:
     """Return the recorded runs of these variants, and of the baseline, for each problem."""
-    known = {mask.weights_digest: mask for mask in masks}
+    known = {mask.weights_digest: mask for mask in _masks(sweep)}
     asked = dict.fromkeys((run.problem, known[run.weights_digest or ""]) for run in results)
     # By the name of what answers: reading results loads every task.
     found = [answer(Describe(RecordedRequest(*one)), lambda step: None) for one in asked]
@@ -326,64 +325,25 @@ def _concluded(results: Sequence[RunResult], settings: BenchSettings) -> tuple[M
     return added, "\n\n".join(filter(None, (reasons(results), best)))
 
 
-def _operation_cells(settings: BenchSettings) -> Cells:
-    """Return the cells of every size with every variant of the operation, block and layout."""
-    operation = operation_named(settings.operation)
-    parameters = parameters_from(settings.set)
-    known = operation_variants(operation.key)
-    variants = [operation_variant(key, operation.key) for key in settings.variants] or known
-    on_cpu = next(one.key for one in known if one.device == "cpu")
-    step = OperationStep(operation=operation.key, settings=Parameters(parameters.items()))
-    sweep = Sweep(asked=[one_step(step)], variants=variants, blocks=settings.blocks, **_pictures(settings))
-    sweep.refuse()
-    return Cells(
-        command="bench",
-        variants=variants,
-        count=sweep.cells,
-        jobs=sweep.jobs(),
-        name=lambda result: _name(result, result.problem.operation_text, settings),
-        baseline=operation_variant(settings.baseline or on_cpu, operation.key).key,
-        asked={"request": {"operation": operation.key, "settings": operation.read(parameters)}},
-        without=_columns_without(settings),
-    )
-
-
-def _chain_cells(settings: BenchSettings, text: str) -> Cells:
-    """Return the cells of every size on every kind of device, and layout."""
-    chain = chain_named(text)
-    asked = of_chain(chain, device=settings.measuring.device)
-    # One step alone is measured as such.
-    known: tuple[AnyVariant, ...] = tuple(CHAIN_VARIANTS)
-    if asked.step is not None:
-        known = STEP_TASKS[asked.step.kind].known(asked.step)
-    why_not = "that is no variant of chains: each step names its own"
-    variants = [named(key, known, (), why_not) for key in settings.variants] or known
-    sweep = Sweep(asked=[asked], variants=variants, **_pictures(settings))
-    sweep.refuse()
-    return Cells(
-        command="bench",
-        variants=variants,
-        count=sweep.cells,
-        jobs=sweep.jobs(),
-        name=lambda result: _name(result, chain.title or chain.text, settings),
-        baseline=named(settings.baseline or known[0].key, known, (), why_not).key,
-        asked={"request": {"chain": entry_of(chain)}},
-        without=_columns_without(settings),
-        measure=measured_work,
-    )
-
-
-def _columns_without(settings: BenchSettings) -> tuple[str, ...]:
-    return () if len(settings.layouts) > 1 else ("layout",)
-
-
-def _name(result: AnyResult, what: str, settings: BenchSettings) -> str:
+def _name(result: Measurement[Any], settings: BenchSettings, asked: PictureRequest) -> str:
+    """Return what the progress calls a run."""
+    if settings.chain is not None:
+        what = asked.chain.title or asked.chain.text
+    else:
+        what = result.problem.operation_text if settings.operation else f"mask {mask_text(result)}"
     block = f" {result.block}" if result.block else ""
     layout = f" {result.layout}" if result.layout and len(settings.layouts) > 1 else ""
     return f"{result.problem.size_text}, {what}, {result.variant}{block}{layout}"
 
 
-def _named(key: str) -> Variant:
+def _named(key: str, step: MaskStep | OperationStep | None) -> AnyVariant:
+    """Return the variant of that key: of the step, or of chains where there are several."""
+    if step is None:
+        why_not = "that is no variant of chains: each step names its own"
+        return named(key, CHAIN_VARIANTS, (), why_not)
+    if step.kind != MaskStep.kind:
+        known: AnyVariant = STEP_TASKS[step.kind].named(replace(step, variant=key))
+        return known
     if key == AUTO:
         keys = ", ".join(candidate.key for candidate in VARIANTS)
         raise UnknownName("variant 'auto'", "a benchmark measures variants by name", f"Choose one of {keys}.")

@@ -55,14 +55,13 @@ class MatmulSettings(Settings):
         (),
         several("--variants", matmul_variant),
     )
-    out: str | None = option("--out FILE  file for the results, with every sample", None)
     measuring: Measuring = group(Measuring, seed_of="the matrices")
 
 
 def run(settings: MatmulSettings) -> int:
     """Measure every cell, print and write the results; return the exit status."""
     how, variants = settings.measuring, settings.variants or tuple(MATMUL_VARIANTS)
-    how.check(settings.out)
+    how.check()
     what = settings.sizes, variants, settings.tiles
     products = [structs.asdict(product) for product in settings.sizes]
     request = {"products": products, "tiles": settings.tiles} | how.document
@@ -75,7 +74,7 @@ def run(settings: MatmulSettings) -> int:
         baseline=BASELINE,
         asked={"request": request},
     )
-    return measure_cells(cells, how, settings.out, json=settings.json)
+    return measure_cells(cells, how, json=settings.json)
 
 
 def _name(result: ProductResult) -> str:

@@ -33,8 +33,9 @@ _LAST = ("baseline_run", "proof")
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """Where and how long to measure."""
+    """Where and how long to measure, and the files for the results."""
 
+    out: str | None = option("--out FILE  file for the results, with every sample", None)
     csv: str | None = option("--csv FILE  file for a table for spreadsheets", None)
     device: str = option("--device KEY  for the CUDA variants (`devices` lists them; default auto)", AUTO)
     seed: int = option("--seed N  of {seed_of} (default 0)", 0, whole("--seed", 0, 2**32 - 1))
@@ -46,10 +47,15 @@ class Measuring:
 
     @property
     def document(self) -> dict[str, object]:
-        """These, but for the file, for JSON."""
+        """These, but for the files, for JSON."""
         return {"device": self.device, "seed": self.seed, "budget_s": self.budget}
 
-    def check(self, out: str | None, sources: Sequence[str] = (), what: str = "") -> None:
+    @property
+    def files(self) -> list[str]:
+        """The files that are written."""
+        return [path for path in (self.out, self.csv) if path]
+
+    def check(self, sources: Sequence[str] = (), what: str = "") -> None:
         """Refuse a device that is not there, and files that cannot be written or would replace a source.
 
         `sources` are files that are read, or words that are not files; `what` says in the error what they
@@ -57,11 +63,11 @@ class Measuring:
         """
         if self.device != AUTO:
             device_named(self.device)
-        for path in filter(None, (out, self.csv)):
+        for path in self.files:
             check_place(path)
             for source in sources:
                 check_other_file(path, source, "Give the results another name.", what=what)
-        if out and self.csv and os.path.realpath(self.csv) == os.path.realpath(out):
+        if len({*map(os.path.realpath, self.files)}) < len(self.files):
             raise BadValue("--out and --csv", "they name the same file", "Give each a name of its own.")
 
 
@@ -87,7 +93,7 @@ class Cells:
     recorded: Callable[[Sequence[Any]], Sequence[AnyResult]] = lambda results: ()
 
 
-def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) -> int:
+def measure_cells(cells: Cells, how: Measuring, *, json: bool) -> int:
     """Measure every cell, print and write the results; return the exit status.
 
     A device that is lost on the way is raised again when all that was measured is written.
@@ -100,14 +106,13 @@ def measure_cells(cells: Cells, how: Measuring, out: str | None, *, json: bool) 
         word = result.proof if result.kernel_ms is None else metric(KERNEL).words(Compared(result))
         log(f"[{done}/{cells.count}] {cells.name(result)}: {word}")
 
-    files = [path for path in (out, how.csv) if path]
-    with report_interrupt(files, lambda: f"{done} of {cells.count} cells done"):
+    with report_interrupt(how.files, lambda: f"{done} of {cells.count} cells done"):
         results, fault = sweep(cells.jobs, how.device, how.budget, on_result, cells.measure)
         runs = compared([*results, *cells.recorded(results)], cells.baseline)
         machine = machine_document(devices(), versions(), commit())
         added, conclusion = cells.conclude(results) if cells.conclude else ({}, "")
         document = results_document(runs, cells.baseline, machine, **cells.asked, **added)
-        errors = _write(out, lambda: json_text(document))
+        errors = _write(how.out, lambda: json_text(document))
         errors += _write(how.csv, lambda: results_csv(runs, cells.baseline))
         if json:
             print_json(document)

@@ -61,7 +61,6 @@ class NetworkSettings(Settings):
         several("--batch", _batch),
     )
     weights: str | None = option("--weights FILE  an .npz file with other weights of the same shapes", None)
-    out: str | None = option("--out FILE  file for the results, with every sample", None)
     measuring: Measuring = group(
         Measuring, seed_of="the drawings that are verified, and of which digit comes first"
     )
@@ -71,7 +70,7 @@ def run(settings: NetworkSettings) -> int:
     """Measure every stage with every batch, print and write the results; return the exit status."""
     how, file = settings.measuring, settings.weights
     stages = settings.stages or tuple(NETWORK_VARIANTS)
-    how.check(settings.out, [file] if file else [], "file of weights")
+    how.check([file] if file else [], "file of weights")
     weights = trained_weights() if file is None else read_weights(Path(file))
     timed: dict[int, StageRun] = {}  # by the identity of the result
 
@@ -108,7 +107,7 @@ def run(settings: NetworkSettings) -> int:
             weights,
         ),
     )
-    return measure_cells(cells, how, settings.out, json=settings.json)
+    return measure_cells(cells, how, json=settings.json)
 
 
 def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[Mapping[str, object], str]:

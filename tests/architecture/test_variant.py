@@ -13,7 +13,7 @@ from bench import representative
 from bench.auto import able, cost_rows, is_too_long
 from bench.peers import our_variants
 from engine.commands.arguments import read
-from engine.commands.benchmark import BenchSettings, filter_cells
+from engine.commands.benchmark import BenchSettings, bench_cells
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
@@ -80,7 +80,7 @@ def test_that_a_new_variant_is_in_every_list(command):
 
 @pytest.mark.usefixtures("toys")
 def test_that_bench_measures_a_new_variant(command, tmp_path):
-    everything = filter_cells(read("bench", BenchSettings, ["--out", str(tmp_path / "all.json")]))
+    everything = bench_cells(read("bench", BenchSettings, ["--out", str(tmp_path / "all.json")]))
     assert {*KEYS} <= {known.key for known in everything.variants}
     out = tmp_path / "results.json"
     options = ("--sizes", "16x16", "--masks", "box-3", "--device", "cpu", "--budget", "0")

@@ -13,7 +13,6 @@ from tests.architecture.scaling.task import SCALE, toy_job
 class ScaleSettings(Settings):
     about = "A toy."
     count: int = option("--count N  how many numbers", 5, whole("--count", 1, 100))
-    out: str | None = option("--out FILE  file for the results", None)
     measuring: Measuring = group(Measuring, seed_of="the numbers")
 
 
@@ -29,4 +28,4 @@ def run(settings: ScaleSettings) -> int:
         baseline="in-one-go",
         asked={"request": how.document},
     )
-    return measure_cells(cells, how, settings.out, json=settings.json)
+    return measure_cells(cells, how, json=settings.json)
