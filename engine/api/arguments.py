@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict, TypeVar, 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from engine.device_info import AUTO
+from engine.device.devices import device_named
+from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -93,6 +94,9 @@ def as_device(device: str | None) -> str:
         raise BadValue(
             f"device {wanted!r}", "a device is called by its key", "Write 'cpu', 'cuda:0' or 'auto'."
         )
+    if wanted == ALL_GPUS:
+        # It is refused: one device computes a call.
+        device_named(wanted)
     return wanted
 
 

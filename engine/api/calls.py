@@ -7,7 +7,7 @@ import numpy as np
 
 from engine.api.arguments import as_seconds
 from engine.device.devices import backend, device_named
-from engine.device_info import AUTO, DeviceInfo
+from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
@@ -49,7 +49,7 @@ def array_text(array: np.ndarray) -> str:
 
 def check_choices(variant: str, device: str) -> None:
     """Refuse an unknown device. A variant of the CPU runs there on any choice, but that is still an error."""
-    if variant != AUTO and device != AUTO:
+    if variant != AUTO and device not in (AUTO, ALL_GPUS):
         device_named(device)
 
 

@@ -186,7 +186,7 @@ class Job:
         notes = (*picture.notes, *self.how.picture_notes(picture), *result.lost, *left_out)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened, values)
-        ran = Ran(self.call.choice.variant.key, titles(self.how.devices(self.call)), platform.node())
+        ran = Ran(self.call.choice.variant.key, titles(self.call.devices), platform.node())
         return data, Finished(file, None, notes, verification, found, clipped, ran)
 
 
@@ -346,9 +346,10 @@ class Batch:
             task.write = partial(self._encoded, task, job, asked.out)
             return asked
 
-        how = {"takers": threads, "alone": lambda asked: asked.request.filter(asked.out)}
-        how["stream"] = partial(Stream, layout=plan.how.asked.layout, gpus=plan.how.gpus)
-        self.through(ready, threads, ([file] for file in plan.files), dropped=Task.give_back, **how)
+        self.through(
+            ready, threads, ([file] for file in plan.files), takers=threads, stream=Stream,
+            alone=lambda asked: asked.request.filter(asked.out), dropped=Task.give_back,
+        )  # fmt: skip
 
     def _encoded(self, task: Task, job: Job, values: np.ndarray) -> Sequence[Finished]:
         """Encode a result and write it. Called on: a thread that takes results."""
@@ -373,7 +374,7 @@ class Batch:
         done = in_bands.filtered(how, file.source, file.target, self._end_if_stopped)
         with interrupts.undivided():
             self.written += 1
-        ran = Ran(done.resolved.choice.variant.key, titles(done.devices), platform.node())
+        ran = Ran(done.resolved.choice.variant.key, titles(done.resolved.devices), platform.node())
         facts = in_bands.facts_of(how, done)
         finished = Finished(file, None, done.notes, done.verification, facts, done.clipped, ran)
         task.write = lambda: [finished]

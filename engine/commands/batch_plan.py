@@ -32,7 +32,7 @@ from engine.image.large.kinds import SUFFIXES, is_zarr, kind_of_result
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import check_holds, saved_format
-from engine.run.device_choice import device_for
+from engine.run.device_choice import devices_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,10 +419,9 @@ def choose_device(
     With `auto` the device is chosen for the whole batch: a GPU only where that helps all of it.
     """
     asked = how.asked
-    if asked.variant != AUTO:
-        return how, device_for(how.named_variant(), how.device_key), []
-    if asked.device != AUTO:
-        return how, device_named(how.device_key), []
+    named = None if asked.variant == AUTO else how.named_variant()
+    if named is not None or asked.device != AUTO:
+        return how, devices_for(named, asked.device)[0], []
     why: str | None = ""
     if has_driver():
         # Judged by the size of the first picture that can be opened.

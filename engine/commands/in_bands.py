@@ -22,13 +22,13 @@ def work_of(how: PictureWork) -> Work:
         filters_alpha=how.filters_alpha,
         verify=saving.verify,
         metadata=saving.metadata,
-        gpus=how.gpus,
     )
 
 
 def facts_of(how: PictureWork, done: Done) -> dict[str, object]:
     """Return what was done with a picture, for JSON."""
-    return {**how.facts(done.resolved), **how.document(done.resolved, None, done.devices), **done.facts}
+    resolved = done.resolved
+    return {**how.facts(resolved), **how.document(resolved, None, resolved.devices), **done.facts}
 
 
 def filtered(how: PictureWork, source: str, output: str, go_on: Callable[[], object]) -> Done:
@@ -79,7 +79,7 @@ def run(how: PictureWork, source: str, output: str, *, as_json: bool, version: i
     else:
         rate = f"{bytes_text(int(done.source_bytes / max(done.elapsed_s, 1e-9)))} of pixels per second"
         proof = "not verified" if done.verification is None else done.verification.sentence()
-        headline = how.headline(done.resolved, output, done.devices)
+        headline = how.headline(done.resolved, output, done.resolved.devices)
         print_answer(
             f"{headline}, in bands of {done.band_rows:,} rows\n{done.elapsed_s:.3g} s, {rate}; {proof}"
         )

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cached_property
 from importlib import import_module
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,8 +14,8 @@ from engine.commands.picture_opening import Opened, makes_plot
 from engine.commands.saving_options import SavingOptions
 from engine.commands.step_options import AUTO_TYPE, StepOptions
 from engine.device.cuda_presence import has_driver
-from engine.device.devices import all_gpus, device_named
-from engine.device_info import ALL_GPUS, AUTO, DeviceInfo, titles
+from engine.device.devices import device_named
+from engine.device_info import AUTO, DeviceInfo, titles
 from engine.errors import BadValue
 from engine.files.standard_streams import printable
 from engine.geometry.layout import Layout
@@ -27,6 +26,7 @@ from engine.image.picture import Picture
 from engine.image.result_picture import Conversion
 from engine.mask.mask import Mask, names_size
 from engine.results.measurement import AnyResult
+from engine.run.device_choice import devices_for
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
@@ -111,16 +111,6 @@ class PictureWork:
         """Return the same on a device."""
         return replace(self, asked=structs.replace(self.asked, device=device))
 
-    @cached_property
-    def gpus(self) -> Sequence[DeviceInfo]:
-        """Every GPU, where all are asked for; raises DeviceUnavailable where there is none."""
-        return all_gpus() if self.asked.device == ALL_GPUS else ()
-
-    @property
-    def device_key(self) -> str:
-        """The key of the device that is asked for, or of the first of several."""
-        return self.gpus[0].key if self.gpus else self.asked.device
-
     def named_variant(self) -> AnyVariant:
         """Return the variant that the one step names."""
         step = self.asked.step
@@ -192,14 +182,14 @@ class PictureWork:
         if not self.merge:
             return self.asked
         merged: Any = import_module("engine.work.merge").merged_where_faster
-        device = device_named("cpu" if self.asked.device == AUTO else self.device_key)
+        device = devices_for(None, "cpu" if self.asked.device == AUTO else self.asked.device)[0]
         chain, self._mergers = merged(self.asked.chain, samples.shape, samples.dtype.name, device)
         return structs.replace(self.asked, chain=chain)
 
     def _cheapest(self, asked: PictureRequest, made: Callable[[PictureRequest], R]) -> R:
         """Return what is made on the device that is asked for; of `auto` where it is done sooner."""
         if asked.device != AUTO or asked.variant != AUTO:
-            return made(structs.replace(asked, device=self.device_key))
+            return made(asked)
         if asked.filter is None:
             # Starting a GPU, and copies there and back, take longer.
             return made(structs.replace(asked, device="cpu"))
@@ -270,7 +260,7 @@ class PictureWork:
             # Loaded only with several GPUs.
             spread = import_module("engine.commands.spread")
             values, proof, used = spread.measured(
-                call, self.gpus, on_values, verify=self.saving.verify, is_recorded=is_recorded
+                call, on_values, verify=self.saving.verify, is_recorded=is_recorded
             )
         elif self.saving.verify:
             # The result is wanted soon, not measured well as by `bench`: samples took 0.1 s of each command.
@@ -312,13 +302,9 @@ class PictureWork:
             notes.append("--depth was not used: a plot has 8 bits.")
         return notes
 
-    def devices(self, call: Call) -> Sequence[DeviceInfo]:
-        """Return the devices that a batch may use."""
-        return self.gpus if self.gpus and call.device.is_usable_gpu else (call.device,)
-
     def _is_spread(self, call: Call) -> bool:
         """Whether several GPUs share a picture; one that has to be whole is computed on the first."""
-        if len(self.gpus) < 2 or not call.device.is_usable_gpu:
+        if len(call.devices) < 2:
             return False
         job: AnyJob = call.job()
         reach = job.task.reach(job)

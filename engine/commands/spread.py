@@ -1,6 +1,6 @@
 """`filter --device cuda:all`: a picture's rows in chunks over all GPUs of the machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +17,6 @@ from engine.work.resolve import Resolved
 
 def measured(
     call: Resolved,
-    gpus: Sequence[DeviceInfo],
     on_values: Callable[[np.ndarray], object],
     *,
     verify: bool,
@@ -30,12 +29,12 @@ def measured(
 
     def streamed() -> tuple[np.ndarray, Timeline]:
         values = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
-        timeline = Stream(layout=call.asked.layout, gpus=gpus, total=1).run([Asked(0, call, values)])
+        timeline = Stream(total=1).run([Asked(0, call, values)])
         return values, timeline
 
     values, first = streamed()
     keys = {chunk.device for chunk in first.chunks}
-    used = [gpu for gpu in gpus if gpu.key in keys]
+    used = [gpu for gpu in call.devices if gpu.key in keys]
     if not verify:
         return values, None, used
     # Nothing is compiled or allocated the second time.

@@ -5,7 +5,7 @@ import json
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from msgspec import structs
 
-from engine.device_info import DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
 from engine.files.atomic_write import write_error
 from engine.files.output_checks import check_place
@@ -52,8 +51,7 @@ class Work:
 
     `resolve` chooses device and variants for samples (H, W, C), whose values are not looked at, of a result
     that is saved in a type; `saved_type` returns that for the type of the picture. `range` is what becomes of
-    float32 values out of range; None: the values have the range of the picture's type. `gpus` are several
-    that share the work.
+    float32 values out of range; None: the values have the range of the picture's type.
     """
 
     resolve: Callable[[np.ndarray, np.dtype], Resolved]
@@ -62,15 +60,13 @@ class Work:
     filters_alpha: bool = False
     verify: bool = True
     metadata: bool = True
-    gpus: Sequence[DeviceInfo] = ()
 
 
 @dataclass(slots=True)
 class Done:
-    """What became of a large picture, on which devices; `facts` are of its file and its bands, for JSON."""
+    """What became of a large picture; `facts` are of its file and its bands, for JSON."""
 
     resolved: Resolved
-    devices: Sequence[DeviceInfo]
     verification: Verification | None
     notes: tuple[str, ...]
     elapsed_s: float
@@ -168,7 +164,6 @@ class _Run:
         self.resolved.refuse_cut("a picture in bands", _NAME_DIRECT, _NEEDS_ALL)
         self.resolved.refuse()
         self.is_on_gpu = self.resolved.device.is_usable_gpu
-        self.devices = self.work.gpus if self.is_on_gpu and self.work.gpus else (self.resolved.device,)
         storage, lost = result_storage(picture, kind, metadata=work.metadata)
         self.part.hold()
         self.task = self._task(storage)
@@ -218,7 +213,7 @@ class _Run:
         self.state = state
 
     def _memory_plan(self, storage: Storage) -> MemoryPlan:
-        gpus = len(self.devices) if self.is_on_gpu else 0
+        gpus = len(self.resolved.devices) if self.is_on_gpu else 0
         return plan_memory(
             self.picture, self.resolved, storage, self.dtype, self.memory, gpus=gpus, verify=self.work.verify
         )
@@ -315,7 +310,7 @@ class _Run:
         self.note()
 
     def _stream(self, take: Callable[[Part], None], first_row: int) -> None:
-        RowStream(self.picture, self.resolved, self.work.gpus, self.rows_planned, take).run(first_row)
+        RowStream(self.picture, self.resolved, self.rows_planned, take).run(first_row)
 
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
@@ -405,7 +400,6 @@ class _Run:
         }  # fmt: skip
         return Done(
             self.resolved,
-            self.devices,
             state.proof.whole(pixels) if self.work.verify else None,
             (*picture.notes, *self.notes, *lost),
             elapsed_s,

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from engine.api.arguments import BlockLike, Image
 from engine.api.request import Call, MaskLike, request_of
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.devices import all_gpus, backend, device_named
+from engine.device.devices import backend, device_named
 from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.flow.arguments import (
@@ -110,9 +111,9 @@ def filter_stream(
     refuse_pictures(pictures)
     refuse_outputs(out, pictures)
     refuse_calls(receive, checkpoint)
-    gpus = all_gpus() if device == ALL_GPUS else ()
-    device = gpus[0].key if gpus else device
-    asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)
+    one = None if device == ALL_GPUS else device
+    asked = request_of(mask, border, cval, anchor, variant, block, one, flip, layout, result)
+    asked = replace(asked, device=ALL_GPUS) if device == ALL_GPUS else asked
     if not is_one:
         # Errors of the call are reported for the call, not for its first picture.
         Call(np.zeros((1, 1), np.uint8), asked)
@@ -140,11 +141,9 @@ def filter_stream(
             outputs.leave(asked.out)
 
     stream = Stream(
-        layout=Layout.named(layout),
         chunk_bytes=chunk_bytes,
         ring=int(ring),
         checkpoint=checkpoint,
-        gpus=gpus,
         in_parts=True,
         total=1 if is_one else len(pictures) if isinstance(pictures, tuple | list) else 0,
     )

@@ -5,13 +5,12 @@ by `Stream` as a batch of small pictures, and another thread takes the results. 
 bands need is decoded once: the open picture keeps the last ones.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.device.anti_aliasing import trim_reused
-from engine.device_info import DeviceInfo
 from engine.flow.loop import Loop
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
 from engine.flow.picture_memory import Loan, PictureMemory
@@ -52,8 +51,6 @@ class RowStream:
     picture : LargePicture
     plan : Resolved
         What computes the picture; where its own has fewer channels, they are the first ones.
-    gpus : sequence of DeviceInfo
-        Several that share the work; none: the plan's device does it.
     memory : MemoryPlan
     take : callable of Part
         Gets the results from top to bottom. Called on: a thread of its own.
@@ -61,7 +58,6 @@ class RowStream:
 
     picture: LargePicture
     plan: Resolved
-    gpus: Sequence[DeviceInfo]
     memory: MemoryPlan
     take: Callable[[Part], None]
 
@@ -78,7 +74,7 @@ class RowStream:
         parts = max(1, min(-(-count // band_rows), count // (2 * self.plan.reach.height)))
         edges = [first_row + count * number // parts for number in range(parts + 1)]
         bands = bands_between(self.plan.reach, height, edges)
-        most = 3 + self.memory.ahead + 2 * GPU_RING * max(1, len(self.gpus))
+        most = 3 + self.memory.ahead + 2 * GPU_RING * len(self.plan.devices)
         with Staged[Part](
             ready=self._read, take=self._taken, threads=1, takers=1, most=most, stream=self._stream,
             dropped=lambda part: part.loan.give_back(), name="large",
@@ -90,8 +86,7 @@ class RowStream:
     def _stream(self) -> Stream:
         # On the CPU an image is not cut again.
         chunk_bytes = GPU_CHUNK_BYTES if self.plan.device.is_usable_gpu else 1 << 62
-        layout = self.plan.asked.layout
-        return _Bands(layout=layout, chunk_bytes=chunk_bytes, ring=GPU_RING, gpus=self.gpus)
+        return _Bands(chunk_bytes=chunk_bytes, ring=GPU_RING)
 
     def _taken(self, part: Part) -> None:
         try:

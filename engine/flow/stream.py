@@ -14,13 +14,11 @@ import numpy as np
 
 from engine.device.devices import backend
 from engine.device.launches import Prepared
-from engine.device_info import DeviceInfo
 from engine.errors import BadValue
 from engine.flow.chunks import ChunkDevice, ChunkJob, InOrder
 from engine.flow.loop import Loop
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
-from engine.geometry.layout import Layout
 from engine.results.progress import Checkpoint, Progress
 from engine.work.resolve import Resolved
 
@@ -51,16 +49,14 @@ class Asked:
 class Stream:
     """Turns pictures into chunks, and chunks into results: a device as the loop sees it, of pictures.
 
-    Chunks are spread over `gpus`; none: they go to the device of the first picture, which is opened for it.
-    With `in_parts` those that have to be cut get variants whose results do not depend on where. `total` is
-    the number of pictures, 0 where it is not known. Close it.
+    Chunks are spread over the devices of the first picture, which are opened for it, with its layout. With
+    `in_parts` those that have to be cut get variants whose results do not depend on where. `total` is the
+    number of pictures, 0 where it is not known. Close it.
     """
 
-    layout: Layout
     chunk_bytes: int | None = None
     ring: int = DEFAULT_RING
     checkpoint: Checkpoint = lambda step: None
-    gpus: Sequence[DeviceInfo] = ()
     in_parts: bool = False
     total: int = 0
     most: int = field(default=1, init=False)
@@ -103,20 +99,19 @@ class Stream:
 
     def _opened(self, first: Resolved) -> ChunkDevice:
         """Open the device, or several, for a first picture."""
-        device = first.device
-        gpus = self.gpus if device.is_usable_gpu and len(self.gpus) > 1 else (device,)
+        device, gpus, layout = first.device, first.devices, first.asked.layout
         self._preparing, self._keys = Preparing(len(gpus)), ", ".join(gpu.key for gpu in gpus)
         self._chunk_bytes = self.chunk_bytes or _chunk_bytes(first, self.total, len(gpus))
         machine = backend(device.key)
         # The pictures and the choice of a variant are for the first device.
         self._stack.enter_context(machine.selected())
-        opened: ChunkDevice = InOrder(machine, self.layout)
+        opened: ChunkDevice = InOrder(machine, layout)
         if device.is_usable_gpu:
             # Numba's CUDA target and what drives it: the CPU needs neither.
             from engine.flow import on_gpus
 
             self._activate, self._clock = machine.activate, "device events"
-            opened = self._stack.enter_context(on_gpus.pipelines(gpus, self.layout, self.ring))
+            opened = self._stack.enter_context(on_gpus.pipelines(gpus, layout, self.ring))
         self.most = opened.most
         return opened
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from engine.device.devices import device_named
+from engine.device.devices import all_gpus, device_named
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, SIMULATOR, DeviceInfo
+from engine.device_info import ALL_GPUS, AUTO, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable, TooLargeForSimulator
 from engine.geometry.block import Block
 from engine.geometry.refusal import Refusal, UnsupportedVariant
@@ -26,6 +26,17 @@ def device_for(variant: AnyVariant, wanted: str) -> DeviceInfo:
     except DeviceUnavailable as error:
         remedy = "Choose a CPU variant, or the simulator."
         raise DeviceUnavailable(f"variant '{variant.key}' needs a CUDA device", error.why, remedy) from error
+
+
+def devices_for(variant: AnyVariant | None, wanted: str) -> tuple[DeviceInfo, ...]:
+    """Return the devices that share the work when `wanted` is chosen: every GPU for "cuda:all", else one.
+
+    Without a variant, it is chosen for the first of them. Raises as `device_for` and `device_named` do.
+    """
+    gpus = all_gpus() if wanted == ALL_GPUS else ()
+    key = gpus[0].key if gpus else wanted
+    device = device_named(key) if variant is None else device_for(variant, key)
+    return gpus if gpus and device.is_usable_gpu else (device,)
 
 
 def refuse_unsuitable(

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from msgspec.structs import replace
 
-from engine.device.devices import backend, device_named
+from engine.device.devices import backend
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.block import Block
@@ -17,7 +17,7 @@ from engine.geometry.cut import Reach
 from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.results.found import Answer
 from engine.run.compute import compute
-from engine.run.device_choice import device_for
+from engine.run.device_choice import devices_for
 from engine.run.task import Choice, Job
 from engine.work.filter_task import FILTERING, Among, AnyStepTask, PictureTask
 from engine.work.pictures import Operands
@@ -82,11 +82,15 @@ class Resolved:
         return self.plan
 
     @cached_property
+    def devices(self) -> tuple[DeviceInfo, ...]:
+        """The devices that share the work: every GPU where all are asked for, else the one."""
+        is_named = self.step is not None and self.step.variant != AUTO
+        return devices_for(self.step_task.named(self.step) if is_named else None, self.asked.device)
+
+    @cached_property
     def device(self) -> DeviceInfo:
-        """The device that the request names, or that its variant needs."""
-        if self.step is None or self.step.variant == AUTO:
-            return device_named(self.asked.device)
-        return device_for(self.step_task.named(self.step), self.asked.device)
+        """The device that the request names, the first of several, or that its variant needs."""
+        return self.devices[0]
 
     @property
     def step_task(self) -> AnyStepTask:

@@ -7,7 +7,6 @@ import engine
 from engine.api.request import Call
 from engine.commands.command_line import main
 from engine.flow.stream import Asked, Stream
-from engine.geometry.layout import Layout
 from engine.work.chain_files import ready_chains
 from engine.work.operations.table import OPERATIONS
 from engine.work.request import of_chain
@@ -25,7 +24,7 @@ def picture():
 def assert_streamed(call):
     call = call.in_parts()
     whole = call.filter()
-    stream = Stream(layout=Layout.PITCHED, chunk_bytes=100_000, ring=3, total=1)
+    stream = Stream(chunk_bytes=100_000, ring=3, total=1)
     out = np.empty_like(whole)
     timeline = stream.run([Asked(0, call, out)])
     assert len(timeline.chunks) > 2 or call.reach.whole

@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import batch_plan, picture_work, spread
+from engine.commands import spread
 from engine.device.cpu import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import DeviceFault
-from engine.flow import filtering, memory, stream
-from engine.work import resolve
+from engine.flow import memory, stream
 from tests.engine.flow.fake_gpus import install
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -24,11 +23,7 @@ def gpus(monkeypatch):
 
     def install_gpus(count, queues=FakeQueues):
         made = install(monkeypatch, count, cpu_info(), queues)
-        monkeypatch.setattr(picture_work, "all_gpus", filtering.all_gpus)
         monkeypatch.setattr(spread, "backend", lambda key: CpuBackend())
-        by_key = {gpu.key: gpu for gpu in filtering.all_gpus()}
-        monkeypatch.setattr(batch_plan, "device_for", lambda variant, key: by_key.get(key, cpu_info()))
-        monkeypatch.setattr(batch_plan, "device_named", by_key.get)
         for name in ("SMALLEST_CHUNK_BYTES", "SMALLEST_CHUNK_IN_ORDER_BYTES"):
             monkeypatch.setattr(stream, name, 1 << 9)
         return made
@@ -73,8 +68,6 @@ def any_work(monkeypatch):
     """Have operations and chains run on the GPUs as on the CPU."""
 
     def install_work():
-        by_key = {gpu.key: gpu for gpu in filtering.all_gpus()} | {"cpu": cpu_info()}
-        monkeypatch.setattr(resolve, "device_named", by_key.get)
         monkeypatch.setattr("engine.api.calls.backend", lambda key: CpuBackend())
 
     return install_work

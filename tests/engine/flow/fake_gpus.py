@@ -3,9 +3,11 @@
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from engine.commands import batch_plan
+from engine.device.device_list import cpu_info
 from engine.device.devices import backend
-from engine.device_info import DeviceInfo
-from engine.flow import filtering, on_gpus, stream
+from engine.device_info import ALL_GPUS, DeviceInfo
+from engine.flow import on_gpus, stream
 from engine.work import resolve
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -25,7 +27,7 @@ def install(monkeypatch, count, like, queues=FakeQueues):
     `queues` makes those of a GPU by its number.
     """
     gpus = [FakeGpu(f"cuda:{n}", like.kind, f"GPU {n}", limits=like.limits) for n in range(count)]
-    by_key, made = {gpu.key: gpu for gpu in gpus}, []
+    by_key, made = {gpu.key: gpu for gpu in gpus} | {"cpu": cpu_info()}, []
 
     @contextmanager
     def queues_of(gpu, layout, number):
@@ -35,9 +37,12 @@ def install(monkeypatch, count, like, queues=FakeQueues):
             yield found
 
     machine = backend(like.key)
-    monkeypatch.setattr(filtering, "all_gpus", lambda: tuple(gpus))
-    monkeypatch.setattr(resolve, "device_named", by_key.get)
-    monkeypatch.setattr(resolve, "device_for", lambda variant, key: by_key[key])
+
+    def devices_for(variant, key):
+        return tuple(gpus) if key == ALL_GPUS else (by_key[key],)
+
+    for module in (resolve, batch_plan):
+        monkeypatch.setattr(module, "devices_for", devices_for)
     monkeypatch.setattr("engine.api.calls.device_named", by_key.get)
     monkeypatch.setattr(on_gpus, "queues_of", queues_of)
     for module in (on_gpus, stream):

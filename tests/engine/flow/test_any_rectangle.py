@@ -8,11 +8,9 @@ from hypothesis import strategies as st
 from engine.api.request import Call, request_of
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
-from engine.flow import filtering
 from engine.flow.stream import Asked, Stream
 from engine.geometry.border import Border
 from engine.geometry.cut import cut
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.work import resolve
 from engine.work.operations.problem import Settings
@@ -153,18 +151,17 @@ def test_that_any_rectangle_has_the_bits_of_the_whole_by_kernels_for_cuda(call, 
 @pytest.mark.parametrize("gpus", [1, 3])
 def test_that_bands_over_several_devices_have_the_bits_of_the_whole(monkeypatch, gpus):
     made = install(monkeypatch, gpus, cpu_info())
-    devices = filtering.all_gpus()
+    devices = resolve.devices_for(None, "cuda:all")
     # The whole is computed on the CPU, whose kernels these have.
-    monkeypatch.setattr(resolve, "device_named", lambda key: cpu_info())
-    monkeypatch.setattr(resolve, "device_for", lambda variant, key: cpu_info())
+    monkeypatch.setattr(resolve, "devices_for", lambda variant, key: (cpu_info(),))
     monkeypatch.setattr("engine.api.calls.device_named", lambda key: cpu_info())
 
     @settings(max_examples=20)
     @given(call=works(40), chunk_bytes=st.integers(1, 4000))
     def check(call, chunk_bytes):
         whole = call.filter()
-        call.device = devices[0]
-        stream = Stream(layout=Layout.PITCHED, chunk_bytes=chunk_bytes, ring=2, gpus=devices, total=1)
+        call.devices, call.device = devices, devices[0]
+        stream = Stream(chunk_bytes=chunk_bytes, ring=2, total=1)
         out = np.empty_like(whole)
         stream.run([Asked(0, call, out)])
         np.testing.assert_array_equal(out, whole)

@@ -87,7 +87,7 @@ def streamed(picture, border=Border.MIRROR, first_row=0, bands=3, take=None, ban
         found[part.top : part.top + len(part.values)] = part.values
 
     memory = MemoryPlan(band_rows, 2, 100, 100 * bands, 0, 0)
-    RowStream(picture, plan_for(border), (), memory, take or keep).run(first_row)
+    RowStream(picture, plan_for(border), memory, take or keep).run(first_row)
     return found
 
 
@@ -122,7 +122,7 @@ def test_that_every_strip_and_tile_is_decoded_once(kind, tmp_path, monkeypatch):
         memory = replace(
             plan_memory(picture, plan, storage, picture.dtype, None, gpus=0, verify=False), band_rows=11
         )
-        RowStream(picture, plan, (), memory, lambda part: None).run()
+        RowStream(picture, plan, memory, lambda part: None).run()
     assert len(decoded) == len(set(decoded)) == (10 if kind == "strips" else 5 * 2)
 
 
