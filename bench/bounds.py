@@ -29,19 +29,18 @@ from engine.compiled.cpu_target import cpu_target
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
+from engine.device_info import DeviceInfo
 from engine.explain.bounds.explained import LEAST_SHARE, explained_by
-from engine.explain.gpus import ABSENT_GPUS, DEFAULT, Gpu, gpu_for
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.limits.device_limits import MOST_SHARE, DeviceLimits
 from engine.explain.limits.measured_cpu import cpu_limits
 from engine.explain.limits.measured_gpu import gpu_limits
-from engine.explain.subject import Subject
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Choice
-from engine.work.filter_task import describe_problem, filter_job
-from engine.work.filtering.problem import Problem
+from engine.work.filter_task import MaskJob, describe_problem, filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 
 _PLAN = SamplingPlan(warm_up_s=0.03, budget_s=0.08, patience_s=1.0)
@@ -81,15 +80,16 @@ class Cell(NamedTuple):
     dtype: str
     result: str
 
-    def subject(self, gpu: Gpu | None = None) -> Subject[Problem]:
-        """Return what is explained, on a GPU or on the CPU."""
+    def job(self, samples: np.ndarray | None = None) -> MaskJob:
+        """Return what is measured and explained; without samples of a picture that takes no memory."""
         chosen = variant(self.variant, takes_auto=False)
         mask = mask_for(chosen, *self.mask)
-        if gpu is None and chosen.masks is MaskClass.ANY:
+        if chosen.device is DeviceKind.CPU and chosen.masks is MaskClass.ANY:
             mask = Mask(np.random.default_rng(7).standard_normal(self.mask) / 10)
-        shape = np.broadcast_to(np.zeros((), self.dtype), (self.height, self.width, self.channels))
-        problem = describe_problem(shape, mask, Border.ZERO, 0.0, self.result)
-        return Subject(chosen, problem, mask, chosen.default_block, gpu)
+        if samples is None:
+            samples = np.broadcast_to(np.zeros((), self.dtype), (self.height, self.width, self.channels))
+        problem = describe_problem(samples, mask, Border.ZERO, 0.0, self.result)
+        return filter_job(Choice(chosen, chosen.default_block), problem, mask, samples)
 
     def picture(self) -> np.ndarray:
         """Return a picture of noise."""
@@ -123,8 +123,8 @@ def _cells() -> Iterator[Cell]:
 
 def measured_on_cpu(rounds: int, kept: dict[str, Any] | None = None) -> dict[str, Any]:
     """Return the cells with their times and bounds, and the limits of this processor, of kept rounds too."""
-    subjects = {cell: cell.subject() for cell in cells()}
-    launches = {cell: _launch(subject) for cell, subject in subjects.items()}
+    jobs = {cell: cell.job() for cell in cells()}
+    launches = {cell: _launch(job) for cell, job in jobs.items()}
     found: list[DeviceLimits] = []
     least = dict.fromkeys(launches, float("inf"))
     if kept:
@@ -136,7 +136,7 @@ def measured_on_cpu(rounds: int, kept: dict[str, Any] | None = None) -> dict[str
             least[cell] = min(least[cell], _least_ms(launch))
         print(f"round {number + 1} of {rounds}", flush=True)
     limits = reduce(DeviceLimits.or_more, found)
-    rows = [cell._asdict() | row(subjects[cell], limits, ms) for cell, ms in least.items()]
+    rows = [cell._asdict() | row(jobs[cell], cpu_info(), limits, ms) for cell, ms in least.items()]
     target = cpu_target()
     return {
         "processor": dict(cpu_info().facts),
@@ -157,14 +157,12 @@ def measured_on_gpu(kept: dict[str, Any] | None) -> dict[str, Any]:
     for cell in gpu_cells():
         if cell in known:
             continue
-        subject, picture = cell.subject(gpu_for([machine.info])), cell.picture()
-        choice = Choice(subject.variant, subject.block)
-        job = filter_job(choice, subject.problem, subject.constant, picture)
+        job = cell.job(cell.picture())
         result = measure(job, machine, _PLAN).result
         if result.kernel_ms is None:
             print(f"{cell.variant} {cell.mask} {cell.dtype}: {result.status}", flush=True)
             continue
-        rows.append(cell._asdict() | row(subject, limits, result.kernel_ms))
+        rows.append(cell._asdict() | row(job, machine.info, limits, result.kernel_ms))
         print(next(lines(rows[-1:])), flush=True)
     return {
         "processor": {"device": machine.info.title},
@@ -180,7 +178,7 @@ def bounded_again(kept: dict[str, Any]) -> dict[str, Any]:
     limits, rows = DeviceLimits.from_json(kept["limits"]), []
     for one in kept["cells"]:
         cell = cell_of(one)
-        rows.append(cell._asdict() | row(cell.subject(ABSENT_GPUS[DEFAULT]), limits, one["ms"]))
+        rows.append(cell._asdict() | row(cell.job(), ABSENT_GPUS[DEFAULT], limits, one["ms"]))
     return kept | {"compiled for": "executed PTX", "cells": rows}
 
 
@@ -193,13 +191,13 @@ def gpu_cells() -> Iterator[Cell]:
                     yield Cell(one.key, height, width, channels, (side, side), dtype, "float32")
 
 
-def _launch(subject: Subject[Problem]) -> Callable[[], None]:
+def _launch(job: MaskJob) -> Callable[[], None]:
     """Return what filters a picture of noise."""
-    problem, random = subject.problem, np.random.default_rng(8)
+    problem, random = job.problem, np.random.default_rng(8)
     largest = 1.0 if problem.dtype == "float32" else np.iinfo(problem.dtype).max
     shape = problem.height, problem.width, problem.channels
     image, out = (random.random(shape) * largest).astype(problem.dtype), np.empty(shape, problem.result_dtype)
-    prepared = subject.variant.prepare(problem, subject.constant, subject.block)
+    prepared = job.task.prepare(job)
 
     def launch() -> None:
         prepared.launch(image, out)
@@ -216,10 +214,10 @@ def _least_ms(launch: Callable[[], None]) -> float:
     return 1e3 * min(samples)
 
 
-def row(subject: Subject[Problem], limits: DeviceLimits, ms: float) -> dict[str, Any]:
+def row(job: MaskJob, device: DeviceInfo, limits: DeviceLimits, ms: float) -> dict[str, Any]:
     """Return what the file keeps of a cell's bounds."""
     # Without the time: a limit that the run exceeds would be left out, and the table is to show it.
-    found, _ = explained_by(subject, limits, None)
+    found, _ = explained_by(job, device, limits, None)
     return {
         "ms": round(ms, 5),
         "bounds_ms": {bound.key: round(bound.ms, 5) for bound in found.bounds},

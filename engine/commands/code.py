@@ -15,9 +15,8 @@ from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form
 from engine.explain.code.teaching_story import about_text, slides, teaching_story
-from engine.explain.examples import Asked, example_of, variant_named
+from engine.explain.examples import Asked, Example, example_of, variant_named
 from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
-from engine.explain.subject import AnySubject
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.files.reading import Json
@@ -159,7 +158,7 @@ def _print(settings: CodeSettings, document: Json, text: str) -> None:
         print_answer(text)
 
 
-def _diff(settings: CodeSettings, one: AnySubject, other: AnySubject, results: Sequence[AnyResult]) -> Diff:
+def _diff(settings: CodeSettings, one: Example, other: Example, results: Sequence[AnyResult]) -> Diff:
     names = one.variant.key, other.variant.key
     measured = measured_difference(results, *names)
     if settings.form is None:
@@ -172,7 +171,7 @@ def _diff(settings: CodeSettings, one: AnySubject, other: AnySubject, results: S
     return listing_diff(listings[0], listings[1], names, measured)
 
 
-def _unused(settings: CodeSettings, examples: Sequence[AnySubject]) -> list[str]:
+def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:
     """Return a sentence for each option that changes none of these kernels."""
     used = {name for example in examples for name in example.depends_on}
     given = [known.name for known in fields(settings) if getattr(settings, known.name) != known.default]

@@ -7,7 +7,7 @@ from engine.commands.output import table
 from engine.explain.code.code_diff import Change, Diff
 from engine.explain.code.listing import CodeLine, InstructionCounts, ListedKernel
 from engine.explain.code.source import KernelSource
-from engine.explain.subject import AnySubject
+from engine.explain.examples import Example
 
 # Equal lines that are shown before and after a difference.
 _AROUND = 3
@@ -16,7 +16,7 @@ _SIDE = 96
 _MARKS = {Change.SAME: " ", Change.CHANGED: "|", Change.REMOVED: "<", Change.ADDED: ">"}
 
 
-def source_text(example: AnySubject, source: KernelSource) -> str:
+def source_text(example: Example, source: KernelSource) -> str:
     """Return the story, then each function with the numbers of its lines."""
     parts = [source.story.title]
     parts += [
@@ -35,7 +35,7 @@ def source_text(example: AnySubject, source: KernelSource) -> str:
     return "\n\n".join(parts)
 
 
-def listing_text(example: AnySubject, kernels: Sequence[ListedKernel]) -> str:
+def listing_text(example: Example, kernels: Sequence[ListedKernel]) -> str:
     """Return each kernel: its counts, then its lines beside those of the source."""
     parts = [_compiled_for(example)]
     for one in kernels:
@@ -71,7 +71,7 @@ def diff_text(diff: Diff, *, side_by_side: bool) -> str:
     return "\n".join([diff.heading, "", *lines])
 
 
-def _compiled_for(example: AnySubject) -> str:
+def _compiled_for(example: Example) -> str:
     return f"{example.variant.key}, compiled for: {example.compiled_for}"
 
 

@@ -15,23 +15,22 @@ from engine.commands.arguments import Settings, fields_of, option, refuse_given,
 from engine.commands.option_readers import OneOf, sides, whole
 from engine.commands.output import mask_document, print_answer, print_json, table
 from engine.commands.step_options import BORDER, key_of_filter
-from engine.device.device_list import listed_devices
+from engine.device.device_list import cpu_info, listed_devices
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable, UnknownName
 from engine.explain.ablation.results import Ablation
 from engine.explain.ablation.running import BUDGET_S, ablated, counted_ablation
-from engine.explain.gpus import ARCHITECTURES, Architecture, gpu_for
+from engine.explain.gpus import ARCHITECTURES, Architecture, gpu_for, gpu_text
 from engine.explain.sections import Explained, explained
-from engine.explain.subject import Subject
 from engine.geometry.block import Block
 from engine.image.open import open_image
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import problem_text
 from engine.run.device_choice import device_for
-from engine.run.task import Choice
-from engine.work.filter_task import filter_job
-from engine.work.filtering.problem import RESULT_TYPES, Problem
+from engine.run.measure import unrun
+from engine.work.filter_task import MaskJob
+from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.picture_problem import MAX_SIDE
 from engine.work.pictures import DTYPES, MAX_CHANNELS, as_samples, random_picture
@@ -111,41 +110,40 @@ def run(settings: ExplainSettings) -> int:
         refuse_given(settings, ("device",), "without --ablate", "nothing runs", "--arch names a GPU instead.")
     step = MaskStep(mask=resolve_mask(settings.mask), **settings.of_mask)
     samples = _samples(settings)
+    chosen = variant(settings.variant)
     resolved = Resolved(one_step(step, **settings.where), samples)
-    chosen, mask, problem = variant(settings.variant), resolved.constant, resolved.problem
-    is_on_gpu = chosen.device is DeviceKind.CUDA
-    gpu = gpu_for(listed_devices(), settings.arch) if is_on_gpu else None
-    block_used = chosen.block_for(settings.block)
-    subject: Subject[Problem] = Subject(chosen, problem, mask, block_used, gpu, mask.title)
-    subject.refuse(VARIANTS)
-    said = explained(subject, _ablation(settings, subject, samples) if settings.ablate else None)
+    job = resolved.job_by(chosen, chosen.block_for(settings.block))
+    device = cpu_info()
+    if chosen.device is DeviceKind.CUDA:
+        device = gpu_for(listed_devices(), settings.arch)
+        job.refuse_problem(device)
+    said = explained(job, device, _ablation(settings, job) if settings.ablate else None)
     if settings.json:
         document: dict[str, object] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
-        document |= {"title": chosen.title, "block": asdict(subject.block) if chosen.uses_block else None}
-        document |= {"problem": problem.csv_columns(), "mask": mask_document(mask)}
+        document |= {"title": chosen.title, "block": asdict(job.block) if chosen.uses_block else None}
+        document |= {"problem": job.problem.csv_columns(), "mask": mask_document(job.constant)}
         print_json(document | {section.key: found.document for section, found in said})
         return DONE
-    where = f", on {gpu.title}" if gpu else ""
-    block = f", block {subject.block}" if chosen.uses_block else ""
-    parts = [f"{chosen.key}{block}{where}: {problem_text(subject.unrun)}"]
+    where = f", on {gpu_text(device)}" if chosen.device is DeviceKind.CUDA else ""
+    block = f", block {job.block}" if chosen.uses_block else ""
+    parts = [f"{chosen.key}{block}{where}: {problem_text(unrun(job, device, is_recorded=False))}"]
     parts += [f"{section.heading}\n{_lines(found)}" for section, found in said]
     print_answer("\n\n".join(parts))
     return DONE
 
 
-def _ablation(settings: ExplainSettings, subject: Subject[Problem], samples: np.ndarray) -> Ablation:
+def _ablation(settings: ExplainSettings, job: MaskJob) -> Ablation:
     """Time the kernel and its siblings where its device is; without one, count their instructions."""
-    problem, mask, chosen = subject.problem, subject.constant, variant(settings.variant)
     try:
-        device = device_for(chosen, settings.device)
+        device = device_for(job.variant, settings.device)
     except DeviceUnavailable:
         if settings.device != AUTO:
             raise
-        return counted_ablation(subject)
+        return counted_ablation(job)
+    samples = job.operands.samples
     if not samples.flags.c_contiguous:
         # Of a size there is no picture.
-        samples = random_picture(samples.shape, samples.dtype.name, 0)
-    job = filter_job(Choice(chosen, subject.block), problem, mask, samples)
+        job = job.task.part(job, random_picture(samples.shape, samples.dtype.name, 0))
     job.refuse(device)
     return ablated(job, device.key, BUDGET_S)
 

@@ -4,17 +4,18 @@ A kernel depends on the border, types, mask and block; what a person does not gi
 variant takes. The size of the picture hardly matters.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from engine.device.launches import DeviceKind
+from engine.device.launches import DeviceKind, Pass
 from engine.errors import BadValue, UnknownName, closest
-from engine.explain.subject import AnySubject, Subject
-from engine.geometry.block import Block
+from engine.explain.gpus import DEFAULT, Architecture
+from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
+from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.registered import refuse_gone
@@ -37,6 +38,39 @@ from engine.work.planned import Plan, PlannedStep, combined
 from engine.work.steps import MaskStep, OperationStep
 
 AnyKernel = AnyVariant
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A variant with what its code is looked at for: a problem, the constant, and a block."""
+
+    variant: AnyKernel
+    problem: Any
+    constant: Any
+    block: Block
+    facts: Mapping[str, str]  # what it is compiled for, in words
+    depends_on: tuple[str, ...]  # the fields of `Asked` that change the kernel
+    is_block_given: bool
+
+    @property
+    def compiled_for(self) -> str:
+        """The facts in words."""
+        return ", ".join(f"{name} {value}" for name, value in self.facts.items())
+
+    def passes(self, architecture: Architecture = DEFAULT) -> tuple[Pass, ...]:
+        """Return its kernels with their types, one per launch; UnsupportedVariant says why there are none.
+
+        A block that was not chosen gives way to the nearest legal one.
+        """
+        block, limits = self.block, Limits(compute_capability=architecture)
+        refusal = self.variant.why_not(self.problem, self.constant, block, limits)
+        if refusal is not None and refusal.nearest_block is not None and not self.is_block_given:
+            block = refusal.nearest_block
+            refusal = self.variant.why_not(self.problem, self.constant, block, limits)
+        if refusal is not None:
+            raise UnsupportedVariant(f"variant '{self.variant.key}'", refusal)
+        return self.variant.passes(self.problem, self.constant, block)
+
 
 HEIGHT, WIDTH = 1080, 1920
 # A part of the picture, which a patch is cut from.
@@ -71,7 +105,7 @@ def variant_named(key: str) -> AnyKernel:
     raise UnknownName(f"variant '{key}'", "no kernel is called that", f"{hint}`variants --json` lists them.")
 
 
-def example_of(variant: AnyKernel, asked: Asked | None = None) -> AnySubject:
+def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
     """Return what a variant is compiled for; BadValue for a task of which no example is known."""
     asked = asked or Asked()
     try:
@@ -83,7 +117,7 @@ def example_of(variant: AnyKernel, asked: Asked | None = None) -> AnySubject:
     return _with_block(variant, problem, constant, asked.block, facts, depends_on)
 
 
-def step_example(variant: AnyKernel, problem: Any, constant: Any, block: Block | None = None) -> AnySubject:
+def step_example(variant: AnyKernel, problem: Any, constant: Any, block: Block | None = None) -> Example:
     """Return a step's variant with a problem, a mask or a patch, and a block that a person has chosen."""
     is_mask = problem.task == Problem.task
     facts = _filter_facts(problem, constant) if is_mask else _operation_facts(problem)
@@ -97,15 +131,13 @@ def _with_block(
     asked: Block | None,
     facts: dict[str, str],
     depends_on: tuple[str, ...],
-) -> AnySubject:
+) -> Example:
     block = variant.block_for(asked)
     if variant.uses_block:
         facts |= {"block": str(block)}
         depends_on = (*depends_on, "block")
     is_given = asked is not None and variant.uses_block
-    return Subject(
-        variant, problem, constant, block, facts=facts, depends_on=depends_on, is_block_given=is_given
-    )
+    return Example(variant, problem, constant, block, facts, depends_on, is_given)
 
 
 def default_mask(variant: Variant) -> Mask:

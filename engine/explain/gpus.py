@@ -7,7 +7,6 @@ product, so each architecture names one.
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.device_info import DeviceInfo
@@ -46,24 +45,9 @@ DEFAULT = Architecture(9, 0)
 """That of the GPU whose figures the documents show."""
 
 
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """A GPU, here or not, whose occupancy is computed."""
-
-    title: str  # for people
-    architecture: Architecture
-    attributes: GpuAttributes  # of one that is not here without clocks and memory
-    device: DeviceInfo | None = None  # of one that is here
-
-    @property
-    def limits(self) -> Limits:
-        """The limits on a block."""
-        return Limits(max_threads=self.attributes.most_block_threads, compute_capability=self.architecture)
-
-
 def _of(
     major: int, minor: int, threads: int, blocks: int, shared_kib: int, product: str, multiprocessors: int
-) -> Gpu:
+) -> DeviceInfo:
     architecture = Architecture(major, minor)
     attributes = GpuAttributes(
         multiprocessors=multiprocessors,
@@ -78,7 +62,8 @@ def _of(
         **allocation_units((major, minor), blocks),
     )
     title = f"{architecture} ({product})" if product else str(architecture)
-    return Gpu(title, architecture, attributes)
+    limits = Limits(attributes.most_block_threads, compute_capability=architecture)
+    return DeviceInfo("", "cuda", title, available=False, limits=limits, attributes=attributes)
 
 
 # Threads, blocks and KiB of shared memory of a multiprocessor; a product, and its multiprocessors: none where
@@ -97,24 +82,42 @@ _GPUS = (
     _of(12, 1, 1536, 24, 100, "DGX Spark", 48),
 )
 # fmt: on
-ABSENT_GPUS = {gpu.architecture: gpu for gpu in _GPUS}
-"""A GPU of every architecture, oldest first."""
+
+
+def architecture_of(gpu: DeviceInfo) -> Architecture:
+    """Return the architecture of a GPU whose compute capability is known."""
+    assert gpu.limits.compute_capability is not None
+    return Architecture(*gpu.limits.compute_capability)
+
+
+ABSENT_GPUS = {architecture_of(gpu): gpu for gpu in _GPUS}
+"""A GPU of every architecture that need not be here, oldest first: without a key, clocks and memory."""
 ARCHITECTURES = tuple(ABSENT_GPUS)
 """From the oldest one that the compiler knows to the newest."""
 
 
-def gpu_for(devices: Iterable[DeviceInfo], architecture: Architecture | None = None) -> Gpu:
+def gpu_for(devices: Iterable[DeviceInfo], architecture: Architecture | None = None) -> DeviceInfo:
     """Return the GPU that a kernel is explained on.
 
     That is one of the architecture that is asked for; else the first of the devices that is a real GPU; else
     one of the architecture whose figures the documents show.
     """
     if architecture is None:
-        here = next((device for device in devices if device.is_usable_gpu), None)
-        if here is not None and here.attributes is not None and here.limits.compute_capability is not None:
-            capability = Architecture(*here.limits.compute_capability)
-            return Gpu(f"{here.title} ({here.key}, {capability})", capability, here.attributes, here)
+        for device in devices:
+            if device.is_usable_gpu and device.attributes and device.limits.compute_capability:
+                return device
     return ABSENT_GPUS[architecture or DEFAULT]
+
+
+def attributes_of(gpu: DeviceInfo) -> GpuAttributes:
+    """Return what is stated of a GPU that kernels are explained on."""
+    assert gpu.attributes is not None
+    return gpu.attributes
+
+
+def gpu_text(gpu: DeviceInfo) -> str:
+    """Return a GPU in words, with its architecture."""
+    return f"{gpu.title} ({gpu.key}, {architecture_of(gpu)})" if gpu.available else gpu.title
 
 
 WARP_THREADS = 32

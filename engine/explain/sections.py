@@ -1,17 +1,19 @@
 """The sections of an explanation, in their order: a new one is a function and a line here.
 
-Each says something of a subject as data for JSON and as rows for people. A section that has nothing to say of
-a subject, such as the launch of a CPU variant, is left out.
+Each says something of a job as data for JSON and as rows for people. A section that has nothing to say of
+a job, such as the launch of a CPU variant, is left out.
 """
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import NamedTuple
 
+from engine.device_info import DeviceInfo
 from engine.explain.ablation.results import Ablation, ablation_document, ablation_rows, ablation_sentences
-from engine.explain.bounds.explained import explained_here
+from engine.explain.bounds.explained import explained_time
 from engine.explain.counts.accesses import accesses_document, accesses_rows
-from engine.explain.counts.counting import counted_launches, picture_buffers
+from engine.explain.counts.counting import counted_run
+from engine.explain.gpus import architecture_of, attributes_of, gpu_text
 from engine.explain.launch.answers import kernel_resources
 from engine.explain.launch.launches import (
     Curves,
@@ -20,13 +22,13 @@ from engine.explain.launch.launches import (
     explained_launches,
     why_not_compiled,
 )
-from engine.explain.subject import AnySubject
 from engine.results.compare import Compared
 from engine.results.launch_facts import KernelResources
 from engine.results.measurement import Bound
 from engine.results.metrics import metrics_of
 from engine.results.quantities import MISSING, count_text, digits_text, percent_text, rate_text
-from engine.work.picture_problem import PictureProblem
+from engine.run.measure import unrun
+from engine.work.filter_task import MaskJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +49,20 @@ class Facts(NamedTuple):
     ablation: Ablation | None = None  # where one was asked for
 
 
-def facts_of(subject: AnySubject) -> Facts:
-    """Return the launches of a subject, compiled for its GPU."""
-    if subject.gpu is None or not subject.variant.has_kernels:
+def facts_of(job: MaskJob, device: DeviceInfo) -> Facts:
+    """Return the launches of a job, compiled for its GPU."""
+    if not job.variant.has_kernels:
         return Facts((), (), "")
     reason = why_not_compiled()
-    resources: tuple[KernelResources, ...] = ()
-    if reason is None:
-        resources = kernel_resources(subject)
-    gpu = subject.gpu.attributes
-    launches = explained_launches(subject.variant, subject.problem, subject.block, gpu, resources)
-    return Facts(launches, resources, "" if reason is None else str(reason))
+    resources = kernel_resources(job, device) if reason is None else ()
+    return Facts(explained_launches(job, device, resources), resources, str(reason or ""))
 
 
-def launch_section(subject: AnySubject, facts: Facts) -> Explained | None:
+def launch_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
     """Say what each launch takes of a multiprocessor, what limits it, its waves, halo and idle threads."""
-    if subject.gpu is None or not facts.launches:
+    if not facts.launches:
         return None
-    gpu, kernels = subject.gpu, []
+    kernels = []
     for number, launch in enumerate(facts.launches):
         document: dict[str, object] = asdict(launch.facts) | {
             "threads_per_block": launch.facts.threads,
@@ -75,39 +73,38 @@ def launch_section(subject: AnySubject, facts: Facts) -> Explained | None:
             "constant_bytes": launch.constant_bytes,
         }
         if facts.resources:
-            found = curves(launch.facts.threads, facts.resources[number], gpu.attributes)
+            found = curves(launch.facts.threads, facts.resources[number], attributes_of(device))
             document["curves"] = _curves_document(found)
         kernels.append(document)
-    architecture = {"architecture": str(gpu.architecture), "gpu": gpu.title}
+    architecture = {"architecture": str(architecture_of(device)), "gpu": gpu_text(device)}
     document = {**architecture, "not_compiled": facts.not_compiled or None, "launches": kernels}
     rows = [(name, *map(text, facts.launches)) for name, text in _ROWS]
     return Explained(document, rows, [facts.not_compiled] if facts.not_compiled else [])
 
 
-def metrics_section(subject: AnySubject, facts: Facts) -> Explained | None:
+def metrics_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
     """Say every number of a run that needs no run: those of the model of work and of the launches."""
-    unrun = subject.unrun
-    launched = Compared(replace(unrun, launches=tuple(launch.facts for launch in facts.launches) or None))
-    found = [metric for metric in metrics_of(subject.problem) if metric.value(launched) is not None]
+    result = replace(unrun(job, device, is_recorded=False), work=job.work)
+    launched = Compared(replace(result, launches=tuple(launch.facts for launch in facts.launches) or None))
+    found = [metric for metric in metrics_of(job.problem) if metric.value(launched) is not None]
     if not found:
         return None
     document = {metric.key: metric.value(launched) for metric in found}
     # What the launches say above, memory that a kernel does not touch, and details are in JSON alone.
-    shown = [metric for metric in found if not metric.of and metric.value(Compared(unrun))]
+    shown = [metric for metric in found if not metric.of and metric.value(Compared(result))]
     return Explained(document, [(metric.title, metric.words(launched)) for metric in shown])
 
 
-def accesses_section(subject: AnySubject, facts: Facts) -> Explained | None:
+def accesses_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
     """Say what the warps of each launch ask of memory, counted in its PTX."""
-    if not subject.variant.has_kernels or not isinstance(subject.problem, PictureProblem):
+    if not job.variant.has_kernels:
         return None
-    problem, buffers = subject.problem, picture_buffers(subject.problem)
-    run = counted_launches(subject.variant, problem, subject.constant, subject.block, buffers)
+    run = counted_run(job)
     sentences = [] if run.not_counted is None else [f"Not counted: {run.not_counted}"]
     return Explained(accesses_document(run), accesses_rows(run.passes), sentences)
 
 
-def ablation_section(subject: AnySubject, facts: Facts) -> Explained | None:
+def ablation_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
     """Say what each cost of the kernel takes, from its siblings that lack one."""
     if facts.ablation is None:
         return None
@@ -115,9 +112,9 @@ def ablation_section(subject: AnySubject, facts: Facts) -> Explained | None:
     return Explained(ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation))
 
 
-def time_section(subject: AnySubject, facts: Facts) -> Explained | None:
+def time_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
     """Say how long the run takes at least, for each thing that it must do, and why."""
-    found = explained_here(subject)
+    found = explained_time(job, device)
     sentences = [found.sentence or str(found.not_explained)]
     if found.bounds:
         sentences.append(f"Limits: {found.device}.")
@@ -143,7 +140,7 @@ class Section(NamedTuple):
 
     key: str
     heading: str
-    explain: Callable[[AnySubject, Facts], Explained | None]
+    explain: Callable[[MaskJob, DeviceInfo, Facts], Explained | None]
 
 
 SECTIONS = (
@@ -156,10 +153,12 @@ SECTIONS = (
 """Every section in its order."""
 
 
-def explained(subject: AnySubject, ablation: Ablation | None = None) -> list[tuple[Section, Explained]]:
-    """Return what every section says that has something to say."""
-    facts = facts_of(subject)._replace(ablation=ablation)
-    found = ((section, section.explain(subject, facts)) for section in SECTIONS)
+def explained(
+    job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None
+) -> list[tuple[Section, Explained]]:
+    """Return what every section says that has something to say of a job on a device, a GPU here or not."""
+    facts = facts_of(job, device)._replace(ablation=ablation)
+    found = ((section, section.explain(job, device, facts)) for section in SECTIONS)
     return [(section, said) for section, said in found if said is not None]
 
 

@@ -71,5 +71,6 @@ def refuse_unsuitable(
     if refusal is not None:
         # Where no other block would do, the block is not the reason.
         with_block = f" with a block of {block}" if refusal.nearest_block else ""
-        what = f"variant '{variant.key}'{with_block}"
+        on_absent = "" if device.available else f" on {device.title}"
+        what = f"variant '{variant.key}'{with_block}{on_absent}"
         raise UnsupportedVariant(what, refusal)

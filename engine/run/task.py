@@ -12,13 +12,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from engine.device.backend import Backend, Buffers
-from engine.device.launches import Prepared
+from engine.device.launches import Pass, Prepared
 from engine.device_info import DeviceInfo
 from engine.geometry.block import Block
 from engine.geometry.cut import Reach
 from engine.message import Message
 from engine.reason import Reason
 from engine.results.problem import P
+from engine.results.work import Work
 from engine.run.device_choice import refuse_unsuitable
 from engine.run.registered import V, named
 
@@ -64,7 +65,7 @@ class Task(ABC, Generic[P, O, V]):
 
     def prepare(self, job: "Job[P, O, V]") -> Prepared:
         """Compile the job's variant."""
-        prepared: Prepared = job.variant.prepare(job.problem, self.constant(job.operands), job.block)
+        prepared: Prepared = job.variant.prepare(job.problem, job.constant, job.block)
         return prepared
 
     def refuse(self, variant: V, problem: P, constant: object, block: Block, device: DeviceInfo) -> None:
@@ -123,11 +124,31 @@ class Job(Generic[P, O, V]):
         rest = self.block, self.problem, self.operands, self.chosen_because, self.seed, self.affordable
         return _received, (self.task, made, *rest)
 
+    @property
+    def constant(self) -> Any:
+        """What its variant is compiled with; None where there is nothing."""
+        return self.task.constant(self.operands)
+
+    @property
+    def passes(self) -> tuple[Pass, ...]:
+        """Its kernels, one per launch; none for a variant without kernels of ours."""
+        found: tuple[Pass, ...] = self.variant.passes(self.problem, self.constant, self.block)
+        return found
+
+    @property
+    def work(self) -> Work | None:
+        """Its model of work."""
+        work: Work | None = self.variant.work(self.problem, self.block)
+        return work
+
     def refuse(self, device: DeviceInfo) -> None:
         """Raise UnsupportedVariant or BadValue for what cannot be done on a device with these operands."""
-        constant = self.task.constant(self.operands)
-        self.task.refuse(self.variant, self.problem, constant, self.block, device)
+        self.refuse_problem(device)
         self.task.refuse_operands(self.variant, self.operands)
+
+    def refuse_problem(self, device: DeviceInfo) -> None:
+        """Raise the same for what cannot be done whatever the operands are."""
+        self.task.refuse(self.variant, self.problem, self.constant, self.block, device)
 
 
 def _received(

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from engine.device.cubin import resources_of
-from engine.explain.gpus import ABSENT_GPUS, Architecture, gpu_for
+from engine.explain.gpus import ABSENT_GPUS, Architecture
 from engine.explain.launch.answers import kernel_resources
-from engine.explain.subject import Subject
 from engine.geometry.block import Block
 from engine.geometry.block_list import every_block
 from engine.mask.mask import Mask
@@ -121,7 +120,8 @@ def test_that_what_is_compiled_without_a_device_takes_what_is_loaded(gpu, key):
     gpu.activate()
     known = variant(key)
     problem, mask = filter_case(known)
-    found = kernel_resources(Subject(known, problem, mask, known.default_block, gpu_for([gpu.info])))
+    choice = Choice(known, known.default_block)
+    found = kernel_resources(filter_job(choice, problem, mask, np.zeros((*PICTURE, 1), np.float32)), gpu.info)
     steps = known.passes(problem, mask, known.default_block)
     assert [one._replace(constant_bytes=0) for one in found] == [
         loaded_kernel(step.kernel, step.signature).resources._replace(constant_bytes=0) for step in steps

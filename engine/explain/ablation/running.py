@@ -23,11 +23,10 @@ from engine.explain.ablation.results import NO_GPU, Ablation, Altered, Cost
 from engine.explain.ablation.sibling_code import without
 from engine.explain.bounds.gpu_bounds import executed, issue_slots
 from engine.explain.counts.accesses import WARP
-from engine.explain.counts.counting import counted_passes, picture_buffers
+from engine.explain.counts.counting import counted_passes
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.messages import AblationJob
-from engine.explain.subject import AnySubject, Subject
 from engine.geometry.block import Block
 from engine.host.request import Run
 from engine.results.progress import Checkpoint, Progress, go_on
@@ -36,7 +35,7 @@ from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.filtering.variants import variant
 from engine.work.resolved_job import resolved_job
 
 BUDGET_S = 0.3
@@ -51,10 +50,10 @@ def ablated(
     where the kernel cannot run or is not right, `Cancelled` by the checkpoint.
     """
     machine = backend(device)
-    info, subject = machine.info, Subject(job.variant, job.problem, job.operands.constant, job.block)
+    info = machine.info
     if not info.times_mean_speed:
-        return counted_ablation(subject, checkpoint)
-    found = _begun(subject, info.key, info.title)
+        return counted_ablation(job, checkpoint)
+    found = _begun(job, info.key, info.title)
     if found.reason:
         return found
     verified = measure(job, machine, replace(NO_SAMPLES, is_recorded=False), checkpoint=checkpoint)
@@ -64,36 +63,34 @@ def ablated(
         return replace(found, reason=f"The kernel gave no time: {verified.result.status}.")
     with machine.selected():
         runs = _Runs(job, machine, SamplingPlan(budget_s=budget_s), checkpoint)
-        return _each(found, subject, runs.timed)
+        return _each(found, job, runs.timed)
 
 
-def counted_ablation(subject: AnySubject, checkpoint: Checkpoint = go_on) -> Ablation:
+def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
     """Count the instructions that a variant's kernels and their siblings execute, without a GPU."""
-    found = _begun(subject, "", "PTX of sm_90, interpreted", str(why_not_compiled() or ""))
+    found = _begun(job, "", "PTX of sm_90, interpreted", str(why_not_compiled() or ""))
     if found.reason:
         return found
-    problem, buffers = subject.problem, picture_buffers(subject.problem)
 
     def per_tap(changed: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
         checkpoint(Progress(f"counting {_which(cost)}", fraction, 2.0))
         # Without stores of results a branch depends on the results: of zeros, which it does not store.
-        run = counted_passes(changed, problem, buffers, checkpoint, of_zeros=True)
+        run = counted_passes(job, changed, checkpoint, of_zeros=True)
         slots = sum(executed(one, issue_slots) for one in run.passes)
-        return Altered(cost, instructions=slots * WARP / problem.multiply_adds)
+        return Altered(cost, instructions=slots * WARP / job.problem.multiply_adds)
 
-    return replace(_each(found, subject, per_tap), reason=NO_GPU)
+    return replace(_each(found, job, per_tap), reason=NO_GPU)
 
 
-def _begun(subject: AnySubject, device: str, machine: str, reason: str = "") -> Ablation:
+def _begun(job: MaskJob, device: str, machine: str, reason: str = "") -> Ablation:
     """Return an ablation in which nothing was run yet, with the reason where there are no siblings."""
-    variant = subject.variant
-    found = Ablation(variant.key, variant.title, subject.block, device, machine, reason=reason)
+    variant, passes = job.variant, job.passes
+    found = Ablation(variant.key, variant.title, job.block, device, machine, reason=reason)
     if reason:
         return found
     if not variant.has_kernels:
         why = f"{variant.title} has no CUDA kernels of ours, so nothing can be taken out of them."
         return replace(found, reason=why)
-    passes = variant.passes(subject.problem, subject.constant, subject.block)
     if without(passes, Cost.PICTURE_LOADS) is None or without(passes, Cost.STORES) is None:
         why = (
             f"The loads and stores of {variant.title} are emitted instruction by instruction, and do not "
@@ -105,14 +102,13 @@ def _begun(subject: AnySubject, device: str, machine: str, reason: str = "") -> 
 
 def _each(
     found: Ablation,
-    subject: AnySubject,
+    job: MaskJob,
     altered: Callable[[tuple[Pass, ...], Cost | None, float], Altered],
 ) -> Ablation:
     """Return an ablation with the whole kernel and every sibling, each as `altered` runs it."""
-    passes = subject.variant.passes(subject.problem, subject.constant, subject.block)
-    whole, siblings = altered(passes, None, 0.0), []
+    whole, siblings = altered(job.passes, None, 0.0), []
     for number, cost in enumerate(Cost, start=1):
-        changed = without(passes, cost)
+        changed = without(job.passes, cost)
         fraction = number / (1 + len(Cost))
         siblings.append(altered(changed, cost, fraction) if changed else Altered(cost, cost.absent))
     return replace(found, whole=whole, siblings=tuple(siblings))
@@ -193,17 +189,14 @@ def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
     """Time the job's kernel and its siblings; count their instructions where no GPU is."""
     asked = request.job
     chosen = variant(asked.variant, takes_auto=False)
-    resolved = resolved_job(asked)
-    block = chosen.block_for(asked.block)
+    job = resolved_job(asked).job_by(chosen, chosen.block_for(asked.block))
     try:
         # A kernel may be looked at while the CPU is chosen.
         device = device_for(chosen, AUTO if asked.device == DeviceKind.CPU else asked.device)
     except DeviceUnavailable:
         if any(one.is_usable_gpu for one in devices()):
             raise
-        subject = Subject(chosen, resolved.problem, resolved.constant, block, ABSENT_GPUS[DEFAULT])
-        subject.refuse(VARIANTS)
-        return counted_ablation(subject, report)
-    job = resolved.job_by(chosen, block)
+        job.refuse_problem(ABSENT_GPUS[DEFAULT])
+        return counted_ablation(job, report)
     job.refuse(device)
     return ablated(job, device.key, request.budget_s, report)

@@ -6,19 +6,17 @@ its loops do (`engine.results.work.LoopWork`).
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from engine.device.device_list import cpu_info
 from engine.device_info import AUTO
 from engine.explain.bounds.least_time import Cause, LeastTime
 from engine.explain.limits.device_limits import DeviceLimits, Limit
-from engine.explain.subject import Subject
 from engine.reason import Reason
 from engine.results.measurement import Bound
 from engine.results.quantities import digits_text
 from engine.results.work import HasLoops, LoopWork
-from engine.run.variant import VariantOf
 from engine.variants.cpu.register_tiles import VECTOR
+from engine.work.filter_task import MaskJob
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import Variant
@@ -41,12 +39,12 @@ class CpuTime(LeastTime):
     loops: tuple[LoopWork, ...] = ()
 
 
-def cpu_time(subject: Subject[Problem], limits: DeviceLimits) -> CpuTime:
-    """Return the bounds of a subject on a processor of known limits."""
-    library, problem = subject.variant.library, subject.problem
+def cpu_time(job: MaskJob, limits: DeviceLimits) -> CpuTime:
+    """Return the bounds of a job on a processor of known limits."""
+    library, problem = job.variant.library, job.problem
     prepared: object = None
     if not library:
-        prepared = subject.variant.prepare(problem, subject.constant, subject.block)
+        prepared = job.task.prepare(job)
     loops: tuple[LoopWork, ...] = ()
     calls: tuple[Bound, ...] = ()
     share = 1.0
@@ -54,7 +52,7 @@ def cpu_time(subject: Subject[Problem], limits: DeviceLimits) -> CpuTime:
         loops, calls = prepared.loops, _calls(limits, prepared.workers)
         share = _share(limits, prepared.workers)
     return CpuTime(
-        subject=subject,
+        job=job,
         limits=limits,
         in_turn=tuple(tuple(_of_loop(one, problem, limits, share)) for one in loops),
         beside=_copies(problem, limits),
@@ -129,32 +127,32 @@ def _share(limits: DeviceLimits, threads: int) -> float:
 
 def cpu_cause(found: CpuTime) -> Cause:
     """Return what the bounds give as the cause of the time, and the variant that removes it."""
-    subject, tallest = found.subject, found.bounds[0]
-    what = f"Bound by {_words(tallest, subject.problem.samples, found.limits.vector_bits // 32)}"
-    best = choose(AUTO, subject.problem, subject.constant, None, cpu_info()).variant
-    if best is subject.variant:
+    job, tallest = found.job, found.bounds[0]
+    what = f"Bound by {_words(tallest, job.problem.samples, found.limits.vector_bits // 32)}"
+    best = choose(AUTO, job.problem, job.constant, None, cpu_info()).variant
+    if best is job.variant:
         return Cause(what, "No variant on the CPU is expected to take less")
     return Cause(what, _removes(best, found), best.key)
 
 
 def _removes(best: Variant, found: CpuTime) -> str:
     """Return what the best variant does less of."""
-    subject, limits = found.subject, found.limits
-    samples = subject.problem.samples
+    job, limits = found.job, found.limits
+    samples = job.problem.samples
     uses_vectors = any(one.multiply_adds or one.operations for one in found.loops)
     if found.loops and not uses_vectors:
         at_once = limits.vector_bits // 32
         cores = f", on {limits.cores} cores" if limits.cores > 1 else ""
         return f"`{best.key}` computes {at_once} results with an instruction{cores}"
-    ours, its = _made(subject.variant, subject) / samples, _made(best, subject) / samples
+    ours, its = _made(job.variant, job) / samples, _made(best, job) / samples
     if its < ours:
         return f"`{best.key}` makes {_count(its)} instead of {_count(ours)} multiply-adds for each result"
     return f"`{best.key}` is expected to take less"
 
 
-def _made(one: VariantOf[Problem, Any], subject: Subject[Problem]) -> float:
+def _made(one: Variant, job: MaskJob) -> float:
     """Return the multiply-adds of a variant, by its model of work."""
-    work = one.work(subject.problem, one.block_for(None))
+    work = one.work(job.problem, one.block_for(None))
     return work.flops / 2 if work else 0.0
 
 

@@ -1,30 +1,24 @@
 """Why a run takes its time: its bounds on a device of known limits, and the reason in a sentence."""
 
-from engine.device.backend import Buffers
-from engine.device.device_list import cpu_info
-from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
 from engine.explain.bounds.cpu_bounds import CpuTime, cpu_cause, cpu_time
 from engine.explain.bounds.gpu_bounds import GpuTime, gpu_cause, gpu_time
 from engine.explain.bounds.least_time import LeastTime
 from engine.explain.code.source import SAVES, paragraphs_of, story_of
-from engine.explain.counts.counting import buffers_of
-from engine.explain.gpus import DEFAULT, Gpu, gpu_for
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT, gpu_text
+from engine.explain.kernel_job import asked_job
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.limits.device_limits import DeviceLimits, left_out_words, reached_by_run, without_refuted
 from engine.explain.limits.kept_limits import keep, kept_limits, recorded_limits
 from engine.explain.limits.messages import MeasureLimits
 from engine.explain.messages import TimeRequest
-from engine.explain.subject import AnySubject, Subject
 from engine.host.request import Describe, answer
 from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
 from engine.results.progress import Checkpoint, go_on
 from engine.results.quantities import digits_text, percent_text
 from engine.run.task import AnyJob
-from engine.work.filtering.variants import variant
-from engine.work.resolved_job import resolved_job
 
 LEAST_SHARE = 0.5
 """Bounds that reach less of the time do not explain it."""
@@ -36,68 +30,54 @@ _AGAIN = "`devices --measure` measures them again."
 
 
 def explained_time(
-    job: AnyJob, device: DeviceInfo, measured_ms: float | None, checkpoint: Checkpoint = go_on
+    job: AnyJob, device: DeviceInfo, measured_ms: float | None = None, checkpoint: Checkpoint = go_on
 ) -> ExplainedTime:
     """Return why a job takes its time on a device; `not_explained` says why there are no bounds.
 
-    It compiles, but starts no device. `checkpoint` is called again and again; what it raises ends it.
+    It compiles, but starts no device, and a GPU need not be here. `checkpoint` is called again and again;
+    what it raises ends it.
     """
-    gpu = gpu_for([device]) if job.variant.device is DeviceKind.CUDA else None
-    subject = Subject(job.variant, job.problem, job.task.constant(job.operands), job.block, gpu)
-    return explained_here(subject, measured_ms, buffers_of(job) if gpu else None, checkpoint)
-
-
-def explained_here(
-    subject: AnySubject,
-    measured_ms: float | None = None,
-    buffers: Buffers | None = None,
-    checkpoint: Checkpoint = go_on,
-) -> ExplainedTime:
-    """Return the same of a subject, by the limits that are known of its device."""
-    limits = limits_of(subject.gpu)
+    limits = limits_of(device)
     if limits is not None:
-        explained, left = explained_by(subject, limits, measured_ms, buffers, checkpoint)
-        device = cpu_info() if subject.gpu is None else subject.gpu.device
-        if left is not limits and device is not None:
+        explained, left = explained_by(job, device, limits, measured_ms, checkpoint)
+        if left is not limits and device.available:
             # Measured again, and left out from now on where the run exceeds it again.
             limits = limits.or_more(answer(MeasureLimits(device.key), checkpoint))
-            explained, left = explained_by(subject, limits, measured_ms, buffers, checkpoint)
+            explained, left = explained_by(job, device, limits, measured_ms, checkpoint)
             keep(device, left)
         return explained
     title, remedy = "the CPU", "`devices --measure` measures them in 2 s, and they are kept."
-    if subject.gpu is not None:
-        title = subject.gpu.title
-        remedy = remedy if subject.gpu.device else "They are measured where there is such a GPU."
+    if job.variant.device is DeviceKind.CUDA:
+        title = gpu_text(device)
+        remedy = remedy if device.available else "They are measured where there is such a GPU."
     short = f"The limits of {title} are not known"
     return ExplainedTime(title, not_explained=Reason("not-measured", short, remedy=remedy))
 
 
-def limits_of(gpu: Gpu | None) -> DeviceLimits | None:
-    """Return the limits of a GPU, or of the CPU for None, as far as they were measured.
+def limits_of(device: DeviceInfo) -> DeviceLimits | None:
+    """Return the limits of a device as far as they were measured.
 
     Those of a GPU that is not here are the recorded ones, where it is of the same architecture.
     """
-    if gpu is None:
-        return kept_limits(cpu_info())
-    if gpu.device is not None:
-        return kept_limits(gpu.device)
-    return recorded_limits() if gpu.architecture == RECORDED_ARCHITECTURE else None
+    if device.available:
+        return kept_limits(device)
+    return recorded_limits() if device is ABSENT_GPUS[RECORDED_ARCHITECTURE] else None
 
 
 def explained_by(
-    subject: AnySubject,
+    job: AnyJob,
+    device: DeviceInfo,
     limits: DeviceLimits,
     measured_ms: float | None,
-    buffers: Buffers | None = None,
     checkpoint: Checkpoint = go_on,
 ) -> tuple[ExplainedTime, DeviceLimits]:
     """Return the same on a device of these limits, and those that it rests on: the run exceeded no other."""
-    not_compiled = why_not_compiled() if subject.gpu else None
-    if not_compiled is not None:
+    is_on_gpu = job.variant.device is DeviceKind.CUDA
+    if is_on_gpu and (not_compiled := why_not_compiled()) is not None:
         return ExplainedTime(limits.device, not_explained=not_compiled), limits
     while True:
         found: CpuTime | GpuTime = (
-            gpu_time(subject, limits, checkpoint, buffers) if subject.gpu else cpu_time(subject, limits)
+            gpu_time(job, device, limits, checkpoint) if is_on_gpu else cpu_time(job, limits)
         )
         left = without_refuted(limits, reached_by_run(found.bounds, found.least_ms, measured_ms))
         if left is limits:
@@ -124,7 +104,7 @@ def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> Explained
         sentence = f"{sentence.rstrip('.')}. {left_out}"
     each = found.counted.transactions_per_request if isinstance(found, GpuTime) else None
     device, bounds, least_ms = found.limits.device, found.bounds, found.least_ms
-    saves = paragraphs_of(story_of(found.subject.variant).part(SAVES))[:1]
+    saves = paragraphs_of(story_of(found.job.variant).part(SAVES))[:1]
     return ExplainedTime(
         device, bounds, least_ms, measured_ms, sentence, remedy, each, "".join(saves), reason
     )
@@ -142,13 +122,5 @@ def _not_explained(share: float | None, found: LeastTime) -> Reason | None:
 
 def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTime:
     """Return the bounds of a job and what they say, or why there are none."""
-    asked = request.job
-    job = asked.job
-    chosen = variant(job.variant, takes_auto=False)
-    resolved = resolved_job(job)
-    problem = resolved.problem
-    gpu = None
-    if chosen.device is DeviceKind.CUDA:
-        gpu = gpu_for([device for device in devices() if device.key == job.device] or devices())
-    subject = Subject(chosen, problem, resolved.constant, chosen.block_for(job.block), gpu)
-    return explained_here(subject, asked.measured_ms, checkpoint=report)
+    job, device = asked_job(request.job.job)
+    return explained_time(job, device, request.job.measured_ms, report)

@@ -15,20 +15,20 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from engine.device.backend import Buffers
 from engine.device.launches import Launch
+from engine.device_info import DeviceInfo
 from engine.explain.bounds.least_time import Cause, LeastTime
 from engine.explain.code.instruction_classes import InstructionClass, is_ptx_64_bit, ptx_class
 from engine.explain.counts.accesses import BANKS, WARP, WORD_BYTES, CountedAccesses, CountedRun
-from engine.explain.counts.counting import counted_launches, picture_buffers
-from engine.explain.gpus import Gpu
+from engine.explain.counts.counting import counted_run
+from engine.explain.gpus import attributes_of
 from engine.explain.limits.device_limits import DeviceLimits, Limit
-from engine.explain.subject import AnySubject
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.measurement import Bound
 from engine.results.progress import Checkpoint
 from engine.results.quantities import count_text, rate_text
 from engine.results.work import Work
+from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
 from engine.tasks.registry import TASKS
 from engine.work.operations.problem import OperationProblem
@@ -98,7 +98,7 @@ SCHEDULERS = 4
 
 
 def bound_launch(
-    launch: Launch, counted: CountedAccesses, gpu: Gpu, limits: DeviceLimits
+    launch: Launch, counted: CountedAccesses, gpu: DeviceInfo, limits: DeviceLimits
 ) -> tuple[Bound, ...]:
     """Return the bounds of a counted launch on a GPU of known limits."""
     return tuple(
@@ -116,13 +116,15 @@ def executed(counted: CountedAccesses, weigh: Weigh) -> float:
 _Amount = tuple[str, str, float, str, Limit | None, str, float]
 
 
-def _amounts(counted: CountedAccesses, launch: Launch, gpu: Gpu, limits: DeviceLimits) -> Iterator[_Amount]:
+def _amounts(
+    counted: CountedAccesses, launch: Launch, gpu: DeviceInfo, limits: DeviceLimits
+) -> Iterator[_Amount]:
     """Yield what a launch must do.
 
     Key, title, how much of what, the device's rate, what it is counted from, and how much more of it the
     busiest multiprocessor has than the mean.
     """
-    uneven, of_issue = _uneven(launch, gpu.attributes.multiprocessors)
+    uneven, of_issue = _uneven(launch, attributes_of(gpu).multiprocessors)
     source = "executed PTX"
     moved = float(counted.launch_sectors * SECTOR_BYTES)
     copied = limits.copy_rate(moved)
@@ -163,10 +165,10 @@ def _threads(launch: Launch) -> int:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GpuTime(LeastTime):
-    """What the launches of a subject must do on a GPU: none where its accesses are not counted."""
+    """What the launches of a job must do on a GPU: none where its accesses are not counted."""
 
+    gpu: DeviceInfo
     counted: CountedRun
-    buffers: Buffers
     checkpoint: Checkpoint
 
     def executed(self, weigh: Weigh) -> float:
@@ -174,50 +176,41 @@ class GpuTime(LeastTime):
         return sum(executed(one, weigh) for one in self.counted.passes) * WARP
 
 
-def gpu_time(
-    subject: AnySubject,
-    limits: DeviceLimits,
-    checkpoint: Checkpoint,
-    buffers: Buffers | None = None,
-) -> GpuTime:
-    """Return the bounds of a subject on its GPU."""
-    assert subject.gpu is not None
-    variant, problem, constant, block = subject.variant, subject.problem, subject.constant, subject.block
-    buffers = buffers or picture_buffers(problem)
-    counted = counted_launches(variant, problem, constant, block, buffers, checkpoint)
-    steps = variant.passes(problem, constant, block) if counted.passes else ()
+def gpu_time(job: AnyJob, gpu: DeviceInfo, limits: DeviceLimits, checkpoint: Checkpoint) -> GpuTime:
+    """Return the bounds of a job on a GPU, which need not be here."""
+    counted = counted_run(job, checkpoint)
+    steps = job.passes if counted.passes else ()
     return GpuTime(
-        subject=subject,
+        job=job,
+        gpu=gpu,
         limits=limits,
         in_turn=tuple(
-            bound_launch(step.launch, accesses, subject.gpu, limits)
+            bound_launch(step.launch, accesses, gpu, limits)
             for step, accesses in zip(steps, counted.passes, strict=True)
         ),
-        beside=tuple(_of_work(subject, limits, counted)),
+        beside=tuple(_of_work(job, limits, counted)),
         not_counted=counted.not_counted,
         counted=counted,
-        buffers=buffers,
         checkpoint=checkpoint,
     )
 
 
-def work_multiply_adds(subject: AnySubject) -> float:
+def work_multiply_adds(job: AnyJob) -> float:
     """Return those of the model of work; none of an operation: its steps are others, such as comparisons."""
-    work = subject.work
-    return 0.0 if work is None or subject.problem.task == OperationProblem.task else work.flops / 2
+    return 0.0 if job.work is None or job.problem.task == OperationProblem.task else job.work.flops / 2
 
 
-def _of_work(subject: AnySubject, limits: DeviceLimits, counted: CountedRun) -> Iterator[Bound]:
+def _of_work(job: AnyJob, limits: DeviceLimits, counted: CountedRun) -> Iterator[Bound]:
     """Yield what the model of work says of all launches: it knows no code, but every multiply-add."""
-    if subject.work is None:
+    if job.work is None:
         return
-    source, size, name = "the model of work", float(subject.work.minimum_bytes), "multiply-adds"
+    source, size, name = "the model of work", float(job.work.minimum_bytes), "multiply-adds"
     if rate := limits.copy_rate(size):
         yield Bound("copy", "copy", 1e3 * size / rate, size, "bytes", rate, source)
     limit = limits.multiply_adds_per_s
     uses_tensor_cores = any(map(is_tensor, (one for launch in counted.passes for one in launch.executed)))
     if limit and counted.passes and not uses_tensor_cores:
-        amount = work_multiply_adds(subject)
+        amount = work_multiply_adds(job)
         yield Bound(name, name, 1e3 * amount / limit.measured, amount, name, limit.measured, source)
 
 
@@ -236,9 +229,9 @@ def gpu_cause(time: GpuTime) -> Cause:
 
 
 def _instructions(time: GpuTime, bound: Bound) -> Cause:
-    of_what, count = "multiply-add", work_multiply_adds(time.subject)
+    of_what, count = "multiply-add", work_multiply_adds(time.job)
     if not count:
-        of_what, count = "result", float(time.subject.problem.values)
+        of_what, count = "result", float(time.job.problem.values)
     issued, wide = time.executed(issue_slots), time.executed(on_64_bit)
     of_them = f", {_short(wide / count)} of them on 64-bit integers" if wide > issued / 10 else ""
     what = f"Issue-bound: {_short(issued / count)} instructions per {of_what}{of_them}"
@@ -246,7 +239,7 @@ def _instructions(time: GpuTime, bound: Bound) -> Cause:
 
 
 def _multiply_adds(time: GpuTime, bound: Bound) -> Cause:
-    adds = work_multiply_adds(time.subject) / time.subject.problem.values
+    adds = work_multiply_adds(time.job) / time.job.problem.values
     what = f"Compute-bound: {_short(adds)} multiply-adds per result"
     return Cause(what, *_fewer(time, _FLOPS, _PICTURE, _LOADS))
 
@@ -275,7 +268,7 @@ def _l1(time: GpuTime, bound: Bound) -> Cause:
     if shared.wavefronts > requests.transactions and conflicts > _CONFLICTS:
         what = f"Bound by shared memory: {_short(conflicts)} wavefronts per request, of bank conflicts"
         return Cause(what, "A block of whole warps side by side (32 × …) has fewer")
-    accesses = (requests.requests + shared.requests) * WARP / time.subject.problem.values
+    accesses = (requests.requests + shared.requests) * WARP / time.job.problem.values
     what = f"Bound by L1 and shared memory: {_short(accesses)} accesses per result"
     return Cause(what, *_fewer(time, _PICTURE, _LOADS, _GLOBAL, _FLOPS))
 
@@ -328,52 +321,44 @@ _BYTES = _Cost(lambda work: work.global_load_bytes + work.global_store_bytes, "m
 
 def _fewer(time: GpuTime, *costs: _Cost) -> tuple[str, str]:
     """Return what the nearest variant in teaching order does much less of, and its key."""
-    values = time.subject.problem.values
+    values, own = time.job.problem.values, time.job.work
     for cost in costs:
-        ours = cost.of(time.subject.work) / values if time.subject.work else 0.0
-        for variant in _others(time) if ours else ():
-            work = variant.work(time.subject.problem, variant.default_block)
-            if work is not None and cost.of(work) / values <= _FEWER * ours and _is_faster(time, variant):
+        ours = cost.of(own) / values if own else 0.0
+        for other in _others(time) if ours else ():
+            key, work = other.variant.key, other.work
+            if work is not None and cost.of(work) / values <= _FEWER * ours and _is_faster(time, other):
                 its = _short(cost.of(work) / values)
-                return f"`{variant.key}` {cost.verb} {its} instead of {_short(ours)} {cost.what}", variant.key
+                return f"`{key}` {cost.verb} {its} instead of {_short(ours)} {cost.what}", key
     return "No variant does much less of it", ""
 
 
-def _others(time: GpuTime) -> Iterator[AnyVariant]:
-    """Yield the variants that can do it on that GPU, the nearest in teaching order first."""
-    subject = time.subject
-    assert subject.gpu is not None
-    every: list[AnyVariant] = list(TASKS[subject.variant.task].variants)
-    at = every.index(subject.variant) if subject.variant in every else -1
+def _others(time: GpuTime) -> Iterator[AnyJob]:
+    """Yield the job by each variant that can do it on that GPU, the nearest in teaching order first."""
+    job, every = time.job, list[AnyVariant](TASKS[time.job.variant.task].variants)
+    at = every.index(job.variant) if job.variant in every else -1
     # Those after it come before those as far from it before it.
     for variant in sorted(every, key=lambda other: abs(every.index(other) - at - 0.25)):
         block = variant.default_block
-        if variant.has_kernels and variant is not subject.variant:
-            refusal = variant.why_not(subject.problem, subject.constant, block, subject.gpu.limits)
-            if refusal is None:
-                yield variant
+        is_other = variant.has_kernels and variant is not job.variant
+        if is_other and variant.why_not(job.problem, job.constant, block, time.gpu.limits) is None:
+            yield replace(job, variant=variant, block=block)
 
 
-def _is_faster(time: GpuTime, variant: AnyVariant) -> bool:
-    """Return whether the bounds of another variant are well below these; it is counted for that."""
-    subject = replace(time.subject, variant=variant, block=variant.default_block)
-    its = gpu_time(subject, time.limits, time.checkpoint, time.buffers)
+def _is_faster(time: GpuTime, other: AnyJob) -> bool:
+    """Return whether the bounds of another job are well below these; it is counted for that."""
+    its = gpu_time(other, time.gpu, time.limits, time.checkpoint)
     return bool(its.in_turn) and its.least_ms <= _FASTER * time.least_ms
 
 
 def _coalesced(time: GpuTime, each: float) -> tuple[str, str] | None:
     """Return a variant that loads as much by far fewer transactions."""
-    subject, ours = time.subject, time.subject.work
-    for variant in _others(time):
-        work = variant.work(subject.problem, variant.default_block)
-        if work is None or ours is None or work.global_loads != ours.global_loads:
+    ours = time.job.work
+    for other in _others(time):
+        if other.work is None or ours is None or other.work.global_loads != ours.global_loads:
             continue
-        run = counted_launches(
-            variant, subject.problem, subject.constant, variant.default_block, time.buffers, time.checkpoint
-        )
-        its = run.transactions_per_request
+        its = counted_run(other, time.checkpoint).transactions_per_request
         if its is not None and its <= _FEWER * each:
-            return f"`{variant.key}` loads the same with {_short(its)}", variant.key
+            return f"`{other.variant.key}` loads the same with {_short(its)}", other.variant.key
     return None
 
 

@@ -5,9 +5,9 @@ from functools import cached_property
 from typing import NamedTuple
 
 from engine.explain.limits.device_limits import DeviceLimits
-from engine.explain.subject import AnySubject
 from engine.reason import Reason
 from engine.results.measurement import Bound
+from engine.run.task import AnyJob
 
 
 class Cause(NamedTuple):
@@ -22,7 +22,7 @@ class Cause(NamedTuple):
 class LeastTime:
     """What a run must do on a device of known limits, and the least time for that."""
 
-    subject: AnySubject
+    job: AnyJob
     limits: DeviceLimits
     in_turn: tuple[tuple[Bound, ...], ...]
     """Of each launch, or of each loop: they follow one another."""

@@ -6,10 +6,9 @@ from engine.explain.code.code_diff import Diff, listing_diff, source_diff
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.teaching_story import about_text, count_of_steps, slides, teaching_story
-from engine.explain.examples import example_of, step_example
+from engine.explain.examples import Example, example_of, step_example
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest, SaveSlides, ShownCode
-from engine.explain.subject import AnySubject
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
 from engine.geometry.refusal import UnsupportedVariant
@@ -75,7 +74,7 @@ def _key(job: PictureJob) -> str:
     return job.variant
 
 
-def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[AnySubject, str]:
+def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Example, str]:
     """Return what a kernel is compiled for: the job, or, with the reason, what the kernel takes instead."""
     # No device is needed.
     resolved = resolved_job(job.changed(variant=key))

@@ -16,8 +16,8 @@ from engine.explain.code.instruction_classes import (
     sass_class,
 )
 from engine.explain.code.listing import CodeLine, Form, ListedKernel, Listing, SourceLine, counted, short_path
+from engine.explain.examples import Example
 from engine.explain.gpus import Architecture
-from engine.explain.subject import AnySubject
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
     from engine.device import disassembler, explained_code
@@ -154,7 +154,7 @@ def _without_padding(lines: list[CodeLine]) -> list[CodeLine]:
     return lines[:end]
 
 
-def listed_kernels(example: AnySubject, form: Form, architecture: Architecture) -> tuple[ListedKernel, ...]:
+def listed_kernels(example: Example, form: Form, architecture: Architecture) -> tuple[ListedKernel, ...]:
     """Return each kernel of a variant once, in the order of their launches.
 
     Raises BadValue for a variant without kernels of ours, where the CUDA compiler is missing, and for SASS

@@ -22,8 +22,7 @@ from engine.device.cuda_presence import missing
 from engine.device.launches import DeviceKind
 from engine.explain.code.listing import short_path
 from engine.explain.code.source import KernelSource, Role, SourceFunction, story_of
-from engine.explain.examples import AnyKernel
-from engine.explain.subject import AnySubject
+from engine.explain.examples import AnyKernel, Example
 
 # `engine`, or what it is called where it is installed.
 _ENGINE = __name__.rpartition(".explain.")[0]
@@ -32,7 +31,7 @@ _CALLED = tuple(f"{_ENGINE}.{folder}." for folder in ("variants", "device", "geo
 _LEFT_OUT = tuple(f"{_ENGINE}.{folder}." for folder in ("variants.ir", "device.threads"))
 
 
-def source_of(example: AnySubject) -> KernelSource:
+def source_of(example: Example) -> KernelSource:
     """Return the source of a variant, compiled for an example; nothing is compiled."""
     variant = example.variant
     if variant.has_kernels and missing:

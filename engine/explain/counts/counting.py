@@ -29,7 +29,6 @@ from engine.device.kernel_factory import import_names
 from engine.device.launches import Between, Pass, Placeholder
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.launch.launches import why_not_compiled
-from engine.geometry.block import Block
 from engine.ptx import Array, PtxError, Run
 from engine.ptx.counts import Requests
 from engine.ptx.dependence import depends_on_contents
@@ -38,8 +37,6 @@ from engine.ptx.program import kernel_of
 from engine.reason import Reason
 from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.task import AnyJob
-from engine.run.variant import AnyVariant, C, P, VariantOf
-from engine.work.picture_problem import PictureProblem
 
 if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
     from engine.device import interpreted
@@ -127,9 +124,12 @@ def counted_run(job: AnyJob, checkpoint: Checkpoint = go_on) -> CountedRun:
     `checkpoint` is called again and again; what it raises ends the counting.
     """
     if not job.variant.has_kernels:
-        return _without_kernels(job.variant)
-    constant = job.task.constant(job.operands)
-    return counted_launches(job.variant, job.problem, constant, job.block, buffers_of(job), checkpoint)
+        library = job.variant.library
+        short = f"{library}'s kernels are not counted" if library else "It runs on the CPU"
+        return CountedRun(not_counted=Reason("no-kernels", short))
+    if (reason := why_not_compiled()) is not None:
+        return CountedRun(not_counted=reason)
+    return counted_passes(job, job.passes, checkpoint)
 
 
 def buffers_of(job: AnyJob) -> Buffers:
@@ -137,43 +137,15 @@ def buffers_of(job: AnyJob) -> Buffers:
     return job.task.allocate(InterpreterBackend(), job)
 
 
-def picture_buffers(problem: PictureProblem) -> Buffers:
-    """Return the arrays of launches on a picture of which nothing but its problem is known."""
-    shape = problem.height, problem.width, problem.channels
-
-    def like(wanted: tuple[int, ...], dtype: str) -> np.ndarray:
-        return np.broadcast_to(np.zeros((), dtype), wanted)
-
-    result = like(problem.result_shape, problem.result_dtype)
-    return InterpreterBackend().allocate(like(shape, problem.dtype), result)
-
-
-def counted_launches(
-    variant: VariantOf[P, C],
-    problem: P,
-    constant: C,
-    block: Block,
-    buffers: Buffers,
-    checkpoint: Checkpoint = go_on,
-) -> CountedRun:
-    """Return the same of a variant with its problem, the arrays of its launches and its constant."""
-    if not variant.has_kernels:
-        return _without_kernels(variant)
-    if (reason := why_not_compiled()) is not None:
-        return CountedRun(not_counted=reason)
-    return counted_passes(variant.passes(problem, constant, block), problem, buffers, checkpoint)
-
-
 def counted_passes(
-    passes: tuple[Pass, ...],
-    problem: Any,
-    buffers: Buffers,
-    checkpoint: Checkpoint = go_on,
-    *,
-    of_zeros: bool = False,
+    job: AnyJob, passes: tuple[Pass, ...], checkpoint: Checkpoint = go_on, *, of_zeros: bool = False
 ) -> CountedRun:
-    """Return the same of passes; `of_zeros`: what depends on samples counts as for a picture of zeros."""
+    """Return the same of other passes with a job's arrays.
+
+    `of_zeros`: what depends on samples counts as for a picture of zeros.
+    """
     import_names(__name__)
+    problem, buffers = job.problem, buffers_of(job)
     picture = (problem.height, problem.width) if hasattr(problem, "height") else None
     shape, anchor = getattr(problem, "mask_shape", (1, 1)), getattr(problem, "anchor", (0, 0))
     # How many cells a result reaches to before and behind it, along the axis where it is most.
@@ -185,11 +157,6 @@ def counted_passes(
         return CountedRun(tuple(map(_kept, launches)))
     except PtxError as error:
         return CountedRun(not_counted=Reason("not-counted", "It is not interpreted", str(error)))
-
-
-def _without_kernels(variant: AnyVariant) -> CountedRun:
-    library = f"{variant.library}'s kernels are not counted" if variant.library else "It runs on the CPU"
-    return CountedRun(not_counted=Reason("no-kernels", library))
 
 
 @dataclass(frozen=True)

@@ -11,19 +11,17 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from engine.device.cubin import resources_of
-from engine.device.devices import devices
 from engine.device.kernel_factory import import_names
-from engine.device.launches import DeviceKind
-from engine.explain.gpus import gpu_for
+from engine.device_info import DeviceInfo
+from engine.explain.gpus import architecture_of, attributes_of, gpu_text
+from engine.explain.kernel_job import kernel_job
 from engine.explain.launch.launches import curves, explained_launches, why_not_compiled
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
-from engine.explain.subject import AnySubject, Subject
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host.request import Describe
 from engine.results.launch_facts import KernelResources
 from engine.results.progress import Checkpoint, Progress
-from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.resolved_job import resolved_job
+from engine.run.task import AnyJob
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes 0.4 s
     from engine.device.kernel_code import with_code
@@ -38,54 +36,43 @@ _COMPILING = Progress("compiling", 0.0, 1.0)
 
 def describe(request: Describe[LaunchRequest | CompiledLaunchRequest], report: Checkpoint) -> LaunchAdvice:
     """Return the launches of a job, with registers where they are known or asked for, or why not."""
-    asked, job = request.job, request.job.job
-    chosen = variant(job.variant, takes_auto=False)
-    if chosen.device is DeviceKind.CPU:
-        return LaunchAdvice(chosen.key, reason=f"{chosen.title} runs on the CPU, which has no launches.")
-    if not chosen.has_kernels:
-        return LaunchAdvice(chosen.key, reason=f"{chosen.title} has no kernels of ours.")
-    resolved = resolved_job(job)
-    asked_devices = [device for device in devices() if device.key == job.device] or devices()
-    gpu = gpu_for(asked_devices, asked.architecture)
-    subject = Subject(chosen, resolved.problem, resolved.constant, chosen.block_for(job.block), gpu)
+    asked = request.job
     try:
-        subject.refuse(VARIANTS)
+        job, gpu = kernel_job(asked.job, asked.architecture)
     except UnsupportedVariant as error:
-        return LaunchAdvice(chosen.key, reason=str(error.refusal))
+        return LaunchAdvice(asked.job.variant, reason=str(error.refusal))
     not_compiled = why_not_compiled()
-    resources = () if not_compiled else _resources(subject, asked, report)
-    launches = explained_launches(chosen, subject.problem, subject.block, gpu.attributes, resources)
+    resources = () if not_compiled else _resources(job, gpu, asked, report)
+    launches = explained_launches(job, gpu, resources)
+    attributes = attributes_of(gpu)
     planned = [KernelResources(0, launch.facts.shared_bytes or 0, 0) for launch in launches]
     drawn = tuple(
-        curves(launch.facts.threads, taken, gpu.attributes)
+        curves(launch.facts.threads, taken, attributes)
         for launch, taken in zip(launches, resources or planned, strict=True)
     )
-    return LaunchAdvice(chosen.key, gpu.title, launches, drawn, str(not_compiled or ""))
+    return LaunchAdvice(job.variant.key, gpu_text(gpu), launches, drawn, str(not_compiled or ""))
 
 
-def _resources(subject: AnySubject, asked: LaunchRequest, report: Checkpoint) -> Resources:
+def _resources(job: AnyJob, gpu: DeviceInfo, asked: LaunchRequest, report: Checkpoint) -> Resources:
     """Return what the kernels take; empty where this process has not compiled them and need not."""
-    assert subject.gpu is not None
-    weights = subject.constant.weights_digest
-    key = subject.variant.key, subject.problem, weights, subject.block, subject.gpu.architecture
+    key = job.variant.key, job.problem, job.constant.weights_digest, job.block, gpu.limits.compute_capability
     if key not in _known and isinstance(asked, CompiledLaunchRequest):
         # One that is not wanted any more ends between two kernels.
-        _known[key] = kernel_resources(subject, lambda: report(_COMPILING))
+        _known[key] = kernel_resources(job, gpu, lambda: report(_COMPILING))
         if len(_known) > _MOST_KNOWN:
             _known.popitem(last=False)
     return _known.get(key, ())
 
 
-def kernel_resources(subject: AnySubject, between: Callable[[], object] = lambda: None) -> Resources:
-    """Return what each kernel takes on the subject's GPU, one per launch; `between` is called before each.
+def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object] = lambda: None) -> Resources:
+    """Return what each kernel takes on a GPU, one per launch; `between` is called before each.
 
     It must be something that the variant accepts there, in a process that compiles kernels
     (`engine.explain.launch.launches.why_not_compiled`). A kernel takes 0.2 to 0.5 s where it is not kept.
     """
     import_names(__name__)
-    assert subject.gpu is not None
     found = []
-    for step in subject.variant.passes(subject.problem, subject.constant, subject.block):
+    for step in job.passes:
         between()
-        found.append(with_code(step.kernel, step.signature, subject.gpu.architecture, resources_of))
+        found.append(with_code(step.kernel, step.signature, architecture_of(gpu), resources_of))
     return tuple(found)

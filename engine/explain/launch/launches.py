@@ -11,7 +11,8 @@ from typing import NamedTuple
 
 from engine.device.cuda_presence import INSTALL, missing
 from engine.device.launches import Launch
-from engine.geometry.block import Block
+from engine.device_info import DeviceInfo
+from engine.explain.gpus import attributes_of
 from engine.gpu_attributes import GpuAttributes
 from engine.reason import Reason
 from engine.results.launch_facts import (
@@ -22,7 +23,7 @@ from engine.results.launch_facts import (
     launch_facts,
     occupancy_of,
 )
-from engine.run.variant import AnyVariant
+from engine.run.task import AnyJob
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,30 +48,19 @@ def why_not_compiled() -> Reason | None:
 
 
 def explained_launches(
-    variant: AnyVariant,
-    problem: object,
-    block: Block,
-    gpu: GpuAttributes,
-    resources: Sequence[KernelResources] = (),
+    job: AnyJob, gpu: DeviceInfo, resources: Sequence[KernelResources] = ()
 ) -> tuple[ExplainedLaunch, ...]:
-    """Return each launch of a variant; none for one without kernels of ours.
+    """Return each launch of a job that a GPU, here or not, accepts; none without kernels of ours.
 
-    Parameters
-    ----------
-    variant, problem, block
-        What the variant accepts on that GPU.
-    gpu : GpuAttributes
-        The GPU, here or not.
-    resources : sequence of KernelResources
-        What the kernel of each launch takes; empty where that is not known. Occupancy is then what the block
-        and the planned shared memory allow.
+    `resources` are what the kernel of each launch takes; empty where that is not known. Occupancy is then
+    what the block and the planned shared memory allow.
     """
-    launches = variant.plan(problem, block)
+    launches = job.variant.plan(job.problem, job.block)
     if not launches:
         return ()
     known: Sequence[KernelResources | None] = resources or [None] * len(launches)
-    halos = variant.halos(problem, launches)
-    return tuple(_explained(*one, gpu) for one in zip(launches, known, halos, strict=True))
+    halos, attributes = job.variant.halos(job.problem, launches), attributes_of(gpu)
+    return tuple(_explained(*one, attributes) for one in zip(launches, known, halos, strict=True))
 
 
 def _explained(

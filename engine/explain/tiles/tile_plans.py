@@ -10,18 +10,17 @@ from numpy.typing import NDArray
 
 from engine.device.kernel_factory import import_names
 from engine.device.launches import Operand, Pass
-from engine.explain.counts.counting import picture_buffers
+from engine.explain.counts.counting import buffers_of
 from engine.explain.tiles.block_loads import NOT_OF_PICTURE, Accesses, BlockLoads
 from engine.explain.tiles.tile_layout import places
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
-from engine.mask.mask import Mask
 from engine.ptx import Array
 from engine.ptx.active import WARP, Numbers
 from engine.ptx.program import kernel_of
 from engine.results.progress import Checkpoint, Progress, go_on
+from engine.work.filter_task import MaskJob
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import Variant
 
 if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
     from engine.device import interpreted
@@ -30,25 +29,18 @@ if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
 _AROUND = 64
 
 
-def tile_plans(
-    variant: Variant,
-    problem: Problem,
-    mask: Mask,
-    block: Block,
-    at: tuple[int, int],
-    checkpoint: Checkpoint = go_on,
-) -> tuple[TilePlan, ...]:
+def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on) -> tuple[TilePlan, ...]:
     """Return the tile of the block at (across, down) of the grid, one per pass.
 
     Where the warps of a block wait for nobody, each has its own. It must be something that the variant
     accepts, in a process that compiles kernels (`engine.explain.launch.launches.why_not_compiled`).
     """
     import_names(__name__)
-    buffers, found = picture_buffers(problem), list[TilePlan]()
-    for step in variant.passes(problem, mask, block):
+    buffers, found = buffers_of(job), list[TilePlan]()
+    for step in job.passes:
         checkpoint(Progress("running a block", 0.5, 1.0))
         arrays = interpreted.arrays_of(step, buffers.image, buffers.out)
-        found += _Pass(problem, step, arrays, at).tiles()
+        found += _Pass(job.problem, step, arrays, at).tiles()
     return tuple(found)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.explain.gpus import ABSENT_GPUS, ARCHITECTURES, Architecture, gpu_for
+from engine.explain.gpus import ABSENT_GPUS, ARCHITECTURES, Architecture, gpu_for, gpu_text
 from engine.geometry.block import Limits
 from engine.results.launch_facts import occupancy
 
@@ -56,7 +56,8 @@ def test_that_a_product_is_named_where_the_multiprocessors_are_counted():
 
 
 def test_that_the_gpu_here_is_explained_unless_there_is_none_or_another_is_asked_for():
-    assert gpu_for([CPU, HERE]).title == "NVIDIA A10 (cuda:1, sm_86)"
+    assert gpu_for([CPU, HERE]) is HERE
+    assert gpu_text(HERE) == "NVIDIA A10 (cuda:1, sm_86)"
     assert gpu_for([CPU, HERE], Architecture(12, 0)) is ABSENT_GPUS[12, 0]
     # That whose figures the documents show.
     assert gpu_for([CPU]) is ABSENT_GPUS[9, 0]

@@ -13,15 +13,14 @@ import pytest
 from bench.executed import executed
 from bench.ncu import TEACHING
 from engine.explain.bounds.explained import LEAST_SHARE, explained_by
-from engine.explain.counts.counting import buffers_of
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.limits.device_limits import MOST_SHARE, Limit
 from engine.explain.limits.kept_limits import recorded_limits
-from engine.explain.subject import Subject
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
-from engine.work.filter_task import describe_problem
+from engine.run.task import Choice
+from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.variants import variant
 from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.explain.jobs import operation, product, zeros
@@ -40,23 +39,23 @@ LIMITS = recorded_limits()
 GPU = ABSENT_GPUS[DEFAULT]
 
 
-def subject_of(key, mask="gaussian:5", side=2048):
+def job_of(key, mask="gaussian:5", side=2048):
     """Return what is explained: a float32 picture in grey."""
     chosen, mask = variant(key), resolve_mask(mask)
-    problem = describe_problem(zeros(side, side, 1), mask, Border.ZERO, 0.0, "float32")
-    return Subject(chosen, problem, mask, chosen.default_block, GPU)
+    samples = zeros(side, side, 1)
+    problem = describe_problem(samples, mask, Border.ZERO, 0.0, "float32")
+    return filter_job(Choice(chosen, chosen.default_block), problem, mask, samples)
 
 
 def explained(key, share=None, **asked):
     """Return what is said of a run whose time the bounds explain to some part, else of one without a time."""
-    subject = subject_of(key, **asked)
-    found, _ = explained_by(subject, LIMITS, None)
-    return explained_by(subject, LIMITS, found.least_ms / share)[0] if share else found
+    job = job_of(key, **asked)
+    found, _ = explained_by(job, GPU, LIMITS, None)
+    return explained_by(job, GPU, LIMITS, found.least_ms / share)[0] if share else found
 
 
 def explained_job(job):
-    subject = Subject(job.variant, job.problem, None, job.block, GPU)
-    return explained_by(subject, LIMITS, None, buffers_of(job))[0]
+    return explained_by(job, GPU, LIMITS, None)[0]
 
 
 def operation_job(key, samples):
@@ -157,7 +156,7 @@ def test_that_bounds_are_positive_the_tallest_first_and_those_of_their_amounts_a
 @needs_ptx
 def test_that_a_limit_that_was_not_measured_gives_no_bound():
     limits = replace(LIMITS, instructions_per_s=None)
-    keys = {one.key for one in explained_by(subject_of("naive"), limits, None)[0].bounds}
+    keys = {one.key for one in explained_by(job_of("naive"), GPU, limits, None)[0].bounds}
     assert "instructions" not in keys
 
 
@@ -173,8 +172,8 @@ def test_that_a_limit_that_was_not_measured_gives_no_bound():
 def test_that_a_remedy_is_the_nearest_kernel_in_teaching_order(key, mask, shape, per_s, found):
     mask, samples = resolve_mask(mask), zeros(*shape, dtype="uint8" if shape[2] == 3 else "float32")
     problem = describe_problem(samples, mask, Border.ZERO, 0.0, "float32")
-    subject = Subject(variant(key), problem, mask, Block(32, 8), GPU)
+    job = filter_job(Choice(variant(key), Block(32, 8)), problem, mask, samples)
     # Near those of an H200; instructions may be issued so fast that L1 bounds.
     limits = replace(LIMITS, blocks_per_s=None, launches_per_s=None, instructions_per_s=Limit(per_s))
-    explained, _ = explained_by(subject, limits, None)
+    explained, _ = explained_by(job, GPU, limits, None)
     assert (explained.tallest.key, explained.remedy) == found

@@ -6,6 +6,7 @@ from engine.explain.gpus import ABSENT_GPUS
 from engine.explain.launch.launches import STATIC_BYTES, curves, explained_launches
 from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources, occupancy_of
+from engine.run.task import Job
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
 from engine.work.filtering.problem import Problem
@@ -14,11 +15,16 @@ from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import operation_variant
 
 HD = Problem(1080, 1920, 1, "uint8", (5, 5), (2, 2))
-H200, GA102 = ABSENT_GPUS[9, 0].attributes, ABSENT_GPUS[8, 6].attributes
+H200, GA102 = ABSENT_GPUS[9, 0], ABSENT_GPUS[8, 6]
+
+
+def launches_of(known, problem, block, gpu, resources=()):
+    """Return the launches of a variant; they depend on no operands."""
+    return explained_launches(Job(None, known, block, problem, None), gpu, resources)
 
 
 def test_that_a_launch_says_what_limits_it_and_how_often_it_fills_the_gpu():
-    (launch,) = explained_launches(variant("tiled"), HD, Block(16, 16), H200, [KernelResources(60, 1600, 0)])
+    (launch,) = launches_of(variant("tiled"), HD, Block(16, 16), H200, [KernelResources(60, 1600, 0)])
     facts = launch.facts
     assert (facts.grid, facts.blocks, facts.threads) == ((120, 68, 1), 8160, 256)
     assert (facts.registers, facts.resident_blocks, facts.limited_by) == (60, 4, "registers")
@@ -31,31 +37,30 @@ def test_that_a_launch_says_what_limits_it_and_how_often_it_fills_the_gpu():
 
 
 def test_that_without_registers_a_launch_has_the_occupancy_of_its_plan():
-    (launch,) = explained_launches(variant("tiled"), HD, Block(16, 16), H200)
+    (launch,) = launches_of(variant("tiled"), HD, Block(16, 16), H200)
     assert not launch.is_compiled
     assert (launch.facts.registers, launch.facts.local_bytes, launch.facts.shared_bytes) == (None, None, 1600)
     assert (launch.facts.occupancy, launch.facts.limited_by) == (1.0, "threads")
 
 
 def test_that_a_gpu_of_unknown_size_has_no_waves():
-    gpu = ABSENT_GPUS[10, 3].attributes
-    (launch,) = explained_launches(variant("naive"), HD, Block(32, 8), gpu)
+    (launch,) = launches_of(variant("naive"), HD, Block(32, 8), ABSENT_GPUS[10, 3])
     assert (launch.facts.waves, launch.facts.occupancy) == (None, 1.0)
 
 
 def test_that_what_has_no_kernels_of_ours_has_no_launches():
     without = [known for known in VARIANTS if not known.has_kernels]
     assert without
-    assert all(explained_launches(known, HD, known.default_block, H200) == () for known in without)
+    assert all(launches_of(known, HD, known.default_block, H200) == () for known in without)
 
 
 def test_that_a_product_and_an_operation_have_idle_threads_at_their_edges():
     product = MatrixProduct(100, 50, 70)
-    (launch,) = explained_launches(matmul_variant("matmul-tiled"), product, Block(16, 16), H200)
+    (launch,) = launches_of(matmul_variant("matmul-tiled"), product, Block(16, 16), H200)
     assert launch.facts.idle_threads == 1 - 100 * 70 / (7 * 5 * 256)
     negative = OperationProblem("negative", 100, 70, 3, "uint8", (100, 70, 3), "uint8")
     chosen = operation_variant("cuda-negative", "negative")
-    (launch,) = explained_launches(chosen, negative, Block(32, 8), GA102)
+    (launch,) = launches_of(chosen, negative, Block(32, 8), GA102)
     assert launch.facts.idle_threads == 1 - 3 * 100 * 70 / (3 * 3 * 13 * 256)
 
 
@@ -63,8 +68,8 @@ TAKEN = KernelResources(40, 1728, 0, barriers=1)
 
 
 def test_that_the_curves_go_through_the_launch_itself():
-    drawn = curves(256, TAKEN, GA102)
-    here = occupancy_of(256, TAKEN, GA102)
+    drawn = curves(256, TAKEN, GA102.attributes)
+    here = occupancy_of(256, TAKEN, GA102.attributes)
     by_threads = {point.at: point for point in drawn.threads}
     by_registers = {point.at: point for point in drawn.registers}
     assert by_threads[256].blocks == by_registers[40].blocks == here.blocks
@@ -75,13 +80,13 @@ def test_that_the_curves_go_through_the_launch_itself():
 
 
 def test_that_more_registers_or_shared_memory_never_raise_the_occupancy():
-    drawn = curves(256, TAKEN, GA102)
+    drawn = curves(256, TAKEN, GA102.attributes)
     for curve in (drawn.registers, drawn.shared_bytes):
         shares = [point.share for point in curve]
         assert shares == sorted(shares, reverse=True)
 
 
 def test_that_unknown_registers_have_no_curve():
-    drawn = curves(256, KernelResources(0, 1728, 0), GA102)
+    drawn = curves(256, KernelResources(0, 1728, 0), GA102.attributes)
     assert drawn.registers == ()
     assert drawn.threads

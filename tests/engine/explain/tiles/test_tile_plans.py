@@ -12,7 +12,8 @@ from engine.explain.tiles.tile_plans import tile_plans
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.tile_plan import DIRECT, NOBODY
-from engine.work.filter_task import describe_problem
+from engine.run.task import Choice
+from engine.work.filter_task import describe_problem, filter_job
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.cases import Case, result_of
 from tests.engine.variants.executed import observed
@@ -96,6 +97,12 @@ def places_of(known, problem, block):
     return [*product(range(across), range(down))]
 
 
+def tiles_of(known, problem, mask, block, at):
+    """Return the tiles of a block of a variant's kernel."""
+    samples = np.zeros((problem.height, problem.width, problem.channels), problem.dtype)
+    return tile_plans(filter_job(Choice(known, block), problem, mask, samples), at)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("known", TAUGHT, ids=lambda known: known.key)
 def test_that_each_thread_does_what_the_tile_says(known):
@@ -109,7 +116,7 @@ def test_that_each_thread_does_what_the_tile_says(known):
         problem = describe_problem(image, mask, border, GHOST)
         places = places_of(known, problem, case.block)
         for at in (places[0], places[len(places) // 2], places[-1]):
-            plans = tile_plans(known, problem, mask, case.block, at)
+            plans = tiles_of(known, problem, mask, case.block, at)
             found = traced(known, problem, mask, case.block, image, at)
             for plan, (loaded, kept, stored) in zip(plans, found, strict=True):
                 check_results(plan, stored)
@@ -149,7 +156,7 @@ def test_that_all_blocks_load_what_the_model_of_work_says_and_have_each_result_o
     problem = describe_problem(image, mask, Border.ZERO, GHOST, case.problem().result_dtype)
     results, loads = Counter(), 0
     for at in places_of(known, problem, case.block):
-        for plan in tile_plans(known, problem, mask, case.block, at):
+        for plan in tiles_of(known, problem, mask, case.block, at):
             results.update(plan.result_place(i, j) for i, j in np.argwhere(plan.writers >= 0).tolist())
             loads += plan.loads
             assert not plan.direct_reads
@@ -171,7 +178,7 @@ def test_that_each_step_has_the_line_of_its_load():
     case = Case("tile", 7, 40, mask_shape=(1, 5), block=Block(8, 1))
     known, mask = variant("row-tiled"), case.mask()
     problem = describe_problem(np.zeros((7, 40, 1), np.float32), mask, Border.ZERO, GHOST)
-    (plan,) = tile_plans(known, problem, mask, case.block, (1, 0))
+    (plan,) = tiles_of(known, problem, mask, case.block, (1, 0))
     # The left halo by the last threads, the centre, the right halo by the first ones.
     assert plan.loaders.tolist() == [[6, 7, *range(8), 0, 1]]
     assert plan.steps.tolist() == [[1] * 2 + [2] * 8 + [3] * 2]

@@ -169,7 +169,10 @@ def test_that_each_pass_has_its_launch(bench, panel):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"variant": "cpu-serial"}, "CPU, one thread runs on the CPU, which has no launches."),
+        (
+            {"variant": "cpu-serial"},
+            "CPU, one thread runs on the CPU, which has no launches and no blocks of threads.",
+        ),
         ({"variant": "fft", "block": None}, "Fourier transform (cuFFT) has no kernels of ours."),
         ({"variant": "auto", "block": None}, "Automatic has not chosen a kernel for this picture yet."),
         ({"block": Block(64, 64)}, "the limit is 1,024 threads per block"),

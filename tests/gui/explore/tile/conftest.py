@@ -7,6 +7,8 @@ from engine.explain.tiles.tile_plans import tile_plans
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.run.task import Choice
+from engine.work.filter_task import filter_job
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 
@@ -18,6 +20,8 @@ def tile_of():
     def tiles(key, block, at=(0, 0), mask=(1, 5), size=(1, 32), border=Border.ZERO, channels=1):
         anchor = mask[0] // 2, mask[1] // 2
         problem = Problem(*size, channels, mask_shape=mask, anchor=anchor, border=border)
-        return tile_plans(variant(key), problem, Mask(np.ones(mask)), Block(*block), at)
+        samples = np.zeros((*size, channels), np.float32)
+        choice = Choice(variant(key), Block(*block))
+        return tile_plans(filter_job(choice, problem, Mask(np.ones(mask)), samples), at)
 
     return tiles

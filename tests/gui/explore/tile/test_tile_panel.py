@@ -171,7 +171,7 @@ def test_that_passes_and_colours_can_be_chosen(qtbot, bench, panel):
 def test_that_words_stand_where_there_is_no_tile(bench, panel):
     bench.change(variant="cpu-serial")
     first, _, second = panel.stack.text.partition("\n\n")
-    assert first == "CPU, one thread has no blocks of threads, and no tiles."
+    assert first == "CPU, one thread runs on the CPU, which has no launches and no blocks of threads."
     assert second.startswith("Select another kernel")
     bench.change(variant="tiled", block=Block(64, 64))
     assert "the limit is 1,024 threads per block" in panel.stack.text
