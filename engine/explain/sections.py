@@ -14,12 +14,11 @@ from engine.explain.bounds.explained import explained_time
 from engine.explain.counts.accesses import accesses_document, accesses_rows
 from engine.explain.counts.counting import counted_run
 from engine.explain.gpus import architecture_of, attributes_of, gpu_text
-from engine.explain.launch.answers import kernel_resources
+from engine.explain.launch.answers import explained_launches, kernel_resources
 from engine.explain.launch.launches import (
     Curves,
     ExplainedLaunch,
     curves,
-    explained_launches,
     why_not_compiled,
 )
 from engine.results.compare import Compared

@@ -7,19 +7,21 @@ Called on: the thread that reads the pipe; what compiles, on the main thread, wh
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from engine.device.cubin import resources_of
 from engine.device.kernel_factory import import_names
+from engine.device.launches import Launch
 from engine.device_info import DeviceInfo
 from engine.explain.gpus import architecture_of, attributes_of, gpu_text
 from engine.explain.kernel_job import kernel_job
-from engine.explain.launch.launches import curves, explained_launches, why_not_compiled
+from engine.explain.launch.launches import ExplainedLaunch, curves, why_not_compiled
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.geometry.refusal import UnsupportedVariant
+from engine.gpu_attributes import GpuAttributes
 from engine.host.request import Describe
-from engine.results.launch_facts import KernelResources
+from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.task import AnyJob
 
@@ -76,3 +78,27 @@ def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object]
         between()
         found.append(with_code(step.kernel, step.signature, architecture_of(gpu), resources_of))
     return tuple(found)
+
+
+def explained_launches(
+    job: AnyJob, gpu: DeviceInfo, resources: Sequence[KernelResources] = ()
+) -> tuple[ExplainedLaunch, ...]:
+    """Return each launch of a job that a GPU, here or not, accepts; none without kernels of ours.
+
+    `resources` are what the kernel of each launch takes; empty where that is not known. Occupancy is then
+    what the block and the planned shared memory allow.
+    """
+    launches = job.variant.plan(job.problem, job.block)
+    if not launches:
+        return ()
+    known: Sequence[KernelResources | None] = resources or [None] * len(launches)
+    halos, attributes = job.variant.halos(job.problem, launches), attributes_of(gpu)
+    return tuple(_explained(*one, attributes) for one in zip(launches, known, halos, strict=True))
+
+
+def _explained(
+    launch: Launch, taken: KernelResources | None, halo: float | None, gpu: GpuAttributes
+) -> ExplainedLaunch:
+    planned = taken or KernelResources(0, launch.shared_bytes, 0)
+    facts = launch_facts(launch.grid, launch.block, planned, gpu, halo, launch.idle_threads)
+    return ExplainedLaunch(facts, occupancy_of(facts.threads, planned, gpu), launch.constant_bytes)

@@ -1,29 +1,18 @@
 """The launches of a variant on a GPU, before any run: resident blocks, occupancy, waves, halo, idle threads.
 
-Pure arithmetic on the variant's plan and on what its kernels take; no device is asked. No Numba in here.
+What the window is told of them, and curves: pure arithmetic, no device is asked. No Numba in here.
 Curves, the data of plots, show occupancy against one of them while everything else stays as it is, as in
 NVIDIA's calculator.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.device.cuda_presence import INSTALL, missing
-from engine.device.launches import Launch
-from engine.device_info import DeviceInfo
-from engine.explain.gpus import attributes_of
 from engine.gpu_attributes import GpuAttributes
 from engine.reason import Reason
-from engine.results.launch_facts import (
-    WARP,
-    KernelResources,
-    LaunchFacts,
-    Occupancy,
-    launch_facts,
-    occupancy_of,
-)
-from engine.run.task import AnyJob
+from engine.results.launch_facts import WARP, KernelResources, LaunchFacts, Occupancy, occupancy_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,30 +34,6 @@ def why_not_compiled() -> Reason | None:
     if missing:
         return Reason("package-missing", f"Not compiled: {missing}", remedy=INSTALL)
     return None
-
-
-def explained_launches(
-    job: AnyJob, gpu: DeviceInfo, resources: Sequence[KernelResources] = ()
-) -> tuple[ExplainedLaunch, ...]:
-    """Return each launch of a job that a GPU, here or not, accepts; none without kernels of ours.
-
-    `resources` are what the kernel of each launch takes; empty where that is not known. Occupancy is then
-    what the block and the planned shared memory allow.
-    """
-    launches = job.variant.plan(job.problem, job.block)
-    if not launches:
-        return ()
-    known: Sequence[KernelResources | None] = resources or [None] * len(launches)
-    halos, attributes = job.variant.halos(job.problem, launches), attributes_of(gpu)
-    return tuple(_explained(*one, attributes) for one in zip(launches, known, halos, strict=True))
-
-
-def _explained(
-    launch: Launch, taken: KernelResources | None, halo: float | None, gpu: GpuAttributes
-) -> ExplainedLaunch:
-    planned = taken or KernelResources(0, launch.shared_bytes, 0)
-    facts = launch_facts(launch.grid, launch.block, planned, gpu, halo, launch.idle_threads)
-    return ExplainedLaunch(facts, occupancy_of(facts.threads, planned, gpu), launch.constant_bytes)
 
 
 MOST_REGISTERS = 255

@@ -3,7 +3,8 @@
 import pytest
 
 from engine.explain.gpus import ABSENT_GPUS
-from engine.explain.launch.launches import STATIC_BYTES, curves, explained_launches
+from engine.explain.launch.answers import explained_launches
+from engine.explain.launch.launches import STATIC_BYTES, curves
 from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources, occupancy_of
 from engine.run.task import Job
