@@ -25,15 +25,14 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.geometry.border import Border
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.verify.inputs import Inputs
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
 from engine.verify.verification import Verification, kept, verify_regions
-from engine.work.filtering.agreement import rounding_bound
-from engine.work.filtering.oracle import correlate_at
+from engine.work.filtering.agreement import grain_of_sums, rounding_bound
+from engine.work.filtering.oracle import border_sources, correlate_at
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import Variant
 from engine.work.operations.cells import Floats, Range, Sources, inside_of, sources_of, windows_at
@@ -138,7 +137,7 @@ class ChainOracle:
 
         value, low, high = read.range.parts
         result, size = sums(value), np.maximum(np.abs(low), np.abs(high))
-        grain = _grain_of_sums(mask, ghost, read.grain, float(size.max(initial=0.0)))
+        grain = grain_of_sums(mask, ghost, read.grain, float(size.max(initial=0.0)))
         if grain and not variant.added_error(problem, mask):
             return Computed(grid, Range(result, result, result), grain)
         if planned.step.id not in self._added:
@@ -222,17 +221,6 @@ def _combined(step: CombineStep, parts: list[Computed], grid: Grid) -> Computed:
     return Computed(grid, Range(value, value - error, value + error))
 
 
-def _grain_of_sums(mask: Mask, ghost: float, grain: float, largest: float) -> float:
-    """Return what all sums are multiples of, where none of them is rounded; else 0."""
-    if not grain:
-        return 0.0
-    offset = float(np.float32(mask.offset))
-    step = step_of(mask.weights32) * min(grain, step_of(np.array([ghost])) if ghost else grain)
-    step = min(step, step_of(np.array([offset]))) if offset else step
-    most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * max(largest, abs(ghost)) + abs(offset)
-    return step if most < EXACT_STEPS * step and step > 2.0**-100 else 0.0
-
-
 def _scaled(range_: Range, factor: float) -> Range:
     """Return a range times a factor of float32, rounded once; the factor and the product."""
     value, low, high = (part * factor for part in range_.parts)
@@ -258,18 +246,10 @@ def _mask_sources(problem: Problem, grid: Grid, shape: tuple[int, int]) -> tuple
     """Return the rows and columns that each result's cells lie in, -1 for a ghost cell: (results, taps)."""
     each = zip(grid, problem.mask_shape, problem.anchor, shape, strict=True)
     rows, columns = (
-        _ruled(results[:, np.newaxis] - before + np.arange(taps), length, problem.border)
+        border_sources(results[:, np.newaxis] - before + np.arange(taps), length, problem.border)
         for results, taps, before, length in each
     )
     return rows, columns
-
-
-def _ruled(wanted: Places, length: int, border: Border) -> Places:
-    found = wanted.copy()
-    for at in np.argwhere((wanted < 0) | (wanted >= length)):
-        place = tuple(at)
-        found[place] = border.rule(int(wanted[place]), length)
-    return found
 
 
 def _joined(one: Grid | None, other: Grid) -> Grid:

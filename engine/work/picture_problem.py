@@ -29,8 +29,6 @@ class PictureProblem:
     dtype: str
     result_dtype: str
     __struct_fields__: ClassVar[tuple[str, ...]]
-    # Rows, columns and channels of the array that a variant writes.
-    result_shape: Any
 
     def refuse_picture(self, computed: str, remedy: str) -> None:
         """Raise BadValue for a size below 1, more than 4 channels (with this remedy), or an unknown dtype."""
@@ -105,14 +103,19 @@ class PictureProblem:
         return self
 
     @property
+    def result_shape(self) -> tuple[int, int, int]:
+        """Rows, columns and channels of the array that a variant writes."""
+        return self.height, self.width, self.channels
+
+    @property
     def is_quantised(self) -> bool:
-        """Whether results of another type could stand beside these."""
-        return False
+        """Whether results are rounded to whole numbers of 8 or 16 bit, and could be float32."""
+        return self.result_dtype != "float32"
 
     @property
     def quantised(self) -> Self | None:
-        """The same with results of the picture's 8 or 16 bit, where these could stand for its own."""
-        return None
+        """The same with results of the picture's 8 or 16 bit; None where it has none."""
+        return None if self.dtype == "float32" else self._with(result_dtype=self.dtype)
 
     @property
     def picture_columns(self) -> dict[str, str | int | float | None]:
@@ -160,21 +163,6 @@ class ChainProblem(Message, PictureProblem, frozen=True, dict=True):
 
     def __post_init__(self) -> None:
         self.refuse_picture("filtered", "Filter the channels in groups of at most 4.")
-
-    @property
-    def result_shape(self) -> tuple[int, int, int]:
-        """Rows, columns and channels of the result: those of the picture."""
-        return self.height, self.width, self.channels
-
-    @property
-    def is_quantised(self) -> bool:
-        """Whether results are rounded to whole numbers of 8 or 16 bit."""
-        return self.result_dtype != "float32"
-
-    @property
-    def quantised(self) -> "ChainProblem | None":
-        """The same with results of the picture's 8 or 16 bit; None where it has none."""
-        return None if self.dtype == "float32" else replace(self, result_dtype=self.dtype)
 
     @property
     def comparable(self) -> Hashable:

@@ -79,23 +79,32 @@ def steps_of_products(mask: Mask, rank: int) -> float:
     return added_steps(products.columns, products.rows)
 
 
+def grain_of_sums(mask: Mask, ghost_value: float, grain: float, largest: float) -> float:
+    """Return what all sums are whole multiples of where none of them is ever rounded; else 0.
+
+    Samples are multiples of `grain`, 0 where none is known, and at most `largest`. The row of two passes is
+    scaled until it adds up to 1 at most, by which its step stays above 2^-25: what it makes of a value with a
+    step below 2^-124 may be rounded.
+    """
+    if not grain:
+        return 0.0
+    ghost, offset = float(np.float32(ghost_value)), float(np.float32(mask.offset))
+    step_of_samples = min(grain, step_of(np.array([ghost])))
+    step = min(step_of(mask.weights32) * step_of_samples, step_of(np.array([offset])))
+    most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * max(largest, abs(ghost)) + abs(offset)
+    has_room = step >= SMALLEST_SUBNORMAL and step_of_samples >= SMALLEST_SUBNORMAL * 2**25
+    return step if most == 0.0 or (has_room and most / step < EXACT_STEPS) else 0.0
+
+
 def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     """Return whether every order of summation must give the very same float32 result.
 
     True for integer samples where all products, their sums and the offset are whole multiples of one power of
-    two (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it. The row of two passes
-    is scaled until it adds up to 1 at most, by which its step stays above 2^-25: what it makes of a ghost
-    value with a step below 2^-124 may be rounded.
+    two (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it.
     """
     if image.dtype.kind not in "iu":
         return False
-    ghost, offset = float(np.float32(ghost_value)), float(np.float32(mask.offset))
-    largest = max(float(image.max(initial=0)), abs(ghost))
-    step_of_samples = min(1.0, step_of(np.array([ghost])))
-    step = min(step_of(mask.weights32) * step_of_samples, step_of(np.array([offset])))
-    most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * largest + abs(offset)
-    has_room = step >= SMALLEST_SUBNORMAL and step_of_samples >= SMALLEST_SUBNORMAL * 2**25
-    return most == 0.0 or (has_room and most / step < EXACT_STEPS)
+    return grain_of_sums(mask, ghost_value, 1.0, float(image.max(initial=0))) > 0.0
 
 
 def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:

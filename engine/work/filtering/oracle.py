@@ -30,19 +30,22 @@ _gather, _correlate, _correlate_apart = (
 _CELLS = 1 << 16
 
 
-def _sources(results: range, taps: int, before: int, length: int, border: Border) -> NDArray[np.int64]:
-    """Return the source of each row or column that results read, -1 for a ghost cell.
+def border_sources(wanted: NDArray[np.intp], length: int, border: Border) -> NDArray[np.intp]:
+    """Return the row or column that each wanted one is read from, -1 for a ghost cell."""
+    sources = wanted.copy()
+    for place in zip(*np.nonzero((wanted < 0) | (wanted >= length)), strict=True):
+        sources[place] = border.rule(int(wanted[place]), length)
+    return sources
+
+
+def _wanted(results: range, taps: int, before: int) -> NDArray[np.intp]:
+    """Return the rows or columns that results read.
 
     Those of neighbouring results follow one another once; of results with a step each has its own `taps`.
     """
     if results.step == 1:
-        wanted = np.arange(results.start - before, results.stop - before + taps - 1)
-    else:
-        wanted = (np.array(results)[:, np.newaxis] - before + np.arange(taps)).reshape(-1)
-    sources = wanted.astype(np.int64)
-    for index in np.flatnonzero((wanted < 0) | (wanted >= length)):
-        sources[index] = border.rule(int(wanted[index]), length)
-    return sources
+        return np.arange(results.start - before, results.stop - before + taps - 1)
+    return (np.array(results)[:, np.newaxis] - before + np.arange(taps)).reshape(-1)
 
 
 def correlate(
@@ -117,8 +120,12 @@ def _sums(
     if absolute:
         weights, offset = np.abs(weights), abs(offset)
     ghost = float(np.float32(cval)) if border.takes_value else 0.0
-    down = _sources(rows, mask.rows, mask.anchor[0], image.shape[0], border)
-    across = _sources(columns, mask.columns, mask.anchor[1], image.shape[1], border)
+    down, across = (
+        border_sources(_wanted(results, taps, before), length, border)
+        for results, taps, before, length in zip(
+            region.ranges, mask.shape, mask.anchor, image.shape[:2], strict=True
+        )
+    )
     result = np.empty((len(rows), len(columns) * channels))
     if region.step > 1:
         _correlate_apart(picture, down, across, channels, ghost, absolute, weights, offset, result)

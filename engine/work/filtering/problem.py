@@ -89,22 +89,6 @@ class Problem(Message, PictureProblem, frozen=True, dict=True):
         return self.samples * self.taps
 
     @property
-    def is_quantised(self) -> bool:
-        """Whether results are rounded to whole numbers of 8 or 16 bit."""
-        return self.result_dtype != "float32"
-
-    @property
-    def result_shape(self) -> tuple[int, int, int]:
-        """Rows, columns and channels of the result: those of the picture."""
-        return self.height, self.width, self.channels
-
-    @property
-    def quantised(self) -> "Problem | None":
-        """The same with results of the picture's 8 or 16 bit; None where it has none."""
-        other = replace(self, result_dtype=self.dtype)
-        return other if other.is_quantised else None
-
-    @property
     def ghost_value(self) -> float:
         """Value of a ghost cell: `cval` for a border that takes a value, else 0."""
         return self.cval if self.border.takes_value else 0.0

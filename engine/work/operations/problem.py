@@ -39,6 +39,9 @@ class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
     """
 
     task: ClassVar[str] = KEY
+    # Its results are of one type.
+    is_quantised: ClassVar[bool] = False
+    quantised: ClassVar[None] = None
 
     operation: str  # key of `engine.work.operations.table.OPERATIONS`
     height: int

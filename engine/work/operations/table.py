@@ -1,12 +1,11 @@
 """Every operation, in teaching order, and its variants. No Numba in here."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import overload
+from collections.abc import Iterable, Iterator, Mapping
 
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, UnknownName, closest
 from engine.files.reading import Json
-from engine.run.registered import declared_in, named
+from engine.run.registered import Registered, declared_in, named
 from engine.work.operations.contract import Operation, OperationVariant
 
 
@@ -54,24 +53,20 @@ OPERATIONS = Operations(
 )
 
 
-class OperationVariants(Sequence[OperationVariant]):
+class OperationVariants(Registered[OperationVariant]):
     """The variants of all operations, those for the CPU first."""
 
     def on(self, kind: str) -> tuple[OperationVariant, ...]:
         """Return those for a kind of device."""
         return tuple(one for known in OPERATIONS.values() for one in known.variants if one.device == kind)
 
+    def __iter__(self) -> Iterator[OperationVariant]:
+        """Yield each variant."""
+        return (one for kind in DeviceKind for one in self.on(kind))
+
     def __len__(self) -> int:
         """Return how many there are."""
         return sum(len(known.variants) for known in OPERATIONS.values())
-
-    @overload
-    def __getitem__(self, number: int) -> OperationVariant: ...
-    @overload
-    def __getitem__(self, number: slice) -> tuple[OperationVariant, ...]: ...
-    def __getitem__(self, number: int | slice) -> OperationVariant | tuple[OperationVariant, ...]:
-        """Return one of them, or some."""
-        return tuple(one for kind in DeviceKind for one in self.on(kind))[number]
 
 
 OPERATION_VARIANTS = OperationVariants()
