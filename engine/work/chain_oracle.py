@@ -17,10 +17,10 @@ Only the rows and columns that some results need are computed: those of each ste
 last. No line is shared with a variant but the border's index rule, which is its definition.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,13 +93,13 @@ class ChainOracle:
             found[-1] = self._picture(needed[-1])
         undecided = jumped = 0
         for at in (at for at in range(last + 1) if at in needed):
-            with np.errstate(invalid="ignore", over="ignore"):
+            with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
                 found[at] = self._step(at, [found[one] for one in self.plan[at].inputs], needed[at])
             undecided, jumped = undecided + found[at].undecided, jumped + found[at].jumped
         return found[last]._replace(undecided=undecided, jumped=jumped)
 
     def _picture(self, grid: Grid) -> Computed:
-        values = self.samples[np.ix_(grid.rows, grid.columns)].astype(np.float64)
+        values = self.samples[_at(grid)].astype(np.float64)
         grain = 0.0 if self.samples.dtype.kind == "f" else 1.0
         return Computed(grid, Range(values, values, values), grain)
 
@@ -166,29 +166,32 @@ class ChainOracle:
             return Computed(grid, _scaled(result, white), 0.0, undecided, result.value.size)
         assert known.of_cells is not None
         half = planned.reach or 0
-        sources = self._windows(half, grid)
-        down, across = (
-            one._replace(at=_places(one.at, own)) for one, own in zip(sources, read.grid, strict=True)
-        )
-        scaled = _scaled(read.range, 1 / white) if white != 1.0 else read.range
-        shape = len(grid.rows), len(grid.columns), self.samples.shape[2]
-        out = Range(np.empty(shape), np.empty(shape), np.empty(shape))
-        per_row = len(grid.columns) * shape[2] * (2 * half + 1) ** 2
-        rows = max(1, _CELLS // max(1, per_row))
-        for first in range(0, shape[0], rows):
-            band = Sources(down.at[first : first + rows], down.inside[first : first + rows])
-            windows = scaled.each(partial(windows_at, down=band, across=across))
-            cells = windows._replace(inside=inside_of(band, across))
-            of_band = known.of_cells.ranges(cells, problem)
-            for whole, part in zip(out.parts, of_band.parts, strict=True):
-                whole[first : first + rows] = part
+        if white != 1.0:
+            read = read._replace(range=_scaled(read.range, 1 / white))
+        parts = [known.of_cells.ranges(cells, problem) for cells in self._cells(read, grid, half)]
+        out = parts[0]
+        if len(parts) > 1:
+            out = Range(*(np.concatenate(one) for one in zip(*(part.parts for part in parts), strict=True)))
         jumped = out.value.size if known.of_cells.jumps else 0
         undecided = int(np.count_nonzero(out.low != out.high)) if jumped else 0
-        if white == 1.0 and np.array_equal(out.low, out.high):
+        if white == 1.0 and (out.low is out.high or np.array_equal(out.low, out.high)):
             keeps = exact and known.of_cells.scales
             same = Range(out.value, out.value, out.value)
             return Computed(grid, same, read.grain if keeps else 0.0, undecided, jumped)
         return Computed(grid, _scaled(out, white) if white != 1.0 else out, 0.0, undecided, jumped)
+
+    def _cells(self, read: Computed, grid: Grid, half: int) -> Iterator[Range]:
+        """Yield the cells around each result, `half` on each side, in bands of rows."""
+        sources = self._windows(half, grid)
+        down, across = (
+            one._replace(at=_places(one.at, own)) for one, own in zip(sources, read.grid, strict=True)
+        )
+        per_row = len(grid.columns) * self.samples.shape[2] * (2 * half + 1) ** 2
+        rows = max(1, _CELLS // max(1, per_row))
+        for first in range(0, len(grid.rows), rows):
+            band = Sources(down.at[first : first + rows], down.inside[first : first + rows])
+            windows = read.range.each(partial(windows_at, down=band, across=across))
+            yield windows._replace(inside=inside_of(band, across))
 
     def _before(self, at: int, rows: Places, columns: Places) -> Range:
         """Return the range of an earlier step, or of the picture."""
@@ -236,7 +239,7 @@ def _on(read: Computed, grid: Grid) -> Computed:
     """Return the part of values that lies on a smaller grid."""
     if read.grid is grid:
         return read
-    at = np.ix_(*(_places(wanted, own) for wanted, own in zip(grid, read.grid, strict=True)))
+    at = _at(Grid(*(_places(wanted, own) for wanted, own in zip(grid, read.grid, strict=True))))
     value, low, high = (part[at] for part in read.range.parts)
     exact = read.range.low is read.range.value
     return read._replace(grid=grid, range=Range(value, value, value) if exact else Range(value, low, high))
@@ -250,6 +253,13 @@ def _mask_sources(problem: Problem, grid: Grid, shape: tuple[int, int]) -> tuple
         for results, taps, before, length in each
     )
     return rows, columns
+
+
+def _at(grid: Grid) -> Any:
+    """Return what takes a grid out of an array: slices, which are quicker, where neighbours are wanted."""
+    if all(len(along) == along[-1] + 1 - along[0] for along in grid):
+        return tuple(slice(along[0], along[-1] + 1) for along in grid)
+    return np.ix_(*grid)
 
 
 def _joined(one: Grid | None, other: Grid) -> Grid:
@@ -290,7 +300,8 @@ def verify(
     white = 1.0 if kind.kind == "f" else float(np.iinfo(kind).max)
     jump = white if any(planned.jumps for planned in operands.constant) else 0.0
     inputs = Inputs(operands.samples, (reach, reach), (reach, reach), jump=jump, has_sums=False)
-    pixels = _TOGETHER if all(region.step == 1 for region in regions) else _APART
+    apart = max(_APART, _TOGETHER // (2 * reach + 1) ** 2)
+    pixels = _TOGETHER if all(region.step == 1 for region in regions) else apart
     proof = verify_regions(
         values,
         regions,

@@ -6,10 +6,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from engine.device_info import AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import BadValue, EngineError
 from engine.files.reading import Json
+from engine.geometry.block import Block
 from engine.geometry.cut import Reach
 from engine.reason import Reason
 from engine.results.found import Answer
@@ -74,8 +76,15 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         return 0.5 + steps / (INTERPRETED_PER_S if device.key == SIMULATOR else 2e8)
 
     def verify(self, values: Any, job: OperatedJob, checkpoint: Callable[[float], None]) -> "Verification":
-        """Compare with the operation's oracle."""
-        return OPERATIONS[job.problem.operation].verified(values, job, checkpoint)
+        """Compare with the operation's oracle: its own, or that of a chain of this step."""
+        problem, known = job.problem, OPERATIONS[job.problem.operation]
+        if known.verify is not None:
+            return known.verify(values, job, checkpoint)
+        step = OperationStep(operation=known.key, settings=problem.settings)
+        planned = _planned_operation(step, (-1,), job.variant.key, None, problem)
+        plan: Plan = (structs.replace(planned, cost=known.cost, given=(problem.dtype,)),)
+        chain: Any = replace(job, operands=Operands(job.operands.samples, plan))  # type: ignore[arg-type]
+        return _compared(values, chain, checkpoint)
 
     def answer(
         self, values: np.ndarray, problem: OperationProblem, operands: Operands[Patch | None]
@@ -178,16 +187,29 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         check_device(step.variant, chosen.device, among.device)
         scales = known.of_cells is not None and known.of_cells.scales
         block = chosen.block_for(step.block) if chosen.uses_block else None
-        reach = None if known.window is None else known.window(parameters)
-        return PlannedStep(
-            step, node.inputs, chosen.key, block, problem,
-            given=given,
-            white=1.0 if scales else among.white,
-            reach=reach,
-            reached=None if reach is None else (reach, reach),
-            cost=30 * (2 * (reach or 0) + 1) ** 2,
-            jumps=known.of_cells is None or known.of_cells.jumps,
-        )  # fmt: skip
+        planned = _planned_operation(step, node.inputs, chosen.key, block, problem)
+        return structs.replace(planned, given=given, white=1.0 if scales else among.white)
+
+
+def _planned_operation(
+    step: OperationStep, inputs: tuple[int, ...], key: str, block: Block | None, problem: OperationProblem
+) -> PlannedStep:
+    """Return an operation of a chain with its variant and its problem."""
+    known = step.known
+    reach = None if known.window is None else known.window(problem.parameters)
+    return PlannedStep(
+        step, inputs, key, block, problem,
+        reach=reach,
+        reached=None if reach is None else (reach, reach),
+        cost=30 * (2 * (reach or 0) + 1) ** 2,
+        jumps=known.of_cells is None or known.of_cells.jumps,
+    )  # fmt: skip
+
+
+def _compared(values: object, job: Any, checkpoint: Callable[[float], None]) -> "Verification":
+    # Loaded by the first proof: a preview needs none.
+    proof: Verification = import_module("engine.work.chain_oracle").verify(values, job, checkpoint)
+    return proof
 
 
 OPERATION = OperationTask()
@@ -222,9 +244,7 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
 
     def verify(self, values: object, job: PlanJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the float64 oracle of the whole chain."""
-        # Loaded by the first proof: a preview needs none.
-        proof: Verification = import_module("engine.work.chain_oracle").verify(values, job, checkpoint)
-        return proof
+        return _compared(values, job, checkpoint)
 
     def reach(self, job: PlanJob) -> Reach:
         """Return how far all steps together reach."""

@@ -30,10 +30,11 @@ from engine.variants.operations.counts import (
 )
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.verify.closeness import UNIT_ROUNDOFF
-from engine.verify.regions import Region
-from engine.verify.verification import Verification
+from engine.verify.inputs import Inputs
+from engine.verify.regions import Region, affordable_regions
+from engine.verify.verification import Verification, kept, verify_regions
 from engine.work.operations.cells import Floats, Range, rounded
-from engine.work.operations.contract import Checkpoint, OperatedJob, Operation, ResultKind, verified_by
+from engine.work.operations.contract import AFFORDABLE, Checkpoint, OperatedJob, Operation, ResultKind
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.work import operation_work
 
@@ -47,6 +48,8 @@ ROUNDINGS = 3
 KEPT = -1
 """Instead of a level: the sample stays as it is."""
 _BAND_SAMPLES = 1 << 20
+# Pixels that are compared at once, and what a sample costs the oracle, in multiply-adds.
+_BAND_PIXELS, _COST = 1 << 16, 4
 Counts = NDArray[np.int64]
 
 
@@ -83,13 +86,23 @@ def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Veri
     samples, problem = job.operands.samples, job.problem
     levels = exact_levels(counted(samples, problem, lambda part: checkpoint(part / 2)), problem)
 
-    def found(samples: np.ndarray, problem: OperationProblem, region: Region) -> Range:
-        value = mapped(samples[region.slices], levels, problem)
-        same = Range(value, value, value)
-        return rounded(*same.parts, 1 + ROUNDINGS) if problem.is_float else same
+    @kept
+    def found(band: Region) -> Range:
+        value = mapped(samples[band.slices], levels, problem)
+        return rounded(value, value, value, (1 + ROUNDINGS) * problem.is_float)
 
-    check = verified_by(found, cost=4)
-    return check(values, job, lambda part: checkpoint((1 + part) / 2))
+    affordable = job.affordable or AFFORDABLE
+    return verify_regions(
+        values,
+        affordable_regions(
+            problem.height, problem.width, (3, 3), _COST * problem.channels, affordable, job.seed
+        ),
+        _BAND_PIXELS,
+        lambda band: found(band).value,
+        lambda band: found(band).limits,
+        lambda part: checkpoint((1 + part) / 2),
+        Inputs(samples, has_sums=False),
+    )
 
 
 class Levels(NamedTuple):

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.verify.closeness import UNIT_ROUNDOFF
-from engine.verify.regions import Region
 from engine.work.operations.problem import OperationProblem
 
 Floats = NDArray[np.float64]
@@ -118,6 +117,8 @@ def sources_of(results: NDArray[np.intp], half: int, length: int) -> Sources:
 
 def windows_at(samples: np.ndarray, down: Sources, across: Sources) -> Floats:
     """Return the cells of windows, float64; `at` are places in these samples."""
+    if down.at.shape[1] == 1 and samples.shape[:2] == (len(down.at), len(across.at)):
+        return samples[..., np.newaxis, np.newaxis].astype(np.float64, copy=False)
     rows, columns = down.at[:, np.newaxis, :, np.newaxis], across.at[np.newaxis, :, np.newaxis, :]
     windows: Floats = np.moveaxis(samples[rows, columns].astype(np.float64), -1, 2)
     return windows
@@ -128,16 +129,3 @@ def inside_of(down: Sources, across: Sources) -> NDArray[np.bool_]:
     rows, columns = down.inside[:, np.newaxis, :, np.newaxis], across.inside[np.newaxis, :, np.newaxis, :]
     found: NDArray[np.bool_] = (rows & columns)[:, :, np.newaxis]
     return found
-
-
-def cells_around(samples: np.ndarray, region: Region, half: int) -> Range:
-    """Return the cells around each pixel of a region, `half` on each side."""
-    if not half:
-        cells = samples[region.slices].astype(np.float64)[..., np.newaxis, np.newaxis]
-        return Range(cells, cells, cells, np.ones((*cells.shape[:2], 1, 1, 1), np.bool_))
-    down, across = (
-        sources_of(np.array(along), half, length)
-        for along, length in zip(region.ranges, samples.shape[:2], strict=True)
-    )
-    cells = windows_at(samples, down, across)
-    return Range(cells, cells, cells, inside_of(down, across))

@@ -8,7 +8,6 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,17 +22,14 @@ from engine.results.found import Mark as Mark
 from engine.results.found import Quantity as Quantity
 from engine.results.work import Work
 from engine.run.variant import VariantOf
-from engine.verify.inputs import Inputs
-from engine.verify.regions import Region, affordable_regions
-from engine.verify.verification import Verification, kept, verify_regions
-from engine.work.operations.cells import OfCells, Range, cells_around
+from engine.verify.verification import Verification
+from engine.work.operations.cells import OfCells, Range
 from engine.work.operations.patch import Patch
 from engine.work.operations.problem import OperationProblem, Settings, Shape, Value
 from engine.work.pictures import Operands, ProvenJob
 
 Checkpoint = Callable[[float], None]
 AFFORDABLE = 250_000_000  # what the oracle may spend on a result, about 2 s
-_BAND_PIXELS = 1 << 18
 
 
 class ResultKind(StrEnum):
@@ -200,7 +196,7 @@ class Operation:
     teaches: str  # one sentence
     result: ResultKind
     proof: str  # oracle and bound in words
-    # Compares a result with the oracle, by the bound; None: by `of_cells`.
+    # Compares a result with the oracle, by the bound; None: as of a chain of this step, by `of_cells`.
     verify: Verify | None = None
     cost: int = 1  # what a sample costs the oracle, in multiply-adds
     parameters: tuple[Parameter, ...] = ()
@@ -229,15 +225,6 @@ class Operation:
     def is_exact(self) -> bool:
         """Whether 8 and 16 bit have the same results as they are and as float32."""
         return self.of_cells is not None and self.of_cells.exact
-
-    @property
-    def verified(self) -> Verify:
-        """What compares a result with the oracle."""
-        if self.verify is not None:
-            return self.verify
-        assert self.of_cells is not None
-        assert self.window is not None
-        return verified_by_cells(self.of_cells, self.window, self.cost)
 
     def read(self, given: Json) -> dict[str, Value]:
         """Return all parameters, those that are not given by their defaults.
@@ -293,45 +280,3 @@ class Operation:
             result_dtype=dtype if self.result_dtype == "same" else self.result_dtype,
             settings=Settings(parameters.items()),
         )
-
-
-RangeOf = Callable[[np.ndarray, OperationProblem, Region], Range]
-"""The oracle: exact results of a region, in the units of the result, neither saturated nor rounded, and what
-float32 may make of them."""
-
-
-def verified_by(found: RangeOf, *, cost: int, window: Window = pixel_alone) -> Verify:
-    """Return the comparison of a picture with the oracle, pixel by pixel.
-
-    `cost` is what a sample costs it, in multiply-adds; `window` says how far on each side the cells lie that
-    a sample depends on.
-    """
-
-    def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
-        problem, samples = job.problem, job.operands.samples
-        rows, columns, channels = problem.result_shape
-        reach, affordable = window(problem.parameters), job.affordable or AFFORDABLE
-        # The bounds of a region follow its values.
-        of = kept(partial(found, samples, problem))
-        return verify_regions(
-            values,
-            affordable_regions(rows, columns, (3, 3), cost * channels, affordable, job.seed),
-            max(1, _BAND_PIXELS // cost),
-            lambda band: of(band).value,
-            lambda band: of(band).limits,
-            checkpoint,
-            Inputs(samples, (reach, reach), (reach, reach), has_sums=False),
-        )
-
-    return verify
-
-
-def verified_by_cells(of_cells: OfCells, window: Window, cost: int) -> Verify:
-    """Return the comparison by what an operation makes of the cells around each sample."""
-
-    def found(samples: np.ndarray, problem: OperationProblem, region: Region) -> Range:
-        cells = cells_around(samples, region, window(problem.parameters))
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            return of_cells.ranges(cells, problem)
-
-    return verified_by(found, cost=cost, window=window)

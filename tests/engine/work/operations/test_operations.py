@@ -18,7 +18,7 @@ from engine.image.samples import open_sample
 from engine.run.compute import compute
 from engine.variants.operations import compress, counts, find_patch
 from engine.verify.regions import Region
-from engine.work.operations.cells import cells_around
+from engine.work.operations.cells import Range, inside_of, sources_of, windows_at
 from engine.work.operations.contract import Mark
 from engine.work.operations.drawing import BACKGROUND, BAR, histogram_picture, marked
 from engine.work.operations.patch import corner_of
@@ -45,9 +45,10 @@ def exact(key, samples, **settings):
     """Return what the oracle of an operation says of the whole picture."""
     problem, _ = problem_of(key, samples, **settings)
     known = OPERATIONS[key]
-    region = Region(0, samples.shape[0], 0, samples.shape[1])
-    cells = cells_around(samples, region, known.window(problem.parameters))
-    return known.of_cells.ranges(cells, problem).value
+    half = known.window(problem.parameters)
+    down, across = (sources_of(np.arange(length), half, length) for length in samples.shape[:2])
+    cells = windows_at(samples, down, across)
+    return known.of_cells.ranges(Range(cells, cells, cells, inside_of(down, across)), problem).value
 
 
 def test_that_every_operation_has_legal_defaults():
