@@ -11,9 +11,11 @@ import queue
 import signal
 import subprocess
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Protocol
 
 from msgspec.structs import replace
 
@@ -42,7 +44,6 @@ from engine.remote.line import Line, reader_of
 from engine.remote.messages import FROM_SERVER, Arrays, Band, Begin, Needed, Notice, Written
 from engine.remote.places import path_below
 from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
-from engine.remote.ssh import RemoteServer
 from engine.remote.uploads import Uploads
 from engine.results.progress import Progress
 
@@ -58,7 +59,22 @@ _MOST_ERRORS = 4096
 _KEPT = "Your work is kept: connect again."
 
 
-def serve(server: RemoteServer, connection: Connection, options: HostOptions) -> None:
+class Reached(Protocol):
+    """A server as `engine.remote.ssh` reaches it."""
+
+    @property
+    def title(self) -> str:
+        """The machine in words."""
+
+    @property
+    def command(self) -> list[str]:
+        """What is run here."""
+
+    def why_not_greeted(self, ssh: subprocess.Popen[bytes], errors: Callable[[], str]) -> EngineError | None:
+        """Wait for the greeting; return why the connection cannot be used, None where it can."""
+
+
+def serve(server: Reached, connection: Connection, options: HostOptions) -> None:
     """Serve requests by a server until the pipe closes or `Stop` comes. Called on: the main thread."""
     for ending in ("SIGINT", "SIGHUP"):
         if hasattr(signal, ending):
@@ -95,7 +111,7 @@ class _LocalPipe:
 class Relay:
     """One connection of a client to a server."""
 
-    def __init__(self, server: RemoteServer, connection: Connection, options: HostOptions) -> None:
+    def __init__(self, server: Reached, connection: Connection, options: HostOptions) -> None:
         self._server, self._connection = server, connection
         self._sending = threading.Lock()
         self._local = _LocalPipe(connection, self._sending)
