@@ -4,6 +4,7 @@ import itertools
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Settings, option, refuse_given
@@ -67,7 +68,7 @@ def run(settings: CourseSettings) -> int:
     """List the papers, or measure and print the tables of one or of all; return the exit status."""
     if settings.paper is None and settings.out is None:
         if settings.json:
-            print_json(_document([asdict(one) for one in PAPERS], {}))
+            print_json(_document([_paper(one) for one in PAPERS], {}))
         else:
             print_answer(_list_of_papers())
         return DONE
@@ -104,7 +105,7 @@ def run(settings: CourseSettings) -> int:
                 print_answer(_text(one, tables, machine))
             answers.append((one, tables))
     if settings.json:
-        papers = [asdict(one) | {"tables": [asdict(each) for each in tables]} for one, tables in answers]
+        papers = [_paper(one) | {"tables": [asdict(each) for each in tables]} for one, tables in answers]
         print_json(_document(papers, dict(machine)))
     for unwritten in errors:
         log(str(unwritten))
@@ -130,7 +131,7 @@ def _log_progress(one: Paper) -> Callable[[str, float, float], None]:
 def _list_of_papers() -> str:
     parts = []
     for one in PAPERS:
-        rows = [(f"  {kernel.name}", kernel.here.variant, kernel.place) for kernel in one.kernels]
+        rows = [(f"  {kernel.name}", kernel.variant, kernel.place) for kernel in one.kernels]
         parts.append(f"{one.key}: {one.citation}")
         parts.append(table(("  in the paper", "here", "where"), rows) + "\n")
     return "\n".join([*parts, "`python main.py course PAPER` measures a paper's tables on this machine."])
@@ -158,6 +159,18 @@ def _aligned(each: CourseTable) -> str:
     lines += [f"({at}) {reason}" for at, reason in enumerate(sheet.reasons, start=1)]
     lines += [f"- {note}" for note in each.notes]
     return "\n".join(lines)
+
+
+# What a kernel is run with here.
+_HERE = "variant", "mask", "block", "border", "layout", "task"
+
+
+def _paper(one: Paper) -> dict[str, Any]:
+    """Return a paper as plain data for JSON."""
+    document = asdict(one)
+    for kernel in document["kernels"]:
+        kernel["here"] = {name: kernel.pop(name) for name in _HERE}
+    return document
 
 
 def _document(papers: list[dict[str, object]], machine: dict[str, str]) -> dict[str, object]:

@@ -5,114 +5,38 @@ Called on: the main thread of the engine's process, or of a script.
 
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.course.copy_variant import COPY
 from engine.course.cuda_overhead import fresh_memory, on_streams
+from engine.course.jobs import SEED, job_of, variant_of
 from engine.course.runs import (
     AllocationRun,
     AttributesRun,
-    BankRun,
     BusRun,
     FilterRun,
+    JobRun,
     Measured,
     NetworkRun,
-    ProductRun,
     Run,
     StreamsRun,
     TimerRun,
 )
-from engine.device.backend import Backend
+from engine.device.backend import Backend, Buffers
 from engine.device.cuda_driver import memory_bytes_per_second
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind, Prepared
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
-from engine.geometry.border import Border
-from engine.mask.generators import gaussian
-from engine.mask.mask import Mask
 from engine.results.measurement import AnyResult
 from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
-from engine.run.task import AnyJob, Job
-from engine.tasks.network.stages import stage_job
-from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
-from engine.tasks.product.operands import random_matrices
+from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.task import product_job
-from engine.tasks.product.variants import matmul_variant
-from engine.variants.ladder.implicit_gemm import for_bank
-from engine.work.filter_task import Filtering, MaskJob, describe_problem
-from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import Variant, variant
-from engine.work.pictures import Operands
-from engine.work.resolve import Resolved
 
-if TYPE_CHECKING:
-    from engine.device.backend import Backend, Buffers
-    from engine.verify.verification import Verification
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class BankOperands(Operands[Mask]):
-    """A picture with all masks of a bank, the first of which is the constant."""
-
-    bank: tuple[Mask, ...] = ()
-
-
-class BankFiltering(Filtering):
-    """Filtering with a variant that writes the masks' results one below the other."""
-
-    def allocate(self, backend: "Backend", job: MaskJob, host_out: np.ndarray | None = None) -> "Buffers":
-        """Return buffers for the picture and all results."""
-        height, width, channels = job.operands.samples.shape
-        out = np.empty((len(_bank_of(job)) * height, width, channels), np.float32)
-        return backend.allocate(job.operands.samples, out, job.operands.layout)
-
-    def verify(self, values: np.ndarray, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
-        """Compare every result with the oracle; return the first wrong one's verification, or the last."""
-        bank, samples = _bank_of(job), job.operands.samples
-        affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
-        for number, (mask, part) in enumerate(
-            zip(bank, values.reshape(len(bank), *samples.shape), strict=True)
-        ):
-            checkpoint(number / len(bank))
-            found = verify(part, samples, mask, job.problem, seed=job.seed, affordable=affordable)
-            if not found.passed:
-                break
-        return found
-
-
-def _bank_of(job: MaskJob) -> tuple[Mask, ...]:
-    assert isinstance(job.operands, BankOperands)
-    return job.operands.bank
-
-
-BANK_FILTERING = BankFiltering()
-
-
-def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, seed: int = 0) -> MaskJob:
-    """Return the job of applying all masks, of one shape and anchor, to one picture in one launch.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem of one of the masks.
-    samples : ndarray of shape (H, W, C), of the problem's dtype
-    """
-    chosen = for_bank(bank)
-    operands = BankOperands(samples, bank[0], bank=bank)
-    return Job(BANK_FILTERING, chosen, chosen.default_block, problem, operands, seed=seed)
-
-
-SEED = 0
 HOST_SAMPLES = 20
 NO_SPEED = "The simulator's times mean nothing."
 WITHOUT_CUDA = "filter, matmul and network verify each CUDA kernel with --device simulator, small and untimed"
@@ -171,24 +95,18 @@ class Bench:
         """
         try:
             match run:
-                case FilterRun():
-                    return self._filter(run, checkpoint)
-                case BankRun():
-                    return self._filter_by_bank(run, checkpoint)
                 case TimerRun():
                     return self._time_twice(run, checkpoint)
                 case AllocationRun():
                     return self._allocate(run)
                 case StreamsRun():
                     return self._stream(run, checkpoint)
-                case ProductRun():
-                    return self._multiply(run, checkpoint)
-                case NetworkRun():
-                    return self._forward(run, checkpoint)
                 case BusRun():
                     return self._ask_bus()
                 case AttributesRun():
                     return self._ask_attributes()
+                case _:
+                    return self._measure(run, checkpoint)
         except (Cancelled, DeviceFault):
             raise
         except EngineError as error:
@@ -197,18 +115,9 @@ class Bench:
             self._pictures.clear()
             return Measured(reason="Not enough memory: the system gave no more.")
 
-    def _measure(self, job: AnyJob, device: DeviceInfo, checkpoint: Checkpoint) -> Measured:
-        return _measured_of(self._result(job, device, self.plan, checkpoint))
-
-    def _result(
-        self, job: AnyJob, device: DeviceInfo, plan: SamplingPlan, checkpoint: Checkpoint
-    ) -> AnyResult:
-        result: AnyResult = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
-        self.results.append(result)
-        return result
-
-    def _device_of(self, chosen: Variant) -> DeviceInfo:
-        return device_named("cpu") if chosen.device is DeviceKind.CPU else cuda_device(self.device)
+    def _device_of(self, run: JobRun) -> DeviceInfo:
+        is_on_cpu = variant_of(run).device is DeviceKind.CPU
+        return device_named("cpu") if is_on_cpu else cuda_device(self.device)
 
     def _picture(self, height: int, width: int) -> np.ndarray:
         """Return a random picture, cached until another size is needed."""
@@ -218,44 +127,24 @@ class Bench:
             self._pictures[height, width] = random.random((height, width, 1), np.float32)
         return self._pictures[height, width]
 
-    def _filter(self, run: FilterRun, checkpoint: Checkpoint) -> Measured:
-        chosen = _variant(run.variant)
-        device = self._device_of(chosen)
-        samples = self._picture(run.height, run.width)
-        job = Resolved(run, samples).job_by(chosen, run.block or chosen.default_block, seed=SEED)
-        return self._measure(job, device, checkpoint)
-
-    def _filter_by_bank(self, run: BankRun, checkpoint: Checkpoint) -> Measured:
-        device = cuda_device(self.device)
-        bank = tuple(gaussian(run.mask_side, sigma=1.0 + number) for number in range(run.masks))
-        samples = self._picture(run.side, run.side)
-        problem = describe_problem(samples, bank[0], Border.ZERO, 0.0)
-        return self._measure(bank_job(bank, problem, samples, seed=SEED), device, checkpoint)
-
-    def _multiply(self, run: ProductRun, checkpoint: Checkpoint) -> Measured:
-        device = cuda_device(self.device)
-        a, b = random_matrices(MatrixProduct(run.side, run.side, run.side), SEED)
-        job = product_job(matmul_variant(run.variant), run.tile, a, b, seed=SEED)
-        return self._measure(job, device, checkpoint)
-
-    def _forward(self, run: NetworkRun, checkpoint: Checkpoint) -> Measured:
-        stage = network_variant(run.stage)
-        device = device_named("cpu") if stage.device is DeviceKind.CPU else cuda_device(self.device)
-        plan = self.plan
-        if stage.key == NETWORK_VARIANTS[0].key:
+    def _measure(self, run: JobRun, checkpoint: Checkpoint) -> Measured:
+        # Before a picture or matrices are made for it.
+        device = self._device_of(run)
+        job, plan = job_of(run, self._picture), self.plan
+        if job.variant is NETWORK_VARIANTS[0]:
             # The sequential program takes seconds per launch; the first launches are as long as any other.
             plan = replace(plan, warm_up_s=0.0, budget_s=0.0, fewest=1)
-        job = stage_job(stage, run.batch, seed=SEED)
-        result = self._result(job, device, plan, checkpoint)
+        result: AnyResult = measure(job, backend(device.key), plan, checkpoint=checkpoint).result
+        self.results.append(result)
         found = _measured_of(result)
-        if result.timing is None or found.reason:
+        if not isinstance(run, NetworkRun) or result.timing is None or found.reason:
             return found
         # A stage that copies from pinned memory does so within its launch.
-        whole = result.timing.kernel if stage.pinned_drawings else result.timing.end_to_end
+        whole = result.timing.kernel if job.variant.pinned_drawings else result.timing.end_to_end
         return Measured({**found.values, "running_ms": whole.median_ms})
 
     def _time_twice(self, run: TimerRun, checkpoint: Checkpoint) -> Measured:
-        by_device = self._filter(run.filtering, checkpoint)
+        by_device = self._measure(run.filtering, checkpoint)
         if by_device.reason:
             return by_device
         checkpoint(Progress("timing by the host's clock", 0.9, run.expected_s))
@@ -264,21 +153,18 @@ class Bench:
 
     def _host_ms(self, run: FilterRun) -> float:
         """Return the median time of launch and wait by the host's clock, ms; the run was verified before."""
-        machine, prepared, samples = self._made_ready(run)
-        buffers = machine.allocate(samples, layout=run.layout)
-        machine.upload(samples, buffers)
+        machine, _, prepared, buffers = self._made_ready(run)
         # The first launch may compile.
         times_ms = [timed(lambda: machine.run(prepared, buffers))[1] for _ in range(1 + HOST_SAMPLES)]
         return statistics.median(times_ms[1:])
 
-    def _made_ready(self, run: FilterRun) -> tuple[Backend, Prepared, np.ndarray]:
-        """Return the device of a run, selected, its variant made ready, and its picture."""
-        chosen = _variant(run.variant)
-        samples = self._picture(run.height, run.width)
-        machine = backend(self._device_of(chosen).key)
+    def _made_ready(self, run: FilterRun) -> tuple[Backend, np.ndarray, Prepared, Buffers]:
+        """Return the device of a run, selected, its picture, its variant made ready, and filled buffers."""
+        machine, job = backend(self._device_of(run).key), job_of(run, self._picture)
         machine.activate()
-        resolved, block = Resolved(run, samples), run.block or chosen.default_block
-        return machine, chosen.prepare(resolved.problem, resolved.constant, block), samples
+        buffers = job.task.allocate(machine, job)
+        job.task.upload(machine, job.operands, buffers)
+        return machine, job.operands.samples, job.task.prepare(job), buffers
 
     def _allocate(self, run: AllocationRun) -> Measured:
         backend(cuda_device(self.device).key).activate()
@@ -286,13 +172,11 @@ class Bench:
         return Measured({"allocate_ms": memory.allocate_ms, "free_ms": memory.free_ms})
 
     def _stream(self, run: StreamsRun, checkpoint: Checkpoint) -> Measured:
-        verified = self._filter(run.filtering, checkpoint)
+        verified = self._measure(run.filtering, checkpoint)
         if verified.reason:
             return verified
         checkpoint(Progress("filtering on streams", 0.9, run.expected_s))
-        machine, prepared, samples = self._made_ready(run.filtering)
-        buffers = machine.allocate(samples)
-        machine.upload(samples, buffers)
+        machine, samples, prepared, buffers = self._made_ready(run.filtering)
         machine.run(prepared, buffers)
         wanted = machine.download(buffers)
         found = on_streams(machine, prepared, samples, run.pictures)
@@ -316,10 +200,6 @@ class Bench:
         if device.attributes is None:
             return Measured(reason=f"{device.title} has no attributes.")
         return Measured(asdict(device.attributes))
-
-
-def _variant(key: str) -> Variant:
-    return COPY if key == COPY.key else variant(key)
 
 
 def _measured_of(result: AnyResult) -> Measured:

@@ -31,11 +31,11 @@ def with_excerpts(table: CourseTable, text: TableText) -> CourseTable:
 
 def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
     """Return our kernels behind a paper's, each in the paper's names too where it prints its own."""
-    found = source_of(example_of(variant_named(kernel.here.variant))).kernels
+    found = source_of(example_of(variant_named(kernel.variant))).kernels
     return tuple(
         Excerpt(
             kernel.name,
-            _called(kernel.here.variant, one, found),
+            _called(kernel.variant, one, found),
             one,
             in_paper=in_papers_names(one.lines, kernel.names) if kernel.names else (),
         )

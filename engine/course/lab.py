@@ -12,7 +12,7 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 
 LAB = paper("lab")
-MASK = LAB.kernels[0].here.mask
+MASK = LAB.kernels[0].mask
 SIZES = (256, 512, 1024, 2048, 3072, 4096, 5120, 10240)
 LEVELS = {"L0": "separable-l0", "L1": "separable-l1", "L2": "separable-l2"}
 SERIAL, ONE_PASS = "cpu-separable-serial", "cpu-serial"

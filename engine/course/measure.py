@@ -9,7 +9,7 @@ from dataclasses import replace
 from engine.course.bench import Bench
 from engine.course.messages import MeasuredPaper
 from engine.course.paper import CourseTable
-from engine.course.runs import Measured, Quantity, Results, Run
+from engine.course.runs import JobRun, Measured, Quantity, Results, Run
 from engine.course.tables import PaperTables, tables_module, transactions_per_request
 from engine.device.devices import device_named
 from engine.errors import BadValue
@@ -73,7 +73,7 @@ def measured_paper(
     done = _measured(runs, bench, on_progress)
     on_progress("the tables", 1.0, PREPARING_S)
 
-    def transactions(run: Run) -> Quantity:
+    def transactions(run: JobRun) -> Quantity:
         return transactions_per_request(run, lambda step: on_progress("the tables", 1.0, step.expected_s))
 
     results = Results(done, transactions)

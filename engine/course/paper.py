@@ -14,20 +14,26 @@ MISPRINT = "†"
 
 
 @dataclass(frozen=True, slots=True)
-class Configuration:
-    """How a kernel of a paper is run here, with what one click loads.
+class CourseKernel:
+    """A kernel of a paper, and how it is run here, with what one click loads.
 
-    `variant` is the key of a filter variant, of a matrix product or of a stage of the network, as `task`
-    says; `mask` a preset's name or a mask's text (empty but for a filter), `block` the paper's own; None
-    where it names none.
+    `name` is the paper's, `place` its section, page heading or slide. `variant` is the key of a filter
+    variant, of a matrix product or of a stage of the network, as `task` says; `mask` a preset's name or a
+    mask's text (empty but for a filter), `block` the paper's own; None where it names none. `difference` says
+    what is not as in the paper, and why. `names` are what the paper calls the names of our kernel, where it
+    prints its own.
     """
 
+    name: str
+    place: str
     variant: str
     mask: str = ""
     block: Block | None = None
     border: str = "zero"
     layout: str = "pitched"
     task: str = Problem.task
+    difference: str = ""
+    names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def is_filter(self) -> bool:
@@ -38,21 +44,6 @@ class Configuration:
     def is_product(self) -> bool:
         """Whether it is a product of matrices."""
         return self.task == MatrixProduct.task
-
-
-@dataclass(frozen=True, slots=True)
-class CourseKernel:
-    """A kernel of a paper, and how it is run `here`.
-
-    `name` is the paper's, `place` its section, page heading or slide; `difference` says what is not as in the
-    paper, and why. `names` are what the paper calls the names of our kernel, where it prints its own.
-    """
-
-    name: str
-    place: str
-    here: Configuration
-    difference: str = ""
-    names: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

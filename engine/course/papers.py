@@ -2,7 +2,7 @@
 
 import tomllib
 
-from engine.course.paper import MISPRINT, CodePlace, Configuration, CourseKernel, Paper, TableText
+from engine.course.paper import MISPRINT, CodePlace, CourseKernel, Paper, TableText
 from engine.errors import UnknownName, closest
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.files.reading import Json
@@ -41,9 +41,8 @@ def _table(entry: Json) -> TableText:
 
 
 def _kernel(entry: Json) -> CourseKernel:
-    words = {key: entry.pop(key) for key in ("name", "place", "difference", "names") if key in entry}
     block = entry.pop("block", None)
-    return CourseKernel(here=Configuration(block=Block(*block) if block else None, **entry), **words)
+    return CourseKernel(block=Block(*block) if block else None, **entry)
 
 
 TABLE_TEXTS = read_papers()

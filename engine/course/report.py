@@ -24,7 +24,7 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 
 REPORT = paper("report")
-MASK = REPORT.kernels[0].here.mask
+MASK = REPORT.kernels[0].mask
 SIZES = (512, 1024, 2048)
 BLOCKS = (8, 16, 32)
 SERIAL, NAIVE, OPTIMIZED = "cpu-serial", "naive-uncoalesced", "cached-constant"

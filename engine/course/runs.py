@@ -256,17 +256,9 @@ class NetworkRun:
         return f"{self.stage}, {self.batch:,} drawings"
 
 
-Run = (
-    FilterRun
-    | BankRun
-    | TimerRun
-    | AllocationRun
-    | StreamsRun
-    | BusRun
-    | AttributesRun
-    | ProductRun
-    | NetworkRun
-)
+JobRun = FilterRun | BankRun | ProductRun | NetworkRun
+"""A run that is one job."""
+Run = JobRun | TimerRun | AllocationRun | StreamsRun | BusRun | AttributesRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +273,7 @@ class Measured:
     not_verified: bool = False
 
 
-def _not_counted(run: Run) -> Quantity:
+def _not_counted(run: JobRun) -> Quantity:
     return Quantity(reason=BEING_COUNTED)
 
 
@@ -294,7 +286,7 @@ class Results:
     """
 
     done: Mapping[Run, Measured]
-    transactions: Callable[[Run], Quantity] = _not_counted
+    transactions: Callable[[JobRun], Quantity] = _not_counted
 
     def value(self, run: Run, name: str = "kernel_ms") -> Quantity:
         """Return a value of a run, or why there is none."""

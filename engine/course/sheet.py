@@ -183,7 +183,7 @@ def markdown_of_table(table: CourseTable) -> str:
 
 def _kernels(paper: Paper) -> str:
     rows: list[tuple[str, ...]] = [
-        (one.name, one.place, f"`{one.here.variant}`", str(one.here.block or ""), one.difference, _names(one))
+        (one.name, one.place, f"`{one.variant}`", str(one.block or ""), one.difference, _names(one))
         for one in paper.kernels
     ]
     headings = ["In the paper", "Where", "Here", "Block", "What differs", "Names there, and here"]

@@ -60,9 +60,9 @@ class CourseController(QObject):
 
     def load(self, kernel: CourseKernel) -> None:
         """Have a kernel's configuration shown by the page that runs it."""
-        reason = why_not_loadable(kernel.here, [variant.key for variant in self._state.variants])
-        if not reason and not self._offer(LoadKernel(kernel.name, kernel.here)):
-            reason = f"This version of Haloscope has no page for {kernel.here.variant}."
+        reason = why_not_loadable(kernel, [variant.key for variant in self._state.variants])
+        if not reason and not self._offer(LoadKernel(kernel)):
+            reason = f"This version of Haloscope has no page for {kernel.variant}."
         if reason:
             self._messages.show(Message(SOURCE, Severity.WARNING, f"{kernel.name} cannot be loaded", reason))
         else:

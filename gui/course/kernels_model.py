@@ -6,7 +6,7 @@ from enum import IntEnum
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QStandardItem, QStandardItemModel
 
-from engine.course.paper import Configuration, CourseKernel
+from engine.course.paper import CourseKernel
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
@@ -38,24 +38,24 @@ _HEADERS = {
 }
 
 
-def why_not_loadable(here: Configuration, variants: Iterable[str]) -> str:
-    """Return why a configuration cannot be loaded, in words; empty if it can.
+def why_not_loadable(kernel: CourseKernel, variants: Iterable[str]) -> str:
+    """Return why a kernel cannot be loaded, in words; empty if it can.
 
     Whether this machine can run it is for the page that loads it to say.
     """
-    if not here.is_filter:
+    if not kernel.is_filter:
         return ""
     known = tuple(variants)
     if not known:
         return "The engine is still starting."
-    if here.variant not in known:
-        return f"This version of Haloscope has no variant {here.variant}."
-    if here.border not in set(Border):
-        return f"There is no border called {here.border}."
-    if here.layout not in set(Layout):
-        return f"There is no layout called {here.layout}."
+    if kernel.variant not in known:
+        return f"This version of Haloscope has no variant {kernel.variant}."
+    if kernel.border not in set(Border):
+        return f"There is no border called {kernel.border}."
+    if kernel.layout not in set(Layout):
+        return f"There is no layout called {kernel.layout}."
     try:
-        resolve_mask(here.mask)
+        resolve_mask(kernel.mask)
     except EngineError as error:
         return str(error)
     return ""
@@ -66,15 +66,15 @@ def plain(markdown: str) -> str:
     return markdown.replace("`", "")
 
 
-def configuration_text(here: Configuration) -> str:
-    """Return a configuration without its variant, in a line."""
-    block = str(here.block or "")
-    if here.is_product:
+def configuration_text(kernel: CourseKernel) -> str:
+    """Return how a kernel is run, without its variant, in a line."""
+    block = str(kernel.block or "")
+    if kernel.is_product:
         return f"tile {block}" if block else ""
-    if not here.is_filter:
-        return f"stage of the {here.task}"
-    layout = "" if here.layout == Layout.PITCHED else f"rows {here.layout}"
-    return ", ".join(filter(None, (here.mask, block, f"border {here.border}", layout)))
+    if not kernel.is_filter:
+        return f"stage of the {kernel.task}"
+    layout = "" if kernel.layout == Layout.PITCHED else f"rows {kernel.layout}"
+    return ", ".join(filter(None, (kernel.mask, block, f"border {kernel.border}", layout)))
 
 
 class KernelsModel(QStandardItemModel):
@@ -108,7 +108,7 @@ class KernelsModel(QStandardItemModel):
         paper = self._course.paper
         variants = [variant.key for variant in self._state.variants]
         kernels = paper.kernels if paper else ()
-        rows = tuple((kernel, why_not_loadable(kernel.here, variants)) for kernel in kernels)
+        rows = tuple((kernel, why_not_loadable(kernel, variants)) for kernel in kernels)
         if rows == self._rows:
             return
         self._rows = rows
@@ -123,7 +123,7 @@ def _items(kernel: CourseKernel, reason: str, lasting: str) -> list[QStandardIte
     difference = lasting or plain(kernel.difference) or "Nothing."
     texts = {
         Column.PAPER: (kernel.name, kernel.place),
-        Column.HERE: (kernel.here.variant, configuration_text(kernel.here)),
+        Column.HERE: (kernel.variant, configuration_text(kernel)),
         Column.DIFFERENCE: (difference, ""),
     }
     tip = (
@@ -139,5 +139,5 @@ def _items(kernel: CourseKernel, reason: str, lasting: str) -> list[QStandardIte
         item.setAccessibleText(", ".join(filter(None, (first, second))))
         item.setToolTip(tip)
         items.append(item)
-    items[Column.HERE].setData(kernel.here.variant, VARIANT_ROLE)
+    items[Column.HERE].setData(kernel.variant, VARIANT_ROLE)
     return items

@@ -101,8 +101,8 @@ class KernelsTable(QTableView):
         if not current.isValid():
             return
         kernel, reason = self.kernels.kernel(current.row()), self.kernels.reason(current.row())
-        does = f"Load this configuration ({kernel.here.variant}) and show it on its page (Enter)."
+        does = f"Load this configuration ({kernel.variant}) and show it on its page (Enter)."
         self.load_button.setToolTip(reason or does)
         self.load_button.setEnabled(not reason)
         beside = ", beside it with the paper's names" if kernel.names else ""
-        self.code_button.setToolTip(f"Show the code of {kernel.here.variant}{beside}.")
+        self.code_button.setToolTip(f"Show the code of {kernel.variant}{beside}.")

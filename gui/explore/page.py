@@ -214,9 +214,9 @@ class ExplorePage(ExploreParts):
         elif isinstance(intent, LoadMask):
             # As the weights are: neither turned nor divided by their sum.
             self._load_alone(intent.mask, intent.mask.name, flip=False, normalise=False)
-        elif isinstance(intent, LoadKernel) and self._has_kernel(intent.here.variant):
-            here = intent.here
-            border, layout = Border(here.border), Layout(here.layout)
+        elif isinstance(intent, LoadKernel) and self._has_kernel(intent.kernel.variant):
+            kernel = intent.kernel
+            border, layout = Border(kernel.border), Layout(kernel.layout)
             # The papers neither turn the mask nor divide it by its sum.
             fields: dict[str, Any] = {
                 "result_type": "float32",
@@ -224,8 +224,8 @@ class ExplorePage(ExploreParts):
                 "normalise": False,
                 "blocks": (),
             }
-            fields |= {"variant": here.variant, "block": here.block, "border": border, "layout": layout}
-            self._load_alone(resolve_mask(here.mask), intent.name, **fields)
+            fields |= {"variant": kernel.variant, "block": kernel.block, "border": border, "layout": layout}
+            self._load_alone(resolve_mask(kernel.mask), kernel.name, **fields)
         else:
             return False
         return True

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from engine.course.paper import Configuration
+from engine.course.paper import CourseKernel
 from engine.host.request import Describe, Run
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.messages import ProductGrid, ProductRequest
@@ -18,10 +18,10 @@ class MatmulController(RunsController[MatmulState]):
     source = "products"
     looking = "Counting what can run here"
 
-    def _load(self, here: Configuration) -> None:
+    def _load(self, kernel: CourseKernel) -> None:
         # Its tile alone, its rows marked.
-        if here.block is not None:
-            self._runs.load(here.variant, here.block.x)
+        if kernel.block is not None:
+            self._runs.load(kernel.variant, kernel.block.x)
 
     def _list_request(self) -> Describe[ProductGrid]:
         settings = self._runs.settings

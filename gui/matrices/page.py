@@ -137,9 +137,9 @@ class MatricesPage(VariantsPage):
         return None
 
     def take(self, intent: Intent) -> bool:
-        if not (isinstance(intent, LoadKernel) and intent.here.is_product):
+        if not (isinstance(intent, LoadKernel) and intent.kernel.is_product):
             return False
-        self.products.load(intent.here)
+        self.products.load(intent.kernel)
         return True
 
     def _made_plot(self) -> QWidget:

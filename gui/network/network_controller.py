@@ -4,7 +4,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QTimer
 
-from engine.course.paper import Configuration
+from engine.course.paper import CourseKernel
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.request import Check, Describe, Preview, Run
@@ -88,8 +88,8 @@ class NetworkController(RunsController[NetworkState]):
         request = DigitsRequest(device=device, weights=weights)
         self._begin_jobs([Job("Held-out digits", request, classified)])
 
-    def _load(self, here: Configuration) -> None:
-        self._network.change(stage=here.variant)
+    def _load(self, kernel: CourseKernel) -> None:
+        self._network.change(stage=kernel.variant)
 
     def open_weights(self, path: Path | None) -> None:
         """Take the weights of a file, or the program's own; those that cannot be read change nothing."""

@@ -146,9 +146,9 @@ class NetworkPage(VariantsPage):
         return f"network-batch-{self.network.settings.batch}"
 
     def take(self, intent: Intent) -> bool:
-        if not (isinstance(intent, LoadKernel) and intent.here.task == ForwardPass.task):
+        if not (isinstance(intent, LoadKernel) and intent.kernel.task == ForwardPass.task):
             return False
-        self.stages.load(intent.here)
+        self.stages.load(intent.kernel)
         return True
 
     def own_part(self) -> Table:

@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QMimeData
 
-from engine.course.paper import Configuration
+from engine.course.paper import CourseKernel
 from engine.mask.mask import Mask
 from gui.engine_link.engine_start import FirstPicture
 
 
 @dataclass(frozen=True, slots=True)
 class LoadKernel:
-    """Set up a paper's kernel, with the paper's name for it, on the page that can run it."""
+    """Set up a paper's kernel on the page that can run it."""
 
-    name: str
-    here: Configuration
+    kernel: CourseKernel
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QObject
 
-from engine.course.paper import Configuration
+from engine.course.paper import CourseKernel
 from engine.errors import EngineError
 from engine.host.request import Request
 from gui.engine_link.engine_link import EngineLink, needs_no_message
@@ -56,16 +56,16 @@ class RunsController(QObject, Generic[State]):
 
         self._begin_jobs([Job(self.looking, self._list_request(), listed, is_counted=False)])
 
-    def load(self, here: Configuration) -> None:
+    def load(self, kernel: CourseKernel) -> None:
         """Show a paper's kernel; what is being run stays."""
         if self._runs.running:
-            what, why = f"{here.variant} was not loaded", "the settings stay as they are during a run"
+            what, why = f"{kernel.variant} was not loaded", "the settings stay as they are during a run"
             remedy = "Load it again when the run is over, or press Esc."
             self._messages.show(Message(self.source, Severity.WARNING, what, why, remedy))
         else:
-            self._load(here)
+            self._load(kernel)
 
-    def _load(self, here: Configuration) -> None:
+    def _load(self, kernel: CourseKernel) -> None:
         raise NotImplementedError
 
     def _begin_jobs(self, jobs: Iterable[Job]) -> None:

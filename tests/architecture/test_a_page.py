@@ -11,7 +11,7 @@ from grimp import Layer
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
-from engine.course.paper import Configuration
+from engine.course.paper import CourseKernel
 from engine.host.request import Describe
 from engine.tasks.product.messages import ProductGrid
 from engine.tasks.product.problem import MatrixProduct
@@ -56,7 +56,7 @@ class ToyPage(Page):
         self.exported.append(suffix)
 
     def take(self, intent):
-        is_mine = isinstance(intent, LoadKernel) and intent.here.variant == "toy"
+        is_mine = isinstance(intent, LoadKernel) and intent.kernel.variant == "toy"
         self.loaded = intent if is_mine else self.loaded
         return is_mine
 
@@ -145,11 +145,11 @@ def test_that_its_results_are_saved_by_the_actions_of_the_frame(toy, qtbot):
 
 
 def test_that_a_page_that_takes_an_intent_is_shown(toy):
-    intent = LoadKernel("a toy", Configuration("toy"))
+    intent = LoadKernel(CourseKernel("a toy", "", "toy"))
     assert toy.window.offer(intent)
     assert isinstance(toy.window.page, ToyPage)
     assert toy.window.page.loaded is intent
-    assert not toy.window.offer(LoadKernel("nothing", Configuration("no such variant")))
+    assert not toy.window.offer(LoadKernel(CourseKernel("nothing", "", "no such variant")))
 
 
 @pytest.fixture(scope="module")

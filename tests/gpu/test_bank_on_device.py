@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.course.bench import bank_job
+from engine.course.jobs import bank_job
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout

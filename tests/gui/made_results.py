@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.course.paper import Cell, Configuration, CourseKernel, CourseTable, Excerpt, Figure, Paper, Series
+from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt, Figure, Paper, Series
 from engine.course.recorded import RecordedPaper
 from engine.device_info import DeviceInfo
 from engine.explain.code.source import Role, SourceFunction
@@ -73,18 +73,19 @@ PAPER = Paper(
     source="A university, 2017",
     about="A 5 × 5 mask on matrices of 512, 1024 and 2048.",
     kernels=(
-        CourseKernel("the serial reference", "Results", Configuration("cpu-serial", "gaussian:5:1")),
+        CourseKernel("the serial reference", "Results", "cpu-serial", "gaussian:5:1"),
         CourseKernel(
             "ConvolutionKernel",
             "2.) Device Function",
-            Configuration("naive", "gaussian:5:1", Block(32, 8), border="replicate"),
-            "Sums are float32, not double.",
-            {"row": "i", "column": "j"},
+            "naive",
+            "gaussian:5:1",
+            Block(32, 8),
+            border="replicate",
+            difference="Sums are float32, not double.",
+            names={"row": "i", "column": "j"},
         ),
-        CourseKernel(
-            "ConvolutionKernel_lost", "3.) Lost", Configuration("lost", "gaussian:5:1", Block(16, 16))
-        ),
-        CourseKernel("ConvolutionKernel_odd", "4.) Odd", Configuration("naive", "no such mask")),
+        CourseKernel("ConvolutionKernel_lost", "3.) Lost", "lost", "gaussian:5:1", Block(16, 16)),
+        CourseKernel("ConvolutionKernel_odd", "4.) Odd", "naive", "no such mask"),
     ),
     tables=("Time and speed-up", "Loads"),
 )
@@ -94,9 +95,7 @@ OTHER_PAPER = Paper(
     authors="One student",
     source="Another university",
     about="Two passes.",
-    kernels=(
-        CourseKernel("MatrixMul", "CGMA", Configuration("matmul-naive", block=Block(16, 16), task="product")),
-    ),
+    kernels=(CourseKernel("MatrixMul", "CGMA", "matmul-naive", block=Block(16, 16), task="product"),),
     tables=("Speed-up",),
 )
 PAPERS = (PAPER, OTHER_PAPER)
@@ -185,7 +184,7 @@ def made_excerpts() -> tuple[tuple[Excerpt, ...], ...]:
         (
             Excerpt(
                 kernel.name,
-                kernel.here.variant,
+                kernel.variant,
                 SourceFunction(Role.KERNEL, "made", "engine/variants/ladder/made.py", 40, ours),
                 in_paper=theirs if kernel.names else (),
             ),

@@ -18,7 +18,7 @@ def test_that_it_lists_the_kernels_of_each_paper(command):
         assert f"{one.key}: {one.title}." in answer.out
         for kernel in one.kernels:
             line = next(line for line in answer.out.splitlines() if line.strip().startswith(kernel.name))
-            assert kernel.here.variant in line
+            assert kernel.variant in line
     document = command("course --json").document
     assert (document["format"], document["version"]) == ("haloscope-course", 1)
     assert [one["key"] for one in document["papers"]] == [one.key for one in PAPERS]

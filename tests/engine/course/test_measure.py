@@ -9,6 +9,7 @@ from unittest.mock import Mock
 import pytest
 
 import engine.course.bench
+import engine.course.jobs
 from engine.course.bench import NO_SPEED, Bench
 from engine.course.files import svg_of
 from engine.course.measure import measured_paper
@@ -94,7 +95,7 @@ def test_that_it_can_be_stopped_between_samples():
 def test_that_a_wrong_result_has_no_time(monkeypatch):
     serial = variant("cpu-serial")
     broken = replace(serial, prepare=lambda *given: OnePixelOff(serial.prepare(*given)))
-    monkeypatch.setattr(engine.course.bench, "variant", lambda key: broken)
+    monkeypatch.setattr(engine.course.jobs, "variant", lambda key: broken)
     found = Bench("cpu", NO_SAMPLES).take(SERIAL)
     assert found.values == {}
     assert found.not_verified

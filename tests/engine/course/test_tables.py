@@ -113,24 +113,23 @@ def test_that_papers_are_drawn_without_numba_and_without_a_window():
 
 def test_that_every_kernel_can_be_run_as_configured():
     for _key, kernel in KERNELS:
-        here = kernel.here
         assert kernel.place
-        assert Layout.named(here.layout) == here.layout
-        assert here.is_product == (here.variant in {known.key for known in MATMUL_VARIANTS})
-        assert (here.task == ForwardPass.task) == (here.variant in STAGES)
-        if here.task == ForwardPass.task:
+        assert Layout.named(kernel.layout) == kernel.layout
+        assert kernel.is_product == (kernel.variant in {known.key for known in MATMUL_VARIANTS})
+        assert (kernel.task == ForwardPass.task) == (kernel.variant in STAGES)
+        if kernel.task == ForwardPass.task:
             continue
-        if here.is_product:
-            assert here.block.x == here.block.y
+        if kernel.is_product:
+            assert kernel.block.x == kernel.block.y
             product = MatrixProduct(100, 100, 100)
-            assert matmul_variant(here.variant).unsupported(product, None, here.block, Limits()) is None
+            assert matmul_variant(kernel.variant).unsupported(product, None, kernel.block, Limits()) is None
             continue
-        mask = resolve_mask(here.mask)
+        mask = resolve_mask(kernel.mask)
         problem = Problem(
-            100, 120, mask_shape=mask.shape, anchor=mask.anchor, border=Border.named(here.border)
+            100, 120, mask_shape=mask.shape, anchor=mask.anchor, border=Border.named(kernel.border)
         )
-        chosen = variant(here.variant)
-        assert chosen.unsupported(problem, mask, here.block or chosen.default_block, Limits()) is None
+        chosen = variant(kernel.variant)
+        assert chosen.unsupported(problem, mask, kernel.block or chosen.default_block, Limits()) is None
 
 
 def counted(paper_key, number):

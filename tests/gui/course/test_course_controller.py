@@ -50,7 +50,7 @@ def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded(course):
     loadable = (PAPER.kernels[1], OTHER_PAPER.kernels[0])
     for kernel in loadable:
         course.controller.load(kernel)
-    assert course.offered == [LoadKernel(kernel.name, kernel.here) for kernel in loadable]
+    assert course.offered == [LoadKernel(kernel) for kernel in loadable]
     assert course.message is None
     for kernel in PAPER.kernels[2:]:
         course.controller.load(kernel)
@@ -59,7 +59,7 @@ def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded(course):
     course.is_taken = False
     for kernel in loadable:
         course.controller.load(kernel)
-        assert f"no page for {kernel.here.variant}" in course.message.why
+        assert f"no page for {kernel.variant}" in course.message.why
 
 
 def test_that_a_paper_is_counted_once_when_it_is_chosen(course):

@@ -82,8 +82,8 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
     assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
     page.tables.save_button.click()
     assert saved == [(PAPERS[0].key, tmp_path)]
-    row = next(row for row, kernel in enumerate(PAPERS[0].kernels) if kernel.here.variant == "naive")
-    here = PAPERS[0].kernels[row].here
+    row = next(row for row, kernel in enumerate(PAPERS[0].kernels) if kernel.variant == "naive")
+    here = PAPERS[0].kernels[row]
     page.kernels.selectRow(row)
     page.kernels.load_button.click()
     settings = haloscope.workspace.settings

@@ -5,7 +5,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
 from engine.course.messages import MeasuredPaper
-from engine.course.paper import Cell, Configuration, CourseTable
+from engine.course.paper import Cell, CourseKernel, CourseTable
 from engine.course.sheet import Part, columns_of, markdown_of_table, tabs_of
 from engine.geometry.block import Block
 from gui.course.course_model import CourseModel
@@ -35,7 +35,7 @@ from tests.gui.made_results import (
 )
 
 VARIANTS = ("cpu-serial", "naive")
-PRODUCT = Configuration("matmul-tiled", block=Block(16, 16), task="product")
+PRODUCT = CourseKernel("a kernel", "", "matmul-tiled", block=Block(16, 16), task="product")
 
 
 @pytest.fixture
@@ -47,22 +47,22 @@ def course(qtbot):
 
 
 def test_that_a_configuration_can_be_loaded_or_the_reason_names_what_is_missing():
-    assert why_not_loadable(Configuration("naive", "gaussian:5:1"), VARIANTS) == ""
+    assert why_not_loadable(CourseKernel("a kernel", "", "naive", "gaussian:5:1"), VARIANTS) == ""
     assert why_not_loadable(PRODUCT, VARIANTS) == ""
     for here, variants, reason in (
-        (Configuration("lost", "box-3"), VARIANTS, "no variant lost"),
-        (Configuration("naive", "no such mask"), VARIANTS, "no such mask"),
-        (Configuration("naive", "box-3", border="round"), VARIANTS, "no border called round"),
-        (Configuration("naive", "box-3", layout="loose"), VARIANTS, "no layout called loose"),
-        (Configuration("naive", "box-3"), (), "starting"),
+        (CourseKernel("a kernel", "", "lost", "box-3"), VARIANTS, "no variant lost"),
+        (CourseKernel("a kernel", "", "naive", "no such mask"), VARIANTS, "no such mask"),
+        (CourseKernel("a kernel", "", "naive", "box-3", border="round"), VARIANTS, "no border called round"),
+        (CourseKernel("a kernel", "", "naive", "box-3", layout="loose"), VARIANTS, "no layout called loose"),
+        (CourseKernel("a kernel", "", "naive", "box-3"), (), "starting"),
     ):
         assert reason in why_not_loadable(here, variants)
 
 
 def test_that_a_configuration_is_described_in_a_line():
-    here = Configuration("naive", "box-3", Block(32, 8), "replicate", "packed")
+    here = CourseKernel("a kernel", "", "naive", "box-3", Block(32, 8), "replicate", "packed")
     assert configuration_text(here) == "box-3, 32 × 8, border replicate, rows packed"
-    assert configuration_text(Configuration("cpu-serial", "box-3")) == "box-3, border zero"
+    assert configuration_text(CourseKernel("a kernel", "", "cpu-serial", "box-3")) == "box-3, border zero"
     assert configuration_text(PRODUCT) == "tile 16 × 16"
 
 

@@ -60,7 +60,7 @@ def test_that_each_refusal_of_the_simulator_offers_a_small_picture(haloscope, qt
 
 def test_that_a_papers_kernel_without_a_gpu_comes_with_a_button_that_runs_it(haloscope, qtbot):
     kernels = (kernel for paper in PAPERS for kernel in paper.kernels)
-    tiled = next(kernel for kernel in kernels if kernel.here.variant == "tiled")
+    tiled = next(kernel for kernel in kernels if kernel.variant == "tiled")
     client = haloscope.link._client
     haloscope.window.show_page("course")
     client.automatic = False

@@ -1,6 +1,6 @@
 import pytest
 
-from engine.course.paper import Configuration
+from engine.course.paper import CourseKernel
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.request import Describe, Run
@@ -153,13 +153,13 @@ def test_that_nothing_runs_while_an_editor_refuses_or_another_run_goes_on(bench)
 
 def test_that_a_kernel_of_a_paper_brings_its_tile_unless_a_run_goes_on(bench):
     for variant in ("matmul-tiled", "matmul-naive"):
-        bench.products.load(Configuration(variant, block=Block(12, 12)))
+        bench.products.load(CourseKernel("a kernel", "", variant, block=Block(12, 12)))
         assert (bench.matmul.settings.tiles, bench.matmul.loaded) == ((12,), (variant, 12))
     bench.matmul.change(tiles=(4, 12))
     assert bench.matmul.loaded is None
-    bench.products.load(Configuration("matmul-naive"))
+    bench.products.load(CourseKernel("a kernel", "", "matmul-naive"))
     assert bench.matmul.settings.tiles == (4, 12)
     bench.matmul.set_running(True)
-    bench.products.load(Configuration("matmul-tiled", block=Block(12, 12)))
+    bench.products.load(CourseKernel("a kernel", "", "matmul-tiled", block=Block(12, 12)))
     assert bench.matmul.settings.tiles == (4, 12)
     assert "matmul-tiled was not loaded" in bench.messages.newest.what

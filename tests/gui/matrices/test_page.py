@@ -229,13 +229,13 @@ def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_pag
 
 @pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])
 def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, variant):
-    known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.here.variant == variant)
-    kernel = next(kernel for kernel in known if kernel.here.block)
+    known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.variant == variant)
+    kernel = next(kernel for kernel in known if kernel.block)
     haloscope.actions["page:course"].trigger()
     haloscope.matmul.change(tiles=(2, 3))
     haloscope.courses.load(kernel)
     assert haloscope.window.pages.currentIndex() == POSITION
-    assert haloscope.matmul.settings.tiles == (kernel.here.block.x,)
+    assert haloscope.matmul.settings.tiles == (kernel.block.x,)
     qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 3)
     panel = haloscope.window.page_of("matrices").results_panel
     marked = [index.row() for index in panel.table.selectionModel().selectedRows()]

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.course.paper import Configuration
+from engine.course.paper import CourseKernel
 from engine.errors import BadValue, EngineError
 from engine.host.request import Check, Describe, Preview, Run
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
@@ -166,10 +166,10 @@ def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
 
 
 def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):
-    bench.stages.load(Configuration("network-cpu", task="network"))
+    bench.stages.load(CourseKernel("a kernel", "", "network-cpu", task="network"))
     assert bench.network.settings.stage == "network-cpu"
     bench.network.set_running(True)
-    bench.stages.load(Configuration("network-fused", task="network"))
+    bench.stages.load(CourseKernel("a kernel", "", "network-fused", task="network"))
     assert bench.network.settings.stage == "network-cpu"
     assert "network-fused was not loaded" in bench.messages.newest.what
 

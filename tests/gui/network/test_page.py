@@ -338,8 +338,8 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     course = haloscope.window.page
     course.course.choose("cnn")
     kernels = course.kernels.kernels
-    rows = [row for row in range(kernels.rowCount()) if kernels.kernel(row).here.task == "network"]
-    row = next(row for row in rows if kernels.kernel(row).here.variant == "network-fused")
+    rows = [row for row in range(kernels.rowCount()) if kernels.kernel(row).task == "network"]
+    row = next(row for row in rows if kernels.kernel(row).variant == "network-fused")
     assert len(rows) == 12
     assert "stage of the network" in kernels.index(row, 1).data(SECOND_ROLE)
     course.kernels.selectRow(row)

@@ -8,7 +8,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip
 
 import engine
-from engine.course.paper import Configuration
+from engine.course.paper import CourseKernel
 from engine.geometry.border import Border
 from engine.host.request import Check, Preview, Run
 from engine.mask.mask import Mask
@@ -364,8 +364,8 @@ def test_that_what_another_page_loads_replaces_a_chain(haloscope, page, act, sel
     act("chain:sobel-magnitude")
     chain = page.workspace.state
     page.workspace.select_step(selected)
-    here = Configuration("cpu-serial", mask="box-3", border="mirror")
-    assert haloscope.window.offer(LoadKernel("a kernel", here))
+    here = CourseKernel("a kernel", "", "cpu-serial", mask="box-3", border="mirror")
+    assert haloscope.window.offer(LoadKernel(here))
     job = page.workspace.job()
     assert (job.mask.weights.tolist(), job.filter.border) == (
         resolve_mask("box-3").weights.tolist(),

@@ -1,0 +1,116 @@
+"""The jobs behind the runs of a paper: filters, banks of masks, products and stages of the network."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.course.copy_variant import COPY
+from engine.course.runs import BankRun, JobRun, NetworkRun, ProductRun
+from engine.device.backend import Backend, Buffers
+from engine.geometry.border import Border
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.run.task import AnyJob, Job
+from engine.run.variant import AnyVariant
+from engine.tasks.network.stages import stage_job
+from engine.tasks.network.variants import network_variant
+from engine.tasks.product.operands import random_matrices
+from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.task import product_job
+from engine.tasks.product.variants import matmul_variant
+from engine.variants.ladder.implicit_gemm import for_bank
+from engine.work.filter_task import Filtering, MaskJob, describe_problem
+from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
+from engine.work.pictures import Operands
+from engine.work.resolve import Resolved
+
+if TYPE_CHECKING:
+    from engine.verify.verification import Verification
+
+SEED = 0
+
+
+def variant_of(run: JobRun) -> AnyVariant:
+    """Return the variant of a run; UnknownName where there is none of that key."""
+    match run:
+        case BankRun():
+            return variant("implicit-gemm")
+        case ProductRun():
+            return matmul_variant(run.variant)
+        case NetworkRun():
+            return network_variant(run.stage)
+    return COPY if run.variant == COPY.key else variant(run.variant)
+
+
+def job_of(run: JobRun, picture: Callable[[int, int], np.ndarray]) -> AnyJob:
+    """Return the job of a run; `picture` gives that of a height and a width, (H, W, 1)."""
+    match run:
+        case BankRun():
+            bank = tuple(gaussian(run.mask_side, sigma=1.0 + number) for number in range(run.masks))
+            samples = picture(run.side, run.side)
+            problem = describe_problem(samples, bank[0], Border.ZERO, 0.0)
+            return bank_job(bank, problem, samples)
+        case ProductRun():
+            a, b = random_matrices(MatrixProduct(run.side, run.side, run.side), SEED)
+            return product_job(matmul_variant(run.variant), run.tile, a, b)
+        case NetworkRun():
+            return stage_job(network_variant(run.stage), run.batch)
+    chosen = variant_of(run)
+    resolved = Resolved(run, picture(run.height, run.width))
+    return resolved.job_by(chosen, chosen.block_for(run.block))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BankOperands(Operands[Mask]):
+    """A picture with all masks of a bank, the first of which is the constant."""
+
+    bank: tuple[Mask, ...] = ()
+
+
+class BankFiltering(Filtering):
+    """Filtering with a variant that writes the masks' results one below the other."""
+
+    def allocate(self, backend: Backend, job: MaskJob, host_out: np.ndarray | None = None) -> Buffers:
+        """Return buffers for the picture and all results."""
+        height, width, channels = job.operands.samples.shape
+        out = np.empty((len(_bank_of(job)) * height, width, channels), np.float32)
+        return backend.allocate(job.operands.samples, out, job.operands.layout)
+
+    def verify(self, values: np.ndarray, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
+        """Compare every result with the oracle; return the first wrong one's verification, or the last."""
+        bank, samples = _bank_of(job), job.operands.samples
+        affordable = AFFORDABLE_MULTIPLY_ADDS // len(bank)
+        for number, (mask, part) in enumerate(
+            zip(bank, values.reshape(len(bank), *samples.shape), strict=True)
+        ):
+            checkpoint(number / len(bank))
+            found = verify(part, samples, mask, job.problem, seed=job.seed, affordable=affordable)
+            if not found.passed:
+                break
+        return found
+
+
+def _bank_of(job: MaskJob) -> tuple[Mask, ...]:
+    assert isinstance(job.operands, BankOperands)
+    return job.operands.bank
+
+
+BANK_FILTERING = BankFiltering()
+
+
+def bank_job(bank: tuple[Mask, ...], problem: Problem, samples: np.ndarray, *, seed: int = 0) -> MaskJob:
+    """Return the job of applying all masks, of one shape and anchor, to one picture in one launch.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem of one of the masks.
+    samples : ndarray of shape (H, W, C), of the problem's dtype
+    """
+    chosen = for_bank(bank)
+    operands = BankOperands(samples, bank[0], bank=bank)
+    return Job(BANK_FILTERING, chosen, chosen.default_block, problem, operands, seed=seed)
