@@ -123,30 +123,27 @@ def is_inner_picture(compression: int) -> bool:
     return compression in _READERS
 
 
-def check_inner_picture(page: "TiffPage", number: int, data: bytes) -> None:
-    """Raise Refused where one strip or tile is a picture of another size than the tags say."""
-    planes, _, height, width, samples = page.shaped
-    rows, columns = (
-        (page.tilelength, page.tilewidth) if page.is_tiled else (min(page.rowsperstrip, height), width)
-    )
-    down, across = -(-height // rows), -(-width // columns)
+def inner_picture(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tuple[int, int]) -> bytes:
+    """Return the picture of its own that a strip or tile is.
+
+    Raises Refused where its rows and columns are neither those of `whole` ones nor those that are left where
+    the page ends, `cut`.
+    """
     if page.jpegheader:  # NDPI: tiles share a header, and have no end marker
-        data = page.jpegheader + data + b"\xff\xd9"
+        data = page.jpegheader + data + _END
     try:
         found = _READERS[int(page.compression)](data)
     except (struct.error, IndexError) as error:
         raise Refused("the header of a strip or tile of it is damaged or cut short") from error
-    row, column = divmod(number % (down * across), across)
-    # The last may be whole, or end where the picture does.
-    heights = {rows, min(rows, height - row * rows)}
-    widths = {columns, min(columns, width - column * columns)}
-    if found.height not in heights or found.width not in widths:
+    if found.height not in (whole[0], cut[0]) or found.width not in (whole[1], cut[1]):
         raise Refused(
             f"a strip or tile of it holds {found.width:,} × {found.height:,} pixels, its tags say "
-            f"{columns:,} × {rows:,}"
+            f"{whole[1]:,} × {whole[0]:,}"
         )
+    planes, samples = page.shaped[0], page.shaped[4]
     if found.samples > max(samples, planes):
         raise Refused(f"a strip or tile of it has {found.samples:,} values per pixel, its tags say {samples}")
+    return data
 
 
 _RGB, _SEPARATED, _YCBCR = 2, 5, 6
@@ -155,8 +152,6 @@ _SHARED = (0xDB, 0xC4, 0xCC)
 _JFIF, _ADOBE = 0xE0, 0xEE
 # Adobe's segment with the transform 0: three components are red, green and blue.
 _ADOBE_RGB = bytes.fromhex("ffee000e") + b"Adobe" + bytes.fromhex("00640000000000")
-# Offset of the number of components in a frame header.
-_COMPONENTS = 9
 _START, _END = b"\xff\xd8", b"\xff\xd9"
 
 
@@ -170,8 +165,7 @@ def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callabl
 
     What is damaged is given to `note`. It raises Refused where the data of a JPEG ends before its last row.
     """
-    # Of one page nearly all begin alike.
-    head = _Head()
+    tables = _tables(page)
 
     def by_imagecodecs(data: bytes, number: int) -> np.ndarray:
         # What NDPI's tiles share is there already.
@@ -181,17 +175,12 @@ def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callabl
         return samples
 
     def decode(data: bytes, number: int) -> np.ndarray:
-        nonlocal head
-        if page.jpegheader is not None:  # NDPI: tiles share it, and have no end marker
-            data = page.jpegheader + data + _END
-        its_head = head
-        if not its_head.stored or not data.startswith(its_head.stored):
-            head = its_head = _head_of(data, page)
+        complete, colours, shape = _completed(page, data, tables)
         warning = ""
-        if its_head.colours and its_head.shape[2] == page.shaped[4]:
-            samples = np.empty(its_head.shape, np.uint8)
+        if colours and shape[2] == page.shaped[4]:
+            samples = np.empty(shape, np.uint8)
             try:
-                decode_into(samples, its_head.completed(data), its_head.colours)
+                decode_into(samples, complete, colours)
             except ValueError as error:
                 warning = str(error)
             else:
@@ -210,23 +199,11 @@ def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callabl
     return decode
 
 
-class _Head(NamedTuple):
-    """How JPEGs of a page begin: as stored, up to the number of their components, and as it should be.
+def _completed(page: "TiffPage", data: bytes, tables: bytes) -> tuple[bytes, str, tuple[int, ...]]:
+    """Return a JPEG that needs no tags, the colours that simplejpeg shall decode it to, and its shape.
 
-    `colours` is what simplejpeg shall decode them to; empty where it does not read them as imagecodecs does.
+    No colours: it does not read them as imagecodecs does.
     """
-
-    stored: bytes = b""
-    complete: bytes = b""
-    colours: str = ""
-    shape: tuple[int, ...] = ()
-
-    def completed(self, data: bytes) -> bytes:
-        """Return a JPEG that needs no tags."""
-        return data if self.complete == self.stored else self.complete + data[len(self.stored) :]
-
-
-def _head_of(data: bytes, page: "TiffPage") -> _Head:
     is_jfif = is_rgb = False
     for marker, offset in markers(data):
         if marker in FRAMES:
@@ -235,25 +212,22 @@ def _head_of(data: bytes, page: "TiffPage") -> _Head:
         if marker == _ADOBE:
             is_rgb = data.startswith(_ADOBE_RGB, offset)
     else:
-        return _Head()
-    stored = data[: offset + _COMPONENTS + 1]
+        return data, "", ()
     height, width, samples = struct.unpack_from(">HHB", data, offset + 5)
     photometric, has_extra = int(page.photometric), bool(page.extrasamples)
     colours, model = "", b""
     if samples == 1:
         colours = "GRAY"
     elif samples == 3 and photometric in (_RGB, _YCBCR) and not has_extra:
-        colours = "RGB"
         # Without a JFIF segment, RGB is what the tag says, whatever the JPEG says.
-        if photometric == _RGB and not page.is_jfif:
-            if is_jfif:
-                return _Head()
-            model = b"" if is_rgb else _ADOBE_RGB
+        is_of_tag = photometric == _RGB and not page.is_jfif
+        colours = "" if is_of_tag and is_jfif else "RGB"
+        model = _ADOBE_RGB if is_of_tag and not is_rgb else b""
     elif samples == 4 and (photometric == _SEPARATED or has_extra):
         colours = "CMYK"
-    tables = _tables(page)
-    complete = b"".join((_START, tables, stored[len(_START) : offset], model, stored[offset:]))
-    return _Head(stored, complete, colours, (height, width, samples))
+    if tables or model:
+        data = b"".join((_START, tables, data[len(_START) : offset], model, data[offset:]))
+    return data, colours, (height, width, samples)
 
 
 def _digest(samples: np.ndarray) -> bytes:

@@ -19,8 +19,8 @@ from engine.image.faults import Refused, said_by_imagecodecs
 from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
 from engine.image.formats.png import SURPLUS, notes_of_libpng
 from engine.image.formats.tiff_inner import (
-    check_inner_picture,
     decoder_of_jpegs,
+    inner_picture,
     is_inner_picture,
     is_of_jpegs,
 )
@@ -88,7 +88,7 @@ class PageSegments:
             return np.zeros((rows, columns, page.shaped[4]), page.dtype)
         data = self._data.read(page.dataoffsets[number], size)
         if is_inner_picture(page.compression):
-            check_inner_picture(page, number, data)
+            data = inner_picture(page, data, self.shape, (rows, columns))
         samples = self._decode(data, number)[:rows, :columns]
         if samples.shape[:2] != (rows, columns):
             raise Refused("a strip or tile of it is smaller than its tags say")

@@ -27,7 +27,7 @@ from engine.image.formats.tiff_page import (
     silence_libraries,
 )
 from engine.image.formats.tiff_pixels import is_as_stored, picture_samples
-from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly
+from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly, segment_bytes, segment_shape
 from engine.image.large.source import (
     DEFAULT_CACHE_BYTES,
     MOST_CHANNELS,
@@ -50,12 +50,17 @@ _COMPRESSIONS = {
 }  # fmt: skip
 # Tags that a result takes over: resolution, GeoTIFF and what GDAL adds.
 _KEPT_TAGS = (282, 283, 296, 33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113)
+_MOST_PLAIN_STRIP_BYTES = 1 << 20
 
 
 def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
     """Return how a file is laid out, for a result like it."""
     first = pages[0][0]
-    chunk = (first.tilelength, first.tilewidth) if first.is_tiled else _strip(first)
+    rows, columns = segment_shape(first)
+    if is_stored_plainly(first) and not first.is_tiled:
+        # It may be cut at any row.
+        row_bytes = segment_bytes(first) // rows
+        rows = min(rows, max(1, _MOST_PLAIN_STRIP_BYTES // row_bytes))
     planes = "pages" if len(pages[0]) > 1 else "separate" if first.shaped[0] > 1 else "contiguous"
     tags = [
         Tag(code, int(tag.dtype), _values(tag.value))
@@ -68,7 +73,7 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
     last = pages[-1][0]
     return Storage(
         "tiff",
-        chunk,
+        (rows, columns),
         is_tiled=first.is_tiled,
         compression=_COMPRESSIONS.get(
             int(first.compression), getattr(first.compression, "name", "") or "another"
@@ -80,18 +85,6 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         is_ome=tiff.is_ome,
         details={"tags": tags, "left_out": left_out_of_tiff(first, kept), "ome": _ome(tiff)},
     )
-
-
-def _strip(page: "TiffPage") -> tuple[int, int]:
-    """Return rows and columns of strips; those of one that is stored plainly may be cut at any row."""
-    rows = min(page.rowsperstrip, page.imagelength)
-    if is_stored_plainly(page):
-        row_bytes = page.imagewidth * page.samplesperpixel * np.dtype(page.dtype).itemsize
-        rows = min(rows, max(1, _MOST_PLAIN_STRIP_BYTES // row_bytes))
-    return rows, page.imagewidth
-
-
-_MOST_PLAIN_STRIP_BYTES = 1 << 20
 
 
 def _values(value: object) -> Any:

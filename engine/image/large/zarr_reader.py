@@ -124,7 +124,6 @@ def _storage(levels: list[_Level]) -> Storage:
     """Return how a store is laid out, for a result like it: of its first time and depth."""
     first = levels[0]
     array = first.array
-    stored = array.shards.sides if array.shards else array.chunks
     details: dict[str, object] = {
         "zarr_format": array.zarr_format,
         "axes": first.axes,
@@ -132,12 +131,12 @@ def _storage(levels: list[_Level]) -> Storage:
         "chunks": array.chunks,
         "compressors": array.compressors,
         "attributes": first.attributes,
-        "rows_at_once": stored[first.axes.index("y")],
+        "rows_at_once": array.stored[first.axes.index("y")],
     }
     if array.zarr_format == 2:
         details["chunk_key_encoding"] = {"name": "v2", "separator": array.separator}
-    if array.shards:
-        details["shards"] = stored
+    if array.index is not None:
+        details["shards"] = array.stored
     compression = "zstd" if array.compressors else "none"
     smallest = levels[-1].shape if len(levels) > 1 else None
     return Storage(

@@ -14,18 +14,19 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from operator import attrgetter
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import imagecodecs
 import numpy as np
+from msgspec import Meta, Struct, convert, to_builtins
 
 from engine.errors import FileReadError
 from engine.files.reading import Json, json_object, open_file, text_of_bytes, why_unreadable
 from engine.image.faults import Refused
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 
-_MOST_CODECS = 16
 _LZMA_BYTES = 256 << 20
 _DAMAGED_CHUNK = "one of its chunks is damaged"
 
@@ -47,8 +48,8 @@ def _lz4(data: Data, most: int, _: Config) -> Data:
 
 
 def _shuffle(data: Data, _: int, config: Config) -> Data:
-    size = _whole(config.get("elementsize", 4))
-    if len(data) % size:
+    size = config.get("elementsize", 4)
+    if type(size) is not int or size < 1 or len(data) % size:
         raise Refused(_DAMAGED_CHUNK)
     return np.frombuffer(data, np.uint8).reshape(size, -1).T.tobytes()
 
@@ -120,70 +121,42 @@ class Codecs:
         return stored.transpose(np.argsort(self.axes))
 
 
-def codecs_of_2(document: Mapping[str, Any], dtype: np.dtype, axes: int) -> Codecs:
-    """Return what the metadata of a Zarr 2 array says of its chunks."""
-    packed = [
-        *(document.get("filters") or []),
-        *([document["compressor"]] if document.get("compressor") else []),
-    ]
-    order = document.get("order", "C")
-    if order not in ("C", "F"):
-        raise ValueError("order")
-    forward = tuple(range(axes))
-    return Codecs(forward if order == "C" else forward[::-1], dtype, _packed(packed, "id"))
+class _Named(Struct, omit_defaults=True):
+    """A part of the metadata of Zarr 3: a codec, a grid of chunks, or how their files are named."""
+
+    name: str
+    configuration: Any = None
+
+    @property
+    def codec(self) -> str:
+        """The name as of `_DECODERS`."""
+        return self.name.removeprefix("numcodecs.")
+
+    @property
+    def settings(self) -> Config:
+        """The configuration, which may be left out."""
+        return self.configuration or {}
 
 
-def codecs_of_3(codecs: Any, dtype: np.dtype, axes: int) -> Codecs:
-    """Return what the metadata of a Zarr 3 array, or of its shards, says of chunks."""
-    names = [_name(codec, "name") for codec in _listed(codecs)]
-    order = tuple(range(axes))
-    if "bytes" not in names:
-        unknown = next((name for name in names if name not in _DECODERS), "bytes")
-        raise Refused(f"a codec that it needs is not there ({unknown[:40]})", _SAVE)
-    at = names.index("bytes")
-    for name, codec in zip(names[:at], codecs, strict=False):
-        if name != "transpose" or at > 1:
-            raise Refused(f"a codec that it needs is not there ({name[:40]})", _SAVE)
-        order = tuple(map(int, codec["configuration"]["order"]))
-        if sorted(order) != list(range(axes)):
-            raise ValueError("transpose")
-    endian = (codecs[at].get("configuration") or {}).get("endian", "little")
-    if endian not in ("little", "big"):
-        raise ValueError("endian")
+_ListOfCodecs = Annotated[list[_Named], Meta(min_length=1, max_length=16)]
+# Of at most 8 axes, so that numbers of pixels and bytes stay whole numbers of 64 bits.
+_Sides = Annotated[tuple[Annotated[int, Meta(ge=0, le=1 << 31)], ...], Meta(min_length=1, max_length=8)]
+
+
+def _codecs_of(named: list[_Named], dtype: np.dtype, axes: int) -> Codecs:
+    """Return what the metadata of an array, or of its shards, says of chunks."""
+    order = list(range(axes))
+    if named[0].name == "transpose":
+        order, named = list(map(int, named[0].settings["order"])), named[1:]
+    serializer, *packed = named
+    for codec, known in ((serializer, ("bytes",)), *((codec, _DECODERS) for codec in packed)):
+        if codec.codec not in known:
+            raise Refused(f"a codec that it needs is not there ({codec.name[:40]})", _SAVE)
+    endian = serializer.settings.get("endian", "little")
+    if sorted(order) != list(range(axes)) or endian not in ("little", "big"):
+        raise ValueError(named)
     stored = dtype.newbyteorder("<" if endian == "little" else ">")
-    return Codecs(order, stored, _packed(codecs[at + 1 :], "name"))
-
-
-def _packed(codecs: object, key: str) -> tuple[tuple[str, Config], ...]:
-    found = []
-    for codec in _listed(codecs):
-        name = _name(codec, key).removeprefix("numcodecs.")
-        if name not in _DECODERS:
-            raise Refused(f"a codec that it needs is not there ({name[:40]})", _SAVE)
-        found.append((name, codec if key == "id" else codec.get("configuration") or {}))
-    return tuple(found)
-
-
-def _listed(codecs: object) -> list[Any]:
-    if not isinstance(codecs, list):
-        raise TypeError("codecs")
-    if len(codecs) > _MOST_CODECS:
-        raise Refused(f"its chunks have {len(codecs):,} codecs, and at most {_MOST_CODECS} are read", _SAVE)
-    return codecs
-
-
-def _name(codec: Any, key: str) -> str:
-    # Zarr 3 takes a name alone for one without a configuration.
-    name = codec if isinstance(codec, str) else codec[key]
-    if not isinstance(name, str) or not isinstance(codec, dict):
-        raise TypeError("codec")
-    return name
-
-
-def _whole(value: object) -> int:
-    if type(value) is not int or not 1 <= value <= 1 << 20:
-        raise Refused("a number of its codecs is out of range")
-    return value
+    return Codecs(tuple(order), stored, tuple((codec.codec, codec.settings) for codec in packed))
 
 
 def _refuse_more(size: int, most: int) -> None:
@@ -194,9 +167,6 @@ def _refuse_more(size: int, most: int) -> None:
 AGAIN = "Get the store again, as a whole."
 _DAMAGED = "its Zarr metadata is missing or damaged"
 _MOST_METADATA_BYTES = 16 << 20
-# Of each axis, so that numbers of pixels and bytes stay whole numbers of 64 bits.
-_MOST_SIDE = 1 << 31
-_MOST_AXES = 8
 # A chunk may be larger than its picture; of more bytes than these only by so much.
 _LARGE_CHUNK_BYTES, _MOST_TIMES_LARGER = 64 << 20, 4
 # Each chunk is a file, and an entry of a list while it is waited for.
@@ -253,165 +223,150 @@ class StoreFiles:
             raise Refused(f"{_DAMAGED} ({key[:60]}: {error.why})", AGAIN) from error
 
 
-@dataclass(frozen=True, slots=True)
-class Shards:
-    """Files of several chunks each: their sides, where their index is, and the index's checksum."""
+class _Array(Struct, kw_only=True):
+    """The metadata of an array, as of Zarr 3."""
 
-    sides: tuple[int, ...]
-    is_index_first: bool
-    has_checksum: bool
-
-
-@dataclass(frozen=True, slots=True)
-class StoredArray:
-    """An array of a store."""
-
-    files: StoreFiles
-    folder: str
-    zarr_format: int
-    shape: tuple[int, ...]
-    chunks: tuple[int, ...]
-    dtype: np.dtype
+    shape: _Sides
+    data_type: Any
+    chunk_grid: _Named
+    chunk_key_encoding: _Named
+    codecs: _ListOfCodecs
     fill_value: Any
-    codecs: Codecs
-    shards: Shards | None
-    key_prefix: str
-    separator: str
-    names: tuple[str, ...]
-    # Packing as the writer takes it.
-    compressors: tuple[Json, ...]
+    dimension_names: list[str | None] | None = None
+    storage_transformers: list[Any] = []
+
+
+class _Shards(Struct):
+    """How files of several chunks each are stored."""
+
+    chunk_shape: _Sides
+    codecs: _ListOfCodecs
+    index_codecs: _ListOfCodecs
+    index_location: Literal["start", "end"] = "end"
+
+
+class _Array2(Struct, kw_only=True):
+    """The metadata of an array, as of Zarr 2."""
+
+    shape: _Sides
+    chunks: _Sides
+    dtype: Any
+    fill_value: Any = None
+    order: Literal["C", "F"] = "C"
+    filters: list[Json] | None = None
+    compressor: Json | None = None
+    dimension_separator: str = "."
+
+    def as_of_3(self) -> _Array:
+        """Return it in the words of Zarr 3."""
+        if not isinstance(self.dtype, str) or not re.fullmatch(r"[<>|=][a-zA-Z][0-9]{0,4}", self.dtype):
+            raise Refused(_no_picture(self.dtype))
+        packed = [*(self.filters or ()), *((self.compressor,) if self.compressor else ())]
+        endian = "big" if self.dtype[0] == ">" else "little"
+        transposed = [_Named("transpose", {"order": range(len(self.shape))[::-1]})] * (self.order == "F")
+        codecs = [_Named("bytes", {"endian": endian}), *(_Named(codec["id"], codec) for codec in packed)]
+        return _Array(
+            shape=self.shape,
+            data_type=np.dtype(self.dtype).name,
+            chunk_grid=_Named("regular", {"chunk_shape": self.chunks}),
+            chunk_key_encoding=_Named("v2", {"separator": self.dimension_separator}),
+            codecs=[*transposed, *codecs],
+            fill_value=self.fill_value,
+        )
+
+
+def _no_picture(dtype: object) -> str:
+    return f"its values are {str(dtype)[:40]}; a picture has uint8, uint16 or float32"
+
+
+class StoredArray:
+    """An array of a store, as its metadata say.
+
+    Each of its files has so many rows, columns, ... as `stored` says: those of a chunk, or those of several
+    (shards), which an `index` in it names. `compressors` is the packing as the writer takes it.
+
+    Refused where the numbers cannot be those of a picture, before anything is made of them.
+    """
+
+    def __init__(self, files: StoreFiles, folder: str, found: _Array, zarr_format: int) -> None:
+        if str(found.data_type) not in _TYPES:
+            raise Refused(_no_picture(found.data_type))
+        if 0 in found.shape:
+            raise Refused(f"an array of shape {found.shape} has no pixel"[:200], "Save one that has.")
+        if found.chunk_grid.name != "regular" or found.storage_transformers:
+            raise Refused("its chunks have different sizes, or are stored in a way that is not read")
+        self._files, self._folder, self.zarr_format = files, folder, zarr_format
+        self.shape, dtype, codecs = found.shape, np.dtype(found.data_type), found.codecs
+        self.stored = self.chunks = convert(found.chunk_grid.settings["chunk_shape"], _Sides)
+        self.index: Codecs | None = None
+        if [codec.name for codec in codecs] == ["sharding_indexed"]:
+            shards = convert(codecs[0].configuration, _Shards)
+            self.chunks, codecs = shards.chunk_shape, shards.codecs
+            self.index = _codecs_of(shards.index_codecs, np.dtype(np.uint64), 1)
+            self._is_index_first = shards.index_location == "start"
+        keys = found.chunk_key_encoding
+        usual, self._key_prefix = {"default": ("/", "c"), "v2": (".", "")}[keys.name]
+        self.separator = str(keys.settings.get("separator", usual))
+        counts = {len(sides) for sides in (self.shape, self.chunks, self.stored)}
+        if 0 in self.chunks or len(counts) > 1 or self.separator not in ("/", "."):
+            raise Refused(_DAMAGED, AGAIN)
+        if any(side % chunk for side, chunk in zip(self.stored, self.chunks, strict=True)):
+            raise Refused("its shards are no whole numbers of chunks", AGAIN)
+        self.codecs = _codecs_of(codecs, dtype, len(self.chunks))
+        self.dtype = self.codecs.dtype
+        self.fill_value = _fill_value(found.fill_value, dtype)
+        self.names = tuple(str(name).lower() for name in found.dimension_names or ())
+        packed = codecs[len(codecs) - len(self.codecs.packed) :]
+        as_given = to_builtins if zarr_format == 3 else attrgetter("configuration")
+        self.compressors = [as_given(codec) for codec in packed]
+        self._check_sizes()
+
+    def _check_sizes(self) -> None:
+        size = self.codecs.decoded_bytes(self.chunks)
+        whole = self.codecs.decoded_bytes(self.shape)
+        index = 16 * math.prod(self.stored) // math.prod(self.chunks) if self.index else 0
+        if size > DEFAULT_MAX_BYTES or index > _LARGE_CHUNK_BYTES:
+            raise Refused(
+                f"each of its chunks takes {bytes_text(max(size, index))}", "Save it in smaller chunks."
+            )
+        if size > _LARGE_CHUNK_BYTES and size > _MOST_TIMES_LARGER * whole:
+            raise Refused(f"a chunk takes {bytes_text(size)}, and all of it {bytes_text(whole)}", AGAIN)
+        count = math.prod(-(-side // chunk) for side, chunk in zip(self.shape, self.chunks, strict=True))
+        if count > _MANY_CHUNKS and size < _SMALL_CHUNK_BYTES:
+            raise Refused(
+                f"it is stored in {count:,} chunks of {bytes_text(size)}", "Save it in larger chunks."
+            )
 
     def key(self, place: Sequence[int]) -> str:
         """Return the name of the file of a chunk, or of its shard, below the folder of the array."""
-        sides = self.shards.sides if self.shards else self.chunks
-        stored = [at * chunk // side for at, chunk, side in zip(place, self.chunks, sides, strict=True)]
-        return self.key_prefix + self.separator.join(map(str, stored))
+        parts = zip(place, self.chunks, self.stored, strict=True)
+        begin = [self._key_prefix] if self._key_prefix else []
+        return self.separator.join([*begin, *(str(at * chunk // side) for at, chunk, side in parts)])
 
     def is_stored(self, place: Sequence[int]) -> bool:
         """Return whether the file is there that a chunk should be in."""
-        return self.files.read(f"{self.folder}{self.key(place)}", 0, 0) is not None
+        return self._files.read(f"{self._folder}{self.key(place)}", 0, 0) is not None
 
     def chunk(self, place: Sequence[int]) -> np.ndarray | None:
         """Return the values of a chunk; None where it is not stored."""
-        key, most = f"{self.folder}{self.key(place)}", self.codecs.stored_bytes(self.chunks)
-        if self.shards is None:
-            data = self.files.read(key, most)
+        key, most = f"{self._folder}{self.key(place)}", self.codecs.stored_bytes(self.chunks)
+        if self.index is None:
+            data = self._files.read(key, most)
         else:
-            data = self._of_shard(self.shards, key, place, most)
+            data = self._of_shard(self.index, key, place, most)
         return None if data is None else self.codecs.decoded(data, self.chunks)
 
-    def _of_shard(self, shards: Shards, key: str, place: Sequence[int], most: int) -> bytes | None:
-        counts = [side // chunk for side, chunk in zip(shards.sides, self.chunks, strict=True)]
-        size = 16 * math.prod(counts)
-        count = size + (4 if shards.has_checksum else 0)
-        index = self.files.read(key, count, 0 if shards.is_index_first else -count, count)
-        if index is None:
+    def _of_shard(self, index: Codecs, key: str, place: Sequence[int], most: int) -> bytes | None:
+        counts = [side // chunk for side, chunk in zip(self.stored, self.chunks, strict=True)]
+        shape = (2 * math.prod(counts),)
+        # Its values, and four bytes for a checksum.
+        size = index.decoded_bytes(shape) + 4 * len(index.packed)
+        data = self._files.read(key, size, 0 if self._is_index_first else -size, size)
+        if data is None:
             return None
         within = np.ravel_multi_index([at % n for at, n in zip(place, counts, strict=True)], counts)
-        plain = Codecs((0,), np.dtype("<u8"), (("crc32c", {}),) if shards.has_checksum else ())
-        begin, length = map(int, plain.decoded(index, (size // 8,))[2 * within : 2 * within + 2])
-        if begin == length == _NOWHERE:
-            return None
-        return self.files.read(key, most, begin, length)
-
-
-def array_in(files: StoreFiles, folder: str) -> StoredArray | None:
-    """Return the array of a folder of the store ("" or "0/"); None where there is none."""
-    document = files.document(f"{folder}zarr.json")
-    if document is not None:
-        return _array_3(files, folder, document) if document.get("node_type") == "array" else None
-    document = files.document(f"{folder}.zarray")
-    return None if document is None else _array_2(files, folder, document)
-
-
-def attributes_in(files: StoreFiles, folder: str) -> Json | None:
-    """Return the attributes of a group; None where there is none."""
-    document = files.document(f"{folder}zarr.json")
-    if document is not None:
-        return dict(document.get("attributes") or {}) if document.get("node_type") == "group" else None
-    if files.document(f"{folder}.zgroup") is None:
-        return None
-    return files.document(f"{folder}.zattrs") or {}
-
-
-def _array_2(files: StoreFiles, folder: str, document: Json) -> StoredArray:
-    text = document["dtype"]
-    if not isinstance(text, str) or not re.fullmatch(r"[<>|=][a-zA-Z][0-9]{0,4}", text):
-        raise Refused(f"its values are {str(text)[:40]}; a picture has uint8, uint16 or float32")
-    dtype, shape = np.dtype(text), _sides(document["shape"])
-    if dtype.kind not in "buifc":
-        raise Refused(f"its values are {text}; a picture has uint8, uint16 or float32")
-    separator = document.get("dimension_separator", ".")
-    codecs = codecs_of_2(document, dtype, len(shape))
-    compressor = document.get("compressor")
-    return _checked(StoredArray(
-        files, folder, 2, shape, _sides(document["chunks"]), dtype,
-        _fill_value(document.get("fill_value"), dtype), codecs, None, "", separator, (),
-        (compressor,) if compressor else (),
-    ))  # fmt: skip
-
-
-def _array_3(files: StoreFiles, folder: str, document: Json) -> StoredArray:
-    name = document["data_type"]
-    if not isinstance(name, str) or name not in _TYPES:
-        raise Refused(f"its values are {str(name)[:40]}; a picture has uint8, uint16 or float32")
-    dtype, shape = np.dtype(name), _sides(document["shape"])
-    grid, keys = document["chunk_grid"], document["chunk_key_encoding"]
-    if grid["name"] != "regular" or document.get("storage_transformers"):
-        raise Refused("its chunks have different sizes, or are stored in a way that is not read")
-    is_default = {"default": True, "v2": False}[keys["name"]]
-    separator = (keys.get("configuration") or {}).get("separator", "/" if is_default else ".")
-    chunks, codecs, shards = _sides(grid["configuration"]["chunk_shape"]), document["codecs"], None
-    if isinstance(codecs, list) and len(codecs) == 1 and codecs[0]["name"] == "sharding_indexed":
-        shards, config = _shards(codecs[0]["configuration"], chunks)
-        chunks, codecs = _sides(config["chunk_shape"]), config["codecs"]
-    names = tuple(str(name).lower() for name in document.get("dimension_names") or ())
-    found = codecs_of_3(codecs, dtype, len(shape))
-    packed = tuple(codecs[len(codecs) - len(found.packed) :])
-    return _checked(StoredArray(
-        files, folder, 3, shape, chunks, dtype, _fill_value(document["fill_value"], dtype), found, shards,
-        f"c{separator}" if is_default else "", separator, names, packed,
-    ))  # fmt: skip
-
-
-def _shards(config: Json, sides: tuple[int, ...]) -> tuple[Shards, Json]:
-    index = [codec["name"] for codec in config["index_codecs"]]
-    place = config.get("index_location", "end")
-    if index not in (["bytes"], ["bytes", "crc32c"]) or place not in ("start", "end"):
-        raise Refused("the index of its shards is stored in a way that is not read")
-    chunks = _sides(config["chunk_shape"])
-    if len(chunks) != len(sides) or any(side % chunk for side, chunk in zip(sides, chunks, strict=True)):
-        raise Refused("its shards are no whole numbers of chunks", AGAIN)
-    return Shards(sides, place == "start", len(index) > 1), config
-
-
-def _checked(array: StoredArray) -> StoredArray:
-    """Refuse an array whose numbers cannot be those of a picture, before anything is made of them."""
-    if len(array.chunks) != len(array.shape) or array.separator not in ("/", "."):
-        raise Refused(_DAMAGED, AGAIN)
-    size = array.codecs.decoded_bytes(array.chunks)
-    whole = array.codecs.decoded_bytes(array.shape)
-    index = 16 * math.prod(array.shards.sides) // math.prod(array.chunks) if array.shards else 0
-    if size > DEFAULT_MAX_BYTES or index > _LARGE_CHUNK_BYTES:
-        raise Refused(
-            f"each of its chunks takes {bytes_text(max(size, index))}", "Save it in smaller chunks."
-        )
-    if size > _LARGE_CHUNK_BYTES and size > _MOST_TIMES_LARGER * whole:
-        raise Refused(f"a chunk takes {bytes_text(size)}, and all of it {bytes_text(whole)}", AGAIN)
-    count = math.prod(-(-side // chunk) for side, chunk in zip(array.shape, array.chunks, strict=True))
-    if count > _MANY_CHUNKS and size < _SMALL_CHUNK_BYTES:
-        raise Refused(f"it is stored in {count:,} chunks of {bytes_text(size)}", "Save it in larger chunks.")
-    return array
-
-
-def _sides(values: object) -> tuple[int, ...]:
-    if not isinstance(values, list) or not 1 <= len(values) <= _MOST_AXES:
-        raise Refused(_DAMAGED, AGAIN)
-    if all(type(side) is int and side >= 0 for side in values) and 0 in values:
-        raise Refused(f"an array of shape {tuple(values)} has no pixel"[:200], "Save one that has.")
-    if not all(type(side) is int and 1 <= side <= _MOST_SIDE for side in values):
-        raise Refused("a side of its arrays or chunks is no whole number from 1 to 2³¹", AGAIN)
-    return tuple(values)
+        begin, length = map(int, index.decoded(data, shape)[2 * within : 2 * within + 2])
+        return None if begin == length == _NOWHERE else self._files.read(key, most, begin, length)
 
 
 def _fill_value(value: object, dtype: np.dtype) -> Any:
@@ -423,3 +378,25 @@ def _fill_value(value: object, dtype: np.dtype) -> Any:
     if isinstance(number, list) or (dtype.kind != "f" and dtype.type(number) != number):
         raise ValueError("fill_value")
     return dtype.type(number)
+
+
+def array_in(files: StoreFiles, folder: str) -> StoredArray | None:
+    """Return the array of a folder of the store ("" or "0/"); None where there is none."""
+    document = files.document(f"{folder}zarr.json")
+    if document is not None:
+        is_array = document.get("node_type") == "array"
+        return StoredArray(files, folder, convert(document, _Array), 3) if is_array else None
+    document = files.document(f"{folder}.zarray")
+    if document is None:
+        return None
+    return StoredArray(files, folder, convert(document, _Array2).as_of_3(), 2)
+
+
+def attributes_in(files: StoreFiles, folder: str) -> Json | None:
+    """Return the attributes of a group; None where there is none."""
+    document = files.document(f"{folder}zarr.json")
+    if document is not None:
+        return dict(document.get("attributes") or {}) if document.get("node_type") == "group" else None
+    if files.document(f"{folder}.zgroup") is None:
+        return None
+    return files.document(f"{folder}.zattrs") or {}
