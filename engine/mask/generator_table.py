@@ -18,7 +18,8 @@ def number_text(value: float) -> str:
 class Parameter(NamedTuple):
     """A number that a generator takes.
 
-    The default is a number, or where `per_side` is not 0 that many times the longest side of the mask.
+    The default is a number, or where `part_of_side` is not 0 that part of the mask's longest side: 6 is a
+    sixth.
     """
 
     name: str
@@ -28,15 +29,18 @@ class Parameter(NamedTuple):
     most: float
     default: float = 0.0
     unit: str = ""
-    per_side: float = 0.0
+    part_of_side: float = 0.0
     # Between values that are allowed: 1 for whole numbers, 2 for odd ones; 0 for all.
     step: int = 0
 
-    def default_for(self, longest_side: int) -> float:
+    def default_in(self, longest_side: int) -> float:
         """Return the default in a mask whose longest side has so many cells."""
-        default = self.default + self.per_side * longest_side
-        # As a spelling has it, in which nobody wants 1.6666666666666667.
-        return float(f"{max(self.least, min(self.most, default)):.3g}")
+        default = longest_side / self.part_of_side if self.part_of_side else self.default
+        return max(self.least, min(self.most, default))
+
+    def default_for(self, longest_side: int) -> float:
+        """Return the default as a spelling has it, in which nobody wants 1.6666666666666667."""
+        return float(f"{self.default_in(longest_side):.3g}")
 
 
 class Generator(NamedTuple):
@@ -67,25 +71,24 @@ class Generator(NamedTuple):
         return ":".join((self.key, text, *(number_text(values[number.name]) for number in self.numbers)))
 
 
-def _side(name: str, title: str, about: str, default: float, step: int = 1) -> Parameter:
-    least = 3.0 if step == 2 else 1.0
-    return Parameter(name, title, about, least, LARGEST_SIDE, float(default), "cells", step=step)
+def _side(name: str, title: str, about: str, least: int = 1, step: int = 1) -> Parameter:
+    return Parameter(name, title, about, least, LARGEST_SIDE, 9.0, "cells", step=step)
 
 
 def _sigma(
-    about: str = "Standard deviation: how wide the bell is.", per_side: float = 1 / 6, least: float = 0.1
+    about: str = "Standard deviation: how wide the bell is.", part_of_side: float = 6.0, least: float = 0.1
 ) -> Parameter:
-    return Parameter("sigma", "Sigma", about, least, 100.0, unit="pixels", per_side=per_side)
+    return Parameter("sigma", "Sigma", about, least, 100.0, unit="pixels", part_of_side=part_of_side)
 
 
-def _angle(about: str, default: float = 0.0) -> Parameter:
-    return Parameter("angle", "Angle", about, -180.0, 180.0, default, "°")
+def _angle(about: str) -> Parameter:
+    return Parameter("angle", "Angle", about, -180.0, 180.0, unit="°")
 
 
-_ROWS = _side("rows", "Rows", "Rows of the mask.", 9)
-_COLUMNS = _side("columns", "Columns", "Columns of the mask; as many as rows where left out.", 9)
-_SIDE = _side("side", "Side", "Rows and columns of the mask.", 9)
-_ODD_SIDE = _side("side", "Side", "Rows and columns of the mask, an odd number.", 9, step=2)
+_ROWS = _side("rows", "Rows", "Rows of the mask.")
+_COLUMNS = _side("columns", "Columns", "Columns of the mask; as many as rows where left out.")
+_SIDE = _side("side", "Side", "Rows and columns of the mask.")
+_ODD_SIDE = _side("side", "Side", "Rows and columns of the mask, an odd number.", 3, step=2)
 
 GENERATORS: dict[str, Generator] = {
     generator.key: generator
@@ -96,25 +99,25 @@ GENERATORS: dict[str, Generator] = {
                   (_ROWS, _COLUMNS), (_sigma(),)),
         Generator("disk", "Disc", "The mean of a round area: a lens out of focus.", "disk:7", (_SIDE,)),
         Generator("motion", "Motion blur", "The mean along a line: a camera that moved.", "motion:9:45",
-                  (_side("length", "Length", "Length of the line.", 9),),
+                  (_side("length", "Length", "Length of the line."),),
                   (_angle("Direction of the movement, counter-clockwise from the right."),)),
         Generator("unsharp", "Unsharp mask", "Adds what a Gaussian takes away: sharpens.", "unsharp:7:1:1.5",
                   (_ODD_SIDE,),
                   (_sigma("Standard deviation: how coarse the detail is that is sharpened."),
                    Parameter("amount", "Amount", "How much of that detail is added.", 0.0, 10.0, 1.0))),
         Generator("edge", "Oriented edge", "The slope of a smoothed picture in one direction.", "edge:7:30:1",
-                  (_SIDE,),
+                  (_side("side", "Side", "Rows and columns of the mask.", 2),),
                   (_angle("Where the picture gets brighter, counter-clockwise from the right."), _sigma())),
         Generator("log", "Laplacian of Gaussian", "Spots and edges of one size, with zeros on the edges.",
                   "log:9:1.4", (_ODD_SIDE,), (_sigma(),)),
         Generator("dog", "Difference of Gaussians", "A bell less a wider one: spots and edges of one size.",
                   "dog:11:1.4:1.6", (_SIDE,),
-                  (_sigma("Standard deviation of the narrow bell.", 1 / 10),
+                  (_sigma("Standard deviation of the narrow bell.", 10.0),
                    Parameter("ratio", "Ratio", "How many times wider the other bell is.", 1.01, 10.0, 1.6))),
         Generator("gabor", "Gabor", "Waves under a bell: stripes of one width and direction.",
                   "gabor:15:6:45:3", (_SIDE,),
                   (Parameter("wavelength", "Wavelength", "Distance from stripe to stripe.", 2.0, 100.0,
-                             unit="pixels", per_side=0.5),
+                             unit="pixels", part_of_side=2.0),
                    _angle("Direction across the stripes, counter-clockwise from the right."),
                    _sigma(least=0.5),
                    Parameter("phase", "Phase", "0: a bright stripe in the middle, 90: a step.", -180.0, 180.0,

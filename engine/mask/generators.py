@@ -1,6 +1,5 @@
-"""Masks from a few numbers: the functions of the generators in `generator_table`.
+"""Masks from a few numbers: the functions of the generators in `generator_table`, which has their ranges.
 
-Sides are 1 to 63 cells, or 1 to 127 in one row or column; a number that is out of range raises `BadValue`.
 `generate` reads the short spelling of the command line, such as `gaussian:9:1.5`, `box:7x3` (rows x columns),
 `motion:9:45`, `log:9:1.4` and `disk:7`.
 """
@@ -14,12 +13,8 @@ import numpy as np
 
 from engine.errors import BadValue, MaskError, closest
 from engine.mask.generator_table import GENERATORS, Generator
-from engine.mask.mask import MAX_SIDE, SIDES_ALLOWED, Mask, Weights, is_size_allowed, largest_sides
+from engine.mask.mask import SIDES_ALLOWED, Mask, Weights, is_size_allowed, largest_sides
 from engine.mask.typed import with_point
-
-# Below 0.1 nothing but the middle is left, and on an even side, which has no middle cell, 0.01 would
-# underflow.
-_SIGMA_MIN, _SIGMA_MAX = 0.1, 100.0
 
 # Rounding of sine and cosine puts about 1e-16 into cells beside a line; no real weight is that small.
 _DUST = 1e-9
@@ -31,45 +26,26 @@ _MOST_CUT = 0.15
 def box(rows: int, columns: int | None = None) -> Mask:
     """Return the mean over `rows` x `columns` cells (square when only `rows` is given)."""
     columns = rows if columns is None else columns
-    _check_side("box", rows, columns)
     return Mask(np.full((rows, columns), 1.0 / (rows * columns)), name=f"Box {rows} × {columns}")
 
 
 def gaussian(rows: int, columns: int | None = None, sigma: float | None = None) -> Mask:
     """Return a Gaussian bell sampled at the cells and divided by its sum.
 
-    Parameters
-    ----------
-    rows, columns : int
-        Sides, 1 to 63, or 1 to 127 in one row or column; square when only `rows` is given.
-    sigma : float, optional
-        Standard deviation in pixels, 0.1 to 100; by default a sixth of the longer side, so that the mask
-        holds the bell out to three standard deviations.
+    Square when only `rows` is given. By default `sigma` is a sixth of the longer side, so that the mask holds
+    the bell out to three standard deviations.
     """
     columns = rows if columns is None else columns
-    _check_side("Gaussian", rows, columns)
-    sigma = max(max(rows, columns) / 6.0, _SIGMA_MIN) if sigma is None else sigma
-    _check_sigma(sigma)
+    sigma = max(rows, columns) / 6.0 if sigma is None else sigma
     weights = np.outer(_bell(rows, sigma), _bell(columns, sigma))
     return Mask(weights / weights.sum(), name=f"Gaussian {rows} × {columns}, sigma {sigma:.3g}")
 
 
-def motion(length: int, angle_deg: float = 0.0) -> Mask:
+def motion(length: int, angle_deg: float) -> Mask:
     """Return the mean along a line, as a camera sees that moves during the exposure.
 
     A cell's weight falls from 1 on the line to 0 at one pixel from it; then all are divided by their sum.
-
-    Parameters
-    ----------
-    length : int
-        Length of the line in pixels, 1 to 63.
-    angle_deg : float
-        Direction in degrees, counter-clockwise from "to the right".
     """
-    _check_side("motion blur", length, length)
-    if not math.isfinite(angle_deg):
-        what = f"The angle {angle_deg} cannot be used"
-        raise BadValue(what, "it is not finite", "Give degrees, such as 45.")
     angle = math.radians(angle_deg % 180.0)
     # Rows are counted downwards, so a line that rises to the right goes to smaller rows.
     along_row, along_column = -math.sin(angle), math.cos(angle)
@@ -84,20 +60,8 @@ def motion(length: int, angle_deg: float = 0.0) -> Mask:
     return Mask(weights / weights.sum(), name=f"Motion blur {length}, {angle_deg:g} degrees")
 
 
-def laplacian_of_gaussian(side: int, sigma: float | None = None) -> Mask:
-    """Return the Laplacian of a Gaussian, negative in the middle, with weights that add up to 0.
-
-    Parameters
-    ----------
-    side : int
-        Odd, 3 to 63.
-    sigma : float, optional
-        Standard deviation in pixels, 0.1 to 100; by default a sixth of the side.
-    """
-    _check_side("Laplacian of Gaussian", side, side)
-    _check_odd("A Laplacian of Gaussian", side)
-    sigma = side / 6.0 if sigma is None else sigma
-    _check_sigma(sigma)
+def laplacian_of_gaussian(side: int, sigma: float) -> Mask:
+    """Return the Laplacian of a Gaussian, negative in the middle, with weights that add up to 0."""
     squared = (np.arange(side) - side // 2) ** 2.0 / sigma**2
     radius_squared = squared[:, np.newaxis] + squared[np.newaxis, :]
     weights = (radius_squared - 2.0) * np.exp(-radius_squared / 2.0) / (2.0 * math.pi * sigma**4)
@@ -107,42 +71,24 @@ def laplacian_of_gaussian(side: int, sigma: float | None = None) -> Mask:
 
 def disk(side: int) -> Mask:
     """Return the mean over a round area of the given diameter in pixels, as a lens out of focus sees."""
-    _check_side("disk", side, side)
     squared = (np.arange(side) - (side - 1) / 2.0) ** 2
     inside = squared[:, np.newaxis] + squared[np.newaxis, :] <= (side / 2.0) ** 2
     return Mask(inside / inside.sum(), name=f"Disk {side}")
 
 
-def difference_of_gaussians(side: int, sigma: float | None = None, ratio: float = 1.6) -> Mask:
+def difference_of_gaussians(side: int, sigma: float, ratio: float) -> Mask:
     """Return a Gaussian less a wider one, whose weights add up to 0.
 
     With 1.6 times the width it is nearest to the Laplacian of a Gaussian: D. Marr and E. Hildreth, "Theory of
     edge detection", Proceedings of the Royal Society of London B 207, 1980.
-
-    Parameters
-    ----------
-    side : int
-        1 to 63.
-    sigma : float, optional
-        Standard deviation of the narrow Gaussian, 0.1 to 100 pixels; by default a tenth of the side.
-    ratio : float
-        Width of the other one, in widths of the narrow one.
     """
-    _check_side("difference of Gaussians", side, side)
-    sigma = max(side / 10.0, _SIGMA_MIN) if sigma is None else sigma
-    _check_sigma(sigma)
     narrow, wide = (np.outer(bell, bell) for bell in (_bell(side, sigma), _bell(side, sigma * ratio)))
     weights = narrow / narrow.sum() - wide / wide.sum()
     return Mask(weights, name=f"Difference of Gaussians {side}, sigma {sigma:.3g}")
 
 
 def gabor(
-    side: int,
-    wavelength: float | None = None,
-    angle_deg: float = 0.0,
-    sigma: float | None = None,
-    phase_deg: float = 0.0,
-    aspect: float = 1.0,
+    side: int, wavelength: float, angle_deg: float, sigma: float, phase_deg: float, aspect: float
 ) -> Mask:
     """Return a cosine under a Gaussian, without its mean under the Gaussian: a uniform area becomes 0.
 
@@ -150,26 +96,7 @@ def gabor(
     stripes and v along them, divided by the sum of the weights without signs. J. Daugman, "Uncertainty
     relation for resolution in space, spatial frequency, and orientation optimized by two-dimensional visual
     cortical filters", Journal of the Optical Society of America A 2, 1985.
-
-    Parameters
-    ----------
-    side : int
-        2 to 63.
-    wavelength : float, optional
-        Pixels from stripe to stripe, at least 2; by default half the side.
-    angle_deg : float
-        Direction across the stripes, in degrees counter-clockwise from "to the right".
-    sigma : float, optional
-        Standard deviation of the Gaussian across the stripes; by default a sixth of the side.
-    phase_deg : float
-        Where the wave is in the middle: 0 at its crest, 90 between.
-    aspect : float
-        Width of the Gaussian across the stripes, in widths along them.
     """
-    _check_side("Gabor", side, side)
-    wavelength = max(side / 2.0, 2.0) if wavelength is None else wavelength
-    sigma = max(side / 6.0, 0.5) if sigma is None else sigma
-    _check_sigma(sigma)
     across, along = _turned(side, angle_deg)
     bell = np.exp(-(across**2 + (aspect * along) ** 2) / (2.0 * sigma**2))
     wave = np.cos(2.0 * math.pi * across / wavelength + math.radians(phase_deg))
@@ -185,49 +112,24 @@ def gabor(
     return Mask(weights / np.abs(weights).sum(), name=name)
 
 
-def unsharp(side: int, sigma: float | None = None, amount: float = 1.0) -> Mask:
+def unsharp(side: int, sigma: float, amount: float) -> Mask:
     """Return the picture and `amount` times what a Gaussian takes from it; the weights add up to 1.
 
     (1 + amount) identity - amount Gaussian: unsharp masking, highboost filtering for amounts above 1. R.
     Gonzalez and R. Woods, "Digital Image Processing", the section of that name.
-
-    Parameters
-    ----------
-    side : int
-        Odd, 3 to 63.
-    sigma : float, optional
-        Standard deviation of the Gaussian, 0.1 to 100 pixels; by default a sixth of the side.
-    amount : float
-        How much of the detail is added.
     """
-    _check_odd("An unsharp mask", side)
     weights = -amount * gaussian(side, sigma=sigma).weights
     weights[side // 2, side // 2] += 1.0 + amount
-    sigma = side / 6.0 if sigma is None else sigma
     return Mask(weights, name=f"Unsharp mask {side}, sigma {sigma:.3g}, amount {amount:g}")
 
 
-def edge(side: int, angle_deg: float = 0.0, sigma: float | None = None) -> Mask:
+def edge(side: int, angle_deg: float, sigma: float) -> Mask:
     """Return the slope of a Gaussian in one direction: 1 where the picture rises by 1 a pixel that way.
 
     u exp(-(u^2 + v^2) / (2 sigma^2)), with u in the direction, divided by the sum of the weights times u. The
     slopes in all directions are sums of two: W. Freeman and E. Adelson, "The design and use of steerable
     filters", IEEE Transactions on Pattern Analysis and Machine Intelligence 13, 1991.
-
-    Parameters
-    ----------
-    side : int
-        2 to 63.
-    angle_deg : float
-        Where the picture becomes brighter, in degrees counter-clockwise from "to the right".
-    sigma : float, optional
-        Standard deviation of the Gaussian, 0.1 to 100 pixels; by default a sixth of the side.
     """
-    _check_side("oriented edge", side, side)
-    if side < 2:
-        raise BadValue("An oriented edge of side 1 cannot be made", "it needs two sides", "Take 3 or more.")
-    sigma = side / 6.0 if sigma is None else sigma
-    _check_sigma(sigma)
     across, along = _turned(side, angle_deg)
     weights = across * np.exp(-(across**2 + along**2) / (2.0 * sigma**2))
     weights[np.abs(weights) < _DUST * np.abs(weights).max()] = 0.0
@@ -249,11 +151,15 @@ _MAKERS: dict[str, Callable[..., Mask]] = {
 
 
 def make(generator: Generator, sides: Sequence[int], numbers: Sequence[float] = ()) -> Mask:
-    """Return the mask of a generator; raises BadValue where a number is out of range.
+    """Return the mask of a generator; raises BadValue where a number is out of the range in its table.
 
-    Numbers that are left out at the end have their defaults.
+    A side that is left out is as long as the first, and numbers that are left out have their defaults.
     """
-    for parameter, value in zip(generator.numbers, numbers, strict=False):
+    sides = [*sides, *sides][: len(generator.sides)]
+    _check_sides(generator, sides[0], sides[-1])
+    left_out = generator.numbers[len(numbers) :]
+    values = [*numbers, *(parameter.default_in(max(sides)) for parameter in left_out)]
+    for parameter, value in zip(generator.numbers, values, strict=True):
         # Angles go round.
         is_angle = parameter.unit == "°" and math.isfinite(value)
         if not (is_angle or parameter.least <= value <= parameter.most):
@@ -263,8 +169,17 @@ def make(generator: Generator, sides: Sequence[int], numbers: Sequence[float] = 
                 f"it goes from {parameter.least:g} to {parameter.most:g}{unit}",
                 f"Write it as in {generator.example}.",
             )
-    all_sides = sides if len(generator.sides) == len(sides) else [sides[0]] * len(generator.sides)
-    return _MAKERS[generator.key](*all_sides, *numbers)
+    return _MAKERS[generator.key](*sides, *values)
+
+
+def _check_sides(generator: Generator, rows: int, columns: int) -> None:
+    side, is_square = generator.sides[0], len(generator.sides) == 1
+    if is_size_allowed(rows, columns) and rows >= side.least and (rows - side.least) % side.step == 0:
+        return
+    most = side.most if is_square else max(largest_sides(rows, columns))
+    number = f"{'a whole' if side.step == 1 else 'an odd'} number from {side.least:g} to {most:g}"
+    why = f"its {side.name} is {number}" if is_square else SIDES_ALLOWED
+    raise BadValue(f"{generator.title} of {rows} × {columns} cells cannot be made", why, f"Take {number}.")
 
 
 def generate(spelling: str) -> Mask | None:
@@ -363,31 +278,3 @@ def _turned(side: int, angle_deg: float) -> tuple[Weights, Weights]:
     # Rows are counted downwards, and up is positive here.
     right, up = at[np.newaxis, :], -at[:, np.newaxis]
     return right * math.cos(angle) + up * math.sin(angle), up * math.cos(angle) - right * math.sin(angle)
-
-
-def _check_odd(what: str, side: int) -> None:
-    if side < 3 or side % 2 == 0 or side > MAX_SIDE:
-        raise BadValue(
-            f"{what} of side {side} cannot be made",
-            "it needs a middle cell and cells around it",
-            f"Take an odd side from 3 to {MAX_SIDE}.",
-        )
-
-
-def _check_side(what: str, rows: int, columns: int) -> None:
-    if not is_size_allowed(rows, columns):
-        size = f"{rows} × {columns}" if rows != columns else f"side {rows}"
-        raise BadValue(
-            f"A {what} mask of {size} cannot be made",
-            SIDES_ALLOWED,
-            f"Take a whole number from 1 to {max(largest_sides(rows, columns))}.",
-        )
-
-
-def _check_sigma(sigma: float) -> None:
-    if not _SIGMA_MIN <= sigma <= _SIGMA_MAX:
-        raise BadValue(
-            f"The standard deviation {sigma:g} cannot be used",
-            f"it must lie between {_SIGMA_MIN:g} and {_SIGMA_MAX:g} pixels",
-            "Take a sixth of the mask's side.",
-        )

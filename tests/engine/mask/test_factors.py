@@ -207,7 +207,7 @@ def test_that_no_value_between_the_passes_is_larger_than_a_sample():
 RANKS = {
     gaussian(9): 1,
     Mask(gaussian(9, sigma=1.0).weights - gaussian(9, sigma=2.0).weights, name="difference of Gaussians"): 2,
-    laplacian_of_gaussian(15): 3,
+    laplacian_of_gaussian(15, 2.5): 3,
     Mask(np.eye(7)): 7,
     Mask(np.zeros((4, 4))): 0,
     Mask([[2.0]]): 1,

@@ -223,7 +223,7 @@ SPELLINGS = {
     "gaussian:9": gaussian(9),
     "box:7x3": box(7, 3),
     "motion:9:45": motion(9, 45),
-    "motion:9": motion(9),
+    "motion:9": motion(9, 0.0),
     "log:9:1.4": log(9, 1.4),
     "disk:7": disk(7),
 } | dict.fromkeys(["sobel-x", "gaussian", "gauss:3", "1 0 -1", "", "C:\\mask.json"])
