@@ -78,7 +78,7 @@ def run_masks(settings: MasksSettings) -> int:
         names = ("key", "title", "group", "teaches")
         entries = [{name: getattr(p, name) for name in names} | mask_document(p.mask) for p in presets()]
         return _print_entries("masks", entries)
-    from engine.mask.preset_texts import preset_texts
+    from engine.mask.presets import preset_texts
 
     rows = [(made.form, made.example, made.about, *_ranges(made)) for made in GENERATORS.values()]
     lines = [

@@ -2,42 +2,60 @@
 
 The file is read when the first preset is needed. Each entry has a key, a title, a group, one sentence that
 teaches, and either weights (whole numbers with a divisor, as textbooks write them) or a generator's spelling
-and the rows and columns that it makes.
+and the rows and columns that it makes. No NumPy until a mask is made: it takes longer to load
+than all else of the command `masks`.
 """
 
 from functools import cache
-from typing import NamedTuple
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
 
 from engine.errors import UnknownName, closest
-from engine.files.assets import MOST_ASSET_BYTES, faults_of_asset
-from engine.files.reading import Json, read_json
-from engine.mask.json_form import mask_from_values
-from engine.mask.mask import Mask
-from engine.mask.preset_texts import PRESETS_FILE
+from engine.files.assets import ASSETS, MOST_ASSET_BYTES, faults_of_asset
+from engine.files.reading import read_json
+
+if TYPE_CHECKING:
+    from engine.mask.mask import Mask
+
+PRESETS_FILE = ASSETS / "masks" / "presets.json"
 
 
 class Preset(NamedTuple):
     """A ready mask and its texts.
 
     `key` is the stable name in commands and files, such as `sobel-x`, `title` the name in lists and of the
-    mask, `group` the heading above it; `teaches` is a sentence on what it does and what to look at. `divisor`
-    is that of the whole numbers in the file; 1 if it has the weights themselves.
+    mask, `group` the heading above it; `teaches` is a sentence on what it does and what to look at.
     """
 
     key: str
     title: str
     group: str
     teaches: str
-    mask: Mask
-    divisor: float
+    mask: "Mask"
 
 
 @cache
 def presets() -> tuple[Preset, ...]:
     """Return all presets in their order; raises EngineError where their file is missing or damaged."""
     with faults_of_asset(PRESETS_FILE, "The list of masks"):
-        document = read_json(PRESETS_FILE, MOST_ASSET_BYTES)
-        return tuple(_preset(entry) for entry in document["presets"])
+        made, found = import_module("engine.mask.json_form").mask_from_values, []
+        for entry in read_json(PRESETS_FILE, MOST_ASSET_BYTES)["presets"]:
+            key, title, group, teaches = (str(entry[name]) for name in Preset._fields[:4])
+            found.append(Preset(key, title, group, teaches, made(entry, title)))
+        return tuple(found)
+
+
+def preset_texts() -> list[tuple[str, ...]]:
+    """Return key, rows x columns, group, title and `teaches` of each preset, for lists; errors as above."""
+    with faults_of_asset(PRESETS_FILE, "The list of masks"):
+        found = []
+        for entry in read_json(PRESETS_FILE, MOST_ASSET_BYTES)["presets"]:
+            # As stated where a generator makes the weights.
+            weights = entry.get("weights")
+            rows, columns = (len(weights), len(weights[0])) if weights else entry["size"]
+            texts = (str(entry[name]) for name in ("group", "title", "teaches"))
+            found.append((str(entry["key"]), f"{rows} × {columns}", *texts))
+        return found
 
 
 def preset_names() -> tuple[str, ...]:
@@ -67,7 +85,7 @@ def closest_preset(key: str) -> str | None:
     return closest("-".join(key.lower().replace("_", " ").split()), preset_names())
 
 
-def preset(key: str) -> Mask:
+def preset(key: str) -> "Mask":
     """Return the mask of a preset.
 
     Raises
@@ -76,9 +94,3 @@ def preset(key: str) -> Mask:
         There is no preset of that key; the error names the closest.
     """
     return find_preset(key).mask
-
-
-def _preset(entry: Json) -> Preset:
-    title = str(entry["title"])
-    key, group, teaches = (str(entry[name]) for name in ("key", "group", "teaches"))
-    return Preset(key, title, group, teaches, mask_from_values(entry, title), float(entry.get("divisor", 1)))

@@ -12,7 +12,7 @@ from engine.course import papers
 from engine.errors import BadValue, EngineError, FileWriteError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place, make_folder
-from engine.mask import preset_texts, presets
+from engine.mask import presets
 
 
 def failing(number, kind=OSError):
@@ -157,7 +157,7 @@ BAD_PAPERS = "papers = 3", "[[papers]]\nkernels = []", "[[papers]]\nkernels = [1
             for text in (None, "", "{}", *BAD_PRESETS)
         ),
         *(
-            (preset_texts, "PRESETS_FILE", preset_texts.preset_texts, text)
+            (presets, "PRESETS_FILE", presets.preset_texts, text)
             for text in (None, "", "{}", *BAD_PRESETS[:2])
         ),
         *((papers, "PAPERS_FILE", papers.read_papers, text) for text in (None, "", "{}", *BAD_PAPERS)),
