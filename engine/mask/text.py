@@ -15,7 +15,6 @@ line (`/ 256`). `#`, `//` and `/* */` begin comments.
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from engine.errors import UnknownName
@@ -51,7 +50,9 @@ _AFTER = re.compile(
 )
 _DECLARATION = re.compile(r"[\w \*&:<>,.\[\]]*")
 _CLOSING = {"[": "]", "{": "}"}
-_TOO_MANY_BRACKETS = "Write one table, such as [[1, 0, -1], [2, 0, -2]]."
+# Brackets that hold no other ones.
+_ROW = re.compile(r"\[([^][{}]*)\]|\{([^][{}]*)\}")
+_ONE_TABLE = "Write one table, such as [[1, 0, -1], [2, 0, -2]]."
 
 
 def read_literal(text: str) -> tuple[list[list[str]], Scale]:
@@ -92,56 +93,17 @@ def _refuse_around(place: str, words: str) -> NoReturn:
     )
 
 
-@dataclass
-class _Brackets:
-    """What a scan of the brackets found: the innermost pieces, and how deep they lie."""
-
-    pieces: list[str] = field(default_factory=list)
-    depths: set[int] = field(default_factory=set)
-    tables: int = 0
-
-
-def _scan(body: str) -> _Brackets:
-    found = _Brackets()
-    open_brackets: list[str] = []
-    previous = 0
-    is_innermost = False
-    for match in re.finditer(r"[\[\]{}]", body):
-        between, previous = body[previous : match.start()], match.end()
-        if match[0] in _CLOSING:
-            _refuse_words_between(between)
-            found.tables += not open_brackets
-            open_brackets.append(match[0])
-            is_innermost = True
-            if len(open_brackets) > 2:
-                refuse("its brackets are nested more than two deep", _TOO_MANY_BRACKETS)
-            continue
-        if not open_brackets or _CLOSING[open_brackets[-1]] != match[0]:
-            refuse(f"the bracket {match[0]} closes none that is open", "Check the brackets.")
-        if is_innermost:
-            found.pieces.append(between)
-            found.depths.add(len(open_brackets))
-        else:
-            _refuse_words_between(between)
-        open_brackets.pop()
-        is_innermost = False
-    if open_brackets:
-        refuse(f"the bracket {open_brackets[-1]} is not closed", "Check the brackets.")
-    return found
-
-
-def _refuse_words_between(between: str) -> None:
-    if between.strip(" \t\n,;"):
-        refuse(f"{quoted(between.strip())} stands between the brackets of two rows", _TOO_MANY_BRACKETS)
-
-
 def _literal_rows(body: str) -> list[list[str]]:
-    found = _scan(body)
-    if len(found.depths) > 1 or (found.depths == {2} and found.tables > 1):
-        refuse("its brackets hold more than one table", _TOO_MANY_BRACKETS)
-    lines = found.pieces
+    lines = [found[1] or found[2] or "" for found in _ROW.finditer(body)]
+    # Comments are gone, so that # stands for a row alone.
+    around = _ROW.sub("#", body)
+    frame = re.sub(r"[^][{}#]", "", around)
+    if not re.fullmatch(r"#+|\[#+\]|\{#+\}", frame):
+        refuse("its brackets are not those of one table, which has each row in its own", _ONE_TABLE)
+    if between := re.search(r"[^][{}#,;\s]+", around):
+        refuse(f"{quoted(between[0])} stands between the brackets of two rows", _ONE_TABLE)
     # Blanks around a slash are fine here: a divisor of the whole mask is outside the brackets.
-    if len(lines) == 1 and found.depths == {1}:
+    if frame == "#":
         lines = _lines_in_one_bracket(slashes_without_blanks(lines[0]))
     return read_rows(" ".join(slashes_without_blanks(line).split("\n")) for line in lines)
 
