@@ -67,12 +67,14 @@ def refuse_masked(values: object) -> None:
         raise BadValue(
             "A masked array",
             "which of its values are hidden would be lost",
-            "Fill them first, such as with image.filled(0).",
+            "Fill them first, such as with array.filled(0).",
         )
 
 
 def _is_read_by_dlpack(values: object) -> bool:
     kind = type(values)
+    if kind in (np.ndarray, list):
+        return False  # the usual ones at once: this is asked with every mask
     if any(hasattr(kind, name) for name in ("__array__", "__array_interface__", "__array_struct__")):
         return False
     return hasattr(kind, "__dlpack__") and _dlpack_device(values) in _DLPACK_HOSTS

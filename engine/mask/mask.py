@@ -18,7 +18,8 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from engine.errors import MaskError
+from engine.errors import BadValue, MaskError
+from engine.image.array_input import host_array
 from engine.mask.generator_table import number_text
 from engine.mask.typed import TypedWeights, read_fraction
 
@@ -337,21 +338,13 @@ def _table(weights: npt.ArrayLike) -> Weights:
     for kind, why, remedy in _NO_TABLES:
         if isinstance(weights, kind):
             raise MaskError(f"{reprlib.repr(weights)} is not a mask", why, remedy)
-    # A masked array, known by its method: numpy.ma takes 15 ms to import.
-    if hasattr(weights, "filled"):
-        remedy = "Fill them first, such as with weights.filled(0)."
-        raise MaskError(
-            f"{reprlib.repr(weights)} is not a mask", "which of its weights are hidden would be lost", remedy
-        )
     try:
-        given = np.asarray(weights)
+        given = host_array(weights)
+    except BadValue as error:
+        raise MaskError(error.what, error.why, error.remedy) from error
     except ValueError as error:
         remedy = "Give every row the same number of cells."
         raise MaskError(what, "its rows differ in length", remedy) from error
-    # What CuPy and torch raise for memory that NumPy does not read.
-    except (TypeError, RuntimeError) as error:
-        remedy = "Copy them to the host first, if they are on a GPU: weights.get() of CuPy, .cpu() of torch."
-        raise MaskError(what, f"NumPy cannot read them ({error})", remedy) from error
     if given.dtype.kind not in "biuf":
         raise MaskError(what, "not every cell is a number", "Give numbers only.")
     if given.ndim != 2:

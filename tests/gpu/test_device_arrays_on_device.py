@@ -223,7 +223,7 @@ def test_that_what_cannot_be_filtered_is_refused_in_words(kind, device):
 @every_library
 def test_that_a_mask_and_out_in_another_memory_are_refused_in_words(kind, device):
     picture = picture_of((8, 12), "float32")
-    with pytest.raises(MaskError, match="Copy them to the host first"):
+    with pytest.raises(MaskError, match="Copy it to the host first"):
         engine.correlate(picture, kind.make(np.array(MASK, "float32")), device=device)
     with pytest.raises(BadValue, match="a result goes into an array"):
         engine.correlate(picture, MASK, device=device, out=kind.make(picture))

@@ -181,7 +181,7 @@ def test_that_an_array_of_the_host_is_no_copy():
     [
         (lambda array: engine.filter_stream(array, MASK), r"Call engine\.correlate"),
         (lambda array: engine.filter_stream([array], MASK), r"Call engine\.correlate"),
-        (lambda array: engine.correlate(PICTURE, array, device="cpu"), "Copy them to the host first"),
+        (lambda array: engine.correlate(PICTURE, array, device="cpu"), "Copy it to the host first"),
         (
             lambda array: engine.correlate(PICTURE, MASK, device="cpu", out=array),
             "a result goes into an array",
