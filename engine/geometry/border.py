@@ -78,8 +78,8 @@ class BorderEntry(Struct, frozen=True):
     """What makes a border: its name in files, its index rule, and a sentence on what it does.
 
     `takes_value` says whether the value of its ghost cells can be chosen, which is 0 otherwise.
-    `elsewhere` has its names in other libraries, in lower case, except those that are names of ours. (NumPy's
-    reflect is mirror here, and which one is meant cannot be known.)
+    `elsewhere` has its names in other libraries, in lower case, the usual one first; who types one that is a
+    name of ours means ours. (NumPy's reflect is mirror here, and which one is meant cannot be known.)
     """
 
     name: str
@@ -130,19 +130,32 @@ class Border(StrEnum):
         "reflect",
         reflect,
         "The picture is reflected at its edge; the last cell appears twice (b a | a b).",
-        elsewhere={"SciPy": ("grid-mirror",), "OpenCV": ("border_reflect",), "NumPy": ("symmetric",)},
+        elsewhere={
+            "SciPy": ("reflect", "grid-mirror"),
+            "OpenCV": ("border_reflect",),
+            "NumPy": ("symmetric",),
+        },
     )
     MIRROR = BorderEntry(
         "mirror",
         mirror,
         "The picture is reflected at the centre of its last cell, which appears once (c b | a b).",
-        elsewhere={"OpenCV": ("border_reflect_101", "border_reflect101", "border_default")},
+        elsewhere={
+            "SciPy": ("mirror",),
+            "OpenCV": ("border_reflect_101", "border_reflect101", "border_default"),
+            "NumPy": ("reflect",),
+        },
     )
     WRAP = BorderEntry(
         "wrap",
         wrap,
         "The picture repeats without end, as on a torus.",
-        elsewhere={"SciPy": ("grid-wrap",), "OpenCV": ("border_wrap",), "PyTorch": ("circular",)},
+        elsewhere={
+            "SciPy": ("wrap", "grid-wrap"),
+            "OpenCV": ("border_wrap",),
+            "NumPy": ("wrap",),
+            "PyTorch": ("circular",),
+        },
     )
 
     @property

@@ -18,34 +18,6 @@ from engine.recipes.recipe import Recipe, as_comment, float32_text
 from engine.work.request import one_step
 from engine.work.steps import PICTURE, CombineStep, MaskStep
 
-# NumPy's names of the borders.
-_PAD = {
-    Border.ZERO: "constant",
-    Border.CONSTANT: "constant",
-    Border.REPLICATE: "edge",
-    Border.REFLECT: "symmetric",
-    Border.MIRROR: "reflect",
-    Border.WRAP: "wrap",
-}
-# `filter2D` refuses BORDER_WRAP, and its constant is always 0.
-_OPENCV = {
-    Border.ZERO: "cv2.BORDER_CONSTANT",
-    Border.REPLICATE: "cv2.BORDER_REPLICATE",
-    Border.REFLECT: "cv2.BORDER_REFLECT",
-    Border.MIRROR: "cv2.BORDER_REFLECT_101",
-}
-_SCIPY = {
-    Border.ZERO: "constant",
-    Border.CONSTANT: "constant",
-    Border.REPLICATE: "nearest",
-    Border.REFLECT: "reflect",
-    Border.MIRROR: "mirror",
-    Border.WRAP: "wrap",
-}
-# What CuPy calls wrap has had two meanings.
-_CUPY: dict[Border, str] = {border: mode for border, mode in _SCIPY.items() if border is not Border.WRAP}
-
-
 _Filtering = Callable[[Recipe], list[str]]
 
 
@@ -75,13 +47,15 @@ def opencv_code(recipe: Recipe) -> str:
 
 def _opencv_filtering(recipe: Recipe) -> list[str]:
     mask = recipe.filter.applied
-    border = _OPENCV.get(recipe.filter.border)
-    picture = "picture" if border else "padded"
+    border, known = recipe.filter.border, "cv2.BORDER_CONSTANT"
+    # `filter2D` refuses BORDER_WRAP, and its constant is always 0.
+    is_padded = border in (Border.CONSTANT, Border.WRAP)
+    if not (is_padded or border is Border.ZERO):
+        known = f"cv2.{border.elsewhere['OpenCV'][0].upper()}"
+    picture = "padded" if is_padded else "picture"
     where = f"anchor=({mask.anchor[1]}, {mask.anchor[0]}), delta={float32_text(mask.offset)}"
-    call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={border or 'cv2.BORDER_CONSTANT'})"
-    if border:
-        return [f"values = {call}"]
-    return [*_padding(recipe), f"values = {call}{_inside(recipe)}"]
+    call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={known})"
+    return [*_padding(recipe), f"values = {call}{_inside(recipe)}"] if is_padded else [f"values = {call}"]
 
 
 def scipy_code(recipe: Recipe) -> str:
@@ -91,7 +65,7 @@ def scipy_code(recipe: Recipe) -> str:
 
 
 def _scipy_filtering(recipe: Recipe) -> list[str]:
-    call = f"ndimage.correlate(picture, {_weights(recipe)}, {_mode(recipe, _SCIPY)})"
+    call = f"ndimage.correlate(picture, {_weights(recipe)}, {_mode(recipe, recipe.filter.border)})"
     return [f"values = {call}{_offset(recipe)}"]
 
 
@@ -102,10 +76,13 @@ def cupy_code(recipe: Recipe) -> str:
 
 
 def _cupy_filtering(recipe: Recipe) -> list[str]:
-    padding = [] if recipe.filter.border in _CUPY else _padding(recipe)
+    # What CuPy calls wrap has had two meanings.
+    border = recipe.filter.border
+    padding = _padding(recipe) if border is Border.WRAP else []
     picture, inside = ("padded", _inside(recipe)) if padding else ("picture", "")
     weights = f"cp.asarray({_weights(recipe)})"
-    call = f"ndimage.correlate(cp.asarray({picture}), {weights}, {_mode(recipe, _CUPY)})"
+    mode = _mode(recipe, Border.ZERO if padding else border)
+    call = f"ndimage.correlate(cp.asarray({picture}), {weights}, {mode})"
     return [*padding, f"values = cp.asnumpy({call}){inside}{_offset(recipe)}"]
 
 
@@ -173,13 +150,17 @@ def _weights(recipe: Recipe) -> str:
     return "mask" if recipe.source.channels == 1 else "mask[..., np.newaxis]"
 
 
-def _mode(recipe: Recipe, modes: dict[Border, str]) -> str:
+def _named(border: Border, library: str) -> str:
+    return "constant" if border.has_ghost_cells else border.elsewhere[library][0]
+
+
+def _mode(recipe: Recipe, border: Border) -> str:
     mask = recipe.filter.applied
     # SciPy's origin is counted from the middle.
     origin = [mask.anchor[0] - mask.rows // 2, mask.anchor[1] - mask.columns // 2]
     origin += [0] * (recipe.source.channels > 1)
-    cval = f", cval={float32_text(recipe.filter.cval)}" if recipe.filter.border.takes_value else ""
-    return f"mode={modes.get(recipe.filter.border, 'constant')!r}{cval}, origin={tuple(origin)}"
+    cval = f", cval={float32_text(recipe.filter.cval)}" if border.takes_value else ""
+    return f"mode={_named(border, 'SciPy')!r}{cval}, origin={tuple(origin)}"
 
 
 def _offset(recipe: Recipe) -> str:
@@ -197,7 +178,7 @@ def _padding(recipe: Recipe) -> list[str]:
     )
     return [
         f"# Border {recipe.filter.border} is made by NumPy: the library has none that is the same.",
-        f"padded = np.pad(picture, {tuple(sides)}, mode={_PAD[recipe.filter.border]!r}{value})",
+        f"padded = np.pad(picture, {tuple(sides)}, mode={_named(recipe.filter.border, 'NumPy')!r}{value})",
     ]
 
 

@@ -1,19 +1,5 @@
 """What other programs do with a mask: their conventions, and the line of code that does it there.
 
-===============================  ===========  =========  ==============  ==========================  ========
-function                         the mask is  border     anchor, even n  result                      divides
-===============================  ===========  =========  ==============  ==========================  ========
-ImageJ, Convolve...              correlated   replicate  odd sizes only  half up, clipped            by sum
-GIMP, Convolution Matrix         correlated   replicate  5 x 5 at most   half up or down, clipped    by sum
-OpenCV, filter2D                 correlated   mirror     n // 2          half to even, clipped       no
-SciPy, ndimage.correlate         correlated   reflect    n // 2          as the input: float here    no
-SciPy, ndimage.convolve          convolved    reflect    n // 2          as the input: float here    no
-SciPy, signal.convolve2d         convolved    zero       (n - 1) // 2    float                       no
-ImageMagick, -morphology         convolved    replicate  (n - 1) // 2    half up, clipped            no
-MATLAB, imfilter                 correlated   zero       (n - 1) // 2    half away from 0, clipped   no
-MATLAB, conv2                    convolved    zero       n // 2          float                       no
-===============================  ===========  =========  ==============  ==========================  ========
-
 The anchor is the cell of the mask, as it is typed, that lies on the pixel. Each entry of `PROGRAMS` names its
 source. OpenCV, SciPy and ImageMagick were also run (`tests/engine/recipes/test_programs.py`); what is said of
 ImageJ and GIMP is from their source code, of MATLAB from its reference.
