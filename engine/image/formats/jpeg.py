@@ -8,7 +8,6 @@ RGB into place: Pillow, with the same library, decodes into four bytes per pixel
 
 import io
 import mmap
-import struct
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -33,6 +32,7 @@ from engine.image.formats.jpeg_markers import (
     with_surplus,
 )
 from engine.image.formats.pillow import (
+    encode_with_pillow,
     frame_notes,
     metadata_of_info,
     opened_with_pillow,
@@ -48,14 +48,8 @@ _UNWRITTEN, _OTHER_UNWRITTEN = 0x55, 0xAA
 _FULL_CHROMA_QUALITY = 90
 # SOI, and the JFIF segment of 16 bytes with its marker.
 _JFIF_END = 20
-# Of a JFIF segment unit and density: where they lie, and what they are. 1 is for inches.
-_DENSITY_AT, _DENSITY, _PER_INCH = 13, ">BHH", 1
 # The length counts itself.
 MOST_JPEG_EXIF_BYTES = 65_533 - len(EXIF_MARK)
-_ICC_MARK = b"ICC_PROFILE\0"
-# A segment has 65,533 bytes beside its length: the mark, number and count, then the profile.
-_ICC_PART_BYTES = 65_533 - len(_ICC_MARK) - 2
-
 NO_END = "The mark of its end is missing; all of its rows are there."
 
 
@@ -180,23 +174,11 @@ def encode_jpeg(picture: Picture, quality: int) -> bytes:
     profile, metadata = picture.icc_profile, picture.metadata
     if profile is None and metadata == NO_METADATA:
         return data
-    jfif = bytearray(data[:_JFIF_END])
-    if metadata.dpi is not None:
-        struct.pack_into(_DENSITY, jfif, _DENSITY_AT, _PER_INCH, *map(round, metadata.dpi))
-    exif = _segment(b"\xff\xe1", EXIF_MARK + metadata.exif) if metadata.exif else b""
-    icc = _icc_segments(profile) if profile is not None else b""
-    return b"".join((jfif, exif, icc, memoryview(data)[_JFIF_END:]))
-
-
-def _segment(marker: bytes, content: bytes) -> bytes:
-    return marker + (len(content) + 2).to_bytes(2, "big") + content
-
-
-def _icc_segments(profile: bytes) -> bytes:
-    """Return a colour profile as segments of a JPEG (ICC.1:2022, annex B.4)."""
-    parts = [profile[at : at + _ICC_PART_BYTES] for at in range(0, len(profile), _ICC_PART_BYTES)]
-    contents = (_ICC_MARK + bytes((number, len(parts))) + part for number, part in enumerate(parts, start=1))
-    return b"".join(_segment(b"\xff\xe2", content) for content in contents)
+    # Pillow writes these into a picture of one pixel; they lie between the first segment and the tables.
+    exif = EXIF_MARK + metadata.exif if metadata.exif else b""
+    kept = {"icc_profile": profile, "exif": exif, "dpi": metadata.dpi or (0, 0)}
+    bare, full = (encode_with_pillow("JPEG", np.zeros((1, 1), np.uint8), **how) for how in ({}, kept))
+    return full[: _JFIF_END + len(full) - len(bare)] + data[_JFIF_END:]
 
 
 JPEG = Format(
