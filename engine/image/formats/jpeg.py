@@ -27,7 +27,6 @@ from engine.image.formats.jpeg_markers import (
     cleaned,
     decode_into,
     frame_of,
-    has_all_scans,
     notes_on_warning,
     with_surplus,
 )
@@ -68,7 +67,7 @@ def _read(file: BinaryIO, budget: Budget, allocate: Allocate | None) -> tuple[De
         if frame.unsupported:
             raise Unsupported(frame.unsupported)
         frame.check_scans()
-        if frame.end is None and not has_all_scans(data):
+        if frame.end is None and not frame.has_all_scans:
             raise Refused(CUT_SHORT)
         head, notes = cleaned(data, head_only=True)
         with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
@@ -178,7 +177,8 @@ def encode_jpeg(picture: Picture, quality: int) -> bytes:
     exif = EXIF_MARK + metadata.exif if metadata.exif else b""
     kept = {"icc_profile": profile, "exif": exif, "dpi": metadata.dpi or (0, 0)}
     bare, full = (encode_with_pillow("JPEG", np.zeros((1, 1), np.uint8), **how) for how in ({}, kept))
-    return full[: _JFIF_END + len(full) - len(bare)] + data[_JFIF_END:]
+    head = full[: _JFIF_END + len(full) - len(bare)]
+    return b"".join((head, memoryview(data)[_JFIF_END:]))
 
 
 JPEG = Format(

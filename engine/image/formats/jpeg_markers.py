@@ -76,9 +76,10 @@ class Frame(NamedTuple):
     """What the header of a JPEG says of its compressed data, and where that ends.
 
     No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
-    last scan, and goes over `scanned_blocks` in all `scans`, each of its `blocks` once or more. `unsupported`
-    is what no decoder here reads, in words; else empty. `is_usual` says whether simplejpeg reads how coarse
-    the colours are. `end` is the offset of the end marker of the first picture; None where there is none.
+    last scan, and goes over `scanned_blocks` in all `scans`, each of its `blocks` once or more;
+    `has_all_scans` says whether these have all bits of all coefficients. `unsupported` is what no decoder
+    here reads, in words; else empty. `is_usual` says whether simplejpeg reads how coarse the colours are.
+    `end` is the offset of the end marker of the first picture; None where there is none.
     """
 
     width: int = 0
@@ -90,6 +91,7 @@ class Frame(NamedTuple):
     blocks: int = 0
     scanned_blocks: int = 0
     scans: int = 0
+    has_all_scans: bool = False
     end: int | None = None
 
     def check_scans(self) -> None:
@@ -120,7 +122,9 @@ def frame_of(data: mmap.mmap | bytes) -> Frame:
 
     Raises Refused where a second frame header names another size than the first.
     """
-    frame, blocks = Frame(), dict[int, int]()
+    frame, blocks, end = Frame(), dict[int, int](), None
+    # The coefficients of each component that no scan has had with their lowest bit.
+    missing: dict[int, set[int]] = {}
     scans = scanned = 0
     for marker, position in markers(data):
         if marker in FRAMES:
@@ -129,36 +133,25 @@ def frame_of(data: mmap.mmap | bytes) -> Frame:
             if blocks and (found.width, found.height) != (frame.width, frame.height):
                 raise Refused("it has two headers, of different sizes")
             frame, blocks = found, its_blocks
+            missing = {name: set(range(64)) for name in blocks}
         elif marker == _START_OF_SCAN:
             count = data[position + 4] if position + 4 < len(data) else 0
-            # The number of each component, and its tables.
+            # The number of each component, and its tables; the first and the last coefficient, and the bits.
             names = data[position + 5 : position + 5 + 2 * count : 2]
+            ends = data[position + 5 + 2 * count : position + 8 + 2 * count]
+            if len(ends) == 3 and not ends[2] & 15:
+                for name in names:
+                    missing.get(name, set()).difference_update(range(ends[0], ends[1] + 1))
             scanned += sum(blocks.get(name, 0) for name in names)
             scans += 1
             if scans == 1 and count < len(blocks):
                 # With a scan for each colour, all is held until the last.
                 frame = frame._replace(coefficient_bytes=_COEFFICIENT_BYTES * sum(blocks.values()))
         elif marker == END_OF_IMAGE:
-            return frame._replace(scanned_blocks=scanned, scans=scans, end=position)
-    return frame._replace(scanned_blocks=scanned, scans=scans)
-
-
-def has_all_scans(data: mmap.mmap | bytes) -> bool:
-    """Return whether the scans of a JPEG have all bits of all coefficients of all components."""
-    missing: dict[int, set[int]] = {}
-    for marker, position in markers(data):
-        if marker in FRAMES:
-            count = data[position + 9] if position + 9 < len(data) else 0
-            missing = {name: set(range(64)) for name in data[position + 10 : position + 10 + 3 * count : 3]}
-        elif marker == _START_OF_SCAN:
-            count = data[position + 4] if position + 4 < len(data) else 0
-            names = data[position + 5 : position + 5 + 2 * count : 2]
-            ends = data[position + 5 + 2 * count : position + 8 + 2 * count]
-            # The lowest bit that it has is that of 0.
-            if len(ends) == 3 and not ends[2] & 15:
-                for name in names:
-                    missing.get(name, set()).difference_update(range(ends[0], ends[1] + 1))
-    return bool(missing) and not any(missing.values())
+            end = position
+            break
+    has_all = bool(missing) and not any(missing.values())
+    return frame._replace(scanned_blocks=scanned, scans=scans, has_all_scans=has_all, end=end)
 
 
 def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
