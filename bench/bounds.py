@@ -39,9 +39,10 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.run.task import Choice
-from engine.work.filter_task import MaskJob, describe_problem, filter_job
+from engine.run.task import Job
+from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
+from engine.work.pictures import Operands
 
 _PLAN = SamplingPlan(warm_up_s=0.03, budget_s=0.08, patience_s=1.0)
 
@@ -89,7 +90,7 @@ class Cell(NamedTuple):
         if samples is None:
             samples = np.broadcast_to(np.zeros((), self.dtype), (self.height, self.width, self.channels))
         problem = describe_problem(samples, mask, Border.ZERO, 0.0, self.result)
-        return filter_job(Choice(chosen, chosen.default_block), problem, mask, samples)
+        return Job(FILTERING, chosen, chosen.default_block, problem, Operands(samples, mask))
 
     def picture(self) -> np.ndarray:
         """Return a picture of noise."""

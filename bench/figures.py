@@ -16,10 +16,10 @@ from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.run.task import Choice
-from engine.work.filter_task import describe_problem, filter_job
+from engine.run.task import Job
+from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.pictures import as_samples
+from engine.work.pictures import Operands, as_samples
 
 SIDE = 4096
 MASK_SIDES = (3, 5, 9, 15)
@@ -54,9 +54,9 @@ def measured() -> dict[str, Any]:
 def _measured_cell(variant: Variant, samples: np.ndarray, side: int) -> dict[str, Any]:
     mask = mask_for(variant, side, side)
     problem = describe_problem(samples, mask, "zero", 0.0)
-    choice = Choice(variant, variant.default_block)
-    result = measure(filter_job(choice, problem, mask, samples), backend("cuda:0"), PLAN).result
-    cell: dict[str, Any] = {"mask": mask.name, "status": result.status, "block": str(choice.block)}
+    job = Job(FILTERING, variant, variant.default_block, problem, Operands(samples, mask))
+    result = measure(job, backend("cuda:0"), PLAN).result
+    cell: dict[str, Any] = {"mask": mask.name, "status": result.status, "block": str(variant.default_block)}
     if result.kernel_ms is not None and result.work is not None:
         cell["kernel_us"] = result.kernel_ms * 1e3
         cell |= {"cgma": result.work.cgma, "loads_a_result": result.work.global_loads / problem.samples}

@@ -35,9 +35,10 @@ from engine.explain.counts.counting import counted_run
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.geometry.block import Block
-from engine.run.task import Choice
-from engine.work.filter_task import MaskJob, describe_problem, filter_job
+from engine.run.task import Job
+from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import MaskClass, Variant, variant
+from engine.work.pictures import Operands
 
 TEACHING = (
     "naive", "naive-uncoalesced", "constant", "tiled-input", "tiled", "cached", "cached-constant",
@@ -137,7 +138,7 @@ def job_of(cell: Cell, samples: np.ndarray) -> MaskJob:
     chosen: Variant = variant(cell.variant)
     mask = mask_for(chosen, cell.mask_side, cell.mask_side)
     problem = describe_problem(samples, mask, "zero", 0.0)
-    return filter_job(Choice(chosen, cell.block), problem, mask, samples)
+    return Job(FILTERING, chosen, cell.block, problem, Operands(samples, mask))
 
 
 def launch(key: str, side: int) -> None:

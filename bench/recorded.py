@@ -44,11 +44,11 @@ from engine.results.recorded import COURSE, RUNS, recorded_path
 from engine.results.text_forms import strict
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.run.task import Choice
+from engine.run.task import Job
 from engine.tasks.read_results import results_from_document
-from engine.work.filter_task import MaskJob, describe_problem, filter_job
+from engine.work.filter_task import FILTERING, MaskJob, describe_problem
 from engine.work.filtering.variants import VARIANTS, Variant
-from engine.work.pictures import random_picture
+from engine.work.pictures import Operands, random_picture
 
 GPU = "cuda:0"
 PLAN = SamplingPlan(warm_up_s=0.05, budget_s=0.1, most=15, fewest_copies=3, patience_s=2.0)
@@ -85,7 +85,7 @@ def jobs(limits: Limits) -> Iterator[MaskJob]:
             problem = describe_problem(samples, mask, "zero", 0.0, dtype if known.uint8_only else "float32")
             is_slow = known.key == BASELINE and problem.multiply_adds > MOST_SERIAL
             if not is_slow and known.why_not(problem, mask, known.default_block, limits) is None:
-                yield filter_job(Choice(known, known.default_block), problem, mask, samples)
+                yield Job(FILTERING, known, known.default_block, problem, Operands(samples, mask))
 
 
 def _pairs(masks_for_all: list[Mask]) -> list[tuple[Variant, Mask]]:

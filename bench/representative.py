@@ -17,17 +17,17 @@ from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
-from engine.run.task import AnyJob, Choice
+from engine.run.task import AnyJob, Job
 from engine.tasks.network.drawings import batch_of
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import random_weights
-from engine.work.filter_task import describe_problem, filter_job
+from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named
 from engine.work.operations.table import OPERATION_VARIANTS
-from engine.work.pictures import as_samples
+from engine.work.pictures import Operands, as_samples
 
 
 def binomial(side: int) -> np.ndarray:
@@ -79,7 +79,7 @@ def launched(
     samples = as_samples(picture)
     problem = describe_problem(samples, mask, border, cval, out)
     types = problem.dtype if out == "float32" else f"{problem.dtype} to {out}"
-    job = filter_job(Choice(variant, variant.default_block), problem, mask, samples)
+    job = Job(FILTERING, variant, variant.default_block, problem, Operands(samples, mask))
     measured(job, f"{variant.key}, {mask.name}, {problem.size_text}, {types}")
 
 

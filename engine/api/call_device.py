@@ -24,7 +24,13 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.work.filter_task import FILTERING
-from engine.work.filtering.auto.calls import CPU_CALL_US, LEAST_GPU_CALL_US, call_costs, cpu_call_us
+from engine.work.filtering.auto.calls import (
+    CPU_CALL_US,
+    LEAST_GPU_CALL_US,
+    cpu_call_us,
+    gpu_call_us,
+    why_faster,
+)
 from engine.work.request import one_step
 from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep
@@ -51,11 +57,12 @@ def faster_device(resolved: Resolved) -> tuple[DeviceInfo, Reason | None]:
         return cpu, None
     cpu_us = cpu_call_us(problem, mask, cpu, rates.cpu_slowness)
     copies_us = rates.copies_us(problem.copied_bytes)
-    costs = call_costs(cpu_us, problem, mask, gpu, copies_us)
-    if costs.gpu_us >= costs.cpu_us:
-        return cpu, costs.reason
+    gpu_us = gpu_call_us(problem, mask, gpu, copies_us)
+    reason = why_faster(cpu_us, gpu_us, copies_us)
+    if gpu_us >= cpu_us:
+        return cpu, reason
     try:
-        return device_named(gpu.key), costs.reason
+        return device_named(gpu.key), reason
     except DeviceUnavailable:
         return cpu, None
 

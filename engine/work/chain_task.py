@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import structs
 
+from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import BadValue, EngineError
 from engine.files.reading import Json
@@ -16,15 +17,18 @@ from engine.geometry.cut import Reach
 from engine.reason import Reason
 from engine.results.found import Answer
 from engine.run.task import Choice, Job
+from engine.run.variant import AnyVariant
 from engine.work.filter_task import (
     FILTERING,
     Among,
     AnyStepTask,
     PictureTask,
     StepTask,
-    check_device,
+    describe_problem,
+    planned_mask,
     refuse_non_finite,
 )
+from engine.work.filtering.variants import variant
 from engine.work.operations.contract import OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
 from engine.work.operations.problem import OperationProblem
@@ -45,7 +49,7 @@ from engine.work.planned import (
     most_between,
     reach_of,
 )
-from engine.work.steps import Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
+from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
@@ -167,29 +171,6 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         reason = Reason("last-in-list", f"the fastest on {device.title}")
         return Choice(chosen, chosen.block_for(step.block), reason)
 
-    def planned(self, node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
-        """Return an operation of a chain with what computes it.
-
-        It reads and writes float32, or 8 or 16 bit where that has the same values and takes less time.
-        """
-        step: OperationStep = node.step  # type: ignore[assignment]
-        known, samples = step.known, among.samples
-        if known.of_cells is None and known.of_all is None:
-            why = "what it makes of an error is not known, so its result could not be proven"
-            raise BadValue(known.key, why, "Take another operation.")
-        parameters = known.read(dict(step.settings))
-        dtype = given[0] if known.is_exact and not is_last else "float32"
-        # The shape alone: what a picture of float32 must be like is known when it is there.
-        problem = known.problem(np.broadcast_to(np.zeros((), dtype), samples.shape), parameters)
-        known.refuse(samples, parameters)
-        able = [one for one in self.known(step) if one.device == among.device.kind]
-        chosen = able[-1] if step.variant == AUTO else self.named(step)
-        check_device(step.variant, chosen.device, among.device)
-        scales = known.of_cells is not None and known.of_cells.scales
-        block = chosen.block_for(step.block) if chosen.uses_block else None
-        planned = _planned_operation(step, node.inputs, chosen.key, block, problem)
-        return structs.replace(planned, given=given, white=1.0 if scales else among.white)
-
 
 def _planned_operation(
     step: OperationStep, inputs: tuple[int, ...], key: str, block: Block | None, problem: OperationProblem
@@ -294,13 +275,60 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
 
 
 def _planned(node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
-    step = node.step
-    if step.kind == CombineStep.kind:
-        return combined(step, node.inputs, given)
+    """Return a step with what computes it; `given` are the types of what it reads."""
+    step, inputs = node.step, node.inputs
+    if isinstance(step, CombineStep):
+        return combined(step, inputs, given)
     try:
-        return STEP_TASKS[step.kind].planned(node, among, given, is_last=is_last)
+        if isinstance(step, MaskStep):
+            return structs.replace(_mask(step, inputs, among, given[0]), given=given)
+        dtype = given[0] if step.known.is_exact and not is_last else "float32"
+        return structs.replace(_operation(step, inputs, among, dtype), given=given)
     except EngineError as error:
         raise type(error)(f"step {step.id}: {error.what}", error.why, error.remedy) from error
+
+
+def _mask(step: MaskStep, inputs: tuple[int, ...], among: Among, given: str) -> PlannedStep:
+    # Of whole numbers some variants form sums in another order.
+    dtype = given if inputs == (-1,) else "float32"
+    # The shape alone: it takes no memory.
+    mask, samples = step.applied, np.broadcast_to(np.zeros((), dtype), among.samples.shape)
+    problem = describe_problem(samples, mask, step.border, step.cval)
+    chosen_for = structs.replace(problem, height=among.part_rows) if among.part_rows else problem
+    known = FILTERING.choice(step, chosen_for, mask, among.device, in_parts=among.in_parts).variant
+    if step.variant == AUTO and known.library and known.device is DeviceKind.CUDA:
+        # Of a library's there are no passes to put among the others.
+        known = variant("register-blocked")
+    _check_device(step, known, among.device)
+    if inputs != (-1,) and known.added_error(problem, mask):
+        why = "its error grows with the largest sample, which of an earlier step's result is not known"
+        raise BadValue(f"variant {known.key}", why, "Choose auto.")
+    block = known.block_for(step.block) if known.uses_block else None
+    return planned_mask(step, inputs, known.key, block, problem, mask)
+
+
+def _operation(step: OperationStep, inputs: tuple[int, ...], among: Among, dtype: str) -> PlannedStep:
+    """Return an operation: it reads float32, or 8 or 16 bit where that has the same values in less time."""
+    known, samples = step.known, among.samples
+    if known.of_cells is None and known.of_all is None:
+        why = "what it makes of an error is not known, so its result could not be proven"
+        raise BadValue(known.key, why, "Take another operation.")
+    parameters = known.read(dict(step.settings))
+    # The shape alone: what a picture of float32 must be like is known when it is there.
+    problem = known.problem(np.broadcast_to(np.zeros((), dtype), samples.shape), parameters)
+    known.refuse(samples, parameters)
+    chosen = OPERATION.choice(step, problem, None, among.device).variant
+    _check_device(step, chosen, among.device)
+    scales = known.of_cells is not None and known.of_cells.scales
+    block = chosen.block_for(step.block) if chosen.uses_block else None
+    planned = _planned_operation(step, inputs, chosen.key, block, problem)
+    return structs.replace(planned, white=1.0 if scales else among.white)
+
+
+def _check_device(step: AnyStep, chosen: AnyVariant, device: DeviceInfo) -> None:
+    if chosen.device != device.kind:
+        why = f"it is written for {chosen.device.upper()}, and the chain runs on {device.title}"
+        raise BadValue(f"variant {step.variant}", why, "Choose auto, or another device for the whole chain.")
 
 
 CHAIN = ChainTask()

@@ -9,13 +9,11 @@ import numpy as np
 from msgspec import Struct, structs
 
 from engine.device.backend import Backend, Buffers
-from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
+from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.cut import Reach
-from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.found import Answer
@@ -27,7 +25,7 @@ from engine.work.filtering.variants import VARIANTS, Variant, variant
 from engine.work.picture_problem import PictureProblem
 from engine.work.pictures import DTYPES, Operands
 from engine.work.planned import PlannedStep
-from engine.work.steps import MaskStep, Node
+from engine.work.steps import MaskStep
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
@@ -122,20 +120,6 @@ class StepTask(PictureTask[P, C, V]):
     ) -> Choice[V]:
         """Return the variant and the block of a step alone on a device; `auto` says why it chose it."""
 
-    @abstractmethod
-    def planned(self, node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
-        """Return a step of a chain with what computes it; an EngineError where nothing does.
-
-        `given` has the types of samples of what it reads; the last step writes float32.
-        """
-
-
-def check_device(key: str, kind: str, device: DeviceInfo) -> None:
-    """Refuse a variant of a chain's step that is written for another kind of device than the chain's."""
-    if kind != device.kind:
-        why = f"it is written for {kind.upper()}, and the chain runs on {device.title}"
-        raise BadValue(f"variant {key}", why, "Choose auto, or another device for the whole chain.")
-
 
 MaskJob = Job[Problem, Operands[Mask], Variant]
 
@@ -214,27 +198,6 @@ class Filtering(StepTask[Problem, Mask, Variant]):
         """Return the variant and the block of a mask alone; `auto` takes 0.1 to 0.4 ms."""
         return choose(step.variant, problem, constant, step.block, device, in_parts)
 
-    def planned(self, node: Node, among: Among, given: tuple[str, ...], *, is_last: bool) -> PlannedStep:
-        """Return a mask of a chain with what computes it: what it writes is float32."""
-        step: MaskStep = node.step  # type: ignore[assignment]
-        # Of whole numbers some variants form sums in another order.
-        dtype = given[0] if node.inputs == (-1,) else "float32"
-        # The shape alone: it takes no memory.
-        mask, samples = step.applied, np.broadcast_to(np.zeros((), dtype), among.samples.shape)
-        problem = describe_problem(samples, mask, step.border, step.cval)
-        chosen_for = structs.replace(problem, height=among.part_rows) if among.part_rows else problem
-        chosen = choose(step.variant, chosen_for, mask, step.block, among.device, in_bands=among.in_parts)
-        if step.variant == AUTO and chosen.variant.library and chosen.variant.device is DeviceKind.CUDA:
-            # Of a library's there are no passes to put among the others.
-            chosen = choose("register-blocked", problem, mask, step.block, among.device)
-        known = chosen.variant
-        check_device(step.variant, known.device, among.device)
-        if node.inputs != (-1,) and known.added_error(problem, mask):
-            why = "its error grows with the largest sample, which of an earlier step's result is not known"
-            raise BadValue(f"variant {known.key}", why, "Choose auto.")
-        block = known.block_for(step.block) if known.uses_block else None
-        return structs.replace(planned_mask(step, node.inputs, known.key, block, problem, mask), given=given)
-
 
 def planned_mask(
     step: MaskStep, inputs: tuple[int, ...], key: str, block: Block | None, problem: Problem, mask: Mask
@@ -301,20 +264,6 @@ def describe_problem(
         cval=float(cval),
         result_dtype=result_dtype,
     )
-
-
-def filter_job(
-    choice: Choice[Variant],
-    problem: Problem,
-    mask: Mask,
-    samples: np.ndarray,
-    *,
-    layout: Layout = Layout.PITCHED,
-    seed: int = 0,
-) -> MaskJob:
-    """Return the job of filtering `samples` (H x W x C, of the problem's dtype) with one mask."""
-    operands = Operands(samples, mask, layout)
-    return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, seed)
 
 
 def refuse_non_finite(variant: Variant, samples: np.ndarray) -> None:

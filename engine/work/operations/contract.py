@@ -5,18 +5,17 @@ An operation is a file of `engine.variants.operations`, with its `Operation` and
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue, UnknownName
 from engine.files.reading import Json
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block
 from engine.results.found import Answer as Answer  # for operations too: answers are this module's subject
 from engine.results.found import Mark as Mark
 from engine.results.found import Quantity as Quantity
@@ -121,25 +120,6 @@ class OperationVariant(VariantOf[OperationProblem, Patch | None]):
     def line(self) -> str:
         """What `variants` says of it."""
         return f"{self.operation}: {self.key}: {self.idea}"
-
-    def why_not(
-        self,
-        problem: OperationProblem,
-        constant: Patch | None,
-        block: Block,
-        limits: Limits,
-        known: Iterable[Any] = (),
-    ) -> Refusal | None:
-        """Return why the variant cannot do that, or None; the reason names those `known` that can."""
-        if problem.operation != self.operation:
-            keys = [other.key for other in known if other.operation == problem.operation]
-            return Refusal(
-                "other-operation",
-                f"Computes {self.operation}, not {problem.operation}",
-                f"It computes {self.operation}, not {problem.operation}.",
-                f"Choose one of: {', '.join(keys)}.",
-            )
-        return self.unsupported(problem, constant, block, limits)
 
 
 OperationOperands = Operands[Patch | None]

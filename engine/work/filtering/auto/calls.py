@@ -7,8 +7,6 @@ copied, threads that are woken. The numbers were fitted to 171 random calls (16 
 H100): 80 % of the times lie within 0.75 to 1.31 times the estimate.
 """
 
-from typing import NamedTuple
-
 from engine.device.threads.thread_pool import workers_for
 from engine.device_info import AUTO, DeviceInfo
 from engine.mask.mask import Mask
@@ -34,29 +32,18 @@ LAUNCH_US = 10.0
 LEAST_GPU_CALL_US = 40.0
 
 
-class CallCosts(NamedTuple):
-    """What a call with arrays of the host takes, us; on the GPU with `copies_us` for what is no kernel."""
-
-    cpu_us: float
-    gpu_us: float
-    copies_us: float
-
-    @property
-    def reason(self) -> Reason:
-        """Why the faster device was chosen."""
-        cpu, gpu, copies = map(milliseconds, self)
-        copies = copies.removesuffix(" ms")
-        if self.cpu_us <= self.gpu_us:
-            short = f"CPU: {cpu}; the GPU would need {gpu}, {copies} of them for copies"
-        else:
-            short = f"GPU: {gpu}, {copies} of them for copies; the CPU would need {cpu}"
-        return Reason("whole-call", short)
+def gpu_call_us(problem: Problem, mask: Mask, gpu: DeviceInfo, copies_us: float) -> float:
+    """Return about how long a call takes on a GPU where all but the kernel takes `copies_us`, us."""
+    return copies_us + LAUNCH_US + kernel_us(problem, mask, gpu)
 
 
-def call_costs(cpu_us: float, problem: Problem, mask: Mask, gpu: DeviceInfo, copies_us: float) -> CallCosts:
-    """Return what a call takes on the CPU, and on a GPU where all but the kernel takes `copies_us`."""
-    gpu_us = copies_us + LAUNCH_US + kernel_us(problem, mask, gpu)
-    return CallCosts(cpu_us, gpu_us, copies_us)
+def why_faster(cpu_us: float, gpu_us: float, copies_us: float) -> Reason:
+    """Return why a device was chosen for its whole call; copies are a part of the GPU's."""
+    cpu, gpu, copies = map(milliseconds, (cpu_us, gpu_us, copies_us))
+    copies = copies.removesuffix(" ms")
+    if cpu_us <= gpu_us:
+        return Reason("whole-call", f"CPU: {cpu}; the GPU would need {gpu}, {copies} of them for copies")
+    return Reason("whole-call", f"GPU: {gpu}, {copies} of them for copies; the CPU would need {cpu}")
 
 
 def cpu_call_us(problem: Problem, mask: Mask, cpu: DeviceInfo, slowness: float = 1.0) -> float:

@@ -7,10 +7,11 @@ from engine.explain.tiles.tile_plans import tile_plans
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.run.task import Choice
-from engine.work.filter_task import filter_job
+from engine.run.task import Job
+from engine.work.filter_task import FILTERING
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.pictures import Operands
 
 
 @pytest.fixture
@@ -21,7 +22,7 @@ def tile_of():
         anchor = mask[0] // 2, mask[1] // 2
         problem = Problem(*size, channels, mask_shape=mask, anchor=anchor, border=border)
         samples = np.zeros((*size, channels), np.float32)
-        choice = Choice(variant(key), Block(*block))
-        return tile_plans(filter_job(choice, problem, Mask(np.ones(mask)), samples), at)
+        operands = Operands(samples, Mask(np.ones(mask)))
+        return tile_plans(Job(FILTERING, variant(key), Block(*block), problem, operands), at)
 
     return tiles
