@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import os
 import time
 from collections import deque
@@ -143,7 +144,7 @@ class _Run:
         self.state = State()
         self.resumed_row = 0
         self._scratch: ScratchLevel | None = None
-        self._noted_s = 0.0
+        self._noted_s = -math.inf
 
     def prepare(self) -> None:
         """Check all that can be checked, and make the file or open what an earlier run has left."""
@@ -172,7 +173,7 @@ class _Run:
         # Refused before anything is written.
         self.rows_planned = self._memory_plan(storage)
         if self.result is not None:
-            self.resumed_row = self.state.rows
+            self.resumed_row, self._noted_s = self.state.rows, time.monotonic()
             self.notes.append(
                 f"An earlier run is continued: {self.state.rows:,} of {picture.height:,} rows were done."
             )
@@ -199,17 +200,15 @@ class _Run:
         try:
             self._open(storage, State.read(done))
         except (PartDamaged, Refused, ImageReadError, *LIBRARY_ERRORS) as error:
-            self._close_files()
+            self.result = self._scratch = None
             return f"that is damaged ({error if isinstance(error, PartDamaged) else 'it cannot be read'})"
         return ""
 
     def _open(self, storage: Storage, state: State) -> None:
         """Open the files of a result: new ones, or those of an earlier run with its state."""
-        result = make_result(self.picture, storage, self.dtype, self.part, state.file)
-        self.result = result
+        self.result = result = make_result(self.picture, storage, self.dtype, self.part)
         if len(result.levels) > 1:
-            level = max(1, state.level)
-            self._scratch = ScratchLevel(self.part.folder, level, result, state.scratch)
+            self._scratch = ScratchLevel(self.part, max(1, state.level), result)
         self.state = state
 
     def _memory_plan(self, storage: Storage) -> MemoryPlan:
@@ -282,7 +281,6 @@ class _Run:
         units = RowUnits(shape, self.dtype, result.rows_at_once, state.rows)
         # Of bands whose rows are not written yet: their last row, and what was found of each.
         found: deque[tuple[int, tuple[int, Verification | None, Loss, Clipped]]] = deque()
-        self._noted_s = time.monotonic()
         share = 0.5 if state.ends is not None and self.resumed_row == 0 else 0.0
 
         def write(top: int, rows: np.ndarray) -> None:
@@ -294,7 +292,7 @@ class _Run:
             while found and found[0][0] <= state.rows:
                 state.add(*found.popleft()[1])
             is_even = state.rows % 2 == 0 or state.rows == picture.height
-            if is_even and time.monotonic() - self._noted_s >= (JOURNAL_S if state.file else 0.0):
+            if is_even and time.monotonic() - self._noted_s >= JOURNAL_S:
                 self.note()
 
         def take(part: Part) -> None:
@@ -343,8 +341,7 @@ class _Run:
     def note(self) -> None:
         """Write down what is done, once it is on the disk."""
         assert self.result is not None
-        self.state.scratch = None if self._scratch is None else self._scratch.state()
-        self.state.file = self.result.state()
+        self.result.sync()
         self.part.note(self.task, self.state.as_json())
         self._noted_s = time.monotonic()
         self.on_state(self.state.rows, self.picture.height)
@@ -368,15 +365,10 @@ class _Run:
 
     def close(self) -> None:
         """Close the files of the result."""
-        self._close_files()
-        self.part.leave()
-
-    def _close_files(self) -> None:
-        if self._scratch is not None:
-            self._scratch.close()
         if self.result is not None:
             self.result.close()
         self._scratch = self.result = None
+        self.part.leave()
 
     def write_error(self, error: OSError) -> EngineError:
         """Return an error of the system in words, with what is kept."""

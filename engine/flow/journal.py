@@ -58,9 +58,6 @@ class State:
     """What is done of a result, as its journal has it."""
 
     rows: int = 0
-    file: Json | None = None
-    # Of the rows that wait for the next level of a pyramid.
-    scratch: Json | None = None
     proof: Proof = field(default_factory=Proof)
     loss: Loss = field(default_factory=Loss)
     ends: list[float] | None = None

@@ -15,7 +15,6 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from engine.files.reading import Json
 from engine.image.array_input import shape_refusal
 from engine.image.array_types import converted, sample_type
 from engine.image.canvas import Allocate, Canvas, Decoded
@@ -174,12 +173,7 @@ class NpyResult(LargeResult):
     """An array whose rows are written one after the other."""
 
     def __init__(
-        self,
-        path: Path,
-        storage: Storage,
-        shape: tuple[int, int, int],
-        dtype: np.dtype,
-        state: Json | None,
+        self, file: CheckedFile, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype
     ) -> None:
         height, width, self.channels = shape
         self.storage, self.dtype, self.levels = storage, dtype, ((height, width),)
@@ -188,25 +182,17 @@ class NpyResult(LargeResult):
         fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": of_array}
         np.lib.format.write_array_header_1_0(header, fields)
         self._header = header.getvalue()
-        self._file = CheckedFile(path, None if state is None else state["file"])
-        if state is None:
-            self._file.append(b"\0" * len(self._header))
+        self._file = file
+        if not file.byte_count:
+            file.append(b"\0" * len(self._header))
 
     def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Write rows."""
         self._file.append(np.ascontiguousarray(rows).reshape(-1).view(np.uint8))
 
-    def state(self) -> dict[str, object]:
-        """Bring to the disk what was written."""
-        return {"file": self._file.state()}
-
     def finish(self) -> None:
         """Write the header."""
         self._file.finish(self._header)
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
 
 
 def encode_npy(picture: Picture, quality: int) -> bytes:

@@ -25,6 +25,7 @@ from engine.image.formats.tiff_page import (
     profile_of,
     silence_libraries,
 )
+from engine.image.large.result import CheckedFile
 from engine.image.large.source import BytesAt, Storage
 from engine.image.large.tiff_reader import in_parts
 from engine.image.large.tiff_writer import RATIONAL, SHORT, Tag, TiffResult
@@ -63,9 +64,11 @@ def encode_tiff(picture: Picture, quality: int) -> bytes:
     storage = Storage(
         "tiff", strip, is_tiled=False, compression="deflate", has_predictor=True, details=details
     )
+    file = CheckedFile()
     with closing(
         TiffResult(
-            None,
+            file,
+            CheckedFile(),
             storage,
             samples.shape,
             samples.dtype,
@@ -75,7 +78,7 @@ def encode_tiff(picture: Picture, quality: int) -> bytes:
     ) as result:
         result.write(0, 0, samples)
         result.finish()
-        return result.content()
+        return file.content()
 
 
 TIFF = Format(

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.files.reading import Json
 from engine.image.formats.npy import NpyResult
 from engine.image.formats.tiff import TIFF
 from engine.image.large.result import LargeResult, PartFolder
@@ -66,28 +65,23 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
     return storage, notes
 
 
-def make_result(
-    picture: LargePicture,
-    storage: Storage,
-    dtype: np.dtype,
-    part: PartFolder,
-    state: Json | None,
-) -> LargeResult:
-    """Make the file of a result anew, or open what an earlier run has left: its `state`, which is checked.
+def make_result(picture: LargePicture, storage: Storage, dtype: np.dtype, part: PartFolder) -> LargeResult:
+    """Make the file of a result anew, or open what an earlier run has left, which is checked.
 
     Raises PartDamaged, and whatever a library raises of a damaged store.
     """
     shape = picture.height, picture.width, picture.channels
     if storage.kind == "zarr":
-        return ZarrResult(part.result, storage, shape, dtype, state)
+        return ZarrResult(part, storage, shape, dtype)
+    file = part.file(part.result.name)
     if storage.kind == "npy":
-        return NpyResult(part.result, storage, shape, dtype, state)
+        return NpyResult(file, storage, shape, dtype)
     return TiffResult(
-        part.result,
+        file,
+        part.file("result-segments"),
         storage,
         shape,
         dtype,
         has_alpha=picture.has_alpha,
         icc_profile=picture.icc_profile,
-        state=state,
     )

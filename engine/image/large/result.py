@@ -49,16 +49,14 @@ class LargeResult(ABC):
         """Write `rows_at_once` rows, or those that are left: (rows, columns of the level, channels)."""
 
     @abstractmethod
-    def state(self) -> Json:
-        """Bring to the disk what was written, and return what a later run needs to go on: plain data."""
-
-    @abstractmethod
     def finish(self) -> None:
         """Write what makes it a picture, to the disk."""
 
-    @abstractmethod
-    def close(self) -> None:
-        """Close its files."""
+    def sync(self) -> None:  # noqa: B027 - most have their files from the folder of the result
+        """Bring to the disk what was written beside the files of its folder."""
+
+    def close(self) -> None:  # noqa: B027
+        """Stop its threads."""
 
 
 class RowUnits:
@@ -109,7 +107,7 @@ class CheckedFile:
         It does not hold what its state says.
     """
 
-    def __init__(self, path: Path | None, state: Json | None = None) -> None:
+    def __init__(self, path: Path | None = None, state: Json | None = None) -> None:
         self.byte_count, self._checksum = 0, 0
         if path is None or state is None:
             self._file: BinaryIO = io.BytesIO() if path is None else path.open("w+b")
@@ -183,17 +181,17 @@ def checksum_of(path: Path) -> tuple[int, int]:
 class ScratchLevel:
     """The rows of a smaller level, in a file of their own until the level before is written.
 
-    The file is a new one, or what an earlier run has left, its `state`. A level is read from its rows,
-    written as strips, tiles or chunks, and halved for the next one: no more than a row of tiles is in memory.
+    A level is read from its rows, written as strips, tiles or chunks, and halved for the next one: no more
+    than a row of tiles is in memory.
     """
 
-    def __init__(self, folder: Path, level: int, result: LargeResult, state: Json | None = None) -> None:
-        self._folder, self._result, self._level = folder, result, level
+    def __init__(self, part: "PartFolder", level: int, result: LargeResult) -> None:
+        self._part, self._result, self._level = part, result, level
         width = result.levels[level][1]
         self._row_shape = width, result.channels
         self._row_bytes = width * result.channels * result.dtype.itemsize
-        self._file = CheckedFile(folder / f"level-{level}", state)
-        self.state, self.close = self._file.state, self._file.close
+        self._name = f"level-{level}"
+        self._file = part.file(self._name)
 
     def add(self, rows: np.ndarray) -> None:
         """Add the half of the next rows of the level before, whose first is even."""
@@ -203,7 +201,7 @@ class ScratchLevel:
         """Write the level; return the next one, if there is one."""
         result, following = self._result, None
         if self._level + 1 < len(result.levels):
-            following = ScratchLevel(self._folder, self._level + 1, result)
+            following = ScratchLevel(self._part, self._level + 1, result)
         height = result.levels[self._level][0]
         for top in range(0, height, result.rows_at_once):
             count = min(result.rows_at_once, height - top)
@@ -212,16 +210,16 @@ class ScratchLevel:
             result.write(self._level, top, rows)
             if following is not None:
                 following.add(rows)
-        self.close()
+        self._part.close(self._name)
         return following
 
 
-_FORMAT, _VERSION = "haloscope-part", 2
+_FORMAT, _VERSION = "haloscope-part", 3
 _MOST_JOURNAL_BYTES = 1 << 20
 
 
 class PartFolder:
-    """OUT.part: the folder in which a result grows (`result`), with a journal of what is done.
+    """OUT.part: the folder in which a result grows (`result`), with a journal of its files and what is done.
 
     It never looks like a picture. A killed run leaves it, and the same command goes on from there; when the
     result is whole, it takes its name in one step, and the folder is removed.
@@ -233,6 +231,22 @@ class PartFolder:
         self.result = self.folder / f"result{self.output.suffix.lower()}-unfinished"
         self._journal = self.folder / "journal.json"
         self._lock: BinaryIO | None = None
+        # Those that are open, and the states of those that the journal names.
+        self._files: dict[str, CheckedFile] = {}
+        self._known: Json = {}
+
+    def file(self, name: str) -> CheckedFile:
+        """Open a file in it: a new one, or what an earlier run has left; raises PartDamaged."""
+        self._files[name] = CheckedFile(self.folder / name, self._known.get(name))
+        return self._files[name]
+
+    def close(self, name: str) -> None:
+        """Close a file that is not needed any more."""
+        self._files.pop(name).close()
+
+    def _close_files(self) -> None:
+        for name in tuple(self._files):
+            self.close(name)
 
     def hold(self) -> None:
         """Keep other processes from the folder, if it is there; refuse one that another process has."""
@@ -249,7 +263,8 @@ class PartFolder:
             )
 
     def leave(self) -> None:
-        """Let other processes have the folder."""
+        """Close its files, and let other processes have it."""
+        self._close_files()
         if self._lock is not None:
             self._lock.close()
             self._lock = None
@@ -269,10 +284,15 @@ class PartFolder:
         if not is_whole:
             raise PartDamaged(f"{self._journal.name} has other bytes")
         known = (document.get("format"), document.get("version"), document.get("task"))
-        return dict(document["done"]) if known == (_FORMAT, _VERSION, task) else None
+        if known != (_FORMAT, _VERSION, task):
+            return None
+        self._known = document["files"]
+        return dict(document["done"])
 
     def begin(self) -> bool:
         """Make the folder anew; return whether there was one, which is lost."""
+        self._close_files()
+        self._known = {}
         with write_errors(str(self.folder)):
             was_there = self.folder.exists()
             if was_there and not self._is_ours():
@@ -296,13 +316,15 @@ class PartFolder:
         )
 
     def note(self, task: Json, done: Json) -> None:
-        """Write down what is done, in one step."""
-        document = {"format": _FORMAT, "version": _VERSION, "task": task, "done": done}
+        """Write down what is done, in one step, once its files are on the disk."""
+        files = {name: file.state() for name, file in self._files.items()}
+        document = {"format": _FORMAT, "version": _VERSION, "task": task, "files": files, "done": done}
         document["crc32"] = _checksum(document)
         atomic_write(self._journal, (json.dumps(document, allow_nan=False, indent=1) + "\n").encode())
 
     def finish(self) -> None:
         """Give the result its name, in place of a file or a store of that name, and remove the folder."""
+        self._close_files()
         with write_errors(str(self.output)), undivided():
             if self.output.is_dir():
                 # A folder is not replaced in one step: the old one is moved away first.

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import imagecodecs
@@ -16,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.cores import cores
-from engine.files.reading import Json
 from engine.image.large.result import CheckedFile, LargeResult
 from engine.image.large.source import Storage, level_shapes
 from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, loaded_exif, tiff_lists
@@ -119,18 +117,21 @@ _MOST_TAG_BYTES = 64 << 20
 
 
 class TiffResult(LargeResult):
-    """A TIFF under way: its strips or tiles are appended to a file, without a path to one in memory."""
+    """A TIFF under way: its strips or tiles are appended to a file.
+
+    `index` is a file of where each of them is; both are new ones, or what an earlier run has left.
+    """
 
     def __init__(
         self,
-        path: Path | None,
+        file: CheckedFile,
+        index: CheckedFile,
         storage: Storage,
         shape: tuple[int, int, int],
         dtype: np.dtype,
         *,
         has_alpha: bool,
         icc_profile: bytes | None,
-        state: Json | None = None,
     ) -> None:
         height, width, self.channels = shape
         self.storage, self.dtype = storage, dtype
@@ -138,19 +139,12 @@ class TiffResult(LargeResult):
         self._has_alpha, self._icc_profile = has_alpha, icc_profile
         self._planes = self.channels if storage.planes != "contiguous" and self.channels > 1 else 1
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="encode")
+        self._file, self._index = file, index
+        if not file.byte_count:
+            file.append(b"\0" * _HEADER_BYTES)
         # Offset and bytes of each strip or tile, of each level, in the order in which they are written.
-        self._written: list[list[NDArray[np.uint64]]] = [[] for _ in self.levels]
-        self._file = CheckedFile(path, None if state is None else state["file"])
-        try:
-            index = path and path.with_name("result-segments")
-            self._index = CheckedFile(index, None if state is None else state["index"])
-        except BaseException:
-            self._file.close()
-            raise
-        if state is None:
-            self._file.append(b"\0" * _HEADER_BYTES)
-        else:
-            self._restore()
+        known = np.frombuffer(index.read(0, index.byte_count), np.uint64).reshape(-1, 3)
+        self._written = [[known[known[:, 0] == level][:, 1:]] for level in range(len(self.levels))]
 
     def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Encode strips or tiles on several threads, and append them."""
@@ -197,15 +191,6 @@ class TiffResult(LargeResult):
             return 1
         return 3 if self.dtype.kind == "f" else 2
 
-    def state(self) -> Json:
-        """Bring to the disk what was written."""
-        return {"file": self._file.state(), "index": self._index.state()}
-
-    def _restore(self) -> None:
-        known = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
-        for level in range(len(self.levels)):
-            self._written[level] = [known[known[:, 0] == level][:, 1:]]
-
     def finish(self) -> None:
         """Append the lists of tags, and write the header."""
         is_big = self.storage.is_big or self._file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
@@ -221,10 +206,6 @@ class TiffResult(LargeResult):
         tags, header = lists_of_tags(pages, self._file.byte_count, is_big=is_big)
         self._file.append(tags)
         self._file.finish(header)
-
-    def content(self) -> bytes:
-        """Return the bytes of the file."""
-        return self._file.content()
 
     def _tags(self, level: int, plane: int, *, is_big: bool) -> list[Tag]:
         storage, (height, width) = self.storage, self.levels[level]
@@ -312,7 +293,5 @@ class TiffResult(LargeResult):
         return text.encode("utf-8")
 
     def close(self) -> None:
-        """Close its files."""
+        """Stop its threads."""
         self._pool.shutdown(cancel_futures=True)
-        self._file.close()
-        self._index.close()

@@ -1,6 +1,7 @@
 """Writing OME-Zarr and Zarr arrays in parts, through the package `zarr`."""
 
 import copy
+import json
 import os
 import zlib
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import numpy as np
 
 from engine.errors import EngineError
 from engine.files.reading import Json
-from engine.image.large.result import LargeResult, PartDamaged, check_file, checksum_of
+from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file, checksum_of
 from engine.image.large.source import Storage, level_shapes
 from engine.image.large.zarr_reader import open_zarr
 
@@ -27,44 +28,42 @@ class ZarrResult(LargeResult):
     """A store under way, in a folder of another name."""
 
     def __init__(
-        self,
-        path: Path,
-        storage: Storage,
-        shape: tuple[int, int, int],
-        dtype: np.dtype,
-        state: Json | None,
+        self, part: PartFolder, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype
     ) -> None:
-        zarr = _zarr()
+        zarr, path = _zarr(), part.result
         height, width, self.channels = shape
         details = storage.details
         self.storage, self.dtype = storage, dtype
         self.levels = level_shapes(height, width, storage.smallest)
         self._axes: str = details.get("axes") or ("cyx" if self.channels > 1 else "yx")
-        is_array = details.get("is_array", False)
-        if state is None:
+        # The checksums of its metadata, and of the values of the rows of each level that are written: what
+        # lies in the files of chunks, the library's codecs decide.
+        checksums, self._index = part.file("result-metadata"), part.file("result-written")
+        is_new = not checksums.byte_count
+        if is_new:
             with _errors_in_words():
                 self._create(zarr, path)
             # Only metadata is there yet.
             metadata = [found for found in path.rglob("*") if found.is_file()]
-            self._metadata = {str(found.relative_to(path)): checksum_of(found) for found in metadata}
-        else:
-            self._metadata = state["metadata"]
-            for name, (byte_count, checksum) in self._metadata.items():
-                check_file(path / name, byte_count, checksum)
+            known = {str(found.relative_to(path)): checksum_of(found) for found in metadata}
+            checksums.append(json.dumps(known).encode())
+        for name, checksum in json.loads(checksums.read(0, checksums.byte_count)).items():
+            check_file(path / name, *checksum)
         node = zarr.open(str(path), mode="r+")
+        is_array = details.get("is_array", False)
         arrays = [node] if is_array else [node[str(number)] for number in range(len(self.levels))]
         # Also those that are the fill value: a chunk that is not there shall be one that was lost.
         self._arrays = [array.with_config({"write_empty_chunks": True}) for array in arrays]
-        if state is None:
+        if is_new:
             with _errors_in_words():
                 # One chunk, which is written again: of some settings of a codec only packing says that they
                 # are none.
                 self._arrays[0][(0,) * len(self._axes)] = 0
-        # Of each level the rows that are written, and the checksum of their values: what lies in the files
-        # of chunks, the library's codecs decide.
-        written = [(0, 0) for _ in arrays] if state is None else state["levels"]
-        self._written: list[tuple[int, int]] = [(int(rows), int(checksum)) for rows, checksum in written]
-        if any(count for count, _ in self._written):
+        self._written = [(0, 0) for _ in arrays]
+        written = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
+        for level, count, checksum in written.tolist():
+            self._written[level] = count, checksum
+        if len(written):
             self._check(path)
 
     def _create(self, zarr: Any, path: Path) -> None:
@@ -126,19 +125,16 @@ class ZarrResult(LargeResult):
         self._arrays[level][where] = values
         before = self._written[level][1] if top else 0
         self._written[level] = top + len(rows), zlib.crc32(np.ascontiguousarray(rows).data, before)
+        self._index.append(np.array([level, *self._written[level]], np.uint64))
 
-    def state(self) -> Json:
+    def sync(self) -> None:
         """Bring to the disk what was written, where the system can for a whole disk."""
         if hasattr(os, "sync"):
             os.sync()
-        return {"levels": self._written, "metadata": self._metadata}
 
     def finish(self) -> None:
         """Nothing is left to write: the folder has another name until then."""
-        self.state()
-
-    def close(self) -> None:
-        """Nothing is open."""
+        self.sync()
 
 
 def _zarr() -> ModuleType:
