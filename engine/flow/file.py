@@ -313,10 +313,15 @@ class _Run:
     def _verified(self, part: Part) -> Verification:
         """Compare some of the results of a band with the oracle."""
         job = replace(self.resolved.at(part.image).job(), seed=part.top, affordable=BAND_MULTIPLY_ADDS)
-        # Those of its halo too, as it is a picture of its own; they belong to other bands.
         found = job.task.verify(part.all_values, job, lambda fraction: None)
-        own = len(part.values) / len(part.all_values)
-        found = replace(found, checked_pixels=round(own * found.checked_pixels))
+        # Those of its halo too, as it is a picture of its own; they belong to other bands.
+        rows, own = len(part.values), len(part.values) / len(part.all_values)
+        found = replace(
+            found,
+            checked_pixels=round(own * found.checked_pixels),
+            total_pixels=rows * self.picture.width,
+            chosen=f"in each band {found.chosen}" if found.chosen else "",
+        )
         where = f"in the rows from {part.top:,} on"
         found.refuse_wrong(f"The result of '{job.variant.key}', {where},")
         return replace(found, reason=f"{found.reason}, {where}") if found.is_unproven else found
@@ -392,7 +397,7 @@ class _Run:
         }  # fmt: skip
         return Done(
             self.resolved,
-            state.proof.whole(pixels) if self.work.verify else None,
+            state.proof if self.work.verify else None,
             (*picture.notes, *self.notes, *lost),
             elapsed_s,
             facts,

@@ -41,6 +41,24 @@ class Verification:
         """Whether nothing is known to be wrong, but the bound proves nothing."""
         return not self.passed and not self.wrong_samples and self.unproven_samples > 0
 
+    def joined(self, other: "Verification") -> "Verification":
+        """Return what is known of two parts of a result together."""
+        worst = other if other.max_error > self.max_error else self
+        return Verification(
+            passed=self.passed and other.passed,
+            max_error=float(worst.max_error),
+            bound=float(worst.bound),
+            checked_pixels=self.checked_pixels + other.checked_pixels,
+            total_pixels=self.total_pixels + other.total_pixels,
+            exact=bool(self.exact and other.exact),
+            reason=self.reason or other.reason,
+            in_steps=other.in_steps,
+            undecided=self.undecided + other.undecided,
+            chosen=other.chosen or self.chosen,
+            wrong_samples=self.wrong_samples + other.wrong_samples,
+            unproven_samples=self.unproven_samples + other.unproven_samples,
+        )
+
     def refuse_wrong(self, what: str) -> None:
         """Raise VerificationFailed where what is named has wrong samples."""
         if not self.passed and not self.is_unproven:
@@ -67,6 +85,10 @@ class Verification:
         else:
             errors = f"max error {self.max_error:.2g}, rounding bound {self.bound:.2g}"
         return f"{'' if is_one else 'are '}within rounding, {errors}"
+
+
+NOTHING = Verification(passed=True, max_error=0.0, bound=0.0, checked_pixels=0, total_pixels=0, exact=True)
+"""Of no part of a result, to begin with."""
 
 
 class Findings:
