@@ -14,12 +14,11 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import Any
+from typing import IO, Any
 
 from engine.errors import ImageReadError
 from engine.image.faults import SAVE_AGAIN
 
-_LENGTH_BYTES = 4
 _STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
@@ -38,7 +37,7 @@ class _Watched:
         self.alone: set[str] = set()
         self._begun: dict[str, None] = {}  # and not done, the last one last
         self._lock = threading.Lock()
-        self._to_parent: int | None = None
+        self._to_parent: IO[bytes] | None = None
 
     @cached_property
     def plan(self) -> tuple[Sequence[Any], Sequence[Any]] | None:
@@ -53,13 +52,11 @@ class _Watched:
 
     def say(self, kind: str, source: str = "", content: object = None) -> None:
         """Tell the process that waits: a plan, or that a file is begun or done. Called on: any thread."""
-        if self._to_parent is None:
-            return
-        data = pickle.dumps((kind, source, pickle.dumps(content)))
-        with self._lock:
-            message = memoryview(len(data).to_bytes(_LENGTH_BYTES, "big") + data)
-            while message:
-                message = message[os.write(self._to_parent, message) :]
+        if self._to_parent is not None:
+            data = pickle.dumps((kind, source, pickle.dumps(content)))
+            with self._lock:
+                self._to_parent.write(data)
+                self._to_parent.flush()
 
     def _hear(self, kind: str, source: str, content: bytes) -> None:
         self._begun.pop(source, None)
@@ -93,15 +90,15 @@ class _Watched:
                 os.close(held)
                 os.setpgid(0, 0)
                 _thread.start_new_thread(_end_with_parent, (lifeline,))
-                self._to_parent = writer
+                self._to_parent = os.fdopen(writer, "wb")
                 return None
             os.close(writer)
             os.close(lifeline)
             _pass_signals_on(child)
-            with open(reader, "rb") as said:
-                while head := said.read(_LENGTH_BYTES):
-                    with suppress(EOFError, pickle.UnpicklingError):
-                        self._hear(*pickle.loads(said.read(int.from_bytes(head, "big"))))
+            # The last one may be cut off.
+            with open(reader, "rb") as said, suppress(EOFError, pickle.UnpicklingError):
+                while True:
+                    self._hear(*pickle.load(said))
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
             os.close(held)
             if status >= 0:
