@@ -43,7 +43,6 @@ from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.image.form import RAISE_LIMIT, Form
 from engine.image.result_picture import finished_picture
-from engine.image.save import encoded_image
 from engine.shortages import shortage_of
 from engine.verify.regions import CheckedSamples
 from engine.verify.verification import Verification
@@ -174,20 +173,11 @@ class Job:
     def _encoded(
         self, result: Result, verification: Verification | None, values: np.ndarray
     ) -> tuple[bytes | memoryview, Finished]:
-        asked, file = self.how.saving, self.file
-        data, left_out = encoded_image(
-            result.picture,
-            file.target,
-            quality=asked.quality,
-            metadata=asked.metadata,
-            saved_as=file.saved_as,
-        )
-        picture = self.opened.picture
-        notes = (*picture.notes, *self.how.picture_notes(picture), *result.lost, *left_out)
+        data, notes = self.how.encoded(result, self.opened.picture, self.file.target, self.file.saved_as)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened, values)
         ran = Ran(self.call.choice.variant.key, titles(self.call.devices), platform.node())
-        return data, Finished(file, None, notes, verification, found, clipped, ran)
+        return data, Finished(self.file, None, notes, verification, found, clipped, ran)
 
 
 def job_for(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Job:
@@ -374,8 +364,9 @@ class Batch:
         done = in_bands.filtered(how, file.source, file.target, self._end_if_stopped)
         with interrupts.undivided():
             self.written += 1
-        ran = Ran(done.resolved.choice.variant.key, titles(done.resolved.devices), platform.node())
-        facts = in_bands.facts_of(how, done)
+        resolved = done.resolved
+        ran = Ran(resolved.choice.variant.key, titles(resolved.devices), platform.node())
+        facts = {**how.facts(resolved), **how.document(resolved, None, resolved.devices), **done.facts}
         finished = Finished(file, None, done.notes, done.verification, facts, done.clipped, ran)
         task.write = lambda: [finished]
 

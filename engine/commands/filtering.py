@@ -1,9 +1,10 @@
 """`filter`: a picture file in, the filtered picture out, with the proof that it is right."""
 
 import time
+from collections.abc import Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -20,15 +21,18 @@ from engine.device_info import ALL_GPUS
 from engine.errors import BadValue, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
-from engine.image.form import Form
+from engine.image.form import Form, bytes_text
 from engine.image.format import Format
 from engine.image.formats import in_words, offered_suffixes, titles
 from engine.image.picture import Picture
-from engine.image.save import encoded_image, saved_format
+from engine.image.save import saved_format
 
 if TYPE_CHECKING:
     from engine.commands.picture_work import PictureWork, Result
+    from engine.flow.file import Done
     from engine.results.measurement import AnyResult
+    from engine.verify.verification import Verification
+    from engine.work.filtering.clipping import Clipped
 
 VERSION = 1
 
@@ -89,10 +93,7 @@ def _filter(settings: FilterSettings) -> int:
             why = "its kernel is not timed alone"
             raise BadValue("--explain with a picture in bands", why, "Leave it out, or use `explain`.")
         how = _work_for(settings)
-        # Loaded only with a picture that is larger than memory.
-        in_bands = import_module("engine.commands.in_bands")
-        status: int = in_bands.run(how, settings.input, output, as_json=settings.json, version=VERSION)
-        return status
+        return _save_in_bands(settings, how)
     if settings.explain and asked.device == ALL_GPUS:
         why = "the limits of one device are the reason for a time"
         raise BadValue(f"--explain with --device {ALL_GPUS}", why, "Name one GPU, such as cuda:0.")
@@ -148,19 +149,14 @@ def load_code(how: "PictureWork", form: Form) -> None:
 def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as: Format) -> int:
     """Filter a picture, save the result, and print notes and the answer; return the exit status."""
     call = how.call(opened)
-    results: list[Future[tuple[Result, bytes | memoryview, tuple[str, ...]]]] = []
+    results: list[tuple[Result, Future[tuple[bytes | memoryview, tuple[str, ...]]]]] = []
     with ThreadPoolExecutor(1, thread_name_prefix="filter-encode") as encoder:
-
-        def encode(result: "Result") -> "tuple[Result, bytes | memoryview, tuple[str, ...]]":
-            asked, output = settings.saving, settings.output
-            data, left_out = encoded_image(
-                result.picture, output, quality=asked.quality, metadata=asked.metadata, saved_as=saved_as
-            )
-            return result, data, (*result.lost, *left_out)
 
         def on_values(values: np.ndarray) -> None:
             # A result of the file's type is encoded while it is verified.
-            results.append(encoder.submit(encode, how.finished(call, opened, values)))
+            result = how.finished(call, opened, values)
+            encoding = encoder.submit(how.encoded, result, opened.picture, settings.output, saved_as)
+            results.append((result, encoding))
 
         begin = time.perf_counter()
         values, proof, used = how.measured(call, on_values, is_recorded=settings.json)
@@ -170,33 +166,63 @@ def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as
         clipped = how.clipped(call, opened, values)
         # Before it is encoded: it takes four times the memory of an 8-bit picture.
         del values
-        result, data, lost_or_left = results[0].result()
+        result, encoding = results[0]
+        data, notes = encoding.result()
     atomic_write(settings.output, data)
-    unused = (*how.notes, *how.unused(call, opened), *settings.saving.unused_quality([saved_as]))
-    hint = [clip_hint(clipped)] if clipped.better_range else []
-    picture = opened.picture
-    notes = (*picture.notes, *how.picture_notes(picture), *unused, *lost_or_left)
-    log_notes((*notes, *hint))
+    notes = (*how.notes, *notes, *how.unused(call, opened), *settings.saving.unused_quality([saved_as]))
     if settings.explain and proof is not None:
         proof = with_reason(proof, call.job(), call.device)
+    verification = None if proof is None else proof.verification
+    document: dict[str, object] = {
+        **how.facts(call), **result.found, **how.document(call, proof, used),
+        "verified": proof is not None and proof.is_proven, "elapsed_ms": elapsed_ms,
+        "result": None if proof is None else proof.as_json(),
+    }  # fmt: skip
+    why = proof.explained.words if proof and proof.explained else ""
+    lines = how.headline(call, settings.output, used), result.found_text, _how_it_went(proof, elapsed_ms), why
+    return _report(settings, how, document, lines, notes, clipped, verification)
+
+
+def _save_in_bands(settings: FilterSettings, how: "PictureWork") -> int:
+    """Filter a picture that is larger than memory, and print notes and the answer; return the exit status."""
+    # Loaded only with such a picture.
+    in_bands = import_module("engine.commands.in_bands")
+    written = [0, 1]
+
+    def on_state(rows: int, height: int) -> None:
+        written[:] = rows, height
+
+    def kept() -> str:
+        share = 100 * written[0] // written[1]
+        return f"{share} % is done, and the same command goes on from there" if written[0] else ""
+
+    with report_interrupt([settings.output], kept):
+        done: Done = in_bands.filtered(how, settings.input, settings.output, on_state=on_state)
+    resolved, verification, elapsed_s = done.resolved, done.verification, done.elapsed_s
+    document: dict[str, object] = {
+        **how.facts(resolved), **how.document(resolved, None, resolved.devices), **done.facts,
+        "verified": bool(verification and verification.passed), "elapsed_ms": 1e3 * elapsed_s,
+        "result": None, "verification": verification and asdict(verification),
+    }  # fmt: skip
+    rate = f"{bytes_text(int(done.source_bytes / max(elapsed_s, 1e-9)))} of pixels per second"
+    proof = "not verified" if verification is None else verification.sentence()
+    headline = how.headline(resolved, settings.output, resolved.devices)
+    lines = f"{headline}, in bands of {done.band_rows:,} rows", f"{elapsed_s:.3g} s, {rate}; {proof}"
+    return _report(settings, how, document, lines, (*how.notes, *done.notes), done.clipped, verification)
+
+
+def _report(
+    settings: FilterSettings, how: "PictureWork", document: dict[str, object], lines: Sequence[str],
+    notes: Sequence[str], clipped: "Clipped", verification: "Verification | None",
+) -> int:  # fmt: skip
+    """Print notes, and the answer as lines or as a document; return the exit status."""
+    log_notes((*notes, *([clip_hint(clipped)] if clipped.better_range else ())))
     if settings.json:
-        document: dict[str, object] = {"format": how.format, "version": VERSION}
-        document |= {"input": settings.input, "output": settings.output}
-        document |= {**how.facts(call), **result.found, **how.document(call, proof, used)}
-        document |= {"verified": proof is not None and proof.is_proven, "elapsed_ms": elapsed_ms}
-        document |= {"clipped": clipped.share}
-        document |= {"result": None if proof is None else proof.as_json(), "notes": list(notes)}
-        print_json(document)
+        head = {"format": how.format, "version": VERSION, "input": settings.input, "output": settings.output}
+        print_json({**head, **document, "clipped": clipped.share, "notes": list(notes)})
     else:
-        why = proof.explained.words if proof and proof.explained else ""
-        lines = (
-            how.headline(call, settings.output, used),
-            result.found_text,
-            _how_it_went(proof, elapsed_ms),
-            why,
-        )
         print_answer("\n".join(filter(None, lines)))
-    return status_of([None if proof is None else proof.verification])
+    return status_of([verification])
 
 
 def _how_it_went(proof: "AnyResult | None", elapsed_ms: float) -> str:

@@ -21,9 +21,11 @@ from engine.files.standard_streams import printable
 from engine.geometry.layout import Layout
 from engine.geometry.range_modes import RangeMode
 from engine.image.form import Form
+from engine.image.format import Format
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.result_picture import Conversion
+from engine.image.save import encoded_image
 from engine.mask.mask import Mask, names_size
 from engine.results.measurement import AnyResult
 from engine.run.device_choice import devices_for
@@ -118,14 +120,22 @@ class PictureWork:
         known: AnyVariant = task_of(step.kind).named(step)
         return known
 
-    def picture_notes(self, picture: Picture) -> tuple[str, ...]:
-        """Return a sentence where clear pixels have colours, which are filtered as all others."""
-        if self.mask is None or picture.alpha is None or self.mask.taps == 1 or picture.alpha.all():
-            return ()
-        return (
-            "Some pixels are clear: colours are not weighted with the alpha, so those of clear pixels show "
-            "in pixels beside them.",
+    def encoded(
+        self, result: Result, picture: Picture, target: str, saved_as: Format | None
+    ) -> tuple[bytes | memoryview, tuple[str, ...]]:
+        """Return the file of a picture's result, and what is to be said of the two. Called on: any thread."""
+        quality, metadata = self.saving.quality, self.saving.metadata
+        data, left_out = encoded_image(
+            result.picture, target, quality=quality, metadata=metadata, saved_as=saved_as
         )
+        notes = (*picture.notes, *result.lost, *left_out)
+        if self.mask is None or picture.alpha is None or self.mask.taps == 1 or picture.alpha.all():
+            return data, notes
+        clear = (
+            "Some pixels are clear: colours are not weighted with the alpha, so those of clear pixels show "
+            "in pixels beside them."
+        )
+        return data, (*notes, clear)
 
     def why_not_gpu(self, form: Form, pictures: int) -> str | None:
         """Return why so many pictures are filtered on the CPU, with "" where that needs no words, or None."""
