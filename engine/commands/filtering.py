@@ -169,7 +169,7 @@ def _save(settings: FilterSettings, how: "PictureWork", opened: Opened, saved_as
         result, encoding = results[0]
         data, notes = encoding.result()
     atomic_write(settings.output, data)
-    notes = (*how.notes, *notes, *how.unused(call, opened), *settings.saving.unused_quality([saved_as]))
+    notes = (*how.notes, *how.unused(call, opened), *settings.saving.unused_quality([saved_as]), *notes)
     if settings.explain and proof is not None:
         proof = with_reason(proof, call.job(), call.device)
     verification = None if proof is None else proof.verification

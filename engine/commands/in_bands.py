@@ -9,7 +9,7 @@ from engine.commands.picture_work import PictureWork
 from engine.flow.file import Done, Work, filter_file
 
 
-def _work(how: PictureWork) -> Work:
+def work_of(how: PictureWork) -> Work:
     """Return what is done with a picture, and how its result is saved."""
     asked, saving = how.asked, how.saving
     return Work(
@@ -40,7 +40,7 @@ def filtered(
         log_progress(fraction, words)
 
     memory = how.saving.memory
-    return filter_file(_work(how), source, output, memory=memory, report=report, on_state=on_state)
+    return filter_file(work_of(how), source, output, memory=memory, report=report, on_state=on_state)
 
 
 class ProgressLog:

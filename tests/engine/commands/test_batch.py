@@ -15,7 +15,7 @@ from PIL import Image
 import engine
 import engine.image.save
 from engine.commands import batch as batch_command
-from engine.commands import batch_loop, batch_plan, picture_opening
+from engine.commands import batch_loop, batch_plan, picture_opening, picture_work
 from engine.commands.batch_plan import files_for
 from engine.errors import OutOfDeviceMemory
 from engine.flow.picture_memory import PictureMemory
@@ -229,13 +229,13 @@ def test_that_a_file_is_planned_once(batch, monkeypatch, photos, out):
 
 
 def test_that_a_file_that_appears_meanwhile_is_not_replaced_unasked(batch, monkeypatch, photos, out):
-    encoded = batch_loop.encoded_image
+    encoded = picture_work.encoded_image
 
     def encode_while_another_writes(picture, target, **how):
         Path(target).write_bytes(b"mine")
         return encoded(picture, target, **how)
 
-    monkeypatch.setattr(batch_loop, "encoded_image", encode_while_another_writes)
+    monkeypatch.setattr(picture_work, "encoded_image", encode_while_another_writes)
     answer = batch(photos / "grey.png", status=2)
     assert "grey.png: it exists; use --overwrite to replace it" in answer.out
     assert (out / "grey.png").read_bytes() == b"mine"
