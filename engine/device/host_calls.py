@@ -12,7 +12,7 @@ from engine.device.device_memory import pinned_array
 from engine.device.device_view import DeviceView, view_of
 from engine.device.launches import Handle, Prepared
 from engine.device.numba_cuda import cuda, driver
-from engine.device.threads.parallel_copy import copy_bytes
+from engine.device.threads.parallel_copy import copy_array
 from engine.geometry.layout import Layout
 
 # Up to here arrays stay between calls: allocating takes 30 us of a call of 64 x 64, which takes 60.
@@ -105,7 +105,7 @@ class HostCalls:
             if number >= RING:
                 slot.event.synchronize()
             staged = slot.of(rows)
-            copy_bytes(rows.ctypes.data, staged.ctypes.data, rows.nbytes)
+            copy_array(rows, staged)
             copy_in(staged, image, stream, first)
             slot.event.record(stream.handle)
 
@@ -123,7 +123,7 @@ class HostCalls:
             if number >= RING and number - RING < len(chunks):
                 _, rows = chunks[number - RING]
                 slot.event.synchronize()
-                copy_bytes(slot.of(rows).ctypes.data, rows.ctypes.data, rows.nbytes)
+                copy_array(slot.of(rows), rows)
             if number < len(chunks):
                 first, rows = chunks[number]
                 copy_out(result, slot.of(rows), stream, first)

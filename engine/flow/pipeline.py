@@ -23,7 +23,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -32,8 +32,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.threads.parallel_copy import copy_array
 from engine.flow.chunks import ChunkJob
-from engine.flow.staging import StagingThreads
 from engine.flow.timeline import Queue, Span
 
 if TYPE_CHECKING:
@@ -75,7 +75,8 @@ class Pipeline:
         self._under_way: deque[_Passage] = deque()
         # Chunks that are brought in before the first one is sent on.
         self._ahead: list[_Passage] | None = []
-        self._threads = StagingThreads()
+        # Copies results from pinned memory to their targets, in order.
+        self._deliverer = ThreadPoolExecutor(1, "stream-deliver")
 
     @property
     def has_room(self) -> bool:
@@ -140,7 +141,7 @@ class Pipeline:
         """Wait for what is under way: no array may be freed while a copy to it is pending."""
         with suppress(Exception):
             self._queues.drain()
-        self._threads.stop()
+        self._deliverer.shutdown(wait=True, cancel_futures=True)
 
     @contextmanager
     def _marked(self, passage: _Passage, queue: Queue) -> Iterator[None]:
@@ -158,8 +159,10 @@ class Pipeline:
             staged = queues.pinned(passage.slot, "in", (job.shape, sources[0].dtype))
             if before is not None:
                 queues.wait(before.ends[Queue.COPY_IN])
-            begin_s = time.perf_counter()
-            self._threads.copy_all(sources, staged)
+            begin_s, row = time.perf_counter(), 0
+            for source in sources:
+                copy_array(source, staged[row : row + len(source)])
+                row += len(source)
             passage.host_s[Queue.STAGE_IN] = begin_s, time.perf_counter()
             sources = (staged,)
         if before is not None:
@@ -192,12 +195,12 @@ class Pipeline:
             with self._marked(passage, Queue.COPY_OUT):
                 queues.copy_out(out, job.skip, host)
             if not is_direct:
-                passage.delivered = self._threads.deliver(partial(self._stage_out, passage, host))
+                passage.delivered = self._deliverer.submit(self._stage_out, passage, host)
             self._slots[passage.slot] = passage
 
     def _stage_out(self, passage: _Passage, staged: np.ndarray) -> None:
         """Copy a result from pinned memory to its target. Called on: the delivering thread."""
         self._queues.wait(passage.ends[Queue.COPY_OUT])
         begin_s = time.perf_counter()
-        self._threads.copy_all((staged,), passage.job.target)
+        copy_array(staged, passage.job.target)
         passage.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()

@@ -13,7 +13,7 @@ import pytest
 
 from engine.device.devices import device_named
 from engine.errors import Cancelled, EngineError
-from engine.flow import staging
+from engine.flow import pipeline
 from engine.flow.arguments import IntervalsInUse
 from engine.flow.chunks import ChunkJob
 from engine.flow.loop import Loop
@@ -165,7 +165,7 @@ def test_that_every_result_is_right_however_late_the_device_is(seed, ring, dtype
 def test_that_forgotten_waits_would_be_seen(monkeypatch):
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         run(FakeQueues(0, heeds_marks=False), 2, pinned_in=True, pinned_out=True)
-    monkeypatch.setattr(staging, "ThreadPoolExecutor", LateThreads)
+    monkeypatch.setattr(pipeline, "ThreadPoolExecutor", LateThreads)
     run(FakeQueues(0, is_eager=True), 2, pinned_in=False, pinned_out=False)
 
 
