@@ -124,3 +124,28 @@ def other_shape(what: str, found: tuple[int, ...], wanted: tuple[int, ...]) -> B
         f"the plan is for {wanted}",
         "Pass one of that shape, or make another plan.",
     )
+
+
+def refuse_out(out: object, image: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Raise a BadValue for an array that the result of a picture, of that shape and type, cannot go into."""
+    if not isinstance(out, np.ndarray):
+        raise BadValue(f"out of {type(out).__name__}", "a result goes into an array", "Pass an ndarray.")
+    if out.shape != shape:
+        raise BadValue(f"an array out of shape {out.shape}", f"the result has {shape}", "Pass one like it.")
+    if out.dtype != dtype:
+        remedy = f"Pass an array of {dtype}, or choose another result type."
+        raise BadValue(f"an array out of {out.dtype}", f"the result is {dtype}", remedy)
+    # As in `as_array`.
+    if hasattr(out, "filled"):
+        raise BadValue("A masked array out", "its mask would hide results", "Pass its values: out.data.")
+    flags = out.flags
+    if not flags.carray:
+        why = "its samples do not begin at multiples of their size"
+        if not flags.c_contiguous:
+            why = "its samples do not lie one after another"
+        if not flags.writeable:
+            why = "it is read-only"
+        raise BadValue("This array out", why, "Pass a C-contiguous array that can be written.")
+    if np.may_share_memory(out, image):
+        why = "it shares memory with the picture, which is read after results are written"
+        raise BadValue("This array out", why, "Pass an array of its own.")

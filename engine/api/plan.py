@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from engine.api.arguments import BlockLike, Image, Options, as_array, as_block, as_number, other_shape
+from engine.api.arguments import (
+    BlockLike,
+    Image,
+    Options,
+    as_array,
+    as_block,
+    as_number,
+    other_shape,
+    refuse_out,
+)
 from engine.api.call_device import faster_device
 from engine.api.calls import check_block, check_choices
 from engine.api.host_copy import device_calls
@@ -161,7 +170,7 @@ class Plan:
         if out is None:
             out = reused_result(image, shape, self.result_dtype)
         else:
-            self._check(out, image)
+            refuse_out(out, image, shape, self.result_dtype)
         launch = self._on_host or self._host_call()
         if len(shape) == 2:
             launch(image.reshape(*shape, 1), out.reshape(*shape, 1))
@@ -193,30 +202,6 @@ class Plan:
                 "Make a plan for this type, or convert the picture.",
             )
         return samples.reshape(array.shape)
-
-    def _check(self, out: np.ndarray, image: np.ndarray) -> None:
-        """Raise a BadValue for an array that the result cannot go into."""
-        if not isinstance(out, np.ndarray):
-            raise BadValue(f"out of {type(out).__name__}", "a result goes into an array", "Pass an ndarray.")
-        if out.shape != self.shape:
-            raise other_shape("an array out", out.shape, self.shape)
-        if out.dtype != self.result_dtype:
-            remedy = f"Pass an array of {self.result_dtype}, or choose another result type."
-            raise BadValue(f"an array out of {out.dtype}", f"the result is {self.result_dtype}", remedy)
-        # As in `as_array`.
-        if hasattr(out, "filled"):
-            raise BadValue("A masked array out", "its mask would hide results", "Pass its values: out.data.")
-        flags = out.flags
-        if not flags.carray:
-            why = "its samples do not begin at multiples of their size"
-            if not flags.c_contiguous:
-                why = "its samples do not lie one after another"
-            if not flags.writeable:
-                why = "it is read-only"
-            raise BadValue("This array out", why, "Pass a C-contiguous array that can be written.")
-        if np.may_share_memory(out, image):
-            why = "it shares memory with the picture, which is read after results are written"
-            raise BadValue("This array out", why, "Pass an array of its own.")
 
     def close(self) -> None:
         """Free what the plan holds; it cannot be called any more.

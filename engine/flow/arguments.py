@@ -1,11 +1,11 @@
 """Checks of what is passed to `filter_stream`: pictures, numbers, and the arrays that results go into."""
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sized
 
 import numpy as np
 
-from engine.api.arguments import Image, as_array
+from engine.api.arguments import Image, as_array, refuse_out
 from engine.api.request import Call
 from engine.device.anti_aliasing import empty_result
 from engine.device.array_libraries import library_of
@@ -128,26 +128,15 @@ class Outputs:
         shape, dtype = call.shape, np.dtype(call.problem.result_dtype)
         if self._arrays is None:
             return empty_result(call.samples, shape, dtype)
-        try:
-            array: object = next(self._arrays)
-        except StopIteration:
+        array = next(self._arrays, None)
+        if array is None:
             why = f"there is none for picture {number}"
-            raise BadValue(_ARRAYS, why, "Pass one for each picture.") from None
-        wanted = f"picture {number} needs a C-contiguous one of {dtype} and shape {shape}"
-        if not isinstance(array, np.ndarray):
-            why = f"what was passed for picture {number} is {_in_words(array)}"
-        elif array.shape != shape or array.dtype != dtype:
-            why = f"it is an array of {array.dtype} and shape {array.shape}"
-        elif not array.flags.writeable:
-            why = "it is read-only"
-        elif not array.flags.c_contiguous:
-            why = "its rows do not lie one after the other"
-        elif np.may_share_memory(array, call.samples) or not self._intervals.take(array):
-            why = "it shares memory with the picture, or with the result of another one"
-        else:
-            return array
-        remedy = "Pass engine.pinned_array or numpy.empty of that shape and type, one for each result."
-        raise BadValue(f"the array for the result of picture {number}", f"{why}; {wanted}", remedy)
+            raise BadValue(_ARRAYS, why, "Pass one for each picture.")
+        refuse_out(array, call.samples, shape, dtype)
+        if not self._intervals.take(array):
+            why = "it shares memory with the result of another picture"
+            raise BadValue("This array out", why, "Pass an array of its own.")
+        return array
 
     def leave(self, array: np.ndarray) -> None:
         """Allow the memory of a result to be used again."""
@@ -159,26 +148,23 @@ class IntervalsInUse:
     """Intervals of memory, none of which overlap."""
 
     def __init__(self) -> None:
-        self._intervals: list[tuple[int, int]] = []
+        # Where one begins, where it ends, where the next one begins, ...
+        self._edges: list[int] = []
 
     def take(self, array: np.ndarray) -> bool:
         """Add a C-contiguous array; return False, and do nothing, if it shares memory with another one."""
-        begin, end = _interval(array)
-        after = bisect_left(self._intervals, (begin, end))
-        if after < len(self._intervals) and self._intervals[after][0] < end:
+        begin = array.ctypes.data
+        end, at = begin + array.nbytes, bisect_right(self._edges, begin)
+        if at % 2 or (at < len(self._edges) and self._edges[at] < end):
             return False
-        if after and self._intervals[after - 1][1] > begin:
-            return False
-        insort(self._intervals, (begin, end))
+        self._edges[at:at] = begin, end
         return True
 
     def leave(self, array: np.ndarray) -> None:
         """Remove an array, if it was added."""
-        at = bisect_left(self._intervals, _interval(array))
-        if self._intervals[at : at + 1] == [_interval(array)]:
-            del self._intervals[at]
-
-
-def _interval(array: np.ndarray) -> tuple[int, int]:
-    begin = array.ctypes.data
-    return begin, begin + array.nbytes
+        begin = array.ctypes.data
+        at = bisect_left(self._edges, begin)
+        # Not where the one before it ends.
+        at += at % 2
+        if self._edges[at : at + 2] == [begin, begin + array.nbytes]:
+            del self._edges[at : at + 2]

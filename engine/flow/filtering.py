@@ -126,12 +126,13 @@ def filter_stream(
                 if not is_one:
                     refuse_part(image, pictures)
                 call = Call(image, asked)
+                place = outputs.take(call, number + 1)
             except EngineError as error:
                 if not is_one:
                     error.what = f"picture {number + 1} of the batch: {error.what}"
                     error.args = (error.what, *error.args[1:])
                 raise
-            yield Asked(number, call, outputs.take(call, number + 1))
+            yield Asked(number, call, place)
 
     def received(asked: Asked) -> None:
         if receive is None:

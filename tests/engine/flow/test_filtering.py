@@ -228,15 +228,15 @@ APART = np.empty((3, 6), np.float32)[:, ::2]
 
 def test_that_an_array_that_cannot_hold_a_result_is_refused_with_the_reason():
     for pictures, out, words in [
-        (GOOD, np.empty((3, 4), np.float32), r"an array of float32 and shape \(3, 4\)"),
-        (GOOD, np.empty((3, 3)), "picture 1 needs a C-contiguous one of float32"),
-        ([GOOD, GOOD], [OWN, APART], r"^the array for the result of picture 2: its rows do not lie"),
+        (GOOD, np.empty((3, 4), np.float32), r"an array out of shape \(3, 4\): the result has \(3, 3\)"),
+        (GOOD, np.empty((3, 3)), "an array out of float64: the result is float32"),
+        ([GOOD, GOOD], [OWN, APART], r"^picture 2 of the batch: This array out: its samples do not lie"),
         (GOOD, read_only(), "read-only"),
         (LARGE, LARGE, "shares memory"),
         (LARGE[:50], LARGE[10:], "shares memory"),
         ([GOOD, GOOD], [OWN, OWN], "shares memory"),
-        ([GOOD], [3], "picture 1 is an int"),
-        ([GOOD], [None], "picture 1 is None"),
+        ([GOOD], [3], "picture 1 of the batch: out of int: a result goes into an array"),
+        ([GOOD], [None], "there is none for picture 1"),
         (GOOD, 5, "is an int"),
         (GOOD, "x", "a str"),
         ([GOOD, GOOD], np.empty((2, 3, 3), np.float32), r"each picture has a result of its own.*list\(out\)"),
@@ -253,7 +253,7 @@ def test_that_an_array_that_cannot_hold_a_result_is_refused_with_the_reason():
 def test_that_a_result_of_the_pictures_type_needs_a_variant_for_it():
     picture = np.arange(60, dtype=np.uint8).reshape(12, 5)
     out = np.empty(picture.shape, np.float32)
-    with pytest.raises(BadValue, match="picture 1 needs a C-contiguous one of uint8"):
+    with pytest.raises(BadValue, match="an array out of float32: the result is uint8"):
         engine.filter_stream(picture, [[1]], device="cpu", result="same", out=out)
     how = {"device": "simulator", "variant": "tiled-input", "result": "same", "chunk_bytes": 30}
     with pytest.raises(UnsupportedVariant, match="It writes float32 results only"):
