@@ -10,8 +10,8 @@ from engine.commands.code_text import diff_text, listing_text, source_text
 from engine.commands.option_readers import OneOf, whole
 from engine.commands.output import log, log_notes, print_answer, print_json, report_interrupt
 from engine.errors import BadValue
-from engine.explain.code.code_diff import Diff, listing_diff, measured_difference, source_diff
-from engine.explain.code.kernel_listing import listed_kernels
+from engine.explain.code.code_diff import measured_difference
+from engine.explain.code.kernel_listing import kernel_diff, listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form
 from engine.explain.code.teaching_story import about_text, slides, teaching_story
@@ -135,7 +135,8 @@ def run(settings: CodeSettings) -> int:
     example = example_of(variant_named(settings.variant or ""), settings.asked)
     if settings.diff is not None:
         other = example_of(variant_named(settings.diff), settings.asked)
-        diff = _diff(settings, example, other, results)
+        measured = measured_difference(results, example.variant.key, other.variant.key)
+        diff = kernel_diff(example, other, settings.form, settings.arch, measured)
         log_notes(_unused(settings, (example, other)))
         _print(settings, diff_document(diff), diff_text(diff, side_by_side=settings.side_by_side))
         return DONE
@@ -156,19 +157,6 @@ def _print(settings: CodeSettings, document: Json, text: str) -> None:
         print_json({"format": FORMAT, "version": VERSION} | document)
     else:
         print_answer(text)
-
-
-def _diff(settings: CodeSettings, one: Example, other: Example, results: Sequence[AnyResult]) -> Diff:
-    names = one.variant.key, other.variant.key
-    measured = measured_difference(results, *names)
-    if settings.form is None:
-        sides = [source_of(example).functions for example in (one, other)]
-        return source_diff(sides[0], sides[1], names, measured)
-    listings = [
-        [kernel.listing for kernel in listed_kernels(example, settings.form, settings.arch)]
-        for example in (one, other)
-    ]
-    return listing_diff(listings[0], listings[1], names, measured)
 
 
 def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.explain.code.code_diff import Diff, MeasuredDifference
 from engine.explain.code.listing import CodeLine, InstructionCounts, ListedKernel
-from engine.explain.code.teaching_story import Chapter, Step, TapCost
+from engine.explain.code.teaching_story import Chapter, Step
 
 
 def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, object]:
@@ -82,10 +82,6 @@ def _step(step: Step) -> dict[str, object]:
         "compared_with": step.before or None,
         "removed": step.diff and step.diff.removed,
         "added": step.diff and step.diff.added,
-        "instructions_per_multiply_add": _cost(step.cost),
+        "instructions_per_multiply_add": step.cost and step.cost.instructions,
         "measured": _measured(step.measured),
     }
-
-
-def _cost(cost: TapCost | None) -> float | None:
-    return None if cost is None else cost.instructions

@@ -2,8 +2,7 @@
 
 from engine.device.cuda_presence import missing
 from engine.device_info import AUTO
-from engine.explain.code.code_diff import Diff, listing_diff, source_diff
-from engine.explain.code.kernel_listing import listed_kernels
+from engine.explain.code.kernel_listing import kernel_diff, listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.teaching_story import about_text, count_of_steps, slides, teaching_story
 from engine.explain.examples import Example, example_of, step_example
@@ -28,28 +27,20 @@ def describe(request: Describe[CodeRequest], report: Checkpoint) -> ShownCode:
     report(Progress("reading the code", 0.0, _EXPECTED_S))
     keys = [_key(asked.job), *([asked.other] if asked.other else [])]
     found = [_example(asked.job, key, asked.architecture) for key in keys]
-    examples = [example for example, _ in found]
-    source = source_of(examples[0])
-    kernels = []
+    example, kernels = found[0][0], []
     if asked.form is not None:
-        for example in examples:
-            report(Progress(f"compiling {example.variant.key}", 0.5, _EXPECTED_S))
-            kernels.append(listed_kernels(example, asked.form, asked.architecture))
-    diff: Diff | None = None
-    if asked.other and kernels:
-        left, right = ([one.listing for one in listed] for listed in kernels)
-        diff = listing_diff(left, right, (keys[0], keys[1]))
-    elif asked.other:
-        diff = source_diff(source.functions, source_of(examples[1]).functions, (keys[0], keys[1]))
+        for one, _ in found:
+            report(Progress(f"compiling {one.variant.key}", 0.5, _EXPECTED_S))
+            kernels.append(listed_kernels(one, asked.form, asked.architecture))
     return ShownCode(
         keys[0],
-        examples[0].block if examples[0].variant.uses_block else None,
-        examples[0].compiled_for,
+        example.block if example.variant.uses_block else None,
+        example.compiled_for,
         found[0][1],
         found[-1][1] if asked.other else "",
-        source,
+        source_of(example),
         kernels[0] if kernels else (),
-        diff,
+        kernel_diff(example, found[1][0], asked.form, asked.architecture) if asked.other else None,
     )
 
 

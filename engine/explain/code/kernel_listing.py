@@ -8,6 +8,7 @@ from engine.device.cuda_presence import missing
 from engine.device.kernel_factory import import_names
 from engine.device.launches import Kernel, Pass, Signature
 from engine.errors import BadValue
+from engine.explain.code.code_diff import Diff, MeasuredDifference, listing_diff, source_diff
 from engine.explain.code.instruction_classes import (
     InstructionClass,
     is_ptx_64_bit,
@@ -15,6 +16,7 @@ from engine.explain.code.instruction_classes import (
     ptx_class,
     sass_class,
 )
+from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import CodeLine, Form, ListedKernel, Listing, SourceLine, counted, short_path
 from engine.explain.examples import Example
 from engine.explain.gpus import Architecture
@@ -174,6 +176,21 @@ def listed_kernels(example: Example, form: Form, architecture: Architecture) -> 
         listing = listing_of(steps[0].kernel, steps[0].signature, architecture, form)
         found.append(ListedKernel(tuple(one.name for one in steps), listing, counted(listing)))
     return tuple(found)
+
+
+def kernel_diff(
+    left: Example,
+    right: Example,
+    form: Form | None,
+    architecture: Architecture,
+    measured: MeasuredDifference | None = None,
+) -> Diff:
+    """Return what differs between two kernels in a form; None: in their source."""
+    names = left.variant.key, right.variant.key
+    if form is None:
+        return source_diff(source_of(left).functions, source_of(right).functions, names, measured)
+    sides = [[one.listing for one in listed_kernels(side, form, architecture)] for side in (left, right)]
+    return listing_diff(sides[0], sides[1], names, measured)
 
 
 @lru_cache(maxsize=64)

@@ -20,7 +20,7 @@ from engine.explain.code.code_diff import (
 )
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.listing import Form
+from engine.explain.code.listing import Form, TapCounts
 from engine.explain.code.source import SAVES, KernelSource, Story, paragraphs_of, story_of
 from engine.explain.examples import AnyKernel, example_of
 from engine.explain.gpus import DEFAULT, Architecture
@@ -34,15 +34,6 @@ _FIRST_HEADING = "Filters with a mask"
 
 
 @dataclass(frozen=True, slots=True)
-class TapCost:
-    """What a float32 multiply-add costs in PTX: all instructions, and those on 64-bit integers."""
-
-    instructions: float
-    integer_64: float
-    is_loop: bool
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
     """A kernel of the story; the first ones of a family change no other."""
 
@@ -53,8 +44,8 @@ class Step:
     before: str = ""  # the key of the kernel that it is compared with; empty: none
     diff: Diff | None = None
     measured: MeasuredDifference | None = None
-    cost: TapCost | None = None
-    cost_before: TapCost | None = None
+    cost: TapCounts | None = None  # of a multiply-add in PTX
+    cost_before: TapCounts | None = None
 
     @property
     def idea(self) -> str:
@@ -129,7 +120,7 @@ def _steps(
     on_step: Callable[[str], None],
 ) -> Iterator[Step]:
     sources: dict[str, KernelSource] = {}
-    costs: dict[str, TapCost | None] = {}
+    costs: dict[str, TapCounts | None] = {}
     for key, variant in known.items():
         on_step(key)
         sources[key] = source_of(example_of(variant))
@@ -160,7 +151,7 @@ def _of_same_kernels(
     return None if first == variant.key else known[first]
 
 
-def _tap_cost(variant: AnyKernel, architecture: Architecture) -> TapCost | None:
+def _tap_cost(variant: AnyKernel, architecture: Architecture) -> TapCounts | None:
     """Return what a multiply-add costs in the kernel with most of them; None if nothing is compiled."""
     if missing:
         return None
@@ -173,7 +164,7 @@ def _tap_cost(variant: AnyKernel, architecture: Architecture) -> TapCost | None:
     most = max(taps, key=lambda one: one.taps, default=None)
     if most is None or not (most.is_loop or most.taps >= _LEAST_TAPS):
         return None
-    return TapCost(most.instructions, most.integer_64, most.is_loop)
+    return most
 
 
 TITLE = "One kernel after another"
@@ -304,7 +295,7 @@ def _why(step: Step) -> str:
     return f"{now}; {step.before}: {numbers}{_where(before)}."
 
 
-def _where(cost: TapCost) -> str:
+def _where(cost: TapCounts) -> str:
     return "" if cost.is_loop else " over the whole kernel"
 
 
@@ -335,7 +326,7 @@ def _lines(step: Step) -> str:
     return f"−{step.diff.removed} +{step.diff.added}"
 
 
-def _cost(cost: TapCost | None) -> str:
+def _cost(cost: TapCounts | None) -> str:
     if cost is None:
         return "–"
     number = f"{cost.instructions:.1f}"
