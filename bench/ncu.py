@@ -215,14 +215,14 @@ def _number(text: str | None) -> float | None:
 def counted(one: CountedAccesses) -> dict[str, float]:
     """Return what the program counts of a launch, by the names of `COMPARED`; and what else it does."""
     return {
-        "load_requests": one.global_loads.requests,
-        "load_sectors": one.global_loads.sectors,
-        "store_requests": one.global_stores.requests,
-        "store_sectors": one.global_stores.sectors,
-        "shared_load_wavefronts": one.shared_loads.wavefronts,
-        "shared_store_wavefronts": one.shared_stores.wavefronts,
-        "shared_load_requests": one.shared_loads.requests,
-        "constant_requests": one.constant_loads.requests,
+        "load_requests": one.of("global_loads").requests,
+        "load_sectors": one.of("global_loads").sectors,
+        "store_requests": one.of("global_stores").requests,
+        "store_sectors": one.of("global_stores").sectors,
+        "shared_load_wavefronts": one.of("shared_loads").wavefronts,
+        "shared_store_wavefronts": one.of("shared_stores").wavefronts,
+        "shared_load_requests": one.of("shared_loads").requests,
+        "constant_requests": one.of("constant_loads").requests,
         "launch_sectors": one.launch_sectors,
         "barriers": one.barriers,
     }

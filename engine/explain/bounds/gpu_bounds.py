@@ -129,7 +129,7 @@ def _amounts(
     moved = float(counted.launch_sectors * SECTOR_BYTES)
     copied = limits.copy_rate(moved)
     yield "copy", "copy", moved, "bytes", Limit(copied) if copied else None, source, 1.0
-    wavefronts = counted.global_accesses.transactions + counted.shared_accesses.wavefronts
+    wavefronts = counted.of("global_accesses").transactions + counted.of("shared_accesses").wavefronts
     shared = limits.shared_bytes_per_s
     rate = shared and Limit(shared.measured / _WAVEFRONT_BYTES)
     yield "l1", "L1 and shared memory", wavefronts, "wavefronts", rate, source, uneven

@@ -18,6 +18,19 @@ WORD_BYTES = 4
 WARP = 32
 
 
+_EVERY = ("loads", "stores", "copies", "atomics")
+REQUESTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "global_loads": ("global", ("loads", "copies")),
+    "global_stores": ("global", ("stores",)),
+    "global_accesses": ("global", _EVERY),
+    "shared_loads": ("shared", ("loads",)),
+    "shared_stores": ("shared", ("stores", "copies")),
+    "shared_accesses": ("shared", _EVERY),
+    "constant_loads": ("constant", _EVERY),
+}
+"""Memory and kinds of requests by name; a copy loads from global memory and stores to shared memory."""
+
+
 @dataclass(frozen=True, slots=True)
 class ArrayAccesses:
     """Requests to one array of a pass."""
@@ -50,46 +63,12 @@ class CountedAccesses:
     barriers: int = 0  # of warps: each warp at each barrier
     executed: Mapping[str, int] = field(default_factory=dict)  # by warps, of each instruction of PTX
 
-    def of(self, memory: str, *kinds: str) -> Requests:
-        """Return the requests of some kinds to all arrays in a memory together; of no kind: of all."""
+    def of(self, name: str) -> Requests:
+        """Return some requests together, by their name in `REQUESTS`."""
+        memory, kinds = REQUESTS[name]
         return Requests.together(
-            one.requests for one in self.arrays if one.memory == memory and (not kinds or one.kind in kinds)
+            one.requests for one in self.arrays if one.memory == memory and one.kind in kinds
         )
-
-    @property
-    def global_loads(self) -> Requests:
-        """Loads from global memory, those of copies to shared memory too."""
-        return self.of("global", "loads", "copies")
-
-    @property
-    def global_stores(self) -> Requests:
-        """Stores to global memory."""
-        return self.of("global", "stores")
-
-    @property
-    def global_accesses(self) -> Requests:
-        """Loads, stores and atomics of global memory."""
-        return self.of("global")
-
-    @property
-    def shared_loads(self) -> Requests:
-        """Loads from shared memory."""
-        return self.of("shared", "loads")
-
-    @property
-    def shared_stores(self) -> Requests:
-        """Stores to shared memory, those of copies from global memory too."""
-        return self.of("shared", "stores", "copies")
-
-    @property
-    def shared_accesses(self) -> Requests:
-        """Loads, stores and atomics of shared memory."""
-        return self.of("shared")
-
-    @property
-    def constant_loads(self) -> Requests:
-        """Loads from constant memory."""
-        return self.of("constant")
 
     @property
     def launch_sectors(self) -> int:
@@ -105,8 +84,8 @@ class CountedRun:
     not_counted: Reason | None = None
 
     def total(self, of: str) -> Requests:
-        """Return one of the requests of `CountedAccesses`, by its name, of all launches together."""
-        return Requests.together(getattr(one, of) for one in self.passes)
+        """Return some requests of all launches together, by their name in `REQUESTS`."""
+        return Requests.together(one.of(of) for one in self.passes)
 
     @property
     def transactions_per_request(self) -> float | None:
@@ -161,7 +140,7 @@ def _text(of: str, number: str) -> Text:
     """Return what writes a number of some requests of a launch, by the names of both."""
 
     def text(launch: CountedAccesses) -> str:
-        requests: Requests = getattr(launch, of)
+        requests = launch.of(of)
         value = getattr(requests, number)
         return rate_text(value) if value and requests.requests else MISSING
 

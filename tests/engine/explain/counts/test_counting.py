@@ -73,8 +73,8 @@ def test_that_a_column_of_8_threads_takes_8_rows():
 def test_that_the_two_naive_kernels_differ_in_what_serves_their_requests_alone():
     one, other = (counted(filtering(key, (32, 8))) for key in ("naive", "naive-uncoalesced"))
     # Ghost cells are not loaded: of a warp down a column at the picture's side none is left to ask.
-    assert one.global_loads.bytes == other.global_loads.bytes
-    assert other.global_loads.sectors > 5 * one.global_loads.sectors
+    assert one.of("global_loads").bytes == other.of("global_loads").bytes
+    assert other.of("global_loads").sectors > 5 * one.of("global_loads").sectors
 
 
 def test_that_a_weight_is_one_sector_for_all_threads_of_a_warp():
@@ -86,8 +86,8 @@ def test_that_a_weight_is_one_sector_for_all_threads_of_a_warp():
 
 def test_that_constant_memory_is_one_request_with_one_address_per_tap_and_warp():
     found = counted(filtering("constant", (32, 8)))
-    assert found.constant_loads.requests == 25 * 512 * 512 // 32
-    assert found.constant_loads.wavefronts_per_request == 1
+    assert found.of("constant_loads").requests == 25 * 512 * 512 // 32
+    assert found.of("constant_loads").wavefronts_per_request == 1
     assert {one.array for one in found.arrays if one.memory == "global"} == {"image", "out"}
 
 
@@ -102,15 +102,15 @@ def test_that_a_shifted_row_takes_a_fifth_sector():
 
 def test_that_tiles_of_whole_warps_have_no_bank_conflicts():
     found = counted(filtering("tiled", (32, 8)))
-    assert found.shared_loads.requests == 25 * 512 * 512 // 32
-    assert found.shared_loads.wavefronts_per_request == 1
-    assert found.shared_stores.wavefronts_per_request == 1
+    assert found.of("shared_loads").requests == 25 * 512 * 512 // 32
+    assert found.of("shared_loads").wavefronts_per_request == 1
+    assert found.of("shared_stores").wavefronts_per_request == 1
 
 
 def test_that_two_rows_of_a_narrow_tile_meet_in_banks():
     # 16 threads a row, 20 cells: words 0 to 15 and 20 to 35, so that 32 to 35 meet 0 to 3.
     found = counted(filtering("tiled", (16, 16)))
-    assert found.shared_loads.wavefronts_per_request == 2
+    assert found.of("shared_loads").wavefronts_per_request == 2
 
 
 def test_that_each_warp_comes_to_each_barrier():
@@ -146,14 +146,14 @@ def test_that_a_matrix_product_asks_for_an_element_and_for_neighbours():
 
 def test_that_tiles_of_a_product_need_a_request_for_each_tile():
     found = counted(product("matmul-tiled", 32))
-    assert found.global_loads.requests == 2 * 2 * 64 * 64 // 32
-    assert found.shared_loads.wavefronts_per_request == 1
+    assert found.of("global_loads").requests == 2 * 2 * 64 * 64 // 32
+    assert found.of("shared_loads").wavefronts_per_request == 1
 
 
 def test_that_sixteen_bytes_a_thread_take_four_wavefronts():
     found = counted(filtering("register-blocked"))
-    assert found.shared_loads.wavefronts_per_request == 4
-    assert found.global_stores.sectors_per_request == 16
+    assert found.of("shared_loads").wavefronts_per_request == 4
+    assert found.of("global_stores").sectors_per_request == 16
 
 
 # Whole launches.
@@ -348,9 +348,9 @@ def test_that_kernels_of_tensor_cores_are_counted_by_words(channels):
     job = replace(job, problem=structs.replace(job.problem, result_dtype="uint8"))
     found, work = counted(job), job.variant.work(job.problem, job.block)
     # At the picture's sides threads load somewhere else what they do not need: the model leaves that out.
-    assert work.global_load_bytes <= found.global_loads.bytes < 1.01 * work.global_load_bytes
-    assert found.global_stores.bytes == work.global_store_bytes
+    assert work.global_load_bytes <= found.of("global_loads").bytes < 1.01 * work.global_load_bytes
+    assert found.of("global_stores").bytes == work.global_store_bytes
     # 16 bytes a thread.
     assert of(found, "out", "stores").sectors_per_request == 16
     if channels == 1:
-        assert found.shared_loads.bytes == work.shared_loads
+        assert found.of("shared_loads").bytes == work.shared_loads
