@@ -9,7 +9,7 @@ Thing..." and "Performance Improvement Guidelines".
 import itertools
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,75 +21,10 @@ from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 from engine.results.launch_facts import WARP, occupancy
 
-# Each reader of a typed value raises a `BadValue` that says what is wrong with a text.
 _MOST_IN_A_LIST = 12
 _LONGEST = 40
 _THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
-
-
-def number_within(least: float, most: float) -> Callable[[str], float]:
-    """Return the reader of a number within bounds."""
-
-    def read(text: str) -> float:
-        value = _float(text)
-        if not least <= value <= most:
-            raise _bad(text, f"it is not from {least:,g} to {most:,g}")
-        return value
-
-    return read
-
-
-def whole_number_within(least: int, most: int) -> Callable[[str], int]:
-    """Return the reader of a whole number within bounds."""
-
-    def read(text: str) -> int:
-        value = _float(text)
-        if value != int(value) or not least <= value <= most:
-            raise _bad(text, f"it is not a whole number from {least:,} to {most:,}")
-        return int(value)
-
-    return read
-
-
-def several(read: Callable[[str], object], example: str) -> Callable[[str], tuple[object, ...]]:
-    """Return the reader of up to 12 such values with commas between them, each taken once."""
-
-    def read_all(text: str) -> tuple[object, ...]:
-        parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
-        if not 1 <= len(parts) <= _MOST_IN_A_LIST:
-            why = f"these are {len(parts)} values" if parts else "nothing is there"
-            raise _bad(text, f"{why}; it takes 1 to {_MOST_IN_A_LIST}, such as {example}")
-        return tuple(dict.fromkeys(map(read, parts)))
-
-    return read_all
-
-
-def block_of_threads(text: str) -> Block:
-    """Read a block, such as 16x16."""
-    block = Block.parse(text)
-    if not (1 <= block.x <= 1024 and 1 <= block.y <= 1024):
-        raise _bad(text, "each side has 1 to 1,024 threads")
-    return block
-
-
-def _float(text: str) -> float:
-    words = text.strip()
-    # Commas only where they part thousands: 1,85 would be read as 185.
-    digits = words.replace(",", "") if _THOUSANDS.fullmatch(words) else words
-    try:
-        value = float(digits) if len(words) <= _LONGEST else math.nan
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise _bad(text, "it is not a number such as 16 or 1.85" if words else "nothing is there")
-    return value
-
-
-def _bad(text: str, why: str) -> BadValue:
-    shown = text.strip()
-    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
-    return BadValue(f"'{shown}'" if shown else "This value", why)
-
+_MOST_THREADS = 1024
 
 Values = Mapping[str, Any]
 """What was typed, read, by the keys of the inputs."""
@@ -116,13 +51,61 @@ Gpu = GpuAttributes | str
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A value of an example that can be changed: `text` is the lecture's, as a person would type it."""
+    """A value of an example that can be changed: `text` is the lecture's, as a person would type it.
+
+    It is a `number` or a `whole` number within limits, or a block of threads. With an `example` it takes
+    several, each once, with commas between them.
+    """
 
     key: str
     label: str  # with its unit
     text: str
     explanation: str
-    read: Callable[[str], Any]  # raises BadValue
+    number: tuple[float, float] | None = None
+    whole: tuple[int, int] | None = None
+    example: str = ""
+
+    def read(self, text: str) -> Any:
+        """Return what was typed; raises BadValue, which says what is wrong with it."""
+        if not self.example:
+            return self._one(text)
+        parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
+        if not 1 <= len(parts) <= _MOST_IN_A_LIST:
+            why = f"these are {len(parts)} values" if parts else "nothing is there"
+            raise _bad(text, f"{why}; it takes 1 to {_MOST_IN_A_LIST}, such as {self.example}")
+        return tuple(dict.fromkeys(map(self._one, parts)))
+
+    def _one(self, text: str) -> float | Block:
+        limits = self.whole or self.number
+        if limits is None:
+            block = Block.parse(text)
+            if not (1 <= block.x <= _MOST_THREADS and 1 <= block.y <= _MOST_THREADS):
+                raise _bad(text, f"each side has 1 to {_MOST_THREADS:,} threads")
+            return block
+        value, (least, most) = _float(text), limits
+        if not least <= value <= most or (self.whole and value != int(value)):
+            kind = "a whole number " if self.whole else ""
+            raise _bad(text, f"it is not {kind}from {least:,.15g} to {most:,.15g}")
+        return int(value) if self.whole else value
+
+
+def _float(text: str) -> float:
+    words = text.strip()
+    # Commas only where they part thousands: 1,85 would be read as 185.
+    digits = words.replace(",", "") if _THOUSANDS.fullmatch(words) else words
+    try:
+        value = float(digits) if len(words) <= _LONGEST else math.nan
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise _bad(text, "it is not a number such as 16 or 1.85" if words else "nothing is there")
+    return value
+
+
+def _bad(text: str, why: str) -> BadValue:
+    shown = text.strip()
+    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
+    return BadValue(f"'{shown}'" if shown else "This value", why)
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,24 +251,8 @@ def _occupancies(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
         yield (block, name), (block.threads, *resident, 100 * found.share, found.limited_by)
 
 
-def _input(
-    key: str,
-    label: str,
-    text: str,
-    explanation: str,
-    number: Sequence[float] | None = None,
-    whole: Sequence[int] | None = None,
-    example: str = "",
-) -> Input:
-    """Return an input as papers.toml has it: a number, a whole number or a block; several by an example."""
-    read: Callable[[str], object] = block_of_threads
-    if number or whole:
-        read = whole_number_within(*whole) if whole else number_within(*(number or ()))
-    return Input(key, label, text, explanation, several(read, example) if example else read)
-
-
 EXAMPLES = tuple(
-    Example(at, tuple(_input(**entry) for entry in TABLE_TEXTS[PERFORMANCE][at].inputs), rows)
+    Example(at, tuple(Input(**entry) for entry in TABLE_TEXTS[PERFORMANCE][at].inputs), rows)
     for at, rows in {1: _bandwidths, 8: _bus, 9: _peaks, 10: _strides, 11: _occupancies}.items()
 )
 """The examples in the order of their tables."""
