@@ -7,11 +7,11 @@ hidden (1024, 128), output (128, 10); float16 or float32, all finite.
 """
 
 import hashlib
-import stat
 import warnings
 import zipfile
 from dataclasses import dataclass
 from functools import cache, cached_property
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue, EngineError
 from engine.files.assets import ASSETS
+from engine.files.reading import read_bytes
 from engine.tasks.network.problem import FILTER_SIDE, ForwardPass
 
 Floats = NDArray[np.float32]
@@ -118,32 +119,19 @@ def read_weights(path: Path, problem: ForwardPass | None = None) -> Weights:
 
 def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> dict[str, NDArray[np.generic]]:
     """Return arrays of an .npz file; an `EngineError` says what is wrong with it and the remedy."""
+    data = BytesIO(read_bytes(path, MOST_FILE_BYTES, what, EngineError))
     try:
-        facts = path.stat()
-        # Asked before opening: opening a pipe would wait for ever.
-        if not stat.S_ISREG(facts.st_mode):
-            why = "it is a folder" if path.is_dir() else "it is a device or a pipe, not a file"
-            raise EngineError(what, why, remedy)
-        _refuse_bytes(facts.st_size)
-        with path.open("rb") as file:
-            if not zipfile.is_zipfile(file):
-                # NumPy would take it for pickled data, and advise to load that unsafely.
-                raise ValueError("it is not an archive of arrays")
-        with zipfile.ZipFile(path) as archive:
+        # What is no archive NumPy would take for pickled data, and advise to load that unsafely.
+        with zipfile.ZipFile(data) as archive:
             # Zeros deflate to a thousandth: a small file may unpack to more than the memory.
-            _refuse_bytes(sum(member.file_size for member in archive.infolist()))
-        # Not by the path: of a damaged file np.load leaves its own handle open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > MOST_FILE_BYTES:
+            raise ValueError(f"it has {size:,} bytes, and such a file has at most {MOST_FILE_BYTES:,}")
+        with np.load(data, allow_pickle=False) as stored:
             missing = [name for name in names if name not in getattr(stored, "files", ())]
             if missing:
                 raise ValueError(f"it has no array '{missing[0]}'")
             return {name: _array(stored, name) for name in names}
-    except FileNotFoundError as error:
-        raise EngineError(what, "there is no such file", remedy) from error
-    except PermissionError as error:
-        raise EngineError(what, "you may not read it", "Change its permissions.") from error
-    except EngineError:
-        raise
     except Exception as error:
         why = str(error) or type(error).__name__
         raise EngineError(what, f"it is damaged or no .npz file ({why.splitlines()[0]})", remedy) from error
@@ -161,11 +149,6 @@ def _array(stored: np.lib.npyio.NpzFile, name: str) -> NDArray[np.generic]:
     if not isinstance(found, np.ndarray):
         raise ValueError(f"its '{name}' is not an array")
     return found
-
-
-def _refuse_bytes(size: int) -> None:
-    if size > MOST_FILE_BYTES:
-        raise ValueError(f"it has {size:,} bytes, and such a file has at most {MOST_FILE_BYTES:,}")
 
 
 def _shape(shape: tuple[int, ...]) -> str:

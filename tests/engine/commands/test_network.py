@@ -3,7 +3,6 @@
 import json
 import os
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +10,7 @@ import pytest
 import engine
 from engine.commands.network import timeline_text
 from engine.errors import BadValue, DeviceUnavailable, UnknownName
+from engine.files import reading
 from engine.tasks.network.drawings import held_out
 from engine.tasks.network.problem import ChunkSpan
 from engine.tasks.network.stages import StageRun
@@ -72,10 +72,10 @@ def test_that_a_pipe_or_a_folder_of_weights_is_never_waited_for(command, tmp_pat
 
 
 def test_that_weights_that_may_not_be_read_are_not_called_damaged(command, monkeypatch):
-    def refuse(path, mode):
+    def refuse(path):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr(reading, "open_file", refuse)
     answer = command("network --stage network-cpu --batch 1 --weights", WEIGHTS_FILE)
     assert (answer.status, answer.out) == (2, "")
     assert "you may not read it" in answer.err
