@@ -2,6 +2,11 @@
 
 from typing import Any
 
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.run.task import Choice, Job
+from engine.work.filter_task import FILTERING
+from engine.work.filtering.problem import Problem
 from engine.work.messages import PictureJob
 from engine.work.operations.problem import Settings
 from engine.work.pictures import Operands
@@ -38,3 +43,11 @@ def resolved_operands(asked: PictureRequest, samples: Any, patch: Any = None) ->
     found = Resolved(asked, samples, patch=patch)
     assert asked.operation is not None
     return asked.operation.known, found.problem, Operands(samples, found.constant, asked.layout)
+
+
+def filter_job(
+    choice: Choice[Any], problem: Problem, mask: Mask, samples: Any, **more: Any
+) -> Job[Any, Any, Any]:
+    """Return the job of filtering samples (H, W, C) with a mask; `more`: the layout of rows, the seed."""
+    operands = Operands(samples, mask, more.pop("layout", Layout.PITCHED))
+    return Job(FILTERING, choice.variant, choice.block, problem, operands, choice.reason, **more)

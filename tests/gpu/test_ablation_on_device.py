@@ -14,8 +14,9 @@ from engine.mask.generators import gaussian
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import Choice
-from engine.work.filter_task import describe_problem, filter_job
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import MaskClass, variant
+from tests.picture_jobs import filter_job
 
 
 def job_of(key, side=1024, *, mask_side=5, border=Border.ZERO, dtype="float32"):

@@ -21,12 +21,11 @@ from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.work.chain_task import OPERATION
-from engine.work.filter_task import filter_job
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.variants.suited import mask_for, typed
-from tests.picture_jobs import operation_request, resolved_operands
+from tests.picture_jobs import filter_job, operation_request, resolved_operands
 
 # 30 blocks: powers of two of every size, and some whose threads do not fill their warps.
 ODD = tuple(

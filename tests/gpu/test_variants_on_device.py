@@ -22,7 +22,7 @@ from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice
 from engine.variants.separable_fused.fused_in_place import in_place_shape
-from engine.work.filter_task import describe_problem, filter_job
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, MaskClass
@@ -30,6 +30,7 @@ from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of, verified
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
 from tests.gpu.conftest import assert_compiled_as_planned
+from tests.picture_jobs import filter_job
 
 CUDA = [variant for variant in VARIANTS if variant.has_kernels]
 # Those whose library is not installed refuse everything, in words.

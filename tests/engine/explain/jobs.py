@@ -9,10 +9,9 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import PRODUCT
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.work.chain_task import OPERATION
-from engine.work.filter_task import filter_job
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of
-from tests.picture_jobs import operation_request, resolved_operands
+from tests.picture_jobs import filter_job, operation_request, resolved_operands
 
 
 def zeros(*shape, dtype="float32"):

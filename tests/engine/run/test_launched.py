@@ -21,10 +21,11 @@ from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import Choice
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.read_results import result_from_json
-from engine.work.filter_task import describe_problem, filter_job
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from tests.made_runs import WORK, make_result
+from tests.picture_jobs import filter_job
 
 GPU = DeviceInfo("cuda:0", "cuda", "a GPU", attributes=ABSENT_GPUS[9, 0].attributes)
 

@@ -31,10 +31,11 @@ from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct, tile_of
 from engine.tasks.product.task import PRODUCT, product_job, product_jobs
 from engine.tasks.product.variants import matmul_variant
-from engine.work.filter_task import FILTERING, describe_problem, filter_job
+from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from engine.work.pictures import as_samples
+from tests.picture_jobs import filter_job
 
 
 def test_that_problems_are_read_off_pictures_of_every_type():

@@ -20,9 +20,10 @@ from engine.mask.generators import gaussian
 from engine.ptx import Array
 from engine.run.task import Choice
 from engine.variants.ladder import naive
-from engine.work.filter_task import describe_problem, filter_job
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import MaskClass, variant
 from tests.engine.variants.emitted import needs_nvvm
+from tests.picture_jobs import filter_job
 
 HAVE_BARRIER = {key for key in TEACHING if variant(key).block_covers_input} | {
     "tiled", "cached", "cached-constant", "separable-l1", "separable-l2", "implicit-gemm",

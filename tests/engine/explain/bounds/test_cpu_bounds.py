@@ -15,8 +15,9 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.task import Choice
 from engine.variants.cpu.register_tiles import VECTOR
-from engine.work.filter_task import describe_problem, filter_job
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
+from tests.picture_jobs import filter_job
 
 LIMITS = DeviceLimits(
     "CPU", Limit(3e10), Limit(2e11), Limit(1e11), core_multiply_adds_per_s=Limit(5e10),

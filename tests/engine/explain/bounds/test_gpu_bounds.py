@@ -20,11 +20,12 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from engine.run.task import Choice
-from engine.work.filter_task import describe_problem, filter_job
+from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.explain.jobs import operation, product, zeros
 from tests.engine.variants.emitted import needs_nvvm
+from tests.picture_jobs import filter_job
 
 
 def needs_ptx(test):

@@ -19,11 +19,11 @@ from engine.run.task import Choice
 from engine.tasks.network.task import network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
-from engine.work.filter_task import filter_job
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.explain.jobs import filtering, operation, product, zeros
 from tests.engine.variants.cases import problem_of
+from tests.picture_jobs import filter_job
 
 WITH_KERNELS = [one for one in VARIANTS.on("cuda") if one.has_kernels]
 
