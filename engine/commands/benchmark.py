@@ -22,7 +22,7 @@ from engine.errors import BadValue, MaskError, UnknownName
 from engine.geometry.block import Block
 from engine.geometry.block_list import EVERY, every_block
 from engine.geometry.layout import Layout
-from engine.host.request import Describe, answer
+from engine.host.request import answer
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
@@ -307,7 +307,7 @@ def _recorded(results: Sequence[RunResult], sweep: Sweep, baseline: str) -> list
     known = {mask.weights_digest: mask for mask in _masks(sweep)}
     asked = dict.fromkeys((run.problem, known[run.weights_digest or ""]) for run in results)
     # By the name of what answers: reading results loads every task.
-    found = [answer(Describe(RecordedRequest(*one)), lambda step: None) for one in asked]
+    found = [answer(RecordedRequest(*one), lambda step: None) for one in asked]
     for note in dict.fromkeys(one.note for one in found if one.note):
         log(note)
     wanted = {baseline, *(variant.key for variant in sweep.variants)}

@@ -8,6 +8,7 @@ from engine.course.messages import (
     CountCourse,
     CourseCode,
     CourseRequest,
+    MeasureCourse,
     MeasuredPaper,
     SaveCourse,
 )
@@ -16,16 +17,15 @@ from engine.course.papers import paper
 from engine.course.tables import counted_tables, tables_with_transactions
 from engine.files.output_checks import make_folder
 from engine.host.protocol import Saved
-from engine.host.request import Describe, Run
 from engine.results.progress import Checkpoint, Progress
 
 # The first request loads the code that measures.
 LOADING_S = 5.0
 
 
-def describe(request: Describe[CourseRequest], report: Checkpoint) -> tuple[CourseTable, ...]:
+def describe(request: CourseRequest, report: Checkpoint) -> tuple[CourseTable, ...]:
     """Return a paper's tables with what the models of work say."""
-    return counted_tables(request.job.paper)
+    return counted_tables(request.paper)
 
 
 def count_course(request: CountCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
@@ -38,7 +38,7 @@ def course_code(request: CourseCode, report: Checkpoint) -> tuple[tuple[Excerpt,
     return tuple(map(kernels_of, paper(request.paper).kernels))
 
 
-def run(request: Run[CourseRequest], report: Checkpoint) -> MeasuredPaper:
+def measure_course(request: MeasureCourse, report: Checkpoint) -> MeasuredPaper:
     """Measure a paper's tables; a cancelled request ends between two cells."""
     # What measures loads every device's code: counting is quicker without.
     from engine.course.measure import measured_paper
@@ -47,7 +47,7 @@ def run(request: Run[CourseRequest], report: Checkpoint) -> MeasuredPaper:
         report(Progress(text, fraction, expected_s))
 
     report_cell("preparing the paper's tables", 0.0, LOADING_S)
-    return measured_paper(request.job.paper, request.job.device, on_progress=report_cell)
+    return measured_paper(request.paper, request.device, on_progress=report_cell)
 
 
 def save_course(request: SaveCourse, report: Checkpoint) -> Saved:

@@ -8,16 +8,20 @@ from engine.message import Message
 from engine.results.measurement import AnyResult
 
 
-class CourseRequest(Message, frozen=True):
-    """The tables of a paper.
+class CourseRequest(Message, Request, frozen=True):
+    """The tables of a paper, counted by the models of work, 1 to 300 ms. Reply: tuple of CourseTable."""
 
-    Describe gives the printed values and those of the models of work: 1 to 300 ms. Reply: tuple of
-    CourseTable. Run measures on this machine, which may take minutes. Reply: MeasuredPaper.
-    """
+    paper: str
+    handler: ClassVar[str] = "engine.course.answers:describe"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
-    answers: ClassVar[str] = "engine.course.answers"
+
+class MeasureCourse(Message, Request, frozen=True):
+    """Measure a paper's tables on this machine, which may take minutes. Reply: MeasuredPaper."""
+
     paper: str
     device: str = "auto"
+    handler: ClassVar[str] = "engine.course.answers:measure_course"
 
 
 class MeasuredPaper(Message, frozen=True):

@@ -9,33 +9,32 @@ from engine.explain.gpus import DEFAULT, Architecture
 from engine.explain.launch.launches import Curves, ExplainedLaunch
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import TilePlan
-from engine.host.request import Request
+from engine.host.request import QueuePolicy, Request
 from engine.message import Message
 from engine.results.measurement import AnyResult
 from engine.work.messages import PictureJob
 
 
-class TimeRequest(Message, frozen=True):
-    """Describe: why a job takes its time. Reply: `engine.results.measurement.ExplainedTime`.
+class TimeRequest(Message, Request, frozen=True):
+    """Ask why a job takes its time. Reply: `engine.results.measurement.ExplainedTime`.
 
     What its kernels ask of memory is counted, 0.01 to 3 s, and kept by problem; a cancelled request ends
     within it. Limits of the device must have been measured (`MeasureLimits`).
     """
 
-    answers: ClassVar[str] = "engine.explain.bounds.explained"
-    is_quick: ClassVar[bool] = False
+    handler: ClassVar[str] = "engine.explain.bounds.explained:describe"
     job: PictureJob  # with a variant by its name, not "auto"
     measured_ms: float | None = None  # the median kernel time of its run
 
 
-class LaunchRequest(Message, frozen=True):
-    """Describe: the launches of a job's CUDA kernel, before any run. Reply: LaunchAdvice.
+class LaunchRequest(Message, Request, frozen=True):
+    """Ask for the launches of a job's CUDA kernel, before any run. Reply: LaunchAdvice.
 
     It takes up to 20 ms and compiles nothing: registers are in the reply if they were found before.
     """
 
-    answers: ClassVar[str] = "engine.explain.launch.answers"
-    is_quick: ClassVar[bool] = True
+    handler: ClassVar[str] = "engine.explain.launch.answers:describe"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     job: PictureJob  # with a variant by its name, not "auto"
     architecture: Architecture | None = None  # None: the job's GPU; where there is none, sm_90
 
@@ -46,8 +45,7 @@ class CompiledLaunchRequest(LaunchRequest, frozen=True):
     It waits for what is running, as a run does, so that it disturbs no measurement.
     """
 
-    answers: ClassVar[str] = "engine.explain.launch.answers"
-    is_quick: ClassVar[bool] = False
+    policy: ClassVar[QueuePolicy] = QueuePolicy.IN_ORDER
 
 
 class LaunchAdvice(Message, frozen=True):
@@ -65,15 +63,14 @@ class LaunchAdvice(Message, frozen=True):
         return bool(self.reason) or all(launch.is_compiled for launch in self.launches)
 
 
-class TileRequest(Message, frozen=True):
-    """Describe: who loads what in a block of a mask's CUDA kernel; no device is asked. Reply: BlockTiles.
+class TileRequest(Message, Request, frozen=True):
+    """Ask who loads what in a block of a mask's CUDA kernel; no device is asked. Reply: BlockTiles.
 
     The block runs in the interpreter, 5 to 150 ms, once its kernel is compiled. It waits for what is running,
     so that it disturbs no measurement.
     """
 
-    answers: ClassVar[str] = "engine.explain.tiles.answers"
-    is_quick: ClassVar[bool] = False
+    handler: ClassVar[str] = "engine.explain.tiles.answers:describe"
     job: PictureJob  # with a variant by its name, not "auto"
     at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
 
@@ -88,15 +85,14 @@ class BlockTiles(Message, frozen=True, eq=False):
     reason: str = ""
 
 
-class CodeRequest(Message, frozen=True):
-    """Describe: the code of a job's kernel, for an architecture that need not be here. Reply: ShownCode.
+class CodeRequest(Message, Request, frozen=True):
+    """Ask for the code of a job's kernel, for an architecture that need not be here. Reply: ShownCode.
 
     It waits for what is running, so that it disturbs no measurement. The source takes up to 20 ms, PTX and
     SASS 0.1 to 1 s the first time. With `other`, the diff of both.
     """
 
-    answers: ClassVar[str] = "engine.explain.code.answers"
-    is_quick: ClassVar[bool] = False
+    handler: ClassVar[str] = "engine.explain.code.answers:describe"
     job: PictureJob  # a convolution with a variant by its name, not "auto"
     form: Form | None = None  # None: the source alone
     architecture: Architecture = DEFAULT

@@ -18,7 +18,7 @@ from engine.host.link import HostLink
 from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, Working
 from engine.host.pending import Host, Pending, ProgressCallback
 from engine.host.process import HostOptions
-from engine.host.request import Asked, QueuePolicy, Request
+from engine.host.request import QueuePolicy, Request
 from engine.host.segments import HandedSegments
 from engine.host.shared_array import segments_of
 from engine.shortages import shortage_of
@@ -48,7 +48,7 @@ class EngineClient:
 
     `on_ready` is called when the host is up (the first one, or a successor), `on_notice` with a warning
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
-    `described` is a task's request whose variants a host names when it is up. With `remote` the host is on
+    `described` is the request for the variants that a host names when it is up. With `remote` the host is on
     another machine: what touches files is done here. When the line to it is lost, its requests fail with
     `LineLost`; nobody is asked for a password again before the next request, or `reconnect`.
     """
@@ -59,7 +59,7 @@ class EngineClient:
         on_ready: Callable[[Ready], None] = lambda ready: None,
         on_lost: Callable[[HostLost], None] = lambda lost: None,
         on_notice: Callable[[CodeNotKept], None] = lambda notice: None,
-        described: Asked | None = None,
+        described: Request | None = None,
         remote: RemoteHost | None = None,
     ) -> None:
         self.remote = remote

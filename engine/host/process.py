@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing.connection import Connection
 
 from engine.float_warnings import leave_out_float_warnings
-from engine.host.request import Asked, Describe, answer
+from engine.host.request import Request, answer
 from engine.message import Message
 
 
@@ -16,7 +16,7 @@ class HostOptions(Message, frozen=True):
 
     use_cuda: bool = True  # False after repeated faults: the CPU for the rest of the session
     segment_prefix: str = ""  # of its segments' names, so that its client finds them; empty: any
-    described: Asked | None = None  # a task's request whose variants it names when it says that it is up
+    described: Request | None = None  # the request for the variants that it names when it says that it is up
 
 
 Serve = Callable[[Connection, HostOptions], None]
@@ -35,7 +35,7 @@ def serve(connection: Connection, options: HostOptions) -> None:
     with _on_one_core():
         from engine.host import server
 
-        variants = answer(Describe(options.described), lambda step: None) if options.described else ()
+        variants = answer(options.described, lambda step: None) if options.described else ()
     server.work(connection, variants, options.segment_prefix)
 
 

@@ -1,8 +1,7 @@
 """Requests to a host: who answers each, how it waits, the file that it writes. No Numba and no Qt in here.
 
-Every task can be asked four things, to describe, check, preview and run, each with a request of the task's
-own: a message that names the module whose functions of these names answer. A request of another kind derives
-from `Request` and names its function. So no table does.
+A request names the function that answers it. So no table does. A task can be asked three things of a job, to
+check, preview and run it: the job names the module whose functions of these names answer.
 The segments of shared memory that it and its reply hold are found in their fields
 (`engine.host.shared_array.segments_of`).
 """
@@ -80,7 +79,7 @@ def answer(request: Request, report: Checkpoint) -> Any:
 
 @runtime_checkable
 class Asked(Protocol):
-    """What a task is asked: `answers` is the module whose `describe`, `check`, `preview`, `run` answer it."""
+    """A job of a task: `answers` is the module whose `check`, `preview` and `run` answer for it."""
 
     answers: ClassVar[str]
 
@@ -103,17 +102,6 @@ class TaskRequest(Request, Generic[J]):
     def answered_by(self) -> str:
         """The function of its own name in the module that the task's request names."""
         return f"{self.job.answers}:{type(self).__name__.lower()}"
-
-
-class Describe(Message, TaskRequest[J], frozen=True):
-    """Say what is known without computing, also during a run. Reply: as the task's request says."""
-
-    job: J
-
-    @property
-    def queue(self) -> QueuePolicy:
-        """At once, but for a request that takes long, which says so (`is_quick`)."""
-        return QueuePolicy.AT_ONCE if getattr(self.job, "is_quick", True) else QueuePolicy.IN_ORDER
 
 
 class Check(Message, TaskRequest[J], frozen=True):

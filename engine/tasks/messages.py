@@ -2,16 +2,18 @@
 
 from typing import ClassVar
 
+from engine.host.request import QueuePolicy, Request
 from engine.mask.mask import Mask
 from engine.message import Message
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
 
 
-class RecordedRequest(Message, frozen=True):
-    """Describe: recorded runs for a problem. Reply: RecordedRuns."""
+class RecordedRequest(Message, Request, frozen=True):
+    """Ask for recorded runs for a problem. Reply: RecordedRuns."""
 
-    answers: ClassVar[str] = "engine.tasks.recorded_runs"
+    handler: ClassVar[str] = "engine.tasks.recorded_runs:describe"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     problem: Problem
     mask: Mask  # flipped and normalised already
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from engine.device_info import RECORDED
 from engine.files.assets import faults_of_asset
 from engine.geometry.block import Limits
-from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint
 from engine.results.recorded import RUNS, recorded_document, recorded_path
@@ -36,9 +35,9 @@ class Picture(NamedTuple):
     dtype: str
 
 
-def describe(request: Describe[RecordedRequest], report: Checkpoint) -> RecordedRuns:
+def describe(request: RecordedRequest, report: Checkpoint) -> RecordedRuns:
     """Return the recorded runs for a problem."""
-    return recorded_runs(request.job.problem, request.job.mask)
+    return recorded_runs(request.problem, request.mask)
 
 
 def recorded_runs(problem: Problem, mask: Mask) -> RecordedRuns:

@@ -16,7 +16,7 @@ from engine.device_info import AUTO
 from engine.host import shared
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
-from engine.host.request import Check, Describe, Preview, Run
+from engine.host.request import Check, Preview, Run
 from engine.host.shared_array import Computed
 from engine.host.shared_picture import ResultMemory, keeps_values
 from engine.host.tiles import TiledScreen
@@ -42,9 +42,9 @@ _kept = KeptResults()
 shared.keep_until_trimmed(_kept.drop)
 
 
-def describe(request: Describe[ListRequest], report: Checkpoint) -> tuple[object, ...]:
+def describe(request: ListRequest, report: Checkpoint) -> tuple[object, ...]:
     """Return the variants that filter, those of every operation, or the ready chains."""
-    return _LISTS[request.job.of]()
+    return _LISTS[request.of]()
 
 
 def _filters() -> tuple[VariantInfo, ...]:

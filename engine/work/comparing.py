@@ -15,7 +15,6 @@ from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
 from engine.host.protocol import Filtered, PictureHandle
-from engine.host.request import Describe
 from engine.host.result_values import bands_of, part_of
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
@@ -211,11 +210,11 @@ _WHITE = 255.0
 _BRIGHT_PERCENTILE = 97.0
 
 
-def describe(request: Describe[EffectsRequest], report: Checkpoint) -> tuple[bytes, ...]:
+def effects(request: EffectsRequest, report: Checkpoint) -> tuple[bytes, ...]:
     """Return RGB pixels of each mask's result; a stop is noticed between two masks."""
-    small, done = small_picture(request.job.picture, request.job.side), []
-    for number, mask in enumerate(request.job.masks):
-        report(Progress("drawing what the masks do", number / len(request.job.masks), 10.0))
+    small, done = small_picture(request.picture, request.side), []
+    for number, mask in enumerate(request.masks):
+        report(Progress("drawing what the masks do", number / len(request.masks), 10.0))
         done.append(effect(small, mask).tobytes())
     return tuple(done)
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 from engine.geometry.range_modes import RangeMode
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered, OfValues, PictureHandle, ScreenLevels
-from engine.host.request import Request
+from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.mask.mask import Mask
 from engine.message import Message
@@ -14,14 +14,15 @@ from engine.work.request import PictureRequest
 from engine.work.steps import Chain
 
 
-class ListRequest(Message, frozen=True):
-    """Describe: what there is to choose from.
+class ListRequest(Message, Request, frozen=True):
+    """Ask what there is to choose from.
 
     Reply: of "filters" a tuple of VariantInfo, in teaching order; of "operations" one of OperationInfo; of
     "chains", the ready ones, one of Chain.
     """
 
-    answers: ClassVar[str] = "engine.work.answers"
+    handler: ClassVar[str] = "engine.work.answers:describe"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     of: str = "filters"
 
 
@@ -32,11 +33,10 @@ class OperationInfo(Message, frozen=True):
     variants: tuple[VariantInfo, ...]
 
 
-class EffectsRequest(Message, frozen=True):
-    """Describe: what masks do to the middle of a picture, or of a sample. Reply: RGB bytes of each."""
+class EffectsRequest(Message, Request, frozen=True):
+    """Ask what masks do to the middle of a picture, or of a sample. Reply: RGB bytes of each."""
 
-    answers: ClassVar[str] = "engine.work.comparing"
-    is_quick: ClassVar[bool] = False
+    handler: ClassVar[str] = "engine.work.comparing:effects"
     masks: tuple[Mask, ...]
     picture: PictureHandle | None
     side: int
@@ -82,18 +82,20 @@ class Difference(Message, frozen=True):
     largest: float
 
 
-class SumOrderRequest(Message, frozen=True):
-    """Describe: in which order the variant of a mask adds up a result. Reply: SumOrder."""
+class SumOrderRequest(Message, Request, frozen=True):
+    """Ask in which order the variant of a mask adds up a result. Reply: SumOrder."""
 
-    answers: ClassVar[str] = "engine.work.questions"
+    handler: ClassVar[str] = "engine.work.questions:sum_order"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     job: PictureJob
     reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
 
 
-class MergeRequest(Message, frozen=True):
-    """Describe: what of a chain could become one mask, for its picture on its device. Reply: MergerOffers."""
+class MergeRequest(Message, Request, frozen=True):
+    """Ask what of a chain could become one mask, for its picture on its device. Reply: MergerOffers."""
 
-    answers: ClassVar[str] = "engine.work.questions"
+    handler: ClassVar[str] = "engine.work.questions:merger_offers"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     job: PictureJob
 
 

@@ -5,13 +5,12 @@ from pathlib import Path
 
 from PySide6.QtCore import QObject
 
-from engine.course.messages import CountCourse, CourseCode, CourseRequest, SaveCourse
+from engine.course.messages import CountCourse, CourseCode, CourseRequest, MeasureCourse, SaveCourse
 from engine.course.paper import CourseKernel, CourseTable, Excerpt
 from engine.course.recorded import RecordedCourse, RecordedPaper
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Saved
-from engine.host.request import Describe, Run
 from gui.course.course_model import CourseModel
 from gui.course.kernels_model import why_not_loadable
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
@@ -90,7 +89,7 @@ class CourseController(QObject):
             if not needs_no_message(error):
                 self._course.set_problem(paper, str(error))
 
-        self._link.ask(Ask(Describe(CourseRequest(paper)), replied, failed))
+        self._link.ask(Ask(CourseRequest(paper), replied, failed))
 
     def _count_transactions(self, paper: str) -> None:
         """Have the cells filled that take longer; those of a paper that is left are given up."""
@@ -133,7 +132,7 @@ class CourseController(QObject):
         """Measure the tables of a paper on this machine; runs and previews wait meanwhile."""
         job = Job(
             f"Tables of {paper}",
-            Run(CourseRequest(paper, self._device())),
+            MeasureCourse(paper, self._device()),
             lambda measured: self._course.set_measured(paper, measured),
         )
         self._jobs.begin(SOURCE, [job], self._messages)

@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Filtered
-from engine.host.request import Check, Describe, Preview, Seen
+from engine.host.request import Check, Preview, Seen
 from engine.host.shared_array import segments_of
 from engine.work.messages import ListRequest, PictureJob
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
@@ -98,7 +98,7 @@ class PreviewController(QObject):
             self._checks.ask(Check(listed), self._state.set_availability, self._show_failure)
             operation = listed.operation
             if operation is not None and not self._state.variants_of(operation.operation):
-                ask = Describe(ListRequest("operations"))
+                ask = ListRequest("operations")
                 self._lists.ask(ask, self._state.set_operations, self._show_failure)
 
     def _send(self) -> None:

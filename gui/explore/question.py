@@ -6,7 +6,6 @@ from typing import Any, Generic, TypeVar
 from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from engine.errors import EngineError
-from engine.host.request import Describe
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
@@ -81,7 +80,7 @@ class KernelQuestion(Question, Generic[Answer]):
         self._why_not = self.no_picture
         self._answers, self._others, self._compiled = Newest(link), Newest(link), Newest(link)
         # What is still to be asked, or to be answered.
-        self._wanted: Describe[Any] | None = None
+        self._wanted: Any | None = None
         self._compile_timer = QTimer(self, singleShot=True, interval=COMPILE_AFTER_MS)
         self._compile_timer.timeout.connect(self._compile)
         state.running_changed.connect(self._compile)
@@ -101,7 +100,7 @@ class KernelQuestion(Question, Generic[Answer]):
         """What the same is asked about."""
         return self.selection.other_job
 
-    def _request_about(self, job: PictureJob) -> Describe[Any]:
+    def _request_about(self, job: PictureJob) -> Any:
         """Return the question about a job."""
         raise NotImplementedError
 
@@ -138,7 +137,7 @@ class KernelQuestion(Question, Generic[Answer]):
         self.found, self._why_not = found, why_not
         self.changed.emit()
 
-    def _want(self, asked: Describe[Any] | None) -> None:
+    def _want(self, asked: Any | None) -> None:
         """Have this answered, and nothing else any more."""
         self._wanted = asked
         if asked is not None:
@@ -151,7 +150,7 @@ class KernelQuestion(Question, Generic[Answer]):
         asked = self._wanted
         self._compiled.ask(asked, partial(self._ended, asked), partial(self._ended, asked))
 
-    def _ended(self, asked: Describe[Any], answer: Any) -> None:
+    def _ended(self, asked: Any, answer: Any) -> None:
         if asked is self._wanted:
             self._wanted = None
             self._take_compiled(answer)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from engine.course.paper import CourseKernel
-from engine.host.request import Describe, Run
+from engine.host.request import Run
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import ProductResult, tile_of
@@ -23,9 +23,9 @@ class MatmulController(RunsController[MatmulState]):
         if kernel.block is not None:
             self._runs.load(kernel.variant, kernel.block.x)
 
-    def _list_request(self) -> Describe[ProductGrid]:
+    def _list_request(self) -> ProductGrid:
         settings = self._runs.settings
-        return Describe(ProductGrid(settings.product, settings.tiles, settings.device))
+        return ProductGrid(settings.product, settings.tiles, settings.device)
 
     def _run_of(self, cell: ProductResult) -> Job:
         # NumPy runs on the CPU, in the real host, whatever device is chosen.

@@ -7,7 +7,7 @@ from PySide6.QtCore import QTimer
 from engine.course.paper import CourseKernel
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.request import Check, Describe, Preview, Run
+from engine.host.request import Check, Preview, Run
 from engine.host.shared_array import segments_of
 from engine.tasks.network.messages import (
     DigitsRequest,
@@ -147,7 +147,7 @@ class NetworkController(RunsController[NetworkState]):
                 else:
                     self._network.refuse_facts(str(error))
 
-        self._facts.ask(Describe(NetworkRequest(weights)), replied, failed)
+        self._facts.ask(NetworkRequest(weights), replied, failed)
 
     def _list_request(self) -> Check[StageRequest]:
         return Check(StageRequest(batch=self._network.settings.batch, device=self._network.settings.device))

@@ -12,7 +12,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from engine.course.paper import CourseKernel
-from engine.host.request import Describe
 from engine.tasks.product.messages import ProductGrid
 from engine.tasks.product.problem import MatrixProduct
 from gui.page.actions import Entry
@@ -26,7 +25,7 @@ from tests.gui.conftest import light_again, open_window, rest_is_kept  # noqa: F
 from tests.gui.made_window import shown_page
 
 GUI = Path(main_window.__file__).parents[1]
-WORK = Describe(ProductGrid(MatrixProduct(4, 4, 4), (2,), "auto"))
+WORK = ProductGrid(MatrixProduct(4, 4, 4), (2,), "auto")
 
 
 class ToyPage(Page):
@@ -117,7 +116,7 @@ def test_that_the_actions_of_the_frame_reach_the_work_of_the_page(toy, qtbot):
     engine.automatic = False
     qtbot.keyClick(window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
     assert toy.state.running
-    (asked,) = engine.waiting((Describe, ProductGrid))
+    (asked,) = engine.waiting(ProductGrid)
     engine.tell("half of it", 0.5, asked)
     qtbot.waitUntil(lambda: toy.state.stage == "Toy: half of it")
     qtbot.keyClick(window, Qt.Key.Key_Escape)

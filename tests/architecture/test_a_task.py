@@ -16,7 +16,7 @@ from engine.device.devices import backend, device_named
 from engine.errors import Cancelled
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host.client import EngineClient
-from engine.host.request import Check, Describe, Run
+from engine.host.request import Check, Run
 from engine.results.columns import columns_of, problem_text
 from engine.results.compare import Compared, compared
 from engine.results.export import results_csv, results_document
@@ -31,7 +31,7 @@ from engine.tasks.registry import TASKS
 from gui.page.contract import PageEntry
 from gui.page.runs_page import save_runs
 from gui.shell.pages import PAGES
-from tests.architecture.scaling.messages import ScaleRequest
+from tests.architecture.scaling.messages import ListScalings, ScaleRequest
 from tests.architecture.scaling.problem import Scaling
 from tests.architecture.scaling.task import KEYS, SCALE, toy_job
 from tests.gui.conftest import light_again, open_window, rest_is_kept  # noqa: F401 - fixtures
@@ -153,7 +153,7 @@ def test_that_a_host_answers_what_it_is_asked_of_a_new_task():
     client = EngineClient()
     client.start()
     try:
-        described = client.submit(Describe(ScaleRequest(PROBLEM))).result(PATIENCE_S)
+        described = client.submit(ListScalings()).result(PATIENCE_S)
         checked = client.submit(Check(ScaleRequest(PROBLEM))).result(PATIENCE_S)
         result = client.submit(Run(ScaleRequest(PROBLEM), 0.0)).result(PATIENCE_S)
     finally:

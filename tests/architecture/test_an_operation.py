@@ -11,7 +11,6 @@ from PySide6.QtWidgets import QWidget
 
 import engine
 from engine.errors import BadValue, UnknownName
-from engine.host.request import Describe
 from engine.image.save import save_image
 from engine.variants.operations.kernels import cpu_variant
 from engine.work import answers
@@ -127,7 +126,7 @@ def test_that_the_window_offers_it_with_its_parameter_and_its_variant(qapp, qtbo
     choice.fill()
     box = choice.box
     at = box.findText("Posterise")
-    state.set_operations(answers.describe(Describe(ListRequest("operations")), lambda step: None))
+    state.set_operations(answers.describe(ListRequest("operations"), lambda step: None))
     box.activated.emit(at)
     assert workspace.job().operation.operation == "posterise"
     assert [variant.key for variant in state.variants_of("posterise")] == ["toy-posterise"]

@@ -22,7 +22,6 @@ from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.messages import Ready
-from engine.host.request import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.registered import Registered
@@ -106,7 +105,7 @@ def test_that_the_benches_take_a_new_variant_by_its_traits(toys):
 
 def test_that_the_window_lists_a_new_variant_as_the_host_tells_it(toys, qapp):
     state, workspace = EngineState(), Workspace(Mask(np.ones((3, 3))))
-    state.set_ready(Ready(answers.describe(Describe(ListRequest()), lambda step: None), ()))
+    state.set_ready(Ready(answers.describe(ListRequest(), lambda step: None), ()))
     results = ResultsModel()
     model = VariantsModel(workspace, state, results, Selection(workspace, state, results))
     assert [row.key for row in model.rows()] == [AUTO, *(known.key for known in toys)]

@@ -20,6 +20,7 @@ from engine.course.messages import (
     CountCourse,
     CourseCode,
     CourseRequest,
+    MeasureCourse,
     MeasuredPaper,
     SaveCourse,
 )
@@ -40,7 +41,7 @@ from engine.explain.messages import (
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
-from engine.host.request import Check, Describe, Preview, Request, Run, answer
+from engine.host.request import Check, Preview, Request, Run, answer
 from engine.host.shared_picture import keeps_values
 from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
 from engine.results.found import Mark, Quantity
@@ -63,7 +64,7 @@ from engine.work.messages import (
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import OPERATIONS
 from engine.work.picture_problem import ChainProblem
-from engine.work.questions import describe as describe_mergers
+from engine.work.questions import merger_offers
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation
@@ -303,31 +304,29 @@ class FakeEngineClient:
             (ResultTiles, type(None)): self._tiles_of_result,
             (ResultValues, type(None)): self._values_of_result,
             (ShowDifference,): lambda one: Difference(self._filtered(one.first, None), 0.5),
-            (Describe, EffectsRequest): lambda one: (bytes(RED) * one.job.side**2,) * len(one.job.masks),
-            (Describe, ListRequest): lambda one: (
-                OPERATION_INFOS if one.job.of == "operations" else ready_chains()
-            ),
-            (Describe, MergeRequest): lambda one: describe_mergers(one, lambda step: None),
+            (EffectsRequest,): lambda one: (bytes(RED) * one.side**2,) * len(one.masks),
+            (ListRequest,): lambda one: OPERATION_INFOS if one.of == "operations" else ready_chains(),
+            (MergeRequest,): lambda one: merger_offers(one, lambda step: None),
             (Preview, Chain): lambda one: self._chained(one),
             (Run, Chain): lambda one: self._chained(one),
-            (Describe, LaunchRequest): lambda one: made_advice(one.job),
-            (Describe, CompiledLaunchRequest): lambda one: made_advice(one.job, REGISTERS),
-            (Describe, CodeRequest): lambda one: made_code(one.job),
-            (Describe, TileRequest): lambda one: made_tiles(one.job),
+            (LaunchRequest,): lambda one: made_advice(one),
+            (CompiledLaunchRequest,): lambda one: made_advice(one, REGISTERS),
+            (CodeRequest,): lambda one: made_code(one),
+            (TileRequest,): lambda one: made_tiles(one),
             (Run, AblationJob): lambda one: made_ablation(one.job),
-            (Describe, TimeRequest): lambda one: made_time(one.job, self.limits),
+            (TimeRequest,): lambda one: made_time(one, self.limits),
             (KeptLimits,): lambda one: self.limits.get(one.device),
             (MeasureLimits,): lambda one: self.limits.setdefault(one.device, made_limits(one.device)),
             (Check, OperationStep): _checked_operation,
             (Preview, OperationStep): self._operated,
             (Run, OperationStep): self._operated,
-            (Describe, ProductGrid): lambda one: _rows(one.job, one.job.tiles),
+            (ProductGrid,): lambda one: _rows(one, one.tiles),
             (Run, ProductRequest): _multiplied,
-            (Describe, CourseRequest): lambda one: made_tables(measured=False),
+            (CourseRequest,): lambda one: made_tables(measured=False),
             (RecordedCourse,): lambda one: made_recorded_paper(),
-            (Describe, RecordedRequest): lambda one: made_recorded_runs(one.job),
-            (Run, CourseRequest): lambda one: MeasuredPaper(made_tables(measured=True)),
-            (Describe, NetworkRequest): lambda one: made_network.network_facts(self._make),
+            (RecordedRequest,): lambda one: made_recorded_runs(one),
+            (MeasureCourse,): lambda one: MeasuredPaper(made_tables(measured=True)),
+            (NetworkRequest,): lambda one: made_network.network_facts(self._make),
             (Preview, DrawingRequest): lambda one: made_network.recognised(one.job.ink, self._make),
             (Check, StageRequest): lambda one: made_network.checked_stages(one.job.device),
             (Run, StageRequest): lambda one: made_network.made_run(one.job.stage, one.job.batch),

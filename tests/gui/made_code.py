@@ -12,7 +12,6 @@ from engine.explain.code.source import KernelSource, Role, SourceFunction, story
 from engine.explain.messages import ShownCode
 from engine.explain.tiles.answers import describe
 from engine.geometry.block import Block
-from engine.host.request import Describe
 
 FIRST_LINE = 40
 _HEAD = "@kernel_factory\ndef kernel():\n    @cuda.jit\n    def correlate_{}(image, out):\n"
@@ -69,7 +68,7 @@ def made_code(asked):
 
 def made_tiles(asked):
     """Return who loads what in a block; each step has the line of the made kernel that loads."""
-    found = describe(Describe(asked), lambda step: None)
+    found = describe(asked, lambda step: None)
     tiles = (replace(plan, lines=(FIRST_LINE + 6,) * len(plan.lines)) for plan in found.tiles)
     return structs.replace(found, tiles=tuple(tiles))
 

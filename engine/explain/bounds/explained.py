@@ -13,7 +13,7 @@ from engine.explain.limits.device_limits import DeviceLimits, left_out_words, re
 from engine.explain.limits.kept_limits import keep, kept_limits, recorded_limits
 from engine.explain.limits.messages import MeasureLimits
 from engine.explain.messages import TimeRequest
-from engine.host.request import Describe, answer
+from engine.host.request import answer
 from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
 from engine.results.progress import Checkpoint, go_on
@@ -120,7 +120,7 @@ def _not_explained(share: float | None, found: LeastTime) -> Reason | None:
     return None
 
 
-def describe(request: Describe[TimeRequest], report: Checkpoint) -> ExplainedTime:
+def describe(request: TimeRequest, report: Checkpoint) -> ExplainedTime:
     """Return the bounds of a job and what they say, or why there are none."""
-    job, device = asked_job(request.job.job)
-    return explained_time(job, device, request.job.measured_ms, report)
+    job, device = asked_job(request.job)
+    return explained_time(job, device, request.measured_ms, report)

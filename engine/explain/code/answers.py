@@ -12,7 +12,6 @@ from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_place
 from engine.geometry.refusal import UnsupportedVariant
 from engine.host.protocol import Saved
-from engine.host.request import Describe
 from engine.results.progress import Checkpoint, Progress
 from engine.work.messages import PictureJob
 from engine.work.resolved_job import resolved_job
@@ -21,26 +20,25 @@ from engine.work.resolved_job import resolved_job
 _EXPECTED_S = 2.0
 
 
-def describe(request: Describe[CodeRequest], report: Checkpoint) -> ShownCode:
+def describe(request: CodeRequest, report: Checkpoint) -> ShownCode:
     """Return the code of a job's kernel, or its diff to another one."""
-    asked = request.job
     report(Progress("reading the code", 0.0, _EXPECTED_S))
-    keys = [_key(asked.job), *([asked.other] if asked.other else [])]
-    found = [_example(asked.job, key, asked.architecture) for key in keys]
+    keys = [_key(request.job), *([request.other] if request.other else [])]
+    found = [_example(request.job, key, request.architecture) for key in keys]
     example, kernels = found[0][0], []
-    if asked.form is not None:
+    if request.form is not None:
         for one, _ in found:
             report(Progress(f"compiling {one.variant.key}", 0.5, _EXPECTED_S))
-            kernels.append(listed_kernels(one, asked.form, asked.architecture))
+            kernels.append(listed_kernels(one, request.form, request.architecture))
     return ShownCode(
         keys[0],
         example.block if example.variant.uses_block else None,
         example.compiled_for,
         found[0][1],
-        found[-1][1] if asked.other else "",
+        found[-1][1] if request.other else "",
         source_of(example),
         kernels[0] if kernels else (),
-        kernel_diff(example, found[1][0], asked.form, asked.architecture) if asked.other else None,
+        kernel_diff(example, found[1][0], request.form, request.architecture) if request.other else None,
     )
 
 

@@ -20,7 +20,6 @@ from engine.explain.launch.launches import ExplainedLaunch, curves, why_not_comp
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.geometry.refusal import UnsupportedVariant
 from engine.gpu_attributes import GpuAttributes
-from engine.host.request import Describe
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.task import AnyJob
@@ -36,15 +35,14 @@ _known: OrderedDict[Hashable, Resources] = OrderedDict()
 _COMPILING = Progress("compiling", 0.0, 1.0)
 
 
-def describe(request: Describe[LaunchRequest | CompiledLaunchRequest], report: Checkpoint) -> LaunchAdvice:
+def describe(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
     """Return the launches of a job, with registers where they are known or asked for, or why not."""
-    asked = request.job
     try:
-        job, gpu = kernel_job(asked.job, asked.architecture)
+        job, gpu = kernel_job(request.job, request.architecture)
     except UnsupportedVariant as error:
-        return LaunchAdvice(asked.job.variant, reason=str(error.refusal))
+        return LaunchAdvice(request.job.variant, reason=str(error.refusal))
     not_compiled = why_not_compiled()
-    resources = () if not_compiled else _resources(job, gpu, asked, report)
+    resources = () if not_compiled else _resources(job, gpu, request, report)
     launches = explained_launches(job, gpu, resources)
     attributes = attributes_of(gpu)
     planned = [KernelResources(0, launch.facts.shared_bytes or 0, 0) for launch in launches]

@@ -9,7 +9,7 @@ from engine.errors import BadValue
 from engine.host import shared
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
-from engine.host.request import Check, Describe, Preview, Run
+from engine.host.request import Check, Preview, Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
 from engine.run.device_choice import device_for
@@ -34,9 +34,9 @@ from engine.tasks.network.weights import trained_weights, weights_from
 SIDE = 28
 
 
-def describe(request: Describe[NetworkRequest], report: Checkpoint) -> NetworkFacts:
+def describe(request: NetworkRequest, report: Checkpoint) -> NetworkFacts:
     """Return layers and stages, and in shared memory the filters and the held-out digits."""
-    weights, digits = weights_from(request.job.weights), held_out()
+    weights, digits = weights_from(request.weights), held_out()
     of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
     arrays: list[np.ndarray] = [*of_layers, digits.pixels]
     made = shared.create(*((array.shape, array.dtype.name) for array in arrays))

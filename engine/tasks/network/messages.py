@@ -9,16 +9,15 @@ from engine.message import Message
 from engine.tasks.network.problem import ChunkSpan, Layer, LayerTime, NetworkResult
 
 
-class NetworkRequest(Message, frozen=True):
-    """Describe: the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
+class NetworkRequest(Message, Request, frozen=True):
+    """Ask for the network's layers, stages, filters and held-out digits. Reply: NetworkFacts.
 
     `weights` is a file in place of the program's own, here and in the requests below.
     """
 
-    answers: ClassVar[str] = "engine.tasks.network.answers"
+    handler: ClassVar[str] = "engine.tasks.network.answers:describe"
     weights: str = ""
     file_fields: ClassVar[tuple[str, ...]] = ("weights",)
-    is_quick: ClassVar[bool] = False  # a file is read
 
 
 class DrawingRequest(Message, frozen=True):

@@ -4,7 +4,7 @@ Called on: the main thread of the host process; counting on the thread that read
 """
 
 from engine.device.devices import backend
-from engine.host.request import Describe, Run
+from engine.host.request import Run
 from engine.results.progress import Checkpoint, Progress
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
@@ -20,11 +20,10 @@ from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
 EXPECTED_MATRICES_S = 2.0
 
 
-def describe(request: Describe[ProductGrid], report: Checkpoint) -> tuple[ProductResult, ...]:
+def describe(request: ProductGrid, report: Checkpoint) -> tuple[ProductResult, ...]:
     """Return what can be counted for every variant and tile, and why those that cannot run cannot."""
-    grid = request.job
-    jobs = product_jobs([grid.product], MATMUL_VARIANTS, grid.tiles, not_built=True)
-    return tuple(counted(job, grid.device) for job in jobs)
+    jobs = product_jobs([request.product], MATMUL_VARIANTS, request.tiles, not_built=True)
+    return tuple(counted(job, request.device) for job in jobs)
 
 
 def run(request: Run[ProductRequest], report: Checkpoint) -> ProductResult:

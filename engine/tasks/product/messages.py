@@ -2,17 +2,19 @@
 
 from typing import ClassVar
 
+from engine.host.request import QueuePolicy, Request
 from engine.message import Message
 from engine.tasks.product.problem import MatrixProduct
 
 
-class ProductGrid(Message, frozen=True):
-    """Describe: the memory accesses of every matrix kernel, and whether it can run.
+class ProductGrid(Message, Request, frozen=True):
+    """Ask for the memory accesses of every matrix kernel, and whether it can run.
 
     Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
     """
 
-    answers: ClassVar[str] = "engine.tasks.product.answers"
+    handler: ClassVar[str] = "engine.tasks.product.answers:describe"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     product: MatrixProduct
     tiles: tuple[int, ...]
     device: str = "auto"

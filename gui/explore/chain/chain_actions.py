@@ -10,7 +10,6 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from engine.errors import EngineError
-from engine.host.request import Describe
 from engine.work.messages import ListRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
@@ -201,7 +200,7 @@ class ChainActions(QObject):
         """List the ready chains, if that has not been done. A first preview comes first."""
         if not self._ready and self._list.in_flight is None and not self._link.is_lost:
             request = ListRequest("chains")
-            self._list.ask(Describe(request), self._list_ready, self._not_ready)
+            self._list.ask(request, self._list_ready, self._not_ready)
 
     def _not_ready(self, error: EngineError) -> None:
         if not needs_no_message(error):

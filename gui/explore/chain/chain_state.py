@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
-from engine.host.request import Describe
 from engine.results.quantities import duration_text
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.newest import Newest
@@ -91,7 +90,7 @@ class ChainState(QObject):
         if job is None or not (masks > 1 or (masks and self._combines)):
             return
         request = import_module("engine.work.messages").MergeRequest(job)
-        self._offers.ask(Describe(request), self._take_offers, self._have_none)
+        self._offers.ask(request, self._take_offers, self._have_none)
 
     @property
     def _combines(self) -> bool:

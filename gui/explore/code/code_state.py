@@ -13,7 +13,6 @@ from engine.explain.code.listing import Form, SourceLine
 from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, ShownCode
 from engine.host.messages import VariantInfo
-from engine.host.request import Describe
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
@@ -124,8 +123,8 @@ class CodeState(KernelQuestion[ShownCode]):
     def _compared_with(self) -> str:
         return self.selection.other.key if self.selection.other else ""
 
-    def _request_about(self, job: PictureJob) -> Describe[CodeRequest]:
-        return Describe(CodeRequest(job, other=self._compared_with))
+    def _request_about(self, job: PictureJob) -> CodeRequest:
+        return CodeRequest(job, other=self._compared_with)
 
     def _ask(self) -> None:
         listed_for = self.architecture, self.selection.other
@@ -139,7 +138,7 @@ class CodeState(KernelQuestion[ShownCode]):
         self._not_listed = ""
         job, form = self._job, self.form
         if job is not None and form is not None:
-            self._want(Describe(CodeRequest(job, form, self.architecture, self._compared_with)))
+            self._want(CodeRequest(job, form, self.architecture, self._compared_with))
         super()._take(found)
 
     def _follow_run(self) -> None:

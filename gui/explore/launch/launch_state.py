@@ -6,7 +6,6 @@ The first answer is there at once, without registers. They follow once the kerne
 from engine.errors import EngineError
 from engine.explain.launch.launches import Curves, ExplainedLaunch
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
-from engine.host.request import Describe
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
@@ -75,14 +74,14 @@ class LaunchState(KernelQuestion[LaunchAdvice]):
         self._pass = number
         self.changed.emit()
 
-    def _request_about(self, job: PictureJob) -> Describe[LaunchRequest]:
-        return Describe(LaunchRequest(job, self.selection.gpu))
+    def _request_about(self, job: PictureJob) -> LaunchRequest:
+        return LaunchRequest(job, self.selection.gpu)
 
     def _take(self, found: LaunchAdvice) -> None:
         self._is_others, self._not_compiled = False, ""
         job = self._job
         if job is not None and not found.is_complete:
-            self._want(Describe(CompiledLaunchRequest(job, self.selection.gpu)))
+            self._want(CompiledLaunchRequest(job, self.selection.gpu))
         super()._take(found)
         self._compile_other()
 
@@ -96,7 +95,7 @@ class LaunchState(KernelQuestion[LaunchAdvice]):
         job, is_next = self.selection.other_job, self.found is not None and self._wanted is None
         if is_next and job is not None and self.other is not None and not self.other.is_complete:
             self._is_others = True
-            self._want(Describe(CompiledLaunchRequest(job, self.selection.gpu)))
+            self._want(CompiledLaunchRequest(job, self.selection.gpu))
 
     def _take_compiled(self, answer: LaunchAdvice | EngineError) -> None:
         if self._is_others:

@@ -13,7 +13,6 @@ import numpy as np
 from PySide6.QtCore import Signal
 
 from engine.errors import EngineError
-from engine.host.request import Describe
 from engine.image.colour import full_scale_of
 from engine.work.filtering.one_pixel import Samples
 from engine.work.filtering.sum_order import SumOrder
@@ -204,8 +203,7 @@ class LensState(Question):
         return module.combine_lens(shown, job, self.pixel, read, result), ""
 
     def _ask_order(self, request: SumOrderRequest) -> None:
-        asked = self._orders.in_flight
-        if isinstance(asked, Describe) and asked.job == request:
+        if self._orders.in_flight == request:
             return
         self._refused = ""
 
@@ -213,7 +211,7 @@ class LensState(Question):
             self._order = request, order
             self._timer.start()
 
-        self._orders.ask(Describe(request), replied, self._failed)
+        self._orders.ask(request, replied, self._failed)
 
     def _failed(self, error: EngineError) -> None:
         self._refused = _ASKING if needs_no_message(error) else str(error)

@@ -6,7 +6,6 @@ from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QImage
 
 from engine.host.protocol import PictureHandle
-from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.work.messages import EffectsRequest
 from gui.engine_link.engine_link import EngineLink
@@ -38,7 +37,7 @@ class MaskEffects(QObject):
             self._made.clear()
         wanted = {mask.weights_digest: mask for mask in masks if mask.weights_digest not in self._made}
         if wanted and not self._link.is_lost:
-            request = Describe(EffectsRequest(tuple(wanted.values()), picture, SIDE))
+            request = EffectsRequest(tuple(wanted.values()), picture, SIDE)
             # Without them the library has its weights and words; what went wrong is said where it matters.
             self._newest.ask(request, lambda made: self._take(wanted, made), lambda error: None)
 

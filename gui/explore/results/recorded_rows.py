@@ -7,7 +7,6 @@ from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
 from engine.geometry.border import Border
-from engine.host.request import Describe
 from engine.image.samples import SAMPLES
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
@@ -89,7 +88,7 @@ class RecordedRows(QObject):
         elif state.is_ready and comparable_of(job) != self._asked:
             self._asked = comparable_of(job)
             request = RecordedRequest(problem_of(job), job.mask)
-            self._newest.ask(Describe(request), self._results.show_recorded, self._fail)
+            self._newest.ask(request, self._results.show_recorded, self._fail)
 
     def _fail(self, error: EngineError) -> None:
         # A host that was lost: its successor is asked again.

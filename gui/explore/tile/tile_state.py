@@ -4,7 +4,6 @@ from PySide6.QtCore import Signal
 
 from engine.explain.messages import BlockTiles, TileRequest
 from engine.geometry.tile_plan import NOBODY, TilePlan
-from engine.host.request import Describe
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
@@ -74,8 +73,8 @@ class TileState(KernelQuestion[BlockTiles]):
             self.step = step
             self.step_changed.emit()
 
-    def _request_about(self, job: PictureJob) -> Describe[TileRequest]:
-        return Describe(TileRequest(job, self._at))
+    def _request_about(self, job: PictureJob) -> TileRequest:
+        return TileRequest(job, self._at)
 
     def _ask(self) -> None:
         selection = self.selection

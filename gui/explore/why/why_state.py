@@ -14,7 +14,6 @@ from PySide6.QtCore import Signal
 from engine.device_info import RECORDED
 from engine.errors import Cancelled, EngineError
 from engine.explain.messages import TimeRequest
-from engine.host.request import Describe
 from engine.results.compare import Compared
 from engine.results.measurement import ExplainedTime, Measurement
 from engine.work.messages import PictureJob
@@ -259,9 +258,7 @@ class WhyState(Question):
         assert job is not None
         # As it ran, where "auto" chose.
         job = job.changed(variant=result.variant, block=result.block or job.block, device=result.device)
-        self._times.ask(
-            Describe(TimeRequest(job, result.kernel_ms)), partial(self._replied, result), self._failed
-        )
+        self._times.ask(TimeRequest(job, result.kernel_ms), partial(self._replied, result), self._failed)
 
     def _replied(self, result: Measurement[Any], explained: ExplainedTime) -> None:
         is_shown, is_before = result is self._result, result is self._before

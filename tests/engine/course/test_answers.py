@@ -6,7 +6,7 @@ from engine.course import answers
 from engine.course.messages import (
     CountCourse,
     CourseCode,
-    CourseRequest,
+    MeasureCourse,
     MeasuredPaper,
     SaveCourse,
 )
@@ -14,7 +14,6 @@ from engine.course.paper import Cell, CourseTable
 from engine.course.papers import paper
 from engine.errors import Cancelled
 from engine.explain.counts.counting import _kept
-from engine.host.request import Run
 from engine.results.progress import Progress
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
@@ -37,11 +36,11 @@ def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypat
 
     monkeypatch.setattr("engine.course.measure.measured_paper", measured_paper)
     steps = []
-    assert answers.run(Run(CourseRequest("report", "cuda:1")), steps.append).tables == TABLES
+    assert answers.measure_course(MeasureCourse("report", "cuda:1"), steps.append).tables == TABLES
     assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
     measured.clear()
     with pytest.raises(Cancelled):
-        answers.run(Run(CourseRequest("report", "cuda:1")), stop_at_the_second)
+        answers.measure_course(MeasureCourse("report", "cuda:1"), stop_at_the_second)
     assert measured == [CELLS[0]]
 
 

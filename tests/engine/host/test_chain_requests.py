@@ -9,7 +9,7 @@ import engine
 from engine.errors import BadValue
 from engine.host import shared
 from engine.host.protocol import OpenPicture
-from engine.host.request import Describe, Preview, Run
+from engine.host.request import Preview, Run
 from engine.host.shared_array import segments_of
 from engine.host.tiles import ResultValues, TiledScreen
 from engine.image.samples import open_sample
@@ -32,7 +32,7 @@ def values_of(picture, chain, step):
 
 
 def test_that_the_ready_chains_are_described(calm):
-    assert calm.ask(Describe(ListRequest("chains"))) == ready_chains()
+    assert calm.ask(ListRequest("chains")) == ready_chains()
 
 
 @pytest.mark.slow
@@ -62,7 +62,7 @@ def test_that_a_run_is_proven_with_a_time_for_each_step(calm, camera):
 
 def test_that_mergers_are_offered_and_a_chain_without_steps_is_refused(calm, camera):
     chain = chain_from({"steps": [{"mask": "1 2 1"}, {"mask": "3"}]})
-    (offer,) = calm.ask(Describe(MergeRequest(PictureJob(chain=chain, picture=camera, device="cpu"))))
+    (offer,) = calm.ask(MergeRequest(PictureJob(chain=chain, picture=camera, device="cpu")))
     assert offer.is_faster
     assert len(offer.chain.steps) == 1
     off = replace(chain, steps=tuple(replace(step, on=False) for step in chain.steps))

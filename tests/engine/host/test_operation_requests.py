@@ -7,7 +7,7 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.protocol import OpenPicture
-from engine.host.request import Check, Describe, Preview, Run
+from engine.host.request import Check, Preview, Run
 from engine.host.shared_array import segments_of
 from engine.image.samples import open_sample
 from engine.image.save import save_image
@@ -37,9 +37,7 @@ def job_of(picture, operation, **more):
 
 
 def test_that_every_operation_is_described_with_its_variants(calm):
-    found = {
-        info.key: [v.key for v in info.variants] for info in calm.ask(Describe(ListRequest("operations")))
-    }
+    found = {info.key: [v.key for v in info.variants] for info in calm.ask(ListRequest("operations"))}
     assert found == {key: sorted_by_device(key) for key in OPERATIONS}
 
 

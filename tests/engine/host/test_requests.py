@@ -6,7 +6,7 @@ from concurrent.futures import CancelledError
 import numpy as np
 import pytest
 
-from engine.course.messages import CourseRequest
+from engine.course.messages import CourseRequest, MeasureCourse
 from engine.course.tables import counted_tables
 from engine.device.launches import DeviceKind
 from engine.errors import (
@@ -23,7 +23,7 @@ from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import Filtered, OpenPicture, Saved, SaveResult
-from engine.host.request import Check, Describe, Preview, Run, answer
+from engine.host.request import Check, Preview, Run, answer
 from engine.host.shared_array import segments_of
 from engine.image.open import open_image
 from engine.image.samples import open_sample
@@ -123,8 +123,8 @@ def test_that_a_kernel_writes_the_pictures_type_where_the_job_asks_for_it(calm, 
 def test_that_a_check_is_answered_while_something_runs(calm, picture):
     run = calm.begin(Run(job_of(picture, LONG, variant="cpu-serial"), 60.0), "sampling")
     found = reasons(calm, job_of(picture, block=Block(64, 32), device="cuda:99"))
-    assert calm.ask(Describe(CourseRequest("lab")))
-    assert calm.ask(Describe(ProductGrid(SMALL, (4,))))
+    assert calm.ask(CourseRequest("lab"))
+    assert calm.ask(ProductGrid(SMALL, (4,)))
     assert not run.done()
     assert found["cpu-serial"] == found["cpu-parallel"] == ""
     assert "no such device" in found["naive"]
@@ -226,8 +226,8 @@ def test_that_the_host_outlives_what_cannot_be_done(calm, picture, tmp_path):
         ),
         (Preview(job_of(picture, variant="naive", device="cuda:99")), EngineError, "there is no such device"),
         (Preview(job_of(picture, variant="fast")), EngineError, "variant 'fast'"),
-        (Describe(CourseRequest("thesis")), EngineError, "no paper is called that"),
-        (Run(CourseRequest("thesis")), EngineError, "no paper is called that"),
+        (CourseRequest("thesis"), EngineError, "no paper is called that"),
+        (MeasureCourse("thesis"), EngineError, "no paper is called that"),
         (Run(ProductRequest(SMALL, "fast")), UnknownName, "no way to multiply"),
         (Run(ProductRequest(MatrixProduct(40_000, 40_000, 40_000), "numpy")), BadValue, "the limit is"),
     ]
@@ -261,15 +261,15 @@ def test_that_the_simulator_is_a_device_of_the_same_process(calm, tiny):
 
 
 def test_that_tables_and_products_are_counted_across_the_pipe(calm):
-    assert calm.ask(Describe(CourseRequest("convolution"))) == counted_tables("convolution")
-    request = Describe(ProductGrid(MatrixProduct(64, 64, 64), (4, 16), "simulator"))
+    assert calm.ask(CourseRequest("convolution")) == counted_tables("convolution")
+    request = ProductGrid(MatrixProduct(64, 64, 64), (4, 16), "simulator")
     assert calm.ask(request) == answer(request, lambda step: None)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "request_",
-    [Run(CourseRequest("report")), Run(ProductRequest(MatrixProduct(300, 300, 300), "numpy"), budget_s=60.0)],
+    [MeasureCourse("report"), Run(ProductRequest(MatrixProduct(300, 300, 300), "numpy"), budget_s=60.0)],
     ids=["tables", "product"],
 )
 def test_that_the_host_goes_on_after_long_work_was_stopped(calm, request_):
@@ -277,7 +277,7 @@ def test_that_the_host_goes_on_after_long_work_was_stopped(calm, request_):
     calm.client.cancel(begun)
     with pytest.raises(Cancelled):
         begun.result(PATIENCE_S)
-    assert calm.ask(Describe(CourseRequest("lab")))
+    assert calm.ask(CourseRequest("lab"))
     assert len(calm.hosts) == 1
 
 

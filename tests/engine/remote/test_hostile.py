@@ -21,7 +21,7 @@ from engine.host import shared
 from engine.host.messages import Answer, ToHost
 from engine.host.process import HostOptions
 from engine.host.protocol import Saved
-from engine.host.request import Check, Describe, Preview, Run, Seen
+from engine.host.request import Check, Preview, Run, Seen
 from engine.mask.presets import preset
 from engine.message import name_of
 from engine.remote import line as lines
@@ -56,7 +56,7 @@ def recorded(tmp_path_factory):
             Preview(job),
             Preview(job, Seen(0, (0, 9), (0, 9))),
             Run(job, 0.01),
-            Describe(ListRequest()),
+            ListRequest(),
         )
         for request in requests:
             asking.ask(request)
@@ -302,15 +302,15 @@ def test_that_a_server_that_says_nonsense_is_lost_in_words(asking):
     program = "import os,sys; os.write(1, os.urandom(1 << 20)); sys.stdin.read()"
     remote = asking(Piped(program=program))
     with pytest.raises(EngineError) as caught:
-        remote.ask(Describe(ListRequest()))
+        remote.ask(ListRequest())
     assert caught.value.why
 
 
 def test_that_changed_requests_end_a_server_in_words():
     """The same for what a client sends: real requests, changed."""
     sent = [
-        ToHost(1, Describe(ListRequest())),
-        ToHost(3, Describe(ListRequest())),
+        ToHost(1, ListRequest()),
+        ToHost(3, ListRequest()),
     ]
     stream = b""
     for number, message in enumerate(sent, start=1):

@@ -22,6 +22,7 @@ from engine.message import Message, name_of
 from engine.remote import schema
 from engine.remote.messages import FROM_SERVER, TO_SERVER, Arrays, Band, Begin, Written
 from engine.remote.schema import NotOfTheSchema, decoded, encoded
+from engine.tasks.network.messages import StageRequest
 from engine.work.messages import ListRequest
 from engine.work.steps import MaskStep
 from tests.made_runs import make_result
@@ -49,7 +50,7 @@ def test_that_msgspec_reads_every_kind_and_finds_it_by_its_name():
 def test_that_what_comes_is_what_was_sent():
     for value in [
         Begin("1", "gpu7", HostOptions(described=ListRequest())),
-        ToHost(3, Preview(ListRequest(), Seen(1, (0, 2), (3, 4)))),
+        ToHost(3, Preview(StageRequest(), Seen(1, (0, 2), (3, 4)))),
         ToHost(4, ResultValues(None, TiledScreen("result-1", ((2, 3),)), (0, 2), (1, 3))),
         Cancel(7),
         Answer(1, (Block(32, 8), None, "text", 2.5, b"bytes", ((1,), ListRequest()))),

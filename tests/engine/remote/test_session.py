@@ -10,7 +10,7 @@ import engine
 from engine.errors import Cancelled, EngineError, LineLost
 from engine.host import shared
 from engine.host.protocol import SaveResult
-from engine.host.request import Check, Describe, Preview, Run, Seen
+from engine.host.request import Check, Preview, Run, Seen
 from engine.host.shared_array import SharedArray, segments_of
 from engine.host.tiles import ResultTiles, ResultValues
 from engine.image.open import open_image
@@ -75,7 +75,7 @@ def test_that_an_operation_and_a_drawing_have_the_same_bits(both, pictures):
 def test_that_questions_have_the_same_answers(both, pictures):
     asked = [
         (
-            one.ask(Describe(ListRequest())),
+            one.ask(ListRequest()),
             one.ask(Check(mask_job(mask=preset("sobel-x"), picture=picture))),
         )
         for one, picture in zip(both, pictures, strict=True)
@@ -173,7 +173,7 @@ def test_that_a_slides_file_is_written_here(both, tmp_path):
     from engine.course.messages import CourseRequest, SaveCourse
 
     remote, folder = both[1], tmp_path / "lab"
-    tables = remote.ask(Describe(CourseRequest("lab")))
+    tables = remote.ask(CourseRequest("lab"))
     saved = remote.ask(SaveCourse("lab", tables, str(folder)))
     assert saved.path == str(folder)
     assert (folder / "lab.md").read_text()
@@ -198,7 +198,7 @@ def test_that_a_server_that_cannot_be_used_is_refused_with_what_helps(sshd, aski
         None: sshd.options(),
     }[changed.get("ssh_options")]
     remote = asking(RemoteServer(sshd.to, changed.get("python", PYTHON), options))
-    future = remote.client.submit(Describe(ListRequest()))
+    future = remote.client.submit(ListRequest())
     with pytest.raises(LineLost, match=says) as caught:
         future.result(PATIENCE_S)
     assert caught.value.remedy
@@ -214,7 +214,7 @@ def test_that_another_version_is_refused_with_the_command_that_installs_the_righ
     python = f"cd {folder.parents[1]} && {PYTHON.rpartition(' ')[2]}"
     remote = asking(RemoteServer(sshd.to, python, sshd.options()))
     with pytest.raises(LineLost, match=r"it has Haloscope 0\.0\.1") as caught:
-        remote.ask(Describe(ListRequest()))
+        remote.ask(ListRequest())
     # A shell here reads three words; the one there gets the last of them whole.
     typed = shlex.split(caught.value.remedy[caught.value.remedy.index("ssh ") :])
     assert typed == ["ssh", sshd.to, f"{python} -m pip install haloscope=={engine.__version__}"]

@@ -1,9 +1,8 @@
 import pytest
 
-from engine.course.messages import CountCourse, CourseRequest, SaveCourse
+from engine.course.messages import CountCourse, CourseRequest, MeasureCourse, SaveCourse
 from engine.course.recorded import RecordedCourse
 from engine.errors import EngineError
-from engine.host.request import Describe, Run
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
 from gui.page.intents import LoadKernel
@@ -64,21 +63,21 @@ def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded(course):
 
 def test_that_a_paper_is_counted_once_when_it_is_chosen(course):
     course.controller.count()
-    assert len(course.fake.waiting((Describe, CourseRequest))) == 1
-    course.answer((Describe, CourseRequest))
+    assert len(course.fake.waiting(CourseRequest)) == 1
+    course.answer(CourseRequest)
     assert (course.tables, course.model.known(PAPER.key).is_measured) == (COUNTED, False)
     course.controller.count()
     course.model.choose("a paper that there is not")
-    assert course.fake.waiting((Describe, CourseRequest)) == []
+    assert course.fake.waiting(CourseRequest) == []
     assert course.model.paper == PAPER
 
 
 def test_that_transactions_are_counted_after_the_tables_and_given_up_for_another_paper(course):
     assert course.fake.waiting(CountCourse) == []
-    course.answer((Describe, CourseRequest))
+    course.answer(CourseRequest)
     assert [one.request.paper for one in course.fake.waiting(CountCourse)] == [PAPER.key]
     course.model.choose(OTHER_PAPER.key)
-    course.answer((Describe, CourseRequest))
+    course.answer(CourseRequest)
     assert [one.request.paper for one in course.fake.waiting(CountCourse)] == [OTHER_PAPER.key]
     course.model.choose(PAPER.key)
     course.answer(CountCourse)
@@ -93,32 +92,32 @@ def test_that_the_successor_of_a_lost_host_gets_the_request(course):
     course.controller.count()
     course.bench.lose()
     course.bench.become_ready()
-    course.answer((Describe, CourseRequest))
+    course.answer(CourseRequest)
     assert course.tables == COUNTED
 
 
 def test_that_measuring_ends_with_tables(course):
     course.controller.measure(PAPER.key)
     assert course.state.running
-    course.bench.tell("512 × 512, naive", 0.25, (Run, CourseRequest))
+    course.bench.tell("512 × 512, naive", 0.25, MeasureCourse)
     assert (course.state.stage, course.state.fraction) == ("Tables of report: 512 × 512, naive", 0.25)
-    course.answer((Run, CourseRequest))
+    course.answer(MeasureCourse)
     # The count, which was slower, does not take their place.
-    course.answer((Describe, CourseRequest))
+    course.answer(CourseRequest)
     assert (course.tables, course.model.known(PAPER.key).is_measured) == (MEASURED, True)
     assert not course.state.running
 
 
 @pytest.mark.parametrize("is_cancelled", [True, False], ids=["cancelled", "failed"])
 def test_that_a_measurement_that_is_cancelled_or_fails_keeps_the_tables_that_were_there(course, is_cancelled):
-    course.answer((Describe, CourseRequest))
+    course.answer(CourseRequest)
     course.controller.measure(PAPER.key)
     if is_cancelled:
         course.bench.jobs.cancel()
         assert course.state.cancelling
         course.bench.settle()
     else:
-        course.bench.fake.fail(EngineError("Not enough memory", "there is no more"), (Run, CourseRequest))
+        course.bench.fake.fail(EngineError("Not enough memory", "there is no more"), MeasureCourse)
         course.bench.settle()
     assert course.tables == COUNTED
     assert not course.state.running
@@ -129,15 +128,15 @@ def test_that_nothing_is_measured_where_times_would_mean_nothing(course):
     for chosen, device in (("auto", "auto"), ("simulator", "auto"), ("cpu", "auto"), ("cuda:1", "cuda:1")):
         course.state.chosen_device = chosen
         course.controller.measure(PAPER.key)
-        assert [one.request.job.device for one in course.fake.waiting((Run, CourseRequest))] == [device]
-        course.answer((Run, CourseRequest))
+        assert [one.request.device for one in course.fake.waiting(MeasureCourse)] == [device]
+        course.answer(MeasureCourse)
     course.bench.runs.run()
     course.controller.measure(PAPER.key)
-    assert course.fake.waiting((Run, CourseRequest)) == []
+    assert course.fake.waiting(MeasureCourse) == []
 
 
 def test_that_tables_are_saved_in_a_folder_of_their_own_or_the_reason_is_given(course, tmp_path):
-    course.answer((Describe, CourseRequest))
+    course.answer(CourseRequest)
     course.controller.save(PAPER.key, tmp_path)
     (asked,) = course.fake.waiting(SaveCourse)
     assert asked.request == SaveCourse(PAPER.key, COUNTED, str(tmp_path / "report-tables"))
@@ -161,7 +160,7 @@ def test_that_recorded_figures_are_asked_for_once_and_only_where_they_are_shown(
 
 def test_that_recorded_figures_stand_beside_counted_and_measured_ones(course):
     course.state.show_recorded(True)
-    for kind in (RecordedCourse, (Describe, CourseRequest)):
+    for kind in (RecordedCourse, CourseRequest):
         course.answer(kind)
     recorded = [row[-1].recorded for row in course.model.tables(PAPER.key)[0].rows]
     assert recorded == ["0.00002"] * 3
@@ -169,7 +168,7 @@ def test_that_recorded_figures_stand_beside_counted_and_measured_ones(course):
 
 def test_that_hidden_recorded_figures_are_not_saved(course):
     course.state.show_recorded(True)
-    for kind in (RecordedCourse, (Describe, CourseRequest)):
+    for kind in (RecordedCourse, CourseRequest):
         course.answer(kind)
     course.state.show_recorded(False)
     assert course.model.tables(PAPER.key) == COUNTED

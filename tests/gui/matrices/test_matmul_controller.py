@@ -3,7 +3,7 @@ import pytest
 from engine.course.paper import CourseKernel
 from engine.errors import EngineError
 from engine.geometry.block import Block
-from engine.host.request import Describe, Run
+from engine.host.request import Run
 from engine.results.metrics import number_of
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct, tile_of
@@ -34,9 +34,9 @@ def small(slow):
     bench = slow
     bench.matmul.shown.emit()
     bench.matmul.try_small()
-    bench.answer_all((Describe, ProductGrid))
+    bench.answer_all(ProductGrid)
     bench.products.run_all()
-    bench.answer_all((Describe, ProductGrid))
+    bench.answer_all(ProductGrid)
     return bench
 
 
@@ -47,7 +47,7 @@ def asked(bench, kind):
 def test_that_nothing_is_counted_before_somebody_looks(bench):
     bench.matmul.change(tiles=(8,))
     bench.settle()
-    assert asked(bench, (Describe, ProductGrid)) == []
+    assert asked(bench, ProductGrid) == []
     bench.matmul.shown.emit()
     bench.settle()
     assert [tile_of(row) for row in bench.matmul.rows] == [8, 8, None]
@@ -59,14 +59,14 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
 def test_that_only_the_newest_question_is_answered(slow):
     slow.matmul.shown.emit()
     slow.matmul.change(product=MatrixProduct(64, 64, 64))
-    first, second = slow.fake.waiting((Describe, ProductGrid))
+    first, second = slow.fake.waiting(ProductGrid)
     slow.answer(second)
     slow.answer(first)
     assert {row.problem.rows for row in slow.matmul.rows} == {64}
     slow.lose()
-    assert slow.fake.waiting((Describe, ProductGrid)) == []
+    assert slow.fake.waiting(ProductGrid) == []
     slow.become_ready()
-    assert len(slow.fake.waiting((Describe, ProductGrid))) == 1
+    assert len(slow.fake.waiting(ProductGrid)) == 1
 
 
 @pytest.mark.parametrize("on_simulator", [False, True], ids=["no GPU", "simulator"])
@@ -111,12 +111,12 @@ def test_that_a_cell_that_fails_is_a_row_with_its_reason(small):
 
 def test_that_a_run_waits_for_what_changed_just_now_to_be_counted(slow):
     slow.matmul.shown.emit()
-    slow.answer_all((Describe, ProductGrid))
+    slow.answer_all(ProductGrid)
     slow.matmul.settling.connect(lambda _: slow.matmul.change(product=MatrixProduct(300, 300, 300)))
     slow.products.run_all()
     assert slow.state.running
     assert slow.fake.waiting((Run, ProductRequest)) == []
-    slow.answer_all((Describe, ProductGrid))
+    slow.answer_all(ProductGrid)
     assert [asked.request.job.product.rows for asked in slow.fake.waiting((Run, ProductRequest))] == [300]
 
 
@@ -130,10 +130,10 @@ def test_that_a_run_that_waits_for_the_count_can_end_before_it_begins(slow, qtbo
             slow.jobs.cancel()
         elif end == "fail":
             error = EngineError("The product", "the memory is full", "Choose a smaller size.")
-            slow.fake.fail(error, slow.fake.waiting((Describe, ProductGrid))[-1])
+            slow.fake.fail(error, slow.fake.waiting(ProductGrid)[-1])
         else:
             slow.fake.lose()
-    slow.answer_all((Describe, ProductGrid))
+    slow.answer_all(ProductGrid)
     assert not slow.state.running
     assert not slow.matmul.running
     assert asked(slow, (Run, ProductRequest)) == []

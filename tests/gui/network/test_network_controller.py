@@ -7,7 +7,7 @@ import pytest
 
 from engine.course.paper import CourseKernel
 from engine.errors import BadValue, EngineError
-from engine.host.request import Check, Describe, Preview, Run
+from engine.host.request import Check, Preview, Run
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
@@ -52,15 +52,14 @@ def test_that_all_is_asked_when_the_page_is_first_shown(slow):
     slow.network.shown.emit()
     slow.settle()
     assert [
-        len(asked(slow, kind))
-        for kind in ((Describe, NetworkRequest), (Check, StageRequest), (Preview, DrawingRequest))
+        len(asked(slow, kind)) for kind in (NetworkRequest, (Check, StageRequest), (Preview, DrawingRequest))
     ] == [1, 1, 1]
     facts = slow.network.facts
     assert np.array_equal(facts.weights["convolution-2"], made_weights()[1])
     assert slow.network.answer.digit == 7
     slow.network.shown.emit()
     slow.settle()
-    assert len(asked(slow, (Describe, NetworkRequest))) == 1
+    assert len(asked(slow, NetworkRequest)) == 1
 
 
 def test_that_the_memory_of_what_the_engine_sent_is_given_back(bench):
@@ -95,7 +94,7 @@ def test_that_a_value_comes_from_the_drawing_that_was_recognised_while_another_i
     ink = slow.network.drawing.seen
     slow.network.shown.emit()
     slow.settle()
-    for kind in ((Describe, NetworkRequest), (Preview, DrawingRequest)):
+    for kind in (NetworkRequest, (Preview, DrawingRequest)):
         slow.answer(kind)
     slow.network.point(Cell(0, 0, 8, 8))
     draw(slow, (9.5, 9.5))
@@ -127,11 +126,11 @@ def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
 def test_that_weights_that_cannot_be_read_are_asked_for_again(slow):
     slow.network.shown.emit()
     error = EngineError("The weights 'weights.npz' cannot be used", "it is damaged", "Take another one.")
-    slow.fail(error, slow.fake.waiting((Describe, NetworkRequest))[0])
+    slow.fail(error, slow.fake.waiting(NetworkRequest)[0])
     assert slow.network.why_no_facts == str(error)
     assert slow.messages.newest.why == "it is damaged"
     slow.network.shown.emit()
-    slow.answer((Describe, NetworkRequest))
+    slow.answer(NetworkRequest)
     assert (slow.network.why_no_facts, slow.network.facts is None) == ("", False)
 
 
@@ -187,7 +186,7 @@ def test_that_each_stage_runs_on_a_device_of_its_kind(bench, qtbot):
 
 def test_that_the_next_stage_runs_after_one_that_fails(slow):
     slow.network.shown.emit()
-    slow.answer((Describe, NetworkRequest))
+    slow.answer(NetworkRequest)
     slow.stages.run_all()
     slow.answer_all((Check, StageRequest))
     slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), (Run, StageRequest))
@@ -269,8 +268,8 @@ def test_that_a_session_whose_weights_are_gone_has_the_trained_ones(slow):
     slow.stages.open_weights(Path("/tmp/gone.npz"))
     slow.network.shown.emit()
     error = BadValue("The weights 'gone.npz' cannot be used", "there is no such file", "Take another file.")
-    slow.fail(error, slow.fake.waiting((Describe, NetworkRequest))[0])
-    slow.answer((Describe, NetworkRequest))
+    slow.fail(error, slow.fake.waiting(NetworkRequest)[0])
+    slow.answer(NetworkRequest)
     assert (slow.network.weights, slow.network.facts is None) == ("", False)
     assert slow.messages.newest.why == "there is no such file"
 
@@ -286,19 +285,19 @@ def test_that_weights_that_were_asked_of_a_lost_engine_are_asked_of_the_next_one
 
 def test_that_runs_with_the_weights_before_are_not_shown_as_those_of_other_ones(slow):
     slow.network.shown.emit()
-    for kind in ((Describe, NetworkRequest), (Check, StageRequest), (Preview, DrawingRequest)):
+    for kind in (NetworkRequest, (Check, StageRequest), (Preview, DrawingRequest)):
         slow.answer(kind)
     assert slow.stages.is_settled
     slow.stages.open_weights(Path("/tmp/other.npz"))
     assert not slow.stages.is_settled
     slow.stages.run()
-    slow.answer((Describe, NetworkRequest))
+    slow.answer(NetworkRequest)
     assert slow.network.weights == "/tmp/other.npz"
     slow.answer((Run, StageRequest))
     assert slow.network.runs == {}
     slow.stages.classify_digits()
     slow.stages.open_weights(None)
-    slow.answer((Describe, NetworkRequest))
+    slow.answer(NetworkRequest)
     slow.answer(DigitsRequest)
     assert slow.network.confusion is None
 

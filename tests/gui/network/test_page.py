@@ -7,7 +7,7 @@ from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
 from PySide6.QtWidgets import QApplication, QScrollArea, QTabBar, QWidget
 
 from engine.errors import EngineError
-from engine.host.request import Describe, Preview, Run
+from engine.host.request import Preview, Run
 from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
 from gui.course.kernels_model import SECOND_ROLE
 from gui.explore.session_file import load_session
@@ -270,7 +270,7 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_pag
         "hidden[3, 4] is nan, not a finite number",
         "Take another.",
     )
-    haloscope.link._client.fail(error, (Describe, NetworkRequest))
+    haloscope.link._client.fail(error, NetworkRequest)
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.text() == str(error))
     assert "hidden[3, 4] is nan, not a finite number" in haloscope.window.message_bar.text
     assert not haloscope.actions["run"].isEnabled()

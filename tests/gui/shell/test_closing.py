@@ -9,7 +9,6 @@ from PySide6.QtWidgets import QPushButton
 from engine.course.messages import CourseRequest
 from engine.errors import FileWriteError
 from engine.host.protocol import SaveResult
-from engine.host.request import Describe
 from gui.shell.app import Haloscope
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
@@ -88,7 +87,7 @@ def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtb
 
 def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
-    saving.link._client.answer_all((Describe, CourseRequest))
+    saving.link._client.answer_all(CourseRequest)
     saving.window.close()
     assert saving.closing.dialog.what.text() == "Saving x.png and 1 more…"
     saving.link._client.answer()

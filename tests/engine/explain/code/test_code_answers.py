@@ -15,7 +15,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import Describe, QueuePolicy
+from engine.host.request import QueuePolicy
 from engine.mask.generators import gaussian
 from tests.engine.variants.emitted import needs_nvvm
 from tests.made_runs import make_result
@@ -43,7 +43,7 @@ def job_of(picture):
 
 
 def shown(job, **fields):
-    return answers.describe(Describe(CodeRequest(job, architecture=AMPERE, **fields)), lambda step: None)
+    return answers.describe(CodeRequest(job, architecture=AMPERE, **fields), lambda step: None)
 
 
 def test_that_the_source_is_that_of_the_job(job_of):
@@ -55,7 +55,7 @@ def test_that_the_source_is_that_of_the_job(job_of):
 
 
 def test_that_a_question_waits_for_what_runs(job_of):
-    assert Describe(CodeRequest(job_of("tiled"))).queue is QueuePolicy.IN_ORDER
+    assert CodeRequest(job_of("tiled")).queue is QueuePolicy.IN_ORDER
 
 
 def test_that_a_kernel_that_cannot_do_the_job_is_shown_for_what_it_takes(job_of):

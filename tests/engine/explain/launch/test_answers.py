@@ -9,7 +9,7 @@ from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import Describe, QueuePolicy
+from engine.host.request import QueuePolicy
 from engine.mask.generators import gaussian
 from tests.engine.variants.emitted import NEEDS_NVVM
 from tests.picture_jobs import mask_job
@@ -35,7 +35,7 @@ def job_of(picture, key, **fields):
 
 
 def asked(job, kind=LaunchRequest, report=lambda step: None):
-    return answers.describe(Describe(kind(job, AMPERE)), report)
+    return answers.describe(kind(job, AMPERE), report)
 
 
 def test_that_a_launch_is_described_at_once_without_its_registers(picture):
@@ -48,8 +48,8 @@ def test_that_a_launch_is_described_at_once_without_its_registers(picture):
 
 def test_that_the_question_with_registers_waits_for_what_runs(picture):
     job = job_of(picture, "tiled")
-    assert Describe(LaunchRequest(job)).queue is QueuePolicy.AT_ONCE
-    assert Describe(CompiledLaunchRequest(job)).queue is QueuePolicy.IN_ORDER
+    assert LaunchRequest(job).queue is QueuePolicy.AT_ONCE
+    assert CompiledLaunchRequest(job).queue is QueuePolicy.IN_ORDER
 
 
 @pytest.mark.slow

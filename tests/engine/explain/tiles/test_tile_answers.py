@@ -9,7 +9,6 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import Describe
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.work.filtering.variants import VARIANTS, MaskClass
@@ -27,7 +26,7 @@ def picture():
 def described(picture, key, at=None, **fields):
     fields = {"mask": gaussian(5), "border": Border.ZERO} | fields
     job = mask_job(picture=picture, variant=key, **fields)
-    return answers.describe(Describe(TileRequest(job, at)), lambda step: None)
+    return answers.describe(TileRequest(job, at), lambda step: None)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ import pytest
 
 from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
-from engine.host.request import Check, Describe, Preview, QueuePolicy, Run
+from engine.host.request import Check, Preview, QueuePolicy, Run
 from engine.host.request import answer as answer_to
 from engine.host.shared_array import SharedArray, segments_of
 from engine.tasks.network import oracle
@@ -36,7 +36,7 @@ def places_of(answer):
 
 
 def test_that_the_facts_have_layers_stages_filters_and_digits():
-    facts, arrays = answered(Describe(NetworkRequest()))
+    facts, arrays = answered(NetworkRequest())
     assert [layer.key for layer in facts.layers] == [layer.key for layer in ForwardPass(1).layers]
     assert [stage.key for stage in facts.stages] == [stage.key for stage in NETWORK_VARIANTS]
     assert np.array_equal(arrays[facts.first_filters], trained_weights().convolution_1)

@@ -5,7 +5,7 @@ import pytest
 
 from engine.errors import EngineError
 from engine.host import shared
-from engine.host.request import Describe, Preview, Run, answer
+from engine.host.request import Preview, Run, answer
 from engine.host.shared import attach, unlink
 from engine.host.shared_array import segments_of
 from engine.tasks.network.drawings import held_out
@@ -43,7 +43,7 @@ def test_that_the_weights_of_a_file_are_those_that_tell_the_digit(released, tmp_
         found = answer(Preview(DrawingRequest(INK, weights)), nothing)
         released.append(found)
         assert found.digit == digit
-    facts = answer(Describe(NetworkRequest(path)), nothing)
+    facts = answer(NetworkRequest(path), nothing)
     released.append(facts)
     assert np.array_equal(attach(facts.output_weights), output)
     assert np.array_equal(attach(facts.hidden_weights), trained_weights().hidden)
@@ -71,7 +71,7 @@ def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_p
     else:
         why = "there is no such file"
     for request in (
-        Describe(NetworkRequest(str(path))),
+        NetworkRequest(str(path)),
         Preview(DrawingRequest(INK, str(path))),
         Run(StageRequest("network-serial", 1, weights=str(path))),
         DigitsRequest("network-serial", weights=str(path)),

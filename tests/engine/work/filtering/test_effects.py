@@ -6,11 +6,10 @@ import pytest
 from engine.errors import Cancelled
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import Describe
 from engine.image.samples import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
-from engine.work.comparing import describe, effect, small_picture
+from engine.work.comparing import effect, effects, small_picture
 from engine.work.messages import EffectsRequest
 
 SIDE = 40
@@ -66,8 +65,8 @@ def test_that_weak_and_strong_edges_are_as_bright_as_each_other():
 
 def test_that_every_preset_has_a_picture_that_differs_from_black_and_a_stop_ends_them():
     masks = tuple(one.mask for one in presets())
-    request = Describe(EffectsRequest(masks, None, SIDE))
-    made = describe(request, lambda step: None)
+    request = EffectsRequest(masks, None, SIDE)
+    made = effects(request, lambda step: None)
     assert [len(one) for one in made] == [3 * SIDE * SIDE] * len(masks)
     assert all(np.frombuffer(one, np.uint8).max() > 128 for one in made)
 
@@ -76,4 +75,4 @@ def test_that_every_preset_has_a_picture_that_differs_from_black_and_a_stop_ends
             raise Cancelled("stopped")
 
     with pytest.raises(Cancelled):
-        describe(request, stop)
+        effects(request, stop)

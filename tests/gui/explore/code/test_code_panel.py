@@ -8,7 +8,6 @@ from engine.errors import BadValue
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
-from engine.host.request import Describe
 from engine.mask.mask import Mask
 from gui.explore.code.code_panel import CodePanel
 from gui.explore.code.code_state import CodeState
@@ -21,7 +20,7 @@ from tests.gui.made_code import FIRST_LINE
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
-CODE = (Describe, CodeRequest)
+CODE = CodeRequest
 NARROW, WIDE = 620, 1200
 
 
@@ -53,7 +52,7 @@ def panel(make_panel, bench):
 
 
 def asked(bench):
-    return [one.job for one in bench.fake.seen if is_kind(one, CODE)]
+    return [one for one in bench.fake.seen if is_kind(one, CODE)]
 
 
 def choose(bench, box, title):

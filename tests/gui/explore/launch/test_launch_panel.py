@@ -7,7 +7,6 @@ from engine.errors import BadValue
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
-from engine.host.request import Describe
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from gui.explore.launch.launch_panel import LaunchPanel
@@ -20,7 +19,7 @@ from tests.made_runs import make_result
 
 pytestmark = pytest.mark.fresh_window
 
-AT_ONCE, COMPILED = (Describe, LaunchRequest), (Describe, CompiledLaunchRequest)
+AT_ONCE, COMPILED = (LaunchRequest,), (CompiledLaunchRequest,)
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ def panel(make_panel, bench):
 
 
 def asked(bench, kind):
-    return [one.job for one in bench.fake.seen if is_kind(one, kind)]
+    return [one for one in bench.fake.seen if is_kind(one, kind)]
 
 
 def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
@@ -113,7 +112,7 @@ def test_that_one_kernel_is_compiled_at_a_time(slow_bench, make_panel):
     assert len(slow_bench.fake.waiting(COMPILED)) == 1
     slow_bench.answer(COMPILED)
     (last,) = slow_bench.fake.waiting(COMPILED)
-    assert last.request.job.job.block == Block(16, 4)
+    assert last.request.job.block == Block(16, 4)
 
 
 def test_that_nothing_is_compiled_during_a_run(slow_bench, make_panel):
@@ -237,7 +236,7 @@ def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):
         qtbot.waitUntil(lambda key=key: page.tile.found is not None and page.tile.found.variant == key)
         qtbot.waitUntil(lambda key=key: page.code.source is not None and page.code.source.variant == key)
         asked = [one for one in haloscope.link._client.seen if is_kind(one, AT_ONCE)][-1]
-        assert (asked.job.job.variant, page.ablation.selection.kernel) == (key, key)
+        assert (asked.job.variant, page.ablation.selection.kernel) == (key, key)
     # What runs is still what the settings say.
     assert page.workspace.settings.variant == "auto"
 

@@ -6,7 +6,6 @@ import pytest
 from PySide6.QtCore import Qt
 
 from engine.errors import EngineError
-from engine.host.request import Describe
 from engine.mask.generator_table import GENERATORS
 from engine.mask.generators import generate
 from engine.mask.mask import Mask
@@ -76,7 +75,7 @@ def test_that_the_library_shows_what_each_mask_does_to_the_picture_that_is_open(
     # The same masks are asked for once for a picture.
     button.click()
     library.close()
-    (asked,) = (one.job for one in bench.fake.seen if is_kind(one, (Describe, EffectsRequest)))
+    (asked,) = (one for one in bench.fake.seen if is_kind(one, EffectsRequest))
     assert asked.picture is bench.workspace.picture
 
 

@@ -6,7 +6,6 @@ from PySide6.QtTest import QTest
 
 from engine.explain.messages import TileRequest
 from engine.geometry.block import Block
-from engine.host.request import Describe
 from engine.mask.mask import Mask
 from gui.explore.selection import Selection
 from gui.explore.tile.tile_colours import ColourBy, colours_of, legend_of, role_masks
@@ -134,10 +133,10 @@ def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench
     bench.workspace.set_mask(Mask([[1.0] * 3]))
     bench.settle()
     assert panel.used.text().startswith("P[16] uses N[15] to N[17]. Thread (0, 0) writes it, in row 4.")
-    asked = len([one for one in bench.fake.seen if is_kind(one, (Describe, TileRequest))])
+    asked = len([one for one in bench.fake.seen if is_kind(one, TileRequest)])
     panel._tile.watch(False)
     bench.change(block=Block(8, 8))
-    assert len([one for one in bench.fake.seen if is_kind(one, (Describe, TileRequest))]) == asked
+    assert len([one for one in bench.fake.seen if is_kind(one, TileRequest)]) == asked
 
 
 def test_that_another_block_of_the_grid_can_be_chosen(qtbot, bench, panel):
@@ -207,7 +206,7 @@ def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, q
     page = haloscope.window.page_of("explore")
     assert page.panel("tile").content.widget is None
     haloscope.workspace.change(variant="tiled", block=Block(8, 8))
-    assert not any(is_kind(one, (Describe, TileRequest)) for one in haloscope.link._client.seen)
+    assert not any(is_kind(one, TileRequest) for one in haloscope.link._client.seen)
     panel_of(page, "tile", qtbot)
     qtbot.waitUntil(lambda: page.tile.plan is not None)
     assert page.tile.plan.block == Block(8, 8)
@@ -225,10 +224,10 @@ def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, 
     state.watch(True)
     slow_bench.settle()
     assert panel.stack.text == "Finding out who loads which cell."
-    slow_bench.answer_all((Describe, TileRequest))
+    slow_bench.answer_all(TileRequest)
     assert "no blocks of threads" in panel.stack.text
     state.selection.select("tiled")
     slow_bench.settle()
     assert panel.stack.text == "Finding out who loads which cell."
-    slow_bench.answer_all((Describe, TileRequest))
+    slow_bench.answer_all(TileRequest)
     assert panel.stack.text == ""

@@ -10,7 +10,7 @@ from engine.explain.limits.messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
-from engine.host.request import Describe, Preview, Run
+from engine.host.request import Preview, Run
 from engine.mask.presets import preset
 from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
@@ -31,7 +31,7 @@ from tests.gui.made_results import CPU_DEVICE, VARIANTS
 from tests.made_runs import made_reason, make_failure, make_result
 
 WORDS = SENTENCE.replace("`", "")
-TIME = (Describe, TimeRequest)
+TIME = TimeRequest
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def add(bench, *given, **fields):
 
 
 def asked(bench):
-    return [one.job for one in bench.fake.seen if is_kind(one, TIME)]
+    return [one for one in bench.fake.seen if is_kind(one, TIME)]
 
 
 def show_recorded(bench, panel, variant="naive", **fields):
@@ -190,7 +190,7 @@ def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
 
 def test_that_a_question_is_dropped_when_another_result_is_selected(slow_bench, slow_panel):
     add(slow_bench, "tiled")
-    assert [one.job.job.variant for one in slow_bench.fake.cancelled] == ["naive"]
+    assert [one.job.variant for one in slow_bench.fake.cancelled] == ["naive"]
     slow_bench.answer_all(TIME)
     assert slow_bench.results.results()[0].explained is None
     assert slow_bench.results.results()[1].explained is not None
