@@ -175,10 +175,9 @@ class NpyResult(LargeResult):
     def __init__(
         self, file: CheckedFile, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype
     ) -> None:
-        height, width, self.channels = shape
-        self.storage, self.dtype, self.levels = storage, dtype, ((height, width),)
+        super().__init__(storage, shape, dtype)
         header = io.BytesIO()
-        of_array = (height, width) if self.channels == 1 else shape
+        of_array = shape[:2] if self.channels == 1 else shape
         fields = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": of_array}
         np.lib.format.write_array_header_1_0(header, fields)
         self._header = header.getvalue()

@@ -19,7 +19,7 @@ from engine.files.atomic_write import atomic_write, write_errors
 from engine.files.part_files import lock
 from engine.files.reading import Json, read_json
 from engine.image.halving import halved
-from engine.image.large.source import Storage
+from engine.image.large.source import Storage, level_shapes
 from engine.interrupts import undivided
 
 
@@ -34,10 +34,10 @@ class LargeResult(ABC):
         Of its samples.
     """
 
-    storage: Storage
-    levels: tuple[tuple[int, int], ...]
-    channels: int
-    dtype: np.dtype
+    def __init__(self, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype) -> None:
+        height, width, self.channels = shape
+        self.storage, self.dtype = storage, dtype
+        self.levels = level_shapes(height, width, storage.smallest)
 
     @property
     def rows_at_once(self) -> int:
@@ -70,23 +70,14 @@ class RowUnits:
 
     def add(self, rows: np.ndarray, write: Callable[[int, np.ndarray], None]) -> None:
         """Add rows; call `write` with the first row of each unit, and with the unit, which is used again."""
-        taken = 0
-        while taken < len(rows):
-            left = self._height - self._top - self._filled
-            wanted = min(self._unit - self._filled, left)
-            count = min(wanted, len(rows) - taken)
-            is_whole = self._filled == 0 and count in (self._unit, left)
-            if is_whole:
-                write(self._top, rows[taken : taken + count])
-                self._top += count
-            else:
-                self._rows[self._filled : self._filled + count] = rows[taken : taken + count]
-                self._filled += count
-                if self._filled == self._unit or self._top + self._filled == self._height:
-                    filled, self._filled = self._filled, 0
-                    write(self._top, self._rows[:filled])
-                    self._top += filled
-            taken += count
+        while len(rows):
+            wanted = min(self._unit, self._height - self._top) - self._filled
+            part, rows = rows[:wanted], rows[wanted:]
+            self._rows[self._filled : self._filled + len(part)] = part
+            self._filled += len(part)
+            if len(part) == wanted:
+                write(self._top, self._rows[: self._filled])
+                self._top, self._filled = self._top + self._filled, 0
 
 
 _BLOCK_BYTES = 4 << 20

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from engine.cores import cores
 from engine.image.large.result import CheckedFile, LargeResult
-from engine.image.large.source import Storage, level_shapes
+from engine.image.large.source import Storage
 from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, loaded_exif, tiff_lists
 
 # Types of values: number, NumPy type.
@@ -133,9 +133,7 @@ class TiffResult(LargeResult):
         has_alpha: bool,
         icc_profile: bytes | None,
     ) -> None:
-        height, width, self.channels = shape
-        self.storage, self.dtype = storage, dtype
-        self.levels = level_shapes(height, width, storage.smallest)
+        super().__init__(storage, shape, dtype)
         self._has_alpha, self._icc_profile = has_alpha, icc_profile
         self._planes = self.channels if storage.planes != "contiguous" and self.channels > 1 else 1
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="encode")

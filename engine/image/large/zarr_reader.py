@@ -1,6 +1,7 @@
 """OME-Zarr (0.4 on Zarr 2, 0.5 on Zarr 3) and plain Zarr arrays in a folder."""
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -47,16 +48,20 @@ class ZarrPicture(SegmentedPicture):
         stored = self._arrays[level]
         (height, width), (down, across) = stored.shape, stored.chunk
         shape = min(down, height - row * down), min(across, width - column * across)
-        values, missing = stored.read(row, column, shape)
-        if missing:
-            if stored.array.fill_value is None:
-                raise Refused(f"its chunk {missing} is missing, and it names no value to fill it with", AGAIN)
-            self.missing.add((level, row, column))
-        return converted(values, self.dtype)
-
-    def close(self) -> None:
-        """Close the store; nothing is read after that."""
-        super().close()
+        found = []
+        for place in stored.places(row, column):
+            values = stored.array.chunk(place)
+            if values is None:
+                fill = stored.array.fill_value
+                if not stored.array.is_stored(place):
+                    if fill is None:
+                        missing = stored.array.key(place)
+                        why = f"its chunk {missing} is missing, and it names no value to fill it with"
+                        raise Refused(why, AGAIN)
+                    self.missing.add((level, row, column))
+                values = np.broadcast_to(stored.array.dtype.type(fill or 0), stored.array.chunks)
+            found.append(values)
+        return converted(stored.planes(found, shape), self.dtype)
 
 
 class _Level:
@@ -87,37 +92,30 @@ class _Level:
         self._bands = [slice(at, min(at + depth, self.channels)) for at in range(0, self.channels, depth)]
         self.decoded_bytes = array.codecs.decoded_bytes(array.chunks)
 
-    def read(self, row: int, column: int, shape: tuple[int, int]) -> tuple[np.ndarray, str]:
-        """Return the stored values of a chunk, (rows, columns, channels), of which the first are wanted.
-
-        Beside them is the name of a file that a chunk should be in and is not; empty where all are there.
-        """
-        array, missing, found = self.array, "", []
+    def places(self, row: int, column: int) -> Iterator[list[int]]:
+        """Yield the place of each chunk that has some of its channels, of the first time and depth."""
         for number in range(len(self._bands)):
             at = {self._y: row, self._x: column, self._c: number}
-            place = [at.get(axis, 0) for axis in range(len(self.axes))]
-            values = array.chunk(place)
-            if values is None:
-                missing = missing or ("" if array.is_stored(place) else array.key(place))
-            found.append(None if values is None else self._planes(values, shape))
-        first = found[0]
-        if len(found) == 1 and first is not None and first.flags.c_contiguous:
-            return first, missing
-        out = np.empty((*shape, self.channels), array.dtype)
-        fill = 0 if array.fill_value is None else array.fill_value
+            yield [at.get(axis, 0) for axis in range(len(self.axes))]
+
+    def planes(self, chunks: list[np.ndarray], shape: tuple[int, int]) -> np.ndarray:
+        """Return the first rows and columns of chunks, (rows, columns, channels)."""
+        wanted = {"y": slice(shape[0]), "x": slice(shape[1]), "c": slice(self.channels)}
+        order = [axis for axis in self.axes if axis in "yxc"]
+        axes = [order.index(axis) for axis in "yxc" if axis in order]
+        found = [
+            values[tuple(wanted.get(axis, 0) for axis in self.axes)].transpose(axes) for values in chunks
+        ]
+        if self._c < 0:
+            return found[0][..., np.newaxis]
+        if len(found) == 1 and found[0].flags.c_contiguous:
+            return found[0]
+        out = np.empty((*shape, self.channels), self.array.dtype)
         for channels, planes in zip(self._bands, found, strict=True):
             # Plane by plane: a fifth of the time of the copy of a transposed array.
             for channel in range(channels.start, channels.stop):
-                out[..., channel] = fill if planes is None else planes[..., channel - channels.start]
-        return out, missing
-
-    def _planes(self, values: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-        """Return the first rows and columns of a chunk, its channels last, of the first time and depth."""
-        wanted = {"y": slice(shape[0]), "x": slice(shape[1]), "c": slice(self.channels)}
-        kept = values[tuple(wanted.get(axis, 0) for axis in self.axes)]
-        order = [axis for axis in self.axes if axis in "yxc"]
-        kept = kept.transpose([order.index(axis) for axis in "yxc" if axis in order])
-        return kept[..., np.newaxis] if self._c < 0 else kept
+                out[..., channel] = planes[..., channel - channels.start]
+        return out
 
 
 def _storage(levels: list[_Level]) -> Storage:

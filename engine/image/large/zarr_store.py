@@ -37,16 +37,6 @@ Data = bytes | bytearray
 Config = Mapping[str, Any]
 
 
-def _blosc(data: Data, most: int, _: Config) -> Data:
-    _refuse_more(int.from_bytes(data[4:8], "little"), most)
-    return imagecodecs.blosc_decode(data, out=int.from_bytes(data[4:8], "little"))
-
-
-def _lz4(data: Data, most: int, _: Config) -> Data:
-    _refuse_more(size := int.from_bytes(data[:4], "little"), most)
-    return imagecodecs.lz4_decode(data[4:], out=size)
-
-
 def _shuffle(data: Data, _: int, config: Config) -> Data:
     size = config.get("elementsize", 4)
     if type(size) is not int or size < 1 or len(data) % size:
@@ -74,12 +64,12 @@ def _crc32c(data: Data, _: int, __: Config) -> Data:
 
 
 _DECODERS: dict[str, Callable[[Data, int, Config], Data]] = {
-    "blosc": _blosc,
+    "blosc": lambda data, most, _: imagecodecs.blosc_decode(data, out=most),
     "bz2": lambda data, most, _: bz2.BZ2Decompressor().decompress(data, most + 1),
     "crc32c": _crc32c,
     "delta": _delta,
     "gzip": lambda data, most, _: imagecodecs.gzip_decode(data, out=most),
-    "lz4": _lz4,
+    "lz4": lambda data, most, _: imagecodecs.lz4_decode(data, header=True, out=most),
     "lzma": lambda data, most, _: lzma.LZMADecompressor(memlimit=_LZMA_BYTES).decompress(data, most + 1),
     "shuffle": _shuffle,
     "zlib": lambda data, most, _: imagecodecs.zlib_decode(data, out=most),

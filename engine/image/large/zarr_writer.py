@@ -16,7 +16,7 @@ import numpy as np
 from engine.errors import EngineError
 from engine.files.reading import Json
 from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file, checksum_of
-from engine.image.large.source import Storage, level_shapes
+from engine.image.large.source import Storage
 from engine.image.large.zarr_reader import open_zarr
 
 _INSTALL = "Install it: pip install 'haloscope[zarr]'."
@@ -30,11 +30,8 @@ class ZarrResult(LargeResult):
     def __init__(
         self, part: PartFolder, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype
     ) -> None:
-        zarr, path = _zarr(), part.result
-        height, width, self.channels = shape
-        details = storage.details
-        self.storage, self.dtype = storage, dtype
-        self.levels = level_shapes(height, width, storage.smallest)
+        super().__init__(storage, shape, dtype)
+        zarr, path, details = _zarr(), part.result, storage.details
         self._axes: str = details.get("axes") or ("cyx" if self.channels > 1 else "yx")
         # The checksums of its metadata, and of the values of the rows of each level that are written: what
         # lies in the files of chunks, the library's codecs decide.
