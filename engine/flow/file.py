@@ -27,7 +27,7 @@ from engine.image.faults import LIBRARY_ERRORS, Refused
 from engine.image.large.kinds import is_zarr, kind_of_result
 from engine.image.large.making import make_result, result_storage
 from engine.image.large.opening import open_large
-from engine.image.large.result import LargeResult, PartDamaged, PartFolder, RowUnits, ScratchLevel
+from engine.image.large.result import LargeResult, LevelRows, PartDamaged, PartFolder
 from engine.image.large.source import LargePicture, Storage
 from engine.image.result_picture import Conversion, Loss
 from engine.verify.verification import Verification
@@ -143,7 +143,7 @@ class _Run:
         self.result: LargeResult | None = None
         self.state = State()
         self.resumed_row = 0
-        self._scratch: ScratchLevel | None = None
+        self._rows: LevelRows | None = None
         self._noted_s = -math.inf
 
     def prepare(self) -> None:
@@ -200,15 +200,14 @@ class _Run:
         try:
             self._open(storage, State.read(done))
         except (PartDamaged, Refused, ImageReadError, *LIBRARY_ERRORS) as error:
-            self.result = self._scratch = None
+            self.result = self._rows = None
             return f"that is damaged ({error if isinstance(error, PartDamaged) else 'it cannot be read'})"
         return ""
 
     def _open(self, storage: Storage, state: State) -> None:
         """Open the files of a result: new ones, or those of an earlier run with its state."""
-        self.result = result = make_result(self.picture, storage, self.dtype, self.part)
-        if len(result.levels) > 1:
-            self._scratch = ScratchLevel(self.part, max(1, state.level), result)
+        self.result = make_result(self.picture, storage, self.dtype, self.part)
+        self._rows = LevelRows(self.result, self.part, max(0, state.level - 1), state.rows)
         self.state = state
 
     def _memory_plan(self, storage: Storage) -> MemoryPlan:
@@ -273,22 +272,16 @@ class _Run:
 
     def filter(self) -> None:
         """Filter the picture and write the result."""
-        result, picture, state = self.result, self.picture, self.state
-        assert result is not None
+        picture, state, level = self.picture, self.state, self._rows
+        assert level is not None
         if state.rows >= picture.height:
             return
-        shape = picture.height, picture.width, picture.channels
-        units = RowUnits(shape, self.dtype, result.rows_at_once, state.rows)
         # Of bands whose rows are not written yet: their last row, and what was found of each.
         found: deque[tuple[int, tuple[int, Verification | None, Loss, Clipped]]] = deque()
         share = 0.5 if state.ends is not None and self.resumed_row == 0 else 0.0
 
-        def write(top: int, rows: np.ndarray) -> None:
-            assert self.result is not None
-            self.result.write(0, top, rows)
-            if self._scratch is not None:
-                self._scratch.add(rows)
-            state.rows = top + len(rows)
+        def written(rows: int) -> None:
+            state.rows = rows
             while found and found[0][0] <= state.rows:
                 state.add(*found.popleft()[1])
             is_even = state.rows % 2 == 0 or state.rows == picture.height
@@ -301,7 +294,7 @@ class _Run:
             rows, job = len(part.values), self.resolved.at(part.image).job()
             clipped = clipped_in_file(job, part.values, self.dtype, self.work.range)
             found.append((part.top + rows, (rows, proof, loss, clipped)))
-            units.add(saved, write)
+            level.add(saved, written)
             self._report(part, "filtered", share, 1.0)
 
         self._stream(take, state.rows)
@@ -354,12 +347,13 @@ class _Run:
     def smaller_levels(self) -> None:
         """Write the smaller levels of a pyramid."""
         assert self.result is not None
-        self.state.level = max(1, self.state.level)
-        while self._scratch is not None:
+        smallest = len(self.result.levels) - 1
+        for number in range(max(1, self.state.level), smallest + 1):
+            self.state.level = number
             self.note()
-            self.report(1.0, f"writing level {self.state.level} of {len(self.result.levels) - 1}")
-            self._scratch = self._scratch.write()
-            self.state.level += 1
+            self.report(1.0, f"writing level {number} of {smallest}")
+            assert self._rows is not None
+            self._rows = self._rows.next_level()
 
     def finish(self) -> None:
         """Give the result its name."""
@@ -372,7 +366,7 @@ class _Run:
         """Close the files of the result."""
         if self.result is not None:
             self.result.close()
-        self._scratch = self.result = None
+        self.result = self._rows = None
         self.part.leave()
 
     def write_error(self, error: OSError) -> EngineError:

@@ -59,27 +59,6 @@ class LargeResult(ABC):
         """Stop its threads."""
 
 
-class RowUnits:
-    """Collects rows, which come in order, until as many are there as are written together."""
-
-    def __init__(self, shape: tuple[int, int, int], dtype: np.dtype, unit: int, top: int) -> None:
-        self._height, width, channels = shape
-        self._unit, self._top = unit, top
-        self._rows = np.empty((min(unit, self._height), width, channels), dtype)
-        self._filled = 0
-
-    def add(self, rows: np.ndarray, write: Callable[[int, np.ndarray], None]) -> None:
-        """Add rows; call `write` with the first row of each unit, and with the unit, which is used again."""
-        while len(rows):
-            wanted = min(self._unit, self._height - self._top) - self._filled
-            part, rows = rows[:wanted], rows[wanted:]
-            self._rows[self._filled : self._filled + len(part)] = part
-            self._filled += len(part)
-            if len(part) == wanted:
-                write(self._top, self._rows[: self._filled])
-                self._top, self._filled = self._top + self._filled, 0
-
-
 _BLOCK_BYTES = 4 << 20
 
 
@@ -169,40 +148,47 @@ def checksum_of(path: Path) -> tuple[int, int]:
     return len(data), zlib.crc32(data)
 
 
-class ScratchLevel:
-    """The rows of a smaller level, in a file of their own until the level before is written.
+class LevelRows:
+    """The rows of a level, which come in order: written in units, and halved for the next level.
 
-    A level is read from its rows, written as strips, tiles or chunks, and halved for the next one: no more
-    than a row of tiles is in memory.
+    Their halves wait in a file until the level is written: no more than a unit is in memory. `top` is the
+    first row that is still to come.
     """
 
-    def __init__(self, part: "PartFolder", level: int, result: LargeResult) -> None:
-        self._part, self._result, self._level = part, result, level
-        width = result.levels[level][1]
-        self._row_shape = width, result.channels
-        self._row_bytes = width * result.channels * result.dtype.itemsize
-        self._name = f"level-{level}"
-        self._file = part.file(self._name)
+    def __init__(self, result: LargeResult, part: "PartFolder", level: int = 0, top: int = 0) -> None:
+        self._result, self._part, self._level, self._top = result, part, level, top
+        self._height, width = result.levels[level]
+        unit = min(result.rows_at_once, self._height), width, result.channels
+        self._unit, self._filled = np.empty(unit, result.dtype), 0
+        self._next = f"level-{level + 1}"
+        self._halves = part.file(self._next) if level + 1 < len(result.levels) else None
 
-    def add(self, rows: np.ndarray) -> None:
-        """Add the half of the next rows of the level before, whose first is even."""
-        self._file.append(np.ascontiguousarray(halved(rows)).reshape(-1).view(np.uint8))
+    def add(self, rows: np.ndarray, then: Callable[[int], None] = lambda rows: None) -> None:
+        """Add rows; `then` is called after each unit, with the number of rows that are written."""
+        while len(rows):
+            wanted = min(len(self._unit), self._height - self._top) - self._filled
+            part, rows = rows[:wanted], rows[wanted:]
+            self._unit[self._filled : self._filled + len(part)] = part
+            self._filled += len(part)
+            if len(part) == wanted:
+                unit = self._unit[: self._filled]
+                self._result.write(self._level, self._top, unit)
+                if self._halves is not None:
+                    self._halves.append(np.ascontiguousarray(halved(unit)).reshape(-1).view(np.uint8))
+                self._top, self._filled = self._top + self._filled, 0
+                then(self._top)
 
-    def write(self) -> "ScratchLevel | None":
-        """Write the level; return the next one, if there is one."""
-        result, following = self._result, None
-        if self._level + 1 < len(result.levels):
-            following = ScratchLevel(self._part, self._level + 1, result)
-        height = result.levels[self._level][0]
-        for top in range(0, height, result.rows_at_once):
-            count = min(result.rows_at_once, height - top)
-            data = self._file.read(top * self._row_bytes, count * self._row_bytes)
-            rows = np.frombuffer(data, result.dtype).reshape(count, *self._row_shape)
-            result.write(self._level, top, rows)
-            if following is not None:
-                following.add(rows)
-        self._part.close(self._name)
-        return following
+    def next_level(self) -> "LevelRows":
+        """Write the next level, of the halves of all rows of this one, and return it."""
+        assert self._halves is not None
+        level = LevelRows(self._result, self._part, self._level + 1)
+        row = level._unit[0]
+        for top in range(0, level._height, len(level._unit)):
+            count = min(len(level._unit), level._height - top)
+            data = self._halves.read(top * row.nbytes, count * row.nbytes)
+            level.add(np.frombuffer(data, row.dtype).reshape(count, *row.shape))
+        self._part.close(self._next)
+        return level
 
 
 _FORMAT, _VERSION = "haloscope-part", 3
