@@ -8,20 +8,8 @@ one such function; all else follows from the entry. No Numba in here.
 
 Reflection and repetition go back and forth instead of dividing: a cell further outside than the picture is
 long is rare, and a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of
-two loops, one a direction, a compiler makes the division again.
-
-Where others use other words:
-
-=========  =====================  ==================  ==========================  =================
-here       cells outside          SciPy ndimage       OpenCV                      NumPy pad
-=========  =====================  ==================  ==========================  =================
-zero       0 0 | a b c d | 0 0    constant, cval=0    BORDER_CONSTANT             constant
-constant   k k | a b c d | k k    constant, cval=k    BORDER_CONSTANT             constant
-replicate  a a | a b c d | d d    nearest             BORDER_REPLICATE            edge
-reflect    b a | a b c d | d c    reflect             BORDER_REFLECT              symmetric
-mirror     c b | a b c d | c b    mirror              BORDER_REFLECT_101          reflect
-wrap       c d | a b c d | a b    grid-wrap           BORDER_WRAP                 wrap
-=========  =====================  ==================  ==========================  =================
+two loops, one a direction, a compiler makes the division again. docs/glossary.md has the names of other
+libraries beside each other.
 """
 
 from collections.abc import Callable, Mapping

@@ -8,7 +8,6 @@ RGB into place: Pillow, with the same library, decodes into four bytes per pixel
 
 import io
 import mmap
-from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import BinaryIO
@@ -54,14 +53,6 @@ NO_END = "The mark of its end is missing; all of its rows are there."
 
 def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode a JPEG whose data reaches its last row; refuse any other."""
-    decoded, steps = _read(file, budget, allocate)
-    if not steps:
-        return decoded
-    return decoded._replace(metadata=replace(decoded.metadata, quality=nearest_quality(steps)))
-
-
-def _read(file: BinaryIO, budget: Budget, allocate: Allocate | None) -> tuple[Decoded, Sequence[int]]:
-    """Return the picture, and the steps of quantisation of its brightness."""
     with _bytes_of(file) as data:
         frame = frame_of(data)
         if frame.unsupported:
@@ -72,6 +63,7 @@ def _read(file: BinaryIO, budget: Budget, allocate: Allocate | None) -> tuple[De
         head, notes = cleaned(data, head_only=True)
         with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
             info, mode, (width, height), others = image.info, image.mode, image.size, frame_notes(image)
+            # The steps of quantisation of its brightness.
             steps = next(iter(getattr(image, "quantization", {}).values()), ())
         form = Form(height, width, 1 if mode == "L" else 3, False, np.dtype(np.uint8))
         budget.check(form, frame.coefficient_bytes)
@@ -86,13 +78,15 @@ def _read(file: BinaryIO, budget: Budget, allocate: Allocate | None) -> tuple[De
             frame = frame._replace(end=len(source) - 2)
         notes += others
         if is_by_pillow:
-            return _by_pillow(source, frame, form, mode, budget, allocate, notes), steps
-        canvas = Canvas(form, orientation_of_info(info), allocate)
-        colours = "GRAY" if form.channels == 1 else "RGB"
-        damage: list[str] = []
-        canvas.decode_into(lambda out: damage.extend(_decode(source, frame, colours, form, budget, out)))
-        made = Decoded(canvas, info.get("icc_profile"), (*notes, *damage), metadata_of_info(info))
-        return made, steps
+            decoded = _by_pillow(source, frame, form, mode, budget, allocate, notes)
+        else:
+            canvas = Canvas(form, orientation_of_info(info), allocate)
+            colours = "GRAY" if form.channels == 1 else "RGB"
+            damage: list[str] = []
+            canvas.decode_into(lambda out: damage.extend(_decode(source, frame, colours, form, budget, out)))
+            decoded = Decoded(canvas, info.get("icc_profile"), (*notes, *damage), metadata_of_info(info))
+    quality = nearest_quality(steps) if steps else 0
+    return decoded._replace(metadata=replace(decoded.metadata, quality=quality))
 
 
 def _by_pillow(

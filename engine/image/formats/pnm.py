@@ -21,6 +21,8 @@ _MOST_HEADER_BYTES = 64 * 2**10
 # Each blank and comment fits in one way only: in several, a header of comments would take for ever.
 _NUMBER = rb"(?:#[^\n]*\n|\s)*(\d{1,9})(?!\d)"
 _COMMENT = re.compile(rb"#[^\n]*")
+_PAM_LINE = re.compile(rb"^[ \t]*(\w+)[ \t]+(\S+)", re.M)
+_PAM_END = re.compile(rb"^[ \t]*ENDHDR\b[^\n]*\n?", re.M)
 # A number that is read takes an object, a text and a place in a list.
 _READING_BYTES = 60
 _DEPTHS = {b"GRAYSCALE": 1, b"BLACKANDWHITE": 1, b"RGB": 3, b"GRAYSCALE_ALPHA": 2, b"BLACKANDWHITE_ALPHA": 2,
@@ -84,17 +86,10 @@ def _header(head: bytes) -> _Header:
 
 
 def _pam_header(head: bytes) -> _Header:
-    found: dict[bytes, bytes] = {}
-    begin = 0
-    for line in head.splitlines(keepends=True):
-        begin += len(line)
-        words = line.split()
-        if words[:1] == [b"ENDHDR"]:
-            break
-        if len(words) > 1 and not words[0].startswith(b"#"):
-            found[words[0]] = words[1]
-    else:
+    end = _PAM_END.search(head)
+    if end is None:
         raise Refused("its header has no end")
+    found = dict(_PAM_LINE.findall(head, 0, end.start()))
     try:
         width, height, samples, most = (int(found[key]) for key in (b"WIDTH", b"HEIGHT", b"DEPTH", b"MAXVAL"))
     except (KeyError, ValueError) as error:
@@ -104,7 +99,7 @@ def _pam_header(head: bytes) -> _Header:
         raise Unsupported(
             f"its pixels have {samples:,} values ({kind.decode('latin-1') or 'without a name'})"
         )
-    return _Header(width, height, samples, most, begin)
+    return _Header(width, height, samples, most, end.end())
 
 
 def _stored(file: BinaryIO, header: _Header, rows: int) -> np.ndarray:
