@@ -32,16 +32,15 @@ def looks_like_json(text: str) -> bool:
 
 def mask_to_json(mask: Mask) -> str:
     """Return a mask as JSON, one row of weights per line; it reads back to an equal mask of the same name."""
-    values = mask_values(mask)
-    rows = ",\n    ".join(f"[{', '.join(map(_json_number, row))}]" for row in values["weights"])
-    divisor = f',\n  "divisor": {_json_number(values["divisor"])}' if "divisor" in values else ""
-    return (
-        f'{{\n  "format": "{FORMAT}",\n  "version": {VERSION},\n'
-        f'  "name": {json.dumps(mask.name, allow_nan=False)},\n'
-        f'  "weights": [\n    {rows}\n  ],\n'
-        f'  "anchor": [{mask.anchor[0]}, {mask.anchor[1]}],\n'
-        f'  "offset": {number_text(mask.offset)}{divisor}\n}}\n'
-    )
+    values = mask_document(mask)
+    rows = ",\n    ".join(json.dumps(row, allow_nan=False) for row in values.pop("weights"))
+    rest = "".join(f'  "{key}": {json.dumps(value, allow_nan=False)},\n' for key, value in values.items())
+    return f'{{\n{rest}  "weights": [\n    {rows}\n  ]\n}}\n'
+
+
+def mask_document(mask: Mask) -> Json:
+    """Return a mask as a JSON object of its own."""
+    return {"format": FORMAT, "version": VERSION} | mask_values(mask)
 
 
 def mask_values(mask: Mask) -> Json:
@@ -56,12 +55,9 @@ def mask_values(mask: Mask) -> Json:
     return values | ({"divisor": _json_value(typed.divisor)} if typed.divisor else {})
 
 
-def _json_value(text: str) -> float | str:
-    return text if "/" in text else float(text)
-
-
-def _json_number(value: float | str) -> str:
-    return json.dumps(value, allow_nan=False) if isinstance(value, str) else number_text(value)
+def _json_value(text: str) -> int | float | str:
+    """Return a fraction as its text, a number as JSON has it: whole ones without a point."""
+    return text if "/" in text else json.loads(number_text(float(text)))
 
 
 def mask_from_json(text: str) -> Mask:
