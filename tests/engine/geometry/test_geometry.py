@@ -1,6 +1,5 @@
 """Blocks, borders and layouts."""
 
-import re
 from pathlib import Path
 
 import numpy as np
