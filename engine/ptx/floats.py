@@ -195,15 +195,6 @@ def propagating(choose: Callable[[Values, Values], Values], a: Values, b: Values
     return np.where(unordered(a, b), CANONICAL_NAN.astype(a.dtype), choose(a, b))[()]
 
 
-# Of `testp`. Zero is normal (seen on an H100).
-PROPERTIES: dict[str, Callable[[Values], Values]] = {
-    "finite": np.isfinite,
-    "infinite": np.isinf,
-    "number": lambda a: ~np.isnan(a),
-    "notanumber": np.isnan,
-    "normal": lambda a: np.isfinite(a) & ((np.abs(a) >= np.finfo(a.dtype).smallest_normal) | (a == 0)),
-    "subnormal": lambda a: (a != 0) & (np.abs(a) < np.finfo(a.dtype).smallest_normal),
-}
 WHOLE: dict[str, Callable[[Values], Values]] = {
     "rni": np.rint,
     "rzi": np.trunc,

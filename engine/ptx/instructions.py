@@ -27,11 +27,6 @@ def _remainder(a: Values, b: Values) -> Values:
     return chosen[()]
 
 
-def _saturating_add(a: Values, b: Values, sign: int = 1) -> Values:
-    info = np.iinfo(a.dtype)
-    return np.clip(a.astype(np.int64) + np.int64(sign) * b, info.min, info.max).astype(a.dtype)
-
-
 def _clipped(dtype: np.dtype, values: Values) -> Values:
     own, info = np.iinfo(values.dtype), np.iinfo(dtype)
     return np.clip(values, max(own.min, info.min), min(own.max, info.max)).astype(dtype)
@@ -61,13 +56,6 @@ _PRODUCTS: dict[str, Compute] = {"lo": np.multiply, "hi": _high_product, "wide":
 
 def _multiply_add(part: str, a: Values, b: Values, c: Values) -> Values:
     return _PRODUCTS[part](a, b) + c
-
-
-def _product_24(part: str, a: Values, b: Values, c: Values = 0) -> Values:
-    """Return the lower or upper 32 bits of the 48 of a product of the low 24 bits of each, plus c."""
-    eight = a.dtype.type(8)
-    wide = _wide_product((a << eight) >> eight, (b << eight) >> eight)
-    return (wide >> wide.dtype.type(16 if part == "hi" else 0)).astype(a.dtype) + c
 
 
 def _funnel_shift(direction: str, mode: str, low: Values, high: Values, count: Values) -> Values:
@@ -218,13 +206,6 @@ def _joined(compare: Compute, joint: str, a: Values, b: Values, predicate: Value
     return _JOIN[joint](compare(a, b), predicate)
 
 
-def _as_number(compare: Compute, result: np.dtype, joint: str, a: Values, b: Values, *c: Values) -> Values:
-    """Return the result of `set`: 1.0, or all bits set, where a comparison holds."""
-    holds = _joined(compare, joint, a, b, *c) if joint else compare(a, b)
-    yes = result.type(1) if result.kind == "f" else ~result.type(0)
-    return np.where(holds, yes, result.type(0))[()]
-
-
 def _address(back: str | None, space: str, a: Values) -> Values:
     """Return the result of `cvta`: an address of one memory as a generic one, or back."""
     window = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}.get(space, 0)
@@ -252,17 +233,6 @@ def _choose(a: Values, b: Values, condition: Values) -> Values:
     return np.where(condition, a, b)
 
 
-def _comparisons(word: str, kind: str, compare: Compute) -> tuple[Row, ...]:
-    """Return the rows of a comparison, alone and joined with a predicate."""
-    joint, number = rf"{word}\.({'|'.join(_JOIN)})", partial(_as_number, compare)
-    return (
-        Row("setp", word, f"P:{kind}{kind}", compare),
-        Row("setp", joint, f"P:{kind}{kind}P", partial(_joined, compare)),
-        Row("set", f"{word}()", f"S:{kind}{kind}", number, typed=True),
-        Row("set", joint, f"S:{kind}{kind}P", number, typed=True),
-    )
-
-
 ROWS = (
     Row("mov", "", "T:T", lambda a: a),
     Row("neg", "", "T:T", np.negative),
@@ -277,17 +247,12 @@ ROWS = (
     Row("min", "", "T:TT", floats.least),
     Row("max", "", "T:TT", floats.greatest),
     Row("selp", "", "T:TTP", _choose),
-    Row("slct", "(?:ftz)?", "S:SST", lambda a, b, c: _choose(a, b, c >= 0)),
     # Integers.
-    Row("add", "sat", "I:II", _saturating_add),
-    Row("sub", "sat", "I:II", partial(_saturating_add, sign=-1)),
     Row("mul", "lo", "I:II", np.multiply),
     Row("mul", "hi", "I:II", _high_product),
     Row("mul", "wide", "W:II", _wide_product),
     Row("mad", "(lo|hi)", "I:III", _multiply_add),
     Row("mad", "(wide)", "W:IIW", _multiply_add),
-    Row("mul24", "(lo|hi)", "I:II", _product_24),
-    Row("mad24", "(lo|hi)", "I:III", _product_24),
     Row("add", "cc", "I:IIC", partial(_add_with_carry, False, 1)),
     Row("sub", "cc", "I:IIC", partial(_add_with_carry, False, -1)),
     Row("mad", r"(lo|hi)\.cc", "I:IIIC", partial(_multiply_add_with_carry, False)),
@@ -297,7 +262,6 @@ ROWS = (
     Row("div", "", "I:II", _quotient),
     Row("rem", "", "I:II", _remainder),
     Row("sad", "", "I:III", lambda a, b, c: np.where(a > b, a - b, b - a)[()] + c),
-    Row("cnot", "", "I:I", lambda a: (a == 0).astype(a.dtype)),
     Row("shl", "", "I:IU", lambda a, b: np.left_shift(a, b.astype(a.dtype))),
     Row("shr", "", "I:IU", lambda a, b: np.right_shift(a, b.astype(a.dtype))),
     Row("shf", r"(l|r)\.?(wrap|clamp|)", "I:IIU", _funnel_shift),
@@ -329,9 +293,7 @@ ROWS = (
     Row("copysign", "", "F:FF", lambda a, b: np.copysign(b, a)),
     Row("min", "NaN", "F:FF", partial(floats.propagating, floats.least)),
     Row("max", "NaN", "F:FF", partial(floats.propagating, floats.greatest)),
-    Row("testp", f"({'|'.join(floats.PROPERTIES)})", "P:F", lambda word, a: floats.PROPERTIES[word](a)),
     # Conversions.
-    Row("cvt", "sat", "J:I", _clipped, typed=True),
     Row("cvt", "(rn|rz|rm|rp|rna|rni|rzi|rmi|rpi|)", "S:T", _converted, typed=True),
     Row("cvt", r"(rn|rz|rm|rp|rna|)\.?f16x2", "U:TT", floats.two_halves),
     Row("cvt", r"pack\.sat\.([su](?:8|16))", "U:II", _packed),
@@ -342,6 +304,9 @@ ROWS = (
         row
         for known, kind in ((_COMPARE_REAL, "F"), (_COMPARE, "T"))
         for word, compare in known.items()
-        for row in _comparisons(word, kind, compare)
+        for row in (
+            Row("setp", word, f"P:{kind}{kind}", compare),
+            Row("setp", rf"{word}\.({'|'.join(_JOIN)})", f"P:{kind}{kind}P", partial(_joined, compare)),
+        )
     ),
 )

@@ -48,8 +48,8 @@ class Rule(NamedTuple):
     lanes: bool = False
 
 
-# T is the type that stands last, I an integer, F a floating-point number, R float32; S and J, an integer,
-# stand before it. Each with its place, and with NumPy's letters of the types that it may be.
+# T is the type that stands last, I an integer, F a floating-point number, R float32; S stands before it. Each
+# with its place, and with NumPy's letters of the types that it may be.
 _INTEGERS = "bBhHiIlLqQ"
 _SPELLED = {
     "T": (-1, f"?{_INTEGERS}efd"),
@@ -57,7 +57,6 @@ _SPELLED = {
     "F": (-1, "efd"),
     "R": (-1, "f"),
     "S": (-2, f"?{_INTEGERS}efd"),
-    "J": (-2, _INTEGERS),
 }
 # U is 32 bits, P a predicate, C the carry flag; W has twice the bits of T, D is signed where S or T is.
 _OTHER: dict[str, Callable[[Types], np.dtype]] = {

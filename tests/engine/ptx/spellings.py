@@ -38,7 +38,6 @@ def spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
         for name in ("and", "or", "xor"):
             add(f"{name}.{kind}", kind, kind, kind)
         add(f"not.{kind}", kind, kind)
-        add(f"cnot.{kind}", kind, kind)
         add(f"shl.{kind}", kind, kind, "u32")
     for kind in ("b32", "b64"):
         add(f"popc.{kind}", "u32", kind)
@@ -55,10 +54,6 @@ def spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
     add("prmt.b32", "b32", "b32", "b32", "b32")
     add("sad.s32", "s32", "s32", "s32", "s32")
     add("sad.u32", "u32", "u32", "u32", "u32")
-    add("mul24.lo.s32", "s32", "s32", "s32")
-    add("mul24.hi.u32", "u32", "u32", "u32")
-    add("add.sat.s32", "s32", "s32", "s32")
-    add("sub.sat.s32", "s32", "s32", "s32")
     for a, b in itertools.product("us", "us"):
         result = "s32" if "s" in a + b else "u32"
         add(f"dp4a.{a}32.{b}32", result, "b32", "b32", result)
@@ -79,8 +74,6 @@ def spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
         for word in (*COMPARE, *(f"{one}u" for one in COMPARE), "num", "nan"):
             add(f"setp.{word}.{kind}", "pred", kind, kind)
         add(f"copysign.{kind}", kind, kind, kind)
-        for word in ("finite", "infinite", "number", "notanumber", "normal", "subnormal"):
-            add(f"testp.{word}.{kind}", "pred", kind)
         for way, whole in itertools.product(WHOLE, INTEGERS):
             add(f"cvt.{way}.{whole}.{kind}", whole, kind)
         add(f"cvt.rzi.u8.{kind}", "u8", kind)
@@ -110,17 +103,10 @@ def spellings() -> dict[str, tuple[str, tuple[str, ...]]]:
     add("max.NaN.f32", "f32", "f32", "f32")
     for source, result in itertools.permutations(("s8", "u8", *INTEGERS), 2):
         add(f"cvt.{result}.{source}", result, source)
-        # The assembler refuses to saturate to a type that has every value.
-        narrow, wide = np.iinfo(DTYPES[result]), np.iinfo(DTYPES[source])
-        if narrow.bits <= 32 and (wide.min < narrow.min or wide.max > narrow.max) and source != "s8":
-            add(f"cvt.sat.{result}.{source}", result, source)
     add("cvt.pack.sat.u8.s32.b32", "b32", "s32", "s32", "b32")
     add("cvt.pack.sat.s16.s32", "b32", "s32", "s32")
     for kind in ("s32", "u64", "f32", "b16"):
         add(f"selp.{kind}", kind, kind, kind, "pred")
-    add("slct.f32.s32", "f32", "f32", "f32", "s32")
-    add("set.lt.u32.f32", "u32", "f32", "f32")
-    add("set.ge.f32.s32", "f32", "s32", "s32")
     return found
 
 
