@@ -151,7 +151,7 @@ def lines_of(run: Run) -> dict[int, dict[str, dict[str, int]]]:
     found: dict[int, dict[str, Requests]] = defaultdict(lambda: defaultdict(Requests))
     for key, requests in run.counts.accesses.items():
         line = run.machine.kernel.instructions[key.number].line.own.line
-        found[line][f"{key.space} {key.kind}"].add(requests)
+        found[line][f"{key.space} {key.kind}"] += requests
     return {line: {kind: asdict(one) for kind, one in kinds.items()} for line, kinds in found.items()}
 
 

@@ -3,6 +3,7 @@
 The order of atomic operations is not defined on a device; here it is that of the threads.
 """
 
+import re
 from collections.abc import Callable, Collection
 
 import numpy as np
@@ -21,11 +22,6 @@ from engine.ptx.types import U32, Values, extended
 # A block, or a thread, has its own: an address counts from its beginning.
 _OWN_SPACES = "shared", "local"
 _VERBS = {"st": "writes", "red": "writes", "ld": "reads"}
-# How caches treat an access, and who sees it when: without effect on one launch alone.
-_WITHOUT_EFFECT = {
-    *("nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "volatile", "relaxed", "acquire", "release", "weak"),
-    *("cta", "gpu", "sys", "cluster", "mmio", "L1", "L2", "level"),
-}
 _UPDATES: dict[str, Callable[..., Values]] = {
     "add": np.add,
     "min": floats.least,
@@ -38,30 +34,24 @@ _UPDATES: dict[str, Callable[..., Values]] = {
     "dec": lambda old, a: np.where((old == 0) | (old > a), a, old - old.dtype.type(1)),
     "cas": lambda old, a, b: np.where(old == a, b, old),
 }
-
-
-def _spelled(instruction: Instruction) -> tuple[str, int, str]:
-    """Return the memory ("" for a generic address), how many values at once, and an atomic's operation."""
-    space, count, update = "", 1, ""
-    is_atomic = instruction.name in ("atom", "red")
-    for word in instruction.modifiers[:-1]:
-        plain = word.partition("::")[0]
-        if plain in SPACES:
-            space = plain
-        elif is_atomic and word in _UPDATES and not update:
-            update = word
-        elif not is_atomic and word in ("v2", "v4"):
-            count = int(word[1])
-        elif plain not in _WITHOUT_EFFECT and not (is_atomic and word == "noftz"):
-            raise instruction.unknown()
-    if is_atomic and not update:
-        raise instruction.unknown()
-    return space, count, update
+# How caches treat an access, and who sees it when, is without effect on one launch alone.
+_WITHOUT_EFFECT = (
+    r"volatile|relaxed|acquire|release|weak|mmio|cta|gpu|sys|cluster|noftz|nc|c[agsv]|lu|w[bt]"
+    r"|(?:L1|L2|level)::[\w:]+"
+)
+_SPELLED = re.compile(
+    rf"(?:(?:{_WITHOUT_EFFECT}|(?P<space>{'|'.join(SPACES)})(?:::\w+)?|v(?P<count>[24])"
+    rf"|(?P<update>{'|'.join(_UPDATES)}))\.)*"
+)
 
 
 def _access(instruction: Instruction, operands: Operands) -> Step:
     """Make a load, a store, or an atomic operation: `red`, or `atom`, which gives what was there before."""
-    space, count, update = _spelled(instruction)
+    spelled = _SPELLED.fullmatch("".join(f"{one}." for one in instruction.modifiers[:-1]))
+    is_atomic = instruction.name in ("atom", "red")
+    if spelled is None or is_atomic != bool(spelled["update"]) or (is_atomic and spelled["count"]):
+        raise instruction.unknown()
+    space, count, update = spelled["space"] or "", int(spelled["count"] or 1), spelled["update"] or ""
     dtype, is_store, texts = instruction.dtype, instruction.name == "st", [*instruction.operands]
     targets: list[int] = []
     if instruction.name not in ("st", "red"):
@@ -202,12 +192,8 @@ def accessed(
     machine, found = group.machine, _places(group, asked, addresses, registers)
     for _, place in found:
         _check_aligned(machine, asked, place)
-        if machine.checks:
-            machine.check(asked, place)
-        if machine.counted:
-            machine.counts.access(asked, place)
-        if machine.on_access is not None:
-            machine.on_access(asked, place)
+        for observe in machine.observers:
+            observe(asked, place)
     return found
 
 

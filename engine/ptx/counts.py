@@ -6,8 +6,8 @@ word.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,18 +28,8 @@ class Requests:
     transactions: int = 0  # the same of 128 bytes
     wavefronts: int = 0  # shared memory: passes over the banks; constant memory: different words
 
-    def add(self, other: "Requests") -> None:
-        """Add another one's numbers."""
-        for one in fields(self):
-            setattr(self, one.name, getattr(self, one.name) + getattr(other, one.name))
-
-    @classmethod
-    def together(cls, parts: Iterable["Requests"]) -> "Requests":
-        """Return the sum of several."""
-        found = cls()
-        for one in parts:
-            found.add(one)
-        return found
+    def __add__(self, other: "Requests") -> "Requests":
+        return Requests(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
     def _per_request(self, number: int) -> float | None:
         return number / self.requests if self.requests else None
@@ -173,8 +163,9 @@ class Counts:
 
     def total(self, space: str, *kinds: str, array: str = "") -> Requests:
         """Return the requests of some kinds in one memory, or to one array there."""
-        return Requests.together(
+        asked = (
             requests
             for key, requests in self.accesses.items()
             if key.space == space and key.kind in kinds and array in ("", key.array)
         )
+        return sum(asked, Requests())

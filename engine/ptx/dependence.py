@@ -35,11 +35,10 @@ def depends_on_contents(kernel: Kernel) -> bool:
     computed where a loaded value decides that it is. Where this is false, the kernel makes the same requests
     whatever its arrays hold.
     """
-    blocks, decided_by = kernel.blocks, _decided_by(kernel.blocks)
-    loaded = _loaded(kernel, decided_by)
-    for block in blocks:
+    loaded = _loaded(kernel)
+    for block in kernel.blocks:
         if _is_decided(kernel, block, loaded):
-            arms = [blocks[number] for number in decided_by[block.number]]
+            arms = _decided_by(kernel, block)
             if block in arms or any(one.name in _ACCESSES for arm in arms for one in arm.instructions):
                 return True
         for one in block.instructions:
@@ -51,7 +50,7 @@ def depends_on_contents(kernel: Kernel) -> bool:
     return False
 
 
-def _loaded(kernel: Kernel, decided_by: dict[int, set[int]]) -> set[int]:
+def _loaded(kernel: Kernel) -> set[int]:
     """Return the registers that a loaded value reaches.
 
     What was stored anywhere may be loaded everywhere in that memory.
@@ -81,8 +80,7 @@ def _loaded(kernel: Kernel, decided_by: dict[int, set[int]]) -> set[int]:
                 if is_loaded(one):
                     found |= kernel.written_by(one)
             if _is_decided(kernel, block, found):
-                for number in decided_by[block.number]:
-                    found |= kernel.blocks[number].writes
+                found.update(*(one.writes for one in _decided_by(kernel, block)))
     return found
 
 
@@ -92,29 +90,17 @@ def _is_decided(kernel: Kernel, block: Block, loaded: set[int]) -> bool:
     return end is not None and end.name in _JUMPS and not loaded.isdisjoint(kernel.read_by(end))
 
 
-def _decided_by(blocks: list[Block]) -> dict[int, set[int]]:
-    """Return for each block that branches the blocks that threads come to, or not, by what it decides.
+def _decided_by(kernel: Kernel, block: Block) -> list[Block]:
+    """Return the blocks that threads come to, or not, by what a block decides: until all ways meet again."""
+    end = len(kernel.blocks)
 
-    They lie on ways from it to where all ways meet again: the blocks that some ways from it come to before
-    those that every way comes to (its post-dominators).
-    """
-    end = len(blocks)
-    on_every_way = {number: {*range(end + 1)} for number in range(end)} | {end: {end}}
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(blocks):
-            found = {block.number} | set.intersection(*(on_every_way[number] for number in block.next))
-            if found != on_every_way[block.number]:
-                on_every_way[block.number], changed = found, True
-    decided: dict[int, set[int]] = {}
-    for block in blocks:
-        meets = on_every_way[block.number] - {block.number}
-        ahead, reached = [*block.next], set[int]()
-        while ahead:
-            number = ahead.pop()
-            if number not in meets | reached:
-                reached.add(number)
-                ahead += blocks[number].next
-        decided[block.number] = reached
-    return decided
+    def ahead(without: set[int]) -> set[int]:
+        found, next_ones = set[int](), [*block.next]
+        while next_ones:
+            if (number := next_ones.pop()) not in found | without:
+                found.add(number)
+                next_ones += kernel.blocks[number].next if number < end else ()
+        return found
+
+    meets = {number for number in ahead(set()) if end not in ahead({number})} - {block.number}
+    return [kernel.blocks[number] for number in ahead(meets) - {end}]

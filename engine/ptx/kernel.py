@@ -1,4 +1,4 @@
-"""A kernel made ready: its basic blocks in the order of positions, and the registers live between them.
+"""A kernel: its basic blocks in the order of positions, and the registers live between them.
 
 A block begins where a branch leads or after an instruction that ends one: a branch, a return, a barrier.
 Within a block all threads that began it go on together, so most registers are never seen outside of one.

@@ -19,7 +19,7 @@ from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
 from engine.ptx.group import Group, joined
 from engine.ptx.layout import Layout
-from engine.ptx.machine import Machine, OnAccess
+from engine.ptx.machine import Machine, Observer
 from engine.ptx.module import Instruction, PtxError
 from engine.ptx.program import Program, program_of
 from engine.ptx.trace import Tracer, TraceStep
@@ -71,7 +71,7 @@ def run(
     counted: bool = True,
     chosen_blocks: Sequence[Index3] | None = None,
     weights: Sequence[float] | None = None,
-    on_access: OnAccess | None = None,
+    on_access: Observer | None = None,
     trace: Index3 | None = None,
     checkpoint: Checkpoint = lambda done: None,
 ) -> Run:
@@ -109,8 +109,7 @@ def run(
     PtxError
         For what cannot be read or is not interpreted.
     """
-    program = program_of(ptx, entry)
-    kernel = program.kernel
+    kernel, program = program_of(ptx, entry)
     over, sides = _three(grid), _three(block)
     if min(over) < 1 or min(sides) < 1 or math.prod(sides) > MOST_THREADS_PER_BLOCK:
         why = f"a block has 1 to {MOST_THREADS_PER_BLOCK} threads, a grid at least one block"
@@ -120,8 +119,8 @@ def run(
         blocks = [(x, y, z) for z in range(over[2]) for y in range(over[1]) for x in range(over[0])]
     layout = Layout(kernel, arguments, constants or {}, dynamic_shared, checks)
     counts = Counts(weights)
-    machine = Machine(kernel, over, sides, layout, counts, checks=checks, counted=counted)
-    machine.on_access = on_access
+    machine = Machine(kernel, over, sides, layout, counts, checks=checks)
+    machine.observers += [*([counts.access] if counted else ()), *([on_access] if on_access else ())]
     tracer = None if trace is None else Tracer(_three(trace), machine)
     with np.errstate(all="ignore"):
         _Launch(program, machine, checkpoint, tracer).run(blocks)
@@ -175,7 +174,7 @@ class _Launch:
                 if steps_left < 0:
                     raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
                 self._run_block(number, group)
-                ways = self._program.leaves[number](group)
+                ways = self._program[number][1](group)
                 if ways[0][1] is None and ways[0][0] >= 0:
                     number = ways[0][0]
                     continue
@@ -191,7 +190,7 @@ class _Launch:
                     ready.setdefault(number, []).append(group)
 
     def _run_block(self, number: int, group: Group) -> None:
-        tracer, block, steps = self._tracer, self._kernel.blocks[number], self._program.steps[number]
+        tracer, block, (steps, _) = self._tracer, self._kernel.blocks[number], self._program[number]
         self._machine.counts.ran(number, group.active)
         for instruction, step in zip(block.instructions, steps, strict=True):
             if tracer is None:

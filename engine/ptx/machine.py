@@ -27,13 +27,13 @@ from engine.ptx.types import Values
 
 _SLOT_BYTES = 16
 
-OnAccess = Callable[[Request, Place], None]
+Observer = Callable[[Request, Place], None]
 
 
 class Machine:
     """Memory and state of a launch, a chunk of its blocks at a time.
 
-    `checks` and `counted` say whether accesses are checked, and requests counted.
+    `checks` says whether accesses are checked. `observers` are called for each access before it is made.
     """
 
     def __init__(
@@ -45,18 +45,16 @@ class Machine:
         counts: Counts,
         *,
         checks: bool,
-        counted: bool,
     ) -> None:
         self.kernel, self.grid, self.block, self.layout = kernel, grid, block, layout
-        self.checks, self.counted, self.counts = checks, counted, counts
+        self.checks, self.counts = checks, counts
+        self.observers: list[Observer] = [self.check] if checks else []
         # Of one kind, array and pair of lines the first, with how often it came.
         self.findings: dict[tuple[object, ...], Finding] = {}
         self.moment = 1
         self.shared: Segment | None = None
         self.threads = block[0] * block[1] * block[2]
         self.row = -(-self.threads // WARP) * WARP  # how many slots of threads a block has
-        # Called for each access, where somebody wants to know.
-        self.on_access: OnAccess | None = None
 
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
         """Return the thread, block and instruction that last wrote a value; None where nobody did."""
@@ -109,36 +107,14 @@ class Machine:
         """Return a special register of threads: where each lies in its warp, block and grid."""
         found = self._special.get(name)
         if found is None:
-            found = self._special[name] = np.asarray(self._special_of(name)).astype(np.uint32)[()]
+            register, _, axis = name.partition(".")
+            every = np.asarray(SPECIAL[register](self, np.arange(len(self.blocks) * self.row)))
+            own = every["xyz".index(axis)] if axis else every
+            # A number where all have the same.
+            found = self._special[name] = (own.flat[0] if (own == own.flat[0]).all() else own).astype(
+                np.uint32
+            )
         return found if found.ndim == 0 else found[active.slots]
-
-    def _special_of(self, name: str) -> Any:
-        """Return a special register of every slot, or a number where all have the same."""
-        kind, _, axis = name[1:].partition(".")
-        at, sides = "xyz".find(axis), {"ntid": self.block, "nctaid": self.grid}
-        if kind in sides:
-            return sides[kind][at]
-        slots = np.arange(len(self.blocks) * self.row)
-        thread = slots % self.row
-        if kind == "ctaid":
-            numbers = self.blocks[:, at]
-            return numbers[0] if (numbers == numbers[0]).all() else numbers[slots // self.row]
-        if kind == "tid":
-            return place_in(self.block, thread)[at] if self.block[at] > 1 else 0
-        lane = thread % WARP
-        bit = np.int64(1) << lane
-        return {
-            "laneid": lane,
-            "warpid": thread // WARP,
-            "lanemask_eq": bit,
-            "lanemask_lt": bit - 1,
-            "lanemask_le": bit * 2 - 1,
-            "lanemask_gt": ~(bit * 2 - 1),
-            "lanemask_ge": ~(bit - 1),
-            "nwarpid": self.row // WARP,
-            "dynamic_smem_size": self.layout.dynamic_shared,
-            "total_smem_size": self.layout.shared_bytes,
-        }[kind]
 
     # Checks.
 
@@ -186,6 +162,30 @@ class Machine:
         if (known := self.findings.get(found.key)) is not None:
             found = replace(known, times=known.times + found.times)
         self.findings[found.key] = found
+
+
+def _lane_bit(slots: Numbers) -> Numbers:
+    bit: Numbers = np.int64(1) << slots % WARP
+    return bit
+
+
+# Clocks and the device's own numbers are none of a kernel's result.
+SPECIAL: dict[str, Callable[[Machine, Numbers], Any]] = {
+    "%tid": lambda machine, slots: np.broadcast_arrays(*place_in(machine.block, slots % machine.row)),
+    "%ntid": lambda machine, slots: machine.block,
+    "%ctaid": lambda machine, slots: machine.blocks.T[:, slots // machine.row],
+    "%nctaid": lambda machine, slots: machine.grid,
+    "%laneid": lambda machine, slots: slots % WARP,
+    "%warpid": lambda machine, slots: slots % machine.row // WARP,
+    "%nwarpid": lambda machine, slots: machine.row // WARP,
+    "%lanemask_eq": lambda machine, slots: _lane_bit(slots),
+    "%lanemask_lt": lambda machine, slots: _lane_bit(slots) - 1,
+    "%lanemask_le": lambda machine, slots: 2 * _lane_bit(slots) - 1,
+    "%lanemask_gt": lambda machine, slots: ~(2 * _lane_bit(slots) - 1),
+    "%lanemask_ge": lambda machine, slots: ~(_lane_bit(slots) - 1),
+    "%dynamic_smem_size": lambda machine, slots: machine.layout.dynamic_shared,
+    "%total_smem_size": lambda machine, slots: machine.layout.shared_bytes,
+}
 
 
 def place_in(sides: Index3, number: Numbers | int) -> Any:

@@ -8,18 +8,13 @@ import numpy as np
 from engine.ptx.active import WARP
 from engine.ptx.group import Group
 from engine.ptx.kernel import Kernel
+from engine.ptx.machine import SPECIAL
 from engine.ptx.module import Guard, Instruction, PtxError, number
 from engine.ptx.types import U32, U64, Values, as_type
 
 Source = Callable[[Group], Values]
 
 _ADDRESS = re.compile(r"\[\s*([%$\w~@.]+|\d+)\s*(?:\+\s*(-?\w+))?\s*\]")
-# Clocks and the device's own numbers are none of a kernel's result.
-SPECIAL = (
-    *(f"%{name}.{axis}" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"),
-    *(f"%lanemask_{name}" for name in ("eq", "lt", "le", "gt", "ge")),
-    *("%laneid", "%warpid", "%nwarpid", "%dynamic_smem_size", "%total_smem_size"),
-)
 
 
 class Operands:
@@ -60,7 +55,8 @@ class Operands:
                 return found if found.dtype is dtype else as_type(found, dtype)
 
             return value
-        if text in SPECIAL:
+        register, _, axis = text.partition(".")
+        if register in SPECIAL and axis in "xyz":
             return lambda group: as_type(group.machine.special(text, group.active), dtype)
         if text == "WARP_SZ":
             return _constant(dtype.type(WARP))

@@ -1,7 +1,6 @@
 """A kernel's instructions made steps: what computes from values, what accesses memory, what ends a block."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -29,23 +28,16 @@ CARRY = "carry flag"
 # ~number: they wait at a barrier before it.
 Ways = list[tuple[int, NDArray[np.intp] | None]]
 Leave = Callable[[Group], Ways]
-
-
-@dataclass(slots=True, eq=False)
-class Program:
-    """A kernel made ready: of each of its blocks the steps, and what says where threads go on."""
-
-    kernel: Kernel
-    steps: list[list[Step]]
-    leaves: list[Leave]
+Program = list[tuple[list[Step], Leave]]
+"""Of each block of a kernel its steps, and what says where threads go on."""
 
 
 @lru_cache(maxsize=64)
-def program_of(ptx: str, entry: str | None = None) -> Program:
-    """Return a kernel of a module made ready; None: its only one."""
+def program_of(ptx: str, entry: str | None = None) -> tuple[Kernel, Program]:
+    """Return a kernel of a module, made ready; None: its only one."""
     kernel = kernel_of(ptx, entry)
     builder = _Builder(kernel)
-    return Program(kernel, [*map(builder.steps_of, kernel.blocks)], [*map(builder.leave_of, kernel.blocks)])
+    return kernel, [(builder.steps_of(block), builder.leave_of(block)) for block in kernel.blocks]
 
 
 @lru_cache(maxsize=64)

@@ -15,7 +15,7 @@ from engine.ptx.active import Numbers
 from engine.ptx.findings import Index3
 from engine.ptx.group import Group, Step
 from engine.ptx.machine import Machine
-from engine.ptx.memory import Place, Request
+from engine.ptx.memory import Place
 from engine.ptx.module import Instruction, SourceLine
 
 # All arrays of a trace; what comes behind is not noted.
@@ -61,17 +61,12 @@ class Tracer:
     """Notes the steps of one block."""
 
     def __init__(self, block: Index3, machine: Machine) -> None:
-        self._block, self._on_access = block, machine.on_access
+        self._block = block
         self.steps: list[TraceStep] = []
         self.is_whole = True
         self._bytes = 0
         self._places: list[Place] = []
-        machine.on_access = self._note
-
-    def _note(self, asked: Request, place: Place) -> None:
-        self._places.append(place)
-        if self._on_access is not None:
-            self._on_access(asked, place)
+        machine.observers.append(lambda asked, place: self._places.append(place))
 
     def run(self, instruction: Instruction, step: Step | None, group: Group) -> None:
         """Do a step, None for what ends a basic block, and note it."""

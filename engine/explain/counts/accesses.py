@@ -66,9 +66,8 @@ class CountedAccesses:
     def of(self, name: str) -> Requests:
         """Return some requests together, by their name in `REQUESTS`."""
         memory, kinds = REQUESTS[name]
-        return Requests.together(
-            one.requests for one in self.arrays if one.memory == memory and one.kind in kinds
-        )
+        wanted = (one for one in self.arrays if one.memory == memory and one.kind in kinds)
+        return sum((one.requests for one in wanted), Requests())
 
     @property
     def launch_sectors(self) -> int:
@@ -85,7 +84,7 @@ class CountedRun:
 
     def total(self, of: str) -> Requests:
         """Return some requests of all launches together, by their name in `REQUESTS`."""
-        return Requests.together(one.of(of) for one in self.passes)
+        return sum((one.of(of) for one in self.passes), Requests())
 
     @property
     def transactions_per_request(self) -> float | None:

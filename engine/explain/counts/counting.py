@@ -15,6 +15,7 @@ Called on: the main thread of the engine's process, or of a script.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -229,10 +230,9 @@ def _kept(launch: _Launch) -> CountedAccesses:
 
 def _arrays(run: Run) -> tuple[ArrayAccesses, ...]:
     """Return the requests by memory, kind and array; its sectors stand at the first kind of each array."""
-    counts, found = run.counts, dict[tuple[str, str, str], Requests]()
+    counts, found = run.counts, defaultdict[tuple[str, str, str], Requests](Requests)
     for (_, space, kind, array), requests in counts.accesses.items():
-        memory = "constant" if space == "const" else space
-        found.setdefault((memory, kind, array), Requests()).add(requests)
+        found["constant" if space == "const" else space, kind, array] += requests
     of_blocks, of_launch = dict(counts.block_sectors), counts.launch_sectors
     return tuple(
         ArrayAccesses(*key, requests, of_blocks.pop(key[2], 0), of_launch.pop(key[2], 0))
