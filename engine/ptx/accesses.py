@@ -59,7 +59,7 @@ def _access(instruction: Instruction, operands: Operands) -> Step:
         targets = [operands.register(name, instruction) for name in names if not update or name != "_"]
     source = operands.address(texts[0])
     if space == "param":
-        return _parameter(texts[0], targets, operands, dtype)
+        return _parameter(instruction, targets, operands)
     given = listed(texts[1]) if is_store else texts[1:] if update else []
     sources = [operands.source(name, dtype) for name in given]
     # What an exchange finds it mostly drops.
@@ -93,12 +93,11 @@ def _access(instruction: Instruction, operands: Operands) -> Step:
     return step
 
 
-def _parameter(address: str, targets: list[int], operands: Operands, dtype: np.dtype) -> Step:
-    name, _, by = address.strip("[] ").partition("+")
-    first = int(by or 0)
+def _parameter(instruction: Instruction, targets: list[int], operands: Operands) -> Step:
+    (name, first), dtype = instruction.address, instruction.dtype
 
     def step(group: Group) -> None:
-        data = group.machine.layout.parameters[name.strip()]
+        data = group.machine.layout.parameters[name]
         for number, register in enumerate(targets):
             at = first + number * dtype.itemsize
             found = data[at : at + dtype.itemsize].view(dtype)[0]

@@ -15,15 +15,14 @@ def written_parameters(kernel: Kernel) -> set[str]:
     """Return the parameters that an address which the kernel writes to may be computed from."""
     addresses = [one.operands[one.name == "atom"] for one in kernel.instructions if one.name in _WRITES]
     found = {number for address in addresses for number in kernel.registers_in(address)}
-    names, size = set[str](), 0
+    names, every, size = set[str](), {one.name for one in kernel.parameters}, 0
     while size != (size := len(found)):
         for one in kernel.instructions:
             if not found.isdisjoint(kernel.written_by(one)):
                 found.update(kernel.read_by(one))
                 if one.name in ("ld", "ldu", "atom"):
                     # Where the address was loaded itself, any.
-                    of = one.operands[1].strip("[] ").partition("+")[0]
-                    names |= {of} if "param" in one.modifiers else {one.name for one in kernel.parameters}
+                    names |= {one.address[0]} if "param" in one.modifiers else every
     return names
 
 

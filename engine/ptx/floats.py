@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.ptx.types import F16, F32, F64, U32, Values
+from engine.ptx.types import F16, F32, F64, U32, Values, unsigned
 
 # The bits of a float64 that a float32 does not have, and those of a value halfway between two float32.
 _BELOW_F32, _HALFWAY = np.int64((1 << 29) - 1), np.int64(1 << 28)
@@ -58,19 +58,13 @@ def fma32(a: Values, b: Values, c: Values) -> Values:
     total = product + c
     # Rounding twice differs only where the first result lies halfway between two float32, or is so small
     # that a float32 has less bits.
-    bits = np.asarray(total).view(np.int64) & _BELOW_F32
-    doubtful = bits == _HALFWAY
+    doubtful = np.asarray(total).view(np.int64) & _BELOW_F32 == _HALFWAY
     small = np.abs(total) < 2.0**-125
     if small.any():
         doubtful |= small & (total != 0)
-    found = total.astype(np.float32)
     if doubtful.any():
-        if np.ndim(found) == 0:
-            return to_odd(*two_sum(product, np.float64(c))).astype(np.float32)[()]
-        at = np.flatnonzero(doubtful)
-        addend = c[at] if np.ndim(c) else c
-        found[at] = to_odd(*two_sum(product[at] if np.ndim(product) else product, np.float64(addend)))
-    return found
+        total = np.where(doubtful, to_odd(*two_sum(product, c.astype(F64))), total)
+    return total.astype(np.float32)
 
 
 def fma64(a: Values, b: Values, c: Values) -> Values:
@@ -170,24 +164,21 @@ def unordered(a: Values, b: Values) -> Values:
     return np.isnan(a) | np.isnan(b)
 
 
-def _extreme(whole: Any, real: Any, sign: Any) -> Callable[[Values, Values], Values]:
+def _extreme(whole: Any, real: Any, join: Any) -> Callable[[Values, Values], Values]:
     def compute(a: Values, b: Values) -> Values:
         if a.dtype.kind != "f":
             return whole(a, b)
-        found = real(a, b)
-        zeros = found == 0
-        if not np.any(zeros):
-            return found
-        negative = sign(np.signbit(a), np.signbit(b))
-        signed = np.where(negative, found.dtype.type(-0.0), found.dtype.type(0))
-        return np.where(zeros & (a == b), signed, found)[()]
+        own = unsigned(a.dtype)
+        # Equal numbers differ at most in the sign of a zero.
+        same = join(a.view(own), b.view(own)).view(a.dtype)
+        return np.where(a == b, same, real(a, b))[()]
 
     return compute
 
 
 # The other one of a NaN; -0 is smaller than +0.
-least = _extreme(np.minimum, np.fmin, np.logical_or)
-greatest = _extreme(np.maximum, np.fmax, np.logical_and)
+least = _extreme(np.minimum, np.fmin, np.bitwise_or)
+greatest = _extreme(np.maximum, np.fmax, np.bitwise_and)
 
 
 def propagating(choose: Callable[[Values, Values], Values], a: Values, b: Values) -> Values:

@@ -17,7 +17,6 @@ _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
 _TABLE = re.compile(r"([$\w]+)\s*:\s*\.branchtargets\s+(.*)", re.DOTALL)
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%$\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 _OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
-_ADDRESS = re.compile(r"\[\s*([%$\w~@]+)\s*(?:\+\s*(\d+))?\s*\]")
 # Calls in calls double what is called; no kernel that somebody wrote is as long.
 MOST_INSTRUCTIONS = 50_000
 
@@ -137,15 +136,14 @@ class _Inliner:
         if instruction.name not in ("ld", "st") or "param" not in instruction.modifiers:
             return None
         is_load = instruction.name == "ld"
-        address, values = instruction.operands if not is_load else reversed(instruction.operands)
-        found = _ADDRESS.fullmatch(address)
-        if found is None or found[1] in self._parameters:
+        values, (name, first) = instruction.operands[not is_load], instruction.address
+        if name in self._parameters:
             return None
         kind = instruction.modifiers[-1]
         size = int(re.sub(r"\D", "", kind)) // 8
         moves = []
         for number, register in enumerate(listed(values)):
-            passed = f"{found[1]}+{int(found[2] or 0) + number * size}"
+            passed = f"{name}+{first + number * size}"
             self.code.registers[passed] = f"b{8 * max(size, 2)}"
             pair = (register, passed) if is_load else (passed, register)
             # Of 8 bit a register of 16 is moved.

@@ -72,6 +72,16 @@ def number(text: str, dtype: np.dtype) -> Values:
     return own.type(value % (1 << 8 * own.itemsize)).view(dtype)
 
 
+_ADDRESS = re.compile(r"\[\s*([%$\w~@.]+|\d+)\s*(?:\+\s*(-?\w+))?\s*\]")
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Return the register, the variable or the number in an address, `[%rd1+8]`, and what is added to it."""
+    if (found := _ADDRESS.fullmatch(text)) is None:
+        raise PtxError(f"the address {text}", "the interpreter does not know it")
+    return found[1], int(found[2] or "0", 0)
+
+
 class Guard(NamedTuple):
     """The predicate of an instruction: `@%p1`, or negated `@!%p1`."""
 
@@ -101,6 +111,11 @@ class Instruction:
         if not self.modifiers or self.modifiers[-1] not in DTYPES:
             raise self.unknown()
         return DTYPES[self.modifiers[-1]]
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """The name in its first address, and what is added to it."""
+        return address_of(next(text for text in self.operands if text.startswith("[")))
 
     def first_of(self, *words: str) -> str:
         """Return the first of some modifiers that it has; empty where it has none."""

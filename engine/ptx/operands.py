@@ -1,6 +1,5 @@
 """Where an instruction's operands come from: registers, numbers, special registers, variables."""
 
-import re
 from collections.abc import Callable
 
 import numpy as np
@@ -9,12 +8,10 @@ from engine.ptx.active import WARP
 from engine.ptx.group import Group
 from engine.ptx.kernel import Kernel
 from engine.ptx.machine import SPECIAL
-from engine.ptx.module import Guard, Instruction, PtxError, number
+from engine.ptx.module import Guard, Instruction, PtxError, address_of, number
 from engine.ptx.types import U32, U64, Values, as_type
 
 Source = Callable[[Group], Values]
-
-_ADDRESS = re.compile(r"\[\s*([%$\w~@.]+|\d+)\s*(?:\+\s*(-?\w+))?\s*\]")
 
 
 class Operands:
@@ -70,10 +67,7 @@ class Operands:
 
     def address(self, text: str) -> Source:
         """Return where an address comes from, as uint64."""
-        found = _ADDRESS.fullmatch(text)
-        if found is None:
-            raise PtxError(f"the address {text}", "the interpreter does not know it")
-        name, by = found[1], int(found[2] or "0", 0)
+        name, by = address_of(text)
         # Within a register of 32 bits an address wraps.
         own = U32 if name in self._registers and self._widths[self._registers[name]] == 4 else U64
         base, shift = self.source(name, own), own.type(by % (1 << 8 * own.itemsize))
