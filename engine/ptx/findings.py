@@ -24,8 +24,6 @@ class Finding:
         (x, y, z) of the first thread that was seen.
     array : str
         The array, as the kernel or its caller names it; empty where there is none.
-    times : int
-        How many accesses of threads are at fault.
     """
 
     kind: str
@@ -34,12 +32,6 @@ class Finding:
     block: Index3 = (0, 0, 0)
     thread: Index3 = (0, 0, 0)
     array: str = ""
-    times: int = 1
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """What it has in common with other times of one fault."""
-        return self.kind, frozenset(self.lines), self.array
 
     @property
     def numbers(self) -> tuple[int, ...]:

@@ -1,7 +1,6 @@
 """The machine that a kernel runs on: its memory, where each access goes, what is checked and counted."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,7 @@ class Machine:
         self.kernel, self.grid, self.block, self.layout = kernel, grid, block, layout
         self.checks, self.counts = checks, counts
         self.observers: list[Observer] = [self.check] if checks else []
-        # Of one kind, array and pair of lines the first, with how often it came.
+        # Of one kind, array and pair of lines the first.
         self.findings: dict[tuple[object, ...], Finding] = {}
         self.moment = 1
         self.shared: Segment | None = None
@@ -158,10 +157,8 @@ class Machine:
         """Report a fault of some threads."""
         block, thread = divmod(int(slots[0]), self.row)
         x, y, z = map(int, self.blocks[block])
-        found = Finding(kind, lines, message, (x, y, z), place_in(self.block, thread), array, len(slots))
-        if (known := self.findings.get(found.key)) is not None:
-            found = replace(known, times=known.times + found.times)
-        self.findings[found.key] = found
+        found = Finding(kind, lines, message, (x, y, z), place_in(self.block, thread), array)
+        self.findings.setdefault((kind, frozenset(lines), array), found)
 
 
 def _lane_bit(slots: Numbers) -> Numbers:

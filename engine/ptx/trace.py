@@ -4,14 +4,11 @@ A step is one instruction of the threads of the block that are together. Nothing
 run without a trace.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.active import Numbers
 from engine.ptx.findings import Index3
 from engine.ptx.group import Group, Step
 from engine.ptx.machine import Machine
@@ -93,28 +90,26 @@ class Tracer:
             return
         if step is not None and kernel.written_by(instruction):
             found = held(0)
-        at = np.flatnonzero(chosen)
-        kept = None if found is None else np.ascontiguousarray(found[..., at])
-        threads = (active.slots[at] % active.row).astype(np.uint16)
-        parts = [
-            TraceStep(instruction.number, instruction.text, instruction.line, *one)
-            for one in _accesses(self._places, active.slots[at], threads, kept)
-        ] or [TraceStep(instruction.number, instruction.text, instruction.line, threads, values=kept)]
+        own = active.slots[chosen]
+        parts = []
+        for place in [one for one in self._places if np.isin(one.active.slots, own).any()] or [None]:
+            slots = own if place is None else np.intersect1d(own, place.active.slots)
+            part = TraceStep(
+                instruction.number,
+                instruction.text,
+                instruction.line,
+                (slots % active.row).astype(np.uint16),
+                values=None if found is None else found[..., np.searchsorted(active.slots, slots)],
+            )
+            if place is not None:
+                offsets = np.broadcast_to(place.offsets, (place.active.count,)).astype(np.int64)
+                addresses = offsets[np.searchsorted(place.active.slots, slots)]
+                name, space = place.segment.name, place.segment.space
+                part = replace(part, array=name, space=space, addresses=addresses)
+            parts.append(part)
         arrays = [one for part in parts for one in (part.threads, part.addresses, part.values)]
         self._bytes += _STEP_BYTES * len(parts) + sum(one.nbytes for one in arrays if one is not None)
         if self._bytes > MOST_BYTES:
             self.is_whole = False
         else:
             self.steps += parts
-
-
-def _accesses(
-    places: list[Place], slots: Numbers, threads: NDArray[np.uint16], values: np.ndarray | None
-) -> Iterator[tuple[Any, ...]]:
-    """Return threads, array, space, addresses and values of each access of a step."""
-    for place in places:
-        there, own = np.isin(place.active.slots, slots), np.isin(slots, place.active.slots)
-        if there.any():
-            offsets = np.broadcast_to(place.offsets, (place.active.count,))[there].astype(np.int64)
-            part = None if values is None else values[..., own]
-            yield threads[own], place.segment.name, place.segment.space, offsets, part
