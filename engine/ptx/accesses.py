@@ -214,8 +214,8 @@ def _places(
         if bad.any():
             where = _distance(int(offsets[bad][0].view(np.int64)), segment)
             message = f"a thread {_VERBS.get(asked.instruction.name, 'accesses')} {where}"
-            name, slots = "" if segment is None else segment.name, group.active.slots[at][bad]
-            machine.report("outside", (asked.instruction.line,), slots, message, name)
+            name, slot = "" if segment is None else segment.name, group.active.slots[at[bad.argmax()]]
+            machine.report("outside", (asked.instruction.line,), slot, message, name)
         if segment is not None and not bad.all():
             part = group.some(at[~bad], registers)
             found.append((part, _placed(segment, offsets[~bad], part.active)))
@@ -239,9 +239,9 @@ def _check_aligned(machine: Machine, asked: Request, place: Place) -> None:
     # A copy may take less than what is aligned.
     past = np.uint64(0 if size & (size - 1) else size - 1)
     if past and np.bitwise_or.reduce(place.offsets, axis=None) & past:
-        bad = np.broadcast_to(place.offsets & past != 0, (place.active.count,))
+        slot = place.active.slots[np.argmax(place.offsets & past != 0)]
         message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
-        machine.report("misaligned", (asked.instruction.line,), place.active.slots[bad], message, name)
+        machine.report("misaligned", (asked.instruction.line,), slot, message, name)
 
 
 def _placed(segment: Segment, offsets: Values, active: Active) -> Place:

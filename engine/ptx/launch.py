@@ -7,14 +7,13 @@ live. A barrier lets threads on when no other can go on.
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from engine.ptx.active import Active
-from engine.ptx.barriers import release
+from engine.ptx.active import Active, Numbers
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
 from engine.ptx.group import Group, joined
@@ -162,7 +161,7 @@ class _Launch:
         steps_left = MOST_STEPS
         while ready or waiting:
             if not ready:
-                release(machine, waiting)
+                _release(machine, waiting)
                 ready, waiting = waiting, {}
                 ready.pop(end, None)
                 continue
@@ -208,3 +207,56 @@ class _Launch:
         if (now := time.perf_counter()) - self._checked > CHECK_S:
             self._checked = now
             self._checkpoint(self._done)
+
+
+def _release(machine: Machine, waiting: Mapping[int, list[Group]]) -> None:
+    """Let threads that wait at barriers go on, and say where some of a block do not come.
+
+    They wait by the number of the basic block in which they go on.
+    """
+    barriers = [(machine.kernel.blocks[number - 1].whole[-1], groups) for number, groups in waiting.items()]
+    came = np.zeros(len(machine.blocks), np.int64)  # threads of each block
+    barrier_of: dict[int, Instruction] = {}
+    for end, groups in barriers:
+        # Of a part of the block: its number of threads is the barrier's second operand.
+        is_partial = len(end.operands) > (3 if "red" in end.modifiers else 1)
+        for active in (one.active for one in groups):
+            machine.counts.waited(active)
+            here = np.bincount(active.blocks, minlength=len(came))
+            came += machine.threads if is_partial else here
+            for block in map(int, np.flatnonzero(here) if machine.checks and not is_partial else ()):
+                other = barrier_of.get(block, end)
+                if other.line != end.line:
+                    message = "threads of one block wait at two different barriers"
+                    machine.report("barrier", (other.line, end.line), block * machine.row, message)
+                barrier_of[block] = end
+    for block in map(int, np.flatnonzero((came > 0) & (came < machine.threads)) if machine.checks else ()):
+        missing = machine.threads - int(came[block])
+        message = f"{missing} of {machine.threads} threads of a block never come to the barrier"
+        end, slots = next(_waiting_of(block, barriers))
+        absent = np.setdiff1d(block * machine.row + np.arange(machine.threads), slots)
+        machine.report("barrier", (end.line,), absent[0], message)
+    machine.pass_barrier()
+    for end, groups in barriers:
+        if "red" in end.modifiers:
+            _reduce(end, machine.kernel.registers[end.operands[0]], groups)
+
+
+def _waiting_of(
+    block: int, barriers: list[tuple[Instruction, list[Group]]]
+) -> Iterator[tuple[Instruction, Numbers]]:
+    """Yield the barriers where threads of a block wait, and the slots of these."""
+    for end, groups in barriers:
+        slots = np.concatenate([one.active.slots[one.active.blocks == block] for one in groups])
+        if len(slots):
+            yield end, slots
+
+
+def _reduce(end: Instruction, register: int, groups: list[Group]) -> None:
+    """Give threads that waited at a `bar.red` what their block has together."""
+    of = np.concatenate([one.active.blocks for one in groups])
+    holds = np.concatenate([np.broadcast_to(one.values[register], one.active.count) for one in groups])
+    there, yes = np.bincount(of), np.bincount(of, weights=holds)
+    known = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}
+    for one in groups:
+        one.values[register] = known[end.first_of(*known)][one.active.blocks]

@@ -136,7 +136,7 @@ class Machine:
         )
         for fault in segment.hazards.note(asked.effect, access):
             before = self.kernel.instructions[fault.earlier] if fault.earlier >= 0 else None
-            bad = place.active.slots[fault.bad.reshape(-1, each).max(1)]
+            bad = place.active.slots[fault.bad.argmax() // each]
             message = self._message(fault, asked.effect, segment.name, before)
             lines = (*((before.line,) if before is not None else ()), asked.instruction.line)
             self.report(fault.kind, lines, bad, message, segment.name)
@@ -152,10 +152,10 @@ class Machine:
         return f"a thread {verb} the place in {name} that {whose} {other}, with no barrier between"
 
     def report(
-        self, kind: str, lines: tuple[SourceLine, ...], slots: Numbers, message: str, array: str = ""
+        self, kind: str, lines: tuple[SourceLine, ...], slot: int, message: str, array: str = ""
     ) -> None:
-        """Report a fault of some threads."""
-        block, thread = divmod(int(slots[0]), self.row)
+        """Report a fault of the thread in a slot."""
+        block, thread = divmod(int(slot), self.row)
         x, y, z = map(int, self.blocks[block])
         found = Finding(kind, lines, message, (x, y, z), place_in(self.block, thread), array)
         self.findings.setdefault((kind, frozenset(lines), array), found)

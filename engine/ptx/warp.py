@@ -45,7 +45,7 @@ def together(instruction: Instruction, rule: Rule, sources: list[Source], target
         def report(bad: Lanes, message: str) -> None:
             if machine.checks and bad.any():
                 slots = active.slots[np.broadcast_to(bad, here.shape)[rows, lanes]]
-                machine.report("barrier", (instruction.line,), slots, message)
+                machine.report("barrier", (instruction.line,), slots[0], message)
 
         here = counted = spread(np.True_, BOOL)
         given = [spread(source(group), dtype) for source, dtype in zip(sources, rule.sources, strict=True)]
