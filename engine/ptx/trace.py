@@ -91,8 +91,8 @@ class Tracer:
         if step is not None and kernel.written_by(instruction):
             found = held(0)
         own = active.slots[chosen]
-        parts = []
-        for place in [one for one in self._places if np.isin(one.active.slots, own).any()] or [None]:
+        parts, places = [], [one for one in self._places if np.isin(one.active.slots, own).any()]
+        for place in places or (None,):
             slots = own if place is None else np.intersect1d(own, place.active.slots)
             part = TraceStep(
                 instruction.number,
