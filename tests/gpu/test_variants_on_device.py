@@ -6,6 +6,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+from engine.variants.separable_fused.fused_in_place import in_place_shape
 
 import engine
 from engine.device.devices import backend
@@ -21,7 +22,6 @@ from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice
-from engine.variants.separable_fused.fused_in_place import in_place_shape
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem

@@ -1,4 +1,4 @@
-"""The shape of a block's work in `register-blocked`, and of each pass of `separable-fused`. Pure integers."""
+"""The shape of a block's work in `register-blocked`, and of rows of a tile that is loaded. Pure integers."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -30,7 +30,6 @@ class TileShape:
     warps: int = 1  # Warps of a block, one above the other.
     steps: int = 1
     unrolled_rows: int = 1  # Mask rows written one after another; more go through a loop over as many.
-    lanes: int = 32  # Threads side by side in a row; 16 or 8 where a warp has two or four rows at once.
 
     @property
     def threads(self) -> int:
@@ -45,7 +44,7 @@ class TileShape:
     @property
     def out_samples(self) -> int:
         """Samples of results in a row of the block."""
-        return self.lanes * self.across
+        return 32 * self.across
 
     @property
     def step_rows(self) -> int:

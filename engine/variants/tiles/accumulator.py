@@ -1,4 +1,4 @@
-"""The multiply-adds of `register-blocked` and `separable-fused`.
+"""The multiply-adds of `register-blocked`.
 
 Emitted they compile in 0.1 to 0.4 s; as unrolled Python statements they took 7 s (5 x 5) and 267 s (15 x 15).
 """
@@ -41,25 +41,23 @@ def window_pointers(shape: TileShape, row: Value, lane: Value) -> Values:
     return [row + shape.vector_index(own + number) * VECTOR for number in numbers]
 
 
-def accumulator(shape: TileShape, all_weights: int | None = None) -> DeviceFunction:
+def accumulator(shape: TileShape) -> DeviceFunction:
     """Return the function `accumulate(tile, at, lane, weights, start)` -> a thread's results.
 
     `at` is where the row of the tile begins that lies under the mask's first row and the thread's first
-    results; `start` is added to each sum. The `rows` x `across` sums begin with row 0. `all_weights` are
-    those of the kernel in constant memory, its own first; None: it has no others.
+    results; `start` is added to each sum. The `rows` x `across` sums begin with row 0.
 
     Result row i lies under mask row m with input row i + m. So mask row m needs `rows` input rows; the next
     one needs the same but for the first, and one more, which is all that is loaded. Each weight serves `rows`
     x `across` results at once. Each result is one chain of fused multiply-adds that begins with `start`: a
     partial sum per mask row would take one instruction more for each of them (9 x 9: a tenth).
     """
-    count = shape.weights if all_weights is None else all_weights
     rounds, at_once = shape.mask_rows // shape.unrolled_rows, shape.unrolled_rows
     before = shape.mask_rows if rounds < 2 else shape.mask_rows % at_once
 
     def accumulate(code, tile, at, lane, weights, start):
         first_cells = window_pointers(shape, code.shared(tile) + at, code.narrow(lane))
-        mask = code.weights(weights, count, shape.weight_pitch)
+        mask = code.weights(weights, shape.weights, shape.weight_pitch)
 
         def window(cells, row):
             return [v for pointer in cells for v in (pointer + row * shape.tile_samples).load(VECTOR)]
@@ -123,18 +121,3 @@ def _byte_window(code: CudaCode, shape: ByteTileShape, row: Value) -> Values:
     for word, size in shape.loads:
         samples += code.load_bytes(row + WORD * word, size)
     return samples[shape.shift :]
-
-
-def row_store(shape: TileShape) -> DeviceFunction:
-    """Return the function `keep(tile, at, lane, values)`: a lane's values, in the row at element `at`.
-
-    The lane's vectors are where `vector_index` has them: where the samples of the same columns were.
-    """
-
-    def keep(code, tile, at, lane, values):
-        row, own = code.shared(tile) + at, code.narrow(lane) * shape.vectors
-        for number in range(shape.vectors):
-            vector = row + shape.vector_index(own + number) * VECTOR
-            vector.store(values[number * VECTOR : (number + 1) * VECTOR])
-
-    return device_function(types.void, keep)

@@ -16,9 +16,7 @@ def resident_blocks(shared_bytes: int) -> int:
     return MULTIPROCESSOR_SHARED_BYTES // (shared_bytes + RESERVED_BYTES)
 
 
-def rows_of_strips(
-    problem: Problem, across: int, resident: int, *, step: int, beyond: int = 0, least: int = 1
-) -> int:
+def rows_of_strips(problem: Problem, across: int, resident: int, *, step: int, least: int = 1) -> int:
     """Return the rows of results per strip of a picture.
 
     Low strips read the rows above and below them, which the mask reaches over, many times; few high ones
@@ -35,8 +33,8 @@ def rows_of_strips(
         Blocks side by side.
     resident : int
         Blocks that are resident on a multiprocessor at once.
-    step, beyond : int
-        The result plus `beyond` is a multiple of `step`.
+    step : int
+        The result is a multiple of it.
     least : int
         The fewest rows.
     """
@@ -48,7 +46,7 @@ def rows_of_strips(
     best_rows, best_time = height, float("inf")
     for waves in range(fewest, fewest + MOST_WAVES):
         rows = max(-(-height // (waves * wave // across)), least)
-        rows = -(-(rows + beyond) // step) * step - beyond
+        rows = -(-rows // step) * step
         blocks = across * -(-height // rows)
         time = (rows + halo) * (-(-blocks // wave) + blocks / wave + late)
         if time < best_time:

@@ -1,4 +1,4 @@
-"""Strips that a warp streams down: how they cover a picture, their loader, their multiply-adds."""
+"""How high the strips are that blocks move down."""
 
 import math
 
@@ -6,27 +6,10 @@ import numpy as np
 import pytest
 
 from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
-from engine.variants.low_rank import product_strips
 from engine.variants.tiles import waves
 from engine.variants.tiles.waves import rows_of_strips
 from engine.work.filtering.problem import Problem
 from engine.work.picture_problem import MAX_SIDE
-
-
-def test_that_strips_cover_the_picture():
-    for side in [4, 5, 9, 15, 31]:
-        for size in (1, 7, 33, 256, 1024, 4096, 16384):
-            problem = Problem(size, size, 1, "float32", (side, side), (side // 2, side // 2))
-            grid = product_strips.grid_of(problem, 2)
-            launch, rows, strips = grid.launch(), grid.rows, grid.bands * grid.across
-            assert grid.bands * rows >= size > (grid.bands - 1) * rows
-            idle = launch.blocks * launch.block[1] - strips
-            assert 0 <= idle < launch.block[1] * grid.bands
-            assert (rows + side - 1) % grid.shape.group_rows == 0
-            if size >= 4096:
-                assert (side - 1) / rows <= 0.5
-                assert strips >= 900
-
 
 BOUNDS = (1500, 6000), (20, 300), (1, 31), (2, 11), (1, 33), (1, 40)
 
@@ -38,10 +21,9 @@ def test_that_the_blocks_of_strips_fill_their_waves(channels, dtype):
         random = np.random.default_rng(number)
         height, across, mask_rows, resident, step, least = (int(random.integers(*some)) for some in BOUNDS)
         problem = Problem(height, 1000, channels, dtype, (mask_rows, 1), (0, 0))
-        beyond = mask_rows - 1 if number % 2 else 0
-        rows = rows_of_strips(problem, across, resident, step=step, beyond=beyond, least=least)
+        rows = rows_of_strips(problem, across, resident, step=step, least=least)
         assert rows >= least
-        assert (rows + beyond) % step == 0
+        assert rows % step == 0
         count = across * -(-height // rows) / (waves.MULTIPROCESSORS * resident)
         filled.append(count / math.ceil(count))
     assert np.mean(filled) > 0.92

@@ -5,23 +5,20 @@ Idea
     `separable-l0`; but within a block, between two barriers.
 Who loads what
     A block copies its input tile into shared memory with 16-byte copies that no thread waits for, filters
-    each of its rows where it lies, and then its columns with the results of several rows in registers
-    (`fused_in_place.py`). Where the tile of a large mask has no room, a block moves down the picture, and
-    has a few input rows and a ring of filtered ones (`fused_ring.py`). The factors lie in constant memory
-    that is written when a mask is prepared.
+    each of its rows where it lies, and then its columns with the results of several rows in registers. Where
+    a mask has many rows, a block moves down the picture, and has a few input rows and a ring of filtered ones
+    (`engine/variants/fused/kernel.py`). The factors lie in constant memory that is written when a mask is
+    prepared.
 What it saves
     Against the two-pass variants: the scratch picture in global memory, written once and read at least once.
     Against `register-blocked`: rows + columns multiply-adds per result instead of rows x columns.
 Limit
     Memory up to about 15 x 15. The rows that the mask reaches over a block are filtered again by the next
-    one: 8 beside 32 of a mask of 9 rows, 32 beside 256 of one of 31, 62 beside 416 of one of 63 (4096 x
-    4096).
+    one: 8 beside 32 of a mask of 9 rows.
 
 Source: the fused passes of V. Podlozhnyuk, "Image Convolution with CUDA" (NVIDIA, 2007), section "Separable
 convolution", kept in shared memory. The rounding is that of `engine/variants/ladder/two_passes.py`.
 """
-
-from typing import Any
 
 import numpy as np
 
@@ -31,37 +28,52 @@ from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.separable_fused import fused_in_place, fused_ring
-from engine.variants.separable_fused.fused_in_place import in_place_shape
-from engine.variants.separable_fused.fused_ring import ring_shape
-from engine.variants.tiles.geometry import MAX_GRID_Y, refuse_shared_memory
+from engine.variants.fused.kernel import fused_pass
+from engine.variants.fused.shape import LANES, FusedShape, Size, first_fitting, launch_of, tiles_of, work_of
+from engine.variants.tiles.geometry import refuse_shared_memory
 from engine.variants.tiles.separable import refuse_mask, required_factors
+from engine.variants.tiles.waves import MULTIPROCESSORS
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
 from engine.work.filtering.variants import Growth, MaskClass, Variant
 
 MAX_SIDE = 63
+TILE_WARPS = 8
+# Mask rows up to which memory is the limit.
+MOST_ROWS_OF_FOUR = 13
+# Mask rows from which large pictures are filtered by rings, and up to which small ones are by tiles; on
+# several channels a tile of a large mask leaves few rows of results.
+LEAST_RING_ROWS, MOST_TILE_ROWS, MOST_SIDE_OF_SEVERAL = 21, 33, 23
+RINGS = Size(128, 16, 4, 4, 8), Size(64, 16, 4, 4, 4), Size(64, 16, 8, 1, 4)
 
 
-def _way(problem: Problem) -> tuple[Any, Any]:
-    """Return the module of the kernel, and its shape; a ring where only that has room or is high enough."""
-    shape = in_place_shape(problem)
-    if shape is None or fused_in_place.launch_of(problem, shape).grid[1] > MAX_GRID_Y:
-        return fused_ring, ring_shape(problem)
-    return fused_in_place, shape
+def fused_shape(problem: Problem) -> FusedShape:
+    """Return the shape of a block's work, the fastest of those tried (H200; docs/experiments/fused.md).
+
+    More rows of results share the filtering of those above and below, but take the registers of other warps.
+    A ring filters no row twice but those above a strip, and waits for every step's: it pays for high masks,
+    where there is work enough for all multiprocessors.
+    """
+    rows, columns = problem.mask_shape
+    tiles = tiles_of(problem, 4 * TILE_WARPS)
+    most = MOST_TILE_ROWS if tiles < 8 * MULTIPROCESSORS else LEAST_RING_ROWS - 1
+    is_wide = problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL
+    if not tiles or rows > most or is_wide:
+        return first_fitting(problem, 1, RINGS)
+    is_memory_bound = problem.itemsize == 4 and problem.channels == 1 and rows <= MOST_ROWS_OF_FOUR
+    tile_rows = (4,) if is_memory_bound else (6, 5, 4)
+    sizes = [Size(128, 16, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
+    return first_fitting(problem, 1, (*sizes, *RINGS))
 
 
 def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
     """Return one launch; the block is the variant's own, 32 threads across."""
-    way, shape = _way(problem)
-    return (way.launch_of(problem, shape),)
+    return (launch_of(problem, fused_shape(problem)),)
 
 
 def work(problem: Problem, block: Block) -> Work:
     """Return the work, with what is filtered more than once."""
-    way, shape = _way(problem)
-    found: Work = way.work_of(problem, shape)
-    return found
+    return work_of(problem, fused_shape(problem))
 
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
@@ -93,11 +105,8 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """
     found = required_factors(mask)
     column, row = (np.asarray(one, np.float32) for one in (found.column, found.row))
-    factors = column.reshape(-1, 1), row.reshape(1, -1)
-    way, shape = _way(problem)
-    # By their names: what shows a kernel's source follows these.
-    pass_of = fused_ring.pass_of if way is fused_ring else fused_in_place.pass_of
-    return (pass_of(problem, shape, factors, mask.offset),)
+    factors = row.reshape(1, -1), column.reshape(-1, 1)
+    return (fused_pass(problem, fused_shape(problem), *factors, mask.offset),)
 
 
 def sum_order(problem: Problem, mask: Mask) -> SumOrder:
@@ -112,7 +121,7 @@ VARIANT = Variant(
     title="Separable, fused",
     device=DeviceKind.CUDA,
     idea="Rows and columns in one kernel: what the first pass gives stays in shared memory.",
-    default_block=Block(32, fused_in_place.WARPS),
+    default_block=Block(LANES, TILE_WARPS),
     plan=plan,
     work=work,
     prepare=prepare_passes(passes),

@@ -4,8 +4,8 @@ Idea
     A mask that is not a product may be the sum of two: a difference of Gaussians, the Laplacian of a
     Gaussian. The singular value decomposition finds them.
 Who loads what
-    Each warp streams down a strip of 128 samples, and the sums of results that wait for further rows are
-    registers (`product_strips.py`). A row is filtered twice, and added to each result twice.
+    As in `separable-fused`, with a ring: each input row is filtered twice, into two filtered rows side by
+    side, and each of them is filtered down into the same results.
 What it saves
     2 (rows + columns) multiply-adds per result instead of rows x columns.
 Limit
@@ -16,6 +16,6 @@ Source: S. Treitel and J. L. Shanks, "The design of multistage separable planar 
 Geoscience Electronics 9 (1971).
 """
 
-from engine.variants.low_rank.low_rank_sum import low_rank_variant
+from engine.variants.fused.low_rank_sum import low_rank_variant
 
 VARIANT = low_rank_variant(2)

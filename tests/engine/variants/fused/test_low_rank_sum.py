@@ -13,16 +13,14 @@ from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.factors import factor, low_rank
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.variants.low_rank import low_rank_2, low_rank_3
-from engine.variants.low_rank.product_strips import SHARED_BYTES, shape_of
-from engine.variants.low_rank.strip_shape import LANES
+from engine.variants.fused import low_rank_2, low_rank_3, low_rank_sum
+from engine.variants.fused import shape as fused_shape
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.agreement import rounding_bound
 from engine.work.filtering.auto.planner import holds_bound, why_not
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.cases import problem_of, verified
-from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of, refused
+from tests.engine.variants.emitted import refused
 from tests.engine.variants.executed import check_executed
 
 TWO, THREE = low_rank_2.VARIANT, low_rank_3.VARIANT
@@ -60,7 +58,6 @@ def test_that_another_mask_is_refused_with_what_would_do():
         (TWO, Mask(np.ones((127, 1))), "one column times one row. Use separable-l1"),
         (TWO, sum_of(2, 5, 5), "take 20 multiply-adds per result; the mask itself takes 25"),
         (THREE, sum_of(3, 7, 8), "take 45 multiply-adds per result; the mask itself takes 56"),
-        (TWO, sum_of(2, 34, 9), "the sums of up to 33 rows. Use tiled or fft."),
         (TWO, Mask(np.eye(9) * 3e38), "rank is 9"),
     ]:
         assert words in reason_for(variant, mask)
@@ -175,31 +172,21 @@ def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant, t
     assert float(left_out) <= granted + variant.added_error(problem, mask)
 
 
-def test_that_every_mask_a_thread_can_keep_fits_shared_memory_whatever_its_anchor():
-    for channels in [1, 2, 3, 4]:
-        for rows, columns, rank in itertools.product((1, 3, 15, 33), range(1, 64), (1, 2, 3)):
-            for anchor in {0, columns // 2, columns - 1}:
-                shape = shape_of(Problem(99, 99, channels, "uint8", (rows, columns), (0, anchor)), rank)
-                along = shape.along
-                assert shape.shared_bytes <= SHARED_BYTES, (rows, columns, anchor)
-                # A thread's window begins on a vector, ends within the row, and holds every sample it needs.
-                assert along.before % 4 == along.window % 4 == along.tile_samples % 4 == 0
-                assert along.shift + 4 + (columns - 1) * channels <= along.window
-                assert 4 * (LANES - 1) + along.window <= along.tile_samples
-                assert shape.group_rows >= 1
-
-
 @pytest.mark.slow
-@needs_nvvm
-@pytest.mark.parametrize(("side", "channels"), [(7, 1), (13, 2)])
-def test_that_a_warp_works_without_the_others(side, channels):
-    factors = RANDOM.uniform(0.1, 1, (2, 2, side))
-    mask = Mask(sum(np.outer(column, row) for column, row in factors))
-    problem = problem_of(500, 700, mask, channels)
-    ptx, shape = ptx_of(TWO, problem, mask), shape_of(problem, 2)
-    assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
-    assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {"0"}
-    for words in ("ld.shared.v4.f32", "st.global.v4.f32", "bar.warp.sync"):
-        assert words in ptx
-    assert "bar.sync" not in ptx
-    assert multiply_adds(ptx) == 4 * 2 * 2 * side * shape.group_rows
+@pytest.mark.parametrize(
+    ("variant", "terms", "shape", "picture"),
+    [
+        (TWO, 2, (6, 7), (37, 130, 1)),
+        (TWO, 2, (15, 9), (33, 20, 3)),
+        (THREE, 3, (12, 40), (20, 40, 1)),
+        (THREE, 3, (63, 63), (20, 30, 4)),
+    ],
+)
+def test_that_tiles_and_rings_agree_with_oracle_and_model(variant, terms, shape, picture, monkeypatch):
+    # Else pictures of this height are one strip, and small ones tiles.
+    monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
+    mask = sum_of(terms, *shape)
+    image = RANDOM.uniform(0, 255, picture).astype(np.float32)
+    for multiprocessors in (132, 0):
+        monkeypatch.setattr(low_rank_sum, "MULTIPROCESSORS", multiprocessors)
+        check_executed(variant, describe_problem(image, mask, Border.MIRROR, 0.0), mask, image)

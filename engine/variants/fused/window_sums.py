@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from operator import add
 from typing import TypeVar
 
-from engine.variants.ir.register_tile import whole_vectors
-
 Value = TypeVar("Value")
 
 # Cells in common from which on they are added in two chains, each half as long.
@@ -51,35 +49,6 @@ class Windows:
     def weighed(self) -> int:
         """How often a cell is multiplied by the weight as it enters a sum."""
         return sum(min(self.apart, len(group)) * (self.length - 1) + len(group) for group in self.groups)
-
-
-@dataclass(frozen=True, slots=True)
-class RowWindows:
-    """What a thread sums up along a row; its first cell is `shift` samples, 0 to 3, into a vector."""
-
-    windows: Windows
-    shift: int
-
-    @property
-    def read(self) -> int:
-        """Samples that are read, in whole vectors."""
-        return whole_vectors(self.shift + self.windows.samples)
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnWindows:
-    """What a thread sums up down some columns: `rows` x `columns` results."""
-
-    mask_rows: int
-    rows: int
-    columns: int  # Neighbours, 4 or 1.
-    pitch: int  # Elements from one row to the next.
-    ring_rows: int  # Rows of a ring, after which its first one follows, a multiple of `rows`; 0 for a tile.
-
-    @property
-    def windows(self) -> Windows:
-        """The windows of its samples, row after row: neighbours in a column are `columns` samples apart."""
-        return Windows(self.mask_rows, self.columns, self.rows * self.columns)
 
 
 def window_sums(

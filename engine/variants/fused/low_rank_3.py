@@ -5,6 +5,6 @@ As `low-rank-2`, with one product more (the sum of a Gaussian and a Laplacian of
 and it refuses.
 """
 
-from engine.variants.low_rank.low_rank_sum import low_rank_variant
+from engine.variants.fused.low_rank_sum import low_rank_variant
 
 VARIANT = low_rank_variant(3)

@@ -11,10 +11,10 @@ from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.variants.box import box
 from engine.variants.cpu import box as cpu_box
-from engine.variants.tiles.box_shape import SHARED_BYTES
-from engine.variants.tiles.window_sums import Windows, window_sums
+from engine.variants.fused import box
+from engine.variants.fused import shape as fused_shape
+from engine.variants.fused.window_sums import Windows, window_sums
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
@@ -80,44 +80,6 @@ def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet
             filtered(image, Mask(np.full((rows, columns), 0.5)), border)
 
 
-def wavefronts(elements, width):
-    """Return the wavefronts of a warp that reads `width` elements of shared memory per thread."""
-    turns, lanes = 0, 32 // width
-    for first in range(0, 32, lanes):
-        banks = {}
-        for element in elements[first : first + lanes]:
-            for k in range(width):
-                banks.setdefault((element + k) % 32, set()).add(element + k)
-        turns += max(map(len, banks.values()))
-    return turns
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("channels", [1, 2, 3, 4])
-def test_that_every_mask_fits_shared_memory_without_bank_conflicts(channels):
-    sides = [(rows, columns) for rows in (1, 2, 5, 14, 23, 24, 32, 48, 63) for columns in range(1, 64)]
-    rings = set()
-    for rows, columns in [*sides, (127, 1), (1, 127)]:
-        for anchor in {0, columns // 2, columns - 1}:
-            problem = Problem(4096, 4096, channels, mask_shape=(rows, columns), anchor=(rows // 2, anchor))
-            shape = box.box_shape(problem)
-            rings.add(shape.is_ring)
-            assert shape.shared_bytes <= SHARED_BYTES == LIMITS.shared_bytes, problem.mask_shape
-            # The last thread of a row reads none of the next one; the rows are loaded as they are read.
-            assert shape.out_samples - shape.results + shape.along.read <= shape.pitch
-            assert shape.input.tile_samples == shape.pitch
-            # A ring has what the windows of a step need, and no thread's rows cross its end.
-            assert not shape.is_ring or shape.ring_rows >= shape.step_rows + rows - 1
-            assert shape.ring_rows % shape.rows == shape.step_rows % shape.rows == 0
-            warp = range(32)
-            for pitch in (shape.pitch, shape.kept_pitch):
-                places = [
-                    lane % shape.warp_rows * pitch + lane // shape.warp_rows * shape.results for lane in warp
-                ]
-                assert wavefronts(places, 4) == 4
-    assert rings == {False, True}
-
-
 def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side():
     cells, sides = 4096 * 4096, (3, 5, 9, 15, 31, 63)
     problems = [Problem(4096, 4096, mask_shape=(side, side), anchor=(side // 2,) * 2) for side in sides]
@@ -149,7 +111,7 @@ def test_that_the_highest_picture_fits_the_grid():
 )
 def test_that_blocks_and_steps_meet_without_a_seam(height, width, channels, mask_shape, border, monkeypatch):
     # Else pictures of this height are one strip.
-    monkeypatch.setattr(box, "rows_of_strips", lambda *_, step, least: step)
+    monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
     image = np.random.default_rng(1).integers(0, 256, (height, width, channels)).astype(np.float32)
     mask = Mask(np.full(mask_shape, 0.3))
     problem = describe_problem(image, mask, border, 2.5)
@@ -162,7 +124,7 @@ def test_that_a_ring_keeps_nan_and_infinity_where_they_belong():
     image[20, 9], image[2, 3] = np.nan, np.inf
     mask = Mask(np.full((25, 4), 0.5))
     problem = describe_problem(image, mask, Border.MIRROR, 0.0)
-    assert box.box_shape(problem).is_ring
+    assert box.box_shape(problem).size.is_ring
     assert np.isnan(check_executed(variant("box"), problem, mask, image)).sum() == 25 * 4
 
 
@@ -181,7 +143,7 @@ def test_that_code_reads_whole_vectors_without_local_memory(sides, dtype, channe
     assert "st.shared.v4.f32" in ptx
     # Only sums along a row multiply; the compiler may unroll the loop over a thread's rows.
     found = len(re.findall(r"\b(?:fma\.rn|mul)\.f32", ptx))
-    times, rest = divmod(found, box.box_shape(problem).along.windows.weighed)
+    times, rest = divmod(found, box.box_shape(problem).along.weighed)
     assert rest == 0
     assert 1 <= times <= 8
 

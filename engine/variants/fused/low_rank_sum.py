@@ -1,7 +1,7 @@
 """What `low-rank-2` and `low-rank-3` share: a mask as a sum of columns times rows, all applied in one kernel.
 
-A row of the picture is filtered once with each row of weights, and then added to all results that have it
-under their mask, once with each column (`product_strips.py`). The columns and rows are those of
+A row of the picture is filtered with each row of weights; the filtered rows lie side by side, and each is
+filtered down with its own column (`engine/variants/fused/kernel.py`). The columns and rows are those of
 `engine/mask/factors.py`.
 
 Error
@@ -34,9 +34,19 @@ from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
-from engine.variants.low_rank import product_strips
-from engine.variants.low_rank.strip_shape import WARPS
+from engine.variants.fused.kernel import fused_pass
+from engine.variants.fused.shape import (
+    LANES,
+    SHARED_BYTES,
+    FusedShape,
+    Size,
+    first_fitting,
+    launch_of,
+    tiles_of,
+    work_of,
+)
 from engine.variants.tiles.geometry import refuse_shared_memory
+from engine.variants.tiles.waves import MULTIPROCESSORS
 from engine.verify.closeness import relative_bound
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import PRODUCTS
@@ -49,6 +59,24 @@ MOST_FUSED = 63
 """Mask rows and columns that `separable-fused` takes."""
 MOST_SAMPLE = 2.0**60
 _WORDS = {2: "two", 3: "three"}
+WARPS = 4
+TILE = Size(128, 16, 4, 4, WARPS, is_ring=False)
+RINGS = (
+    Size(128, 16, 4, 4, WARPS),
+    Size(128, 16, 3, 4, WARPS),
+    Size(64, 16, 4, 4, WARPS),
+    Size(64, 16, 4, 4, 2),
+    Size(32, 8, 4, 1, 2),
+)
+
+
+def low_rank_shape(problem: Problem, terms: int) -> FusedShape:
+    """Return the shape of a block's work: a tile for small pictures, else the first ring that has room.
+
+    The order is that of the times of those tried (H200; docs/experiments/fused.md).
+    """
+    is_small = 0 < tiles_of(problem, 4 * WARPS) < 16 * MULTIPROCESSORS
+    return first_fitting(problem, terms, (*[TILE] * is_small, *RINGS))
 
 
 def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
@@ -60,14 +88,6 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
             "mask-rank",
             "The mask is one column times one row",
             remedy=f"Use {fitting}, which needs no more.",
-        )
-    if rows > product_strips.MOST_ROWS:
-        return Refusal(
-            "mask-too-large",
-            f"Takes masks of up to {product_strips.MOST_ROWS} rows",
-            f"A mask of {rows} rows is too high for the registers of a thread, which hold the sums of up to "
-            f"{product_strips.MOST_ROWS} rows.",
-            "Use tiled or fft.",
         )
     if terms * (rows + columns) > WORTH_IT * mask.taps:
         beside = "hardly more" if mask.taps > terms * (rows + columns) else "no more"
@@ -114,10 +134,10 @@ def low_rank_variant(terms: int) -> Variant:
     word = _WORDS[terms]
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-        return (product_strips.grid_of(problem, terms).launch(),)
+        return (launch_of(problem, low_rank_shape(problem, terms)),)
 
     def work(problem: Problem, block: Block) -> Work:
-        return product_strips.work_of(problem, terms)
+        return work_of(problem, low_rank_shape(problem, terms))
 
     def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
         is_exact = problem.dtype != "float32" and may_be_exact(mask.weights32)
@@ -133,15 +153,16 @@ def low_rank_variant(terms: int) -> Variant:
         if refusal is not None:
             return refusal
         (launch,) = plan(problem, block)
-        most = min(limits.shared_bytes, product_strips.SHARED_BYTES)
-        return refuse_shared_memory(problem, launch, most, "strips", "register-blocked")
+        most = min(limits.shared_bytes, SHARED_BYTES)
+        return refuse_shared_memory(problem, launch, most, "rows", "register-blocked")
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
         refusal = refuse_mask(mask, terms)
         if refusal is not None:
             raise UnsupportedVariant("The mask cannot be applied as a sum of products", refusal)
         found = low_rank(mask, terms)
-        return (product_strips.pass_of(problem, found.columns, found.rows, mask.offset),)
+        shape = low_rank_shape(problem, terms)
+        return (fused_pass(problem, shape, found.rows, found.columns, mask.offset),)
 
     def added_error(problem: Problem, mask: Mask) -> float:
         found = low_rank(mask, terms)
@@ -156,7 +177,7 @@ def low_rank_variant(terms: int) -> Variant:
         device=DeviceKind.CUDA,
         idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by "
         "separable-fused.",
-        default_block=Block(32, WARPS),
+        default_block=Block(LANES, WARPS),
         plan=plan,
         work=work,
         sum_order=lambda problem, mask: PRODUCTS,
@@ -175,6 +196,6 @@ def low_rank_variant(terms: int) -> Variant:
         grows_with=Growth.SIDES,
         # terms x (side + side) <= WORTH_IT x side x side.
         least_side=math.ceil(2 * terms / WORTH_IT),
-        most_rows=product_strips.MOST_ROWS,
+        most_rows=MAX_SIDE,
         most_columns=MAX_SIDE,
     )

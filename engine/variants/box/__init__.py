@@ -1,1 +1,0 @@
-"""`box`: running window sums for masks whose weights are all equal."""

@@ -1,0 +1,228 @@
+"""The shape of a block's work where rows and columns are filtered in one kernel. Pure integers.
+
+A tile is loaded whole; where one filtered value comes of each sample, it takes the sample's place. A ring has
+few input rows at a time; their filtered rows go into a ring of as many as the windows of a step need.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.device.launches import Launch
+from engine.results.work import Work
+from engine.variants.fused.window_sums import Windows
+from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
+from engine.variants.tiles.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles
+from engine.variants.tiles.waves import resident_blocks, rows_of_strips
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import filter_work
+
+LANES = 32
+SHARED_BYTES = 48 * 1024
+# Resident blocks that strips are planned for. There may be more, but over 200 random problems the rows chosen
+# for 4, 5, 6 and 8 took 1.04, 1.025, 1.03 and 1.03 times as long as the best rows (`box`, H200).
+MOST_BLOCKS = 5
+
+
+class Size(NamedTuple):
+    """The results of a block and of its threads."""
+
+    out_samples: int  # Results per row, 128 at most.
+    results: int  # Neighbouring results that a thread filters along a row.
+    rows: int  # Rows of results that a thread filters down its columns.
+    columns: int  # Its neighbouring columns, 4 or 1.
+    warps: int
+    is_ring: bool = True  # whether the block moves down; else it takes one step.
+
+
+@dataclass(frozen=True, slots=True)
+class FusedShape:
+    """The shape of a block's work; everything is known when the kernel is compiled."""
+
+    mask_rows: int
+    mask_columns: int
+    channels: int
+    left: int  # Samples left of the anchor.
+    rank: int  # Columns times rows, with their weights in constant memory; 0: all weights are one.
+    size: Size
+
+    @property
+    def products(self) -> int:
+        """Filtered rows that each input row makes."""
+        return max(self.rank, 1)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether filtered rows lie where their samples were."""
+        return not self.size.is_ring and self.products == 1
+
+    @property
+    def before(self) -> int:
+        """Samples of an input row before the first result: those left of the anchor, in whole vectors."""
+        return whole_vectors(self.left)
+
+    @property
+    def along(self) -> Windows:
+        """The windows of a thread's results along a row."""
+        return Windows(self.mask_columns, self.channels, self.size.results)
+
+    @property
+    def shift(self) -> int:
+        """Samples from a vector to the first one under a thread's windows along a row."""
+        return self.before - self.left
+
+    @property
+    def read(self) -> int:
+        """Samples that a thread reads along a row, in whole vectors."""
+        return whole_vectors(self.shift + self.along.samples)
+
+    @property
+    def down(self) -> Windows:
+        """The windows of a thread's results down its columns, row after row."""
+        return Windows(self.mask_rows, self.size.columns, self.size.rows * self.size.columns)
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows that a warp filters at once, along themselves."""
+        return LANES * self.size.results // self.size.out_samples
+
+    @property
+    def round_rows(self) -> int:
+        """Rows that the block filters at once, along themselves."""
+        return self.size.warps * self.warp_rows
+
+    @property
+    def column_threads(self) -> int:
+        """Threads side by side when columns are filtered."""
+        return self.size.out_samples // self.size.columns
+
+    @property
+    def step_rows(self) -> int:
+        """Rows of results of the block in one step."""
+        return self.size.rows * LANES * self.size.warps // self.column_threads
+
+    @property
+    def lot_rows(self) -> int:
+        """Input rows loaded at once: of a ring a step's, of a tile all, in whole rounds of a warp."""
+        if self.size.is_ring:
+            return self.step_rows
+        return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
+
+    @property
+    def pitch(self) -> int:
+        """Samples of an input row: an odd number of vectors, against bank conflicts among 8 threads."""
+        samples = self.size.out_samples - self.size.results + self.read
+        samples = max(samples, LANES * VECTOR)
+        return samples + (VECTOR if samples % (2 * VECTOR) == 0 else 0)
+
+    @property
+    def input(self) -> TileShape:
+        """The input rows, as they are loaded."""
+        beyond = self.pitch - LANES * VECTOR
+        return TileShape(1, 1, self.channels, self.before, beyond, warps=self.size.warps)
+
+    @property
+    def kept_pitch(self) -> int:
+        """Elements from one filtered row to the next; those of other products lie beside it."""
+        return self.pitch if self.is_in_place else self.products * self.size.out_samples + VECTOR
+
+    @property
+    def kept_at(self) -> int:
+        """Where the filtered rows begin."""
+        return 0 if self.is_in_place else self.lot_rows * self.pitch
+
+    @property
+    def kept_rows(self) -> int:
+        """Filtered rows: of a ring those under all windows of a step, of a tile all."""
+        if not self.size.is_ring:
+            return self.lot_rows
+        return -(-(self.step_rows + self.mask_rows - 1) // self.size.rows) * self.size.rows
+
+    @property
+    def early_steps(self) -> int:
+        """Steps of a ring before the first results."""
+        return -(-(self.mask_rows - 1) // self.step_rows) if self.size.is_ring else 0
+
+    @property
+    def early_rows(self) -> int:
+        """Rows above the first window that the first step loads too."""
+        return self.early_steps * self.step_rows - self.mask_rows + 1 if self.size.is_ring else 0
+
+    @property
+    def shared_cells(self) -> int:
+        """Elements of shared memory."""
+        return self.kept_at + self.kept_rows * self.kept_pitch
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory."""
+        return 4 * self.shared_cells
+
+    @property
+    def row_weights(self) -> int:
+        """Weights from one row to the next in constant memory, in whole vectors; the columns come last."""
+        return whole_vectors(self.mask_columns)
+
+    @property
+    def weights(self) -> int:
+        """Weights in constant memory."""
+        return self.rank * self.row_weights + whole_vectors(self.rank * self.mask_rows)
+
+    def steps(self, rows: int) -> int:
+        """Return how often a block with so many rows of results loads `lot_rows` input rows."""
+        return -(-rows // self.step_rows) + self.early_steps if self.size.is_ring else 1
+
+
+def first_fitting(problem: Problem, rank: int, sizes: Iterable[Size]) -> FusedShape:
+    """Return the shape with the first of some sizes that there is shared memory for, else the smallest."""
+    left = problem.anchor[1] * problem.channels
+    shapes = [FusedShape(*problem.mask_shape, problem.channels, left, rank, size) for size in sizes]
+    smallest = min(shapes, key=lambda one: one.shared_bytes)
+    return next((one for one in shapes if one.shared_bytes <= SHARED_BYTES), smallest)
+
+
+def tiles_of(problem: Problem, rows: int) -> int:
+    """Return how many tiles of 128 results in so many rows a picture has; 0: too high for a grid."""
+    down = blocks_along(problem.height, rows)
+    return blocks_along(problem.width * problem.channels, 128) * down if down <= MAX_GRID_Y else 0
+
+
+def rows_of(problem: Problem, shape: FusedShape) -> int:
+    """Return the rows of results of a block."""
+    if not shape.size.is_ring:
+        return shape.step_rows
+    across = blocks_along(problem.width * problem.channels, shape.size.out_samples)
+    resident = min(MOST_BLOCKS, resident_blocks(shape.shared_bytes))
+    return rows_of_strips(problem, across, resident, step=shape.step_rows, least=problem.mask_shape[0] // 2)
+
+
+def launch_of(problem: Problem, shape: FusedShape) -> Launch:
+    """Return the one launch, of blocks that are 32 threads across."""
+    block_of = shape.size.out_samples, rows_of(problem, shape), shape.size.warps
+    return launch_of_samples(problem, *block_of, shape.shared_bytes, 4 * shape.weights)
+
+
+def work_of(problem: Problem, shape: FusedShape) -> Work:
+    """Return the work: a block filters the input rows that it loads along themselves, then its columns."""
+    rows, size = rows_of(problem, shape), shape.size
+    across, tops = launch_of(problem, shape).grid[0], range(0, problem.height, rows)
+    lots = [shape.steps(min(rows, problem.height - top)) for top in tops]
+    lefts = [block * size.out_samples - shape.before for block in range(across)]
+    bands = [
+        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
+        for top, count in zip(tops, lots, strict=True)
+    ]
+    filtered = across * sum(lots) * shape.lot_rows
+    threads_along = filtered * size.out_samples // size.results
+    threads_down = across * sum(count - shape.early_steps for count in lots) * LANES * size.warps
+    along, down, rank = shape.along, shape.down, shape.rank
+    weights_along, weights_down = threads_along * rank * along.length, threads_down * rank * down.length
+    multiply_adds = weights_along * along.count + weights_down * down.count
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
+        shared_loads=threads_along * shape.read + threads_down * shape.products * down.samples,
+        shared_stores=filtered * shape.pitch + threads_along * shape.products * size.results,
+        constant_loads=weights_along + weights_down,
+        multiply_adds=multiply_adds if rank else threads_along * along.weighed,
+    )

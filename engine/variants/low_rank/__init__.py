@@ -1,1 +1,0 @@
-"""`low-rank-2`, `low-rank-3`: a mask as a sum of two or three separable ones."""

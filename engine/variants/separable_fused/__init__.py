@@ -1,1 +1,0 @@
-"""`separable-fused`: both passes of a separable mask in one kernel."""
