@@ -15,7 +15,6 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
 from engine.geometry.refusal import UnsupportedVariant
-from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.device_choice import device_for
 from engine.run.measure import measure
@@ -24,7 +23,7 @@ from engine.run.task import Choice
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import VARIANTS, MaskClass
+from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of, verified
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed
@@ -153,7 +152,7 @@ def test_that_blocks_that_go_on_down_the_picture_meet_without_a_seam(
     mask = Mask(sum(np.outer(*random.uniform(0.1, 1, (2, side))) for _ in range(terms)) / side**2)
     out = engine.correlate(image, mask, border="mirror", device=device, variant=key, result=result)
     problem = describe_problem(image, mask, Border.MIRROR, 0.0, out.dtype.name)
-    added = VARIANTS[key].added_to(problem, mask, image)
+    added = variant(key).added_to(problem, mask, image)
     verified(out.reshape(image.shape), image, mask, problem, added)
 
 

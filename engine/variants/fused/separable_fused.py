@@ -29,7 +29,16 @@ from engine.mask.mask import Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.fused.kernel import fused_pass
-from engine.variants.fused.shape import LANES, FusedShape, Size, first_fitting, launch_of, tiles_of, work_of
+from engine.variants.fused.shape import (
+    LANES,
+    FusedShape,
+    Size,
+    first_fitting,
+    launch_of,
+    shape_of,
+    tiles_of,
+    work_of,
+)
 from engine.variants.tiles.geometry import refuse_shared_memory
 from engine.variants.tiles.separable import refuse_mask, required_factors
 from engine.variants.tiles.waves import MULTIPROCESSORS
@@ -39,30 +48,31 @@ from engine.work.filtering.variants import Growth, MaskClass, Variant
 
 MAX_SIDE = 63
 TILE_WARPS = 8
-# Mask rows up to which memory is the limit.
-MOST_ROWS_OF_FOUR = 13
-# Mask rows from which large pictures are filtered by rings, and up to which small ones are by tiles; on
-# several channels a tile of a large mask leaves few rows of results.
-LEAST_RING_ROWS, MOST_TILE_ROWS, MOST_SIDE_OF_SEVERAL = 21, 33, 23
+# Mask rows up to which memory is the limit, and from which 8 neighbouring results are better than 16.
+MOST_ROWS_OF_FOUR, LEAST_ROWS_OF_EIGHT = 13, 22
+# Mask rows up to which tiles are better, but where a ring pays in large pictures of float32; on several
+# channels a tile of a large mask leaves few rows of results.
+MOST_TILE_ROWS, MOST_SIDE_OF_SEVERAL, RING_ROWS = 33, 23, range(21, 27)
 RINGS = Size(128, 16, 4, 4, 8), Size(64, 16, 4, 4, 4), Size(64, 16, 8, 1, 4)
 
 
 def fused_shape(problem: Problem) -> FusedShape:
-    """Return the shape of a block's work, the fastest of those tried (H200; docs/experiments/fused.md).
+    """Return the shape of a block's work, the fastest of those that were tried (H200).
 
     More rows of results share the filtering of those above and below, but take the registers of other warps.
-    A ring filters no row twice but those above a strip, and waits for every step's: it pays for high masks,
-    where there is work enough for all multiprocessors.
+    A ring filters no row twice but those above a strip, and waits for every step's.
     """
     rows, columns = problem.mask_shape
     tiles = tiles_of(problem, 4 * TILE_WARPS)
-    most = MOST_TILE_ROWS if tiles < 8 * MULTIPROCESSORS else LEAST_RING_ROWS - 1
+    is_grey_float = problem.itemsize == 4 and problem.channels == 1
+    takes_ring = is_grey_float and rows in RING_ROWS and tiles >= 8 * MULTIPROCESSORS
     is_wide = problem.channels > 1 and min(rows, columns) > MOST_SIDE_OF_SEVERAL
-    if not tiles or rows > most or is_wide:
+    if not tiles or rows > MOST_TILE_ROWS or takes_ring or is_wide:
         return first_fitting(problem, 1, RINGS)
-    is_memory_bound = problem.itemsize == 4 and problem.channels == 1 and rows <= MOST_ROWS_OF_FOUR
-    tile_rows = (4,) if is_memory_bound else (6, 5, 4)
-    sizes = [Size(128, 16, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
+    results = 8 if rows >= LEAST_ROWS_OF_EIGHT else 16
+    tile_rows = (4,) if is_grey_float and rows <= MOST_ROWS_OF_FOUR else (4, 5, 6)
+    sizes = [Size(128, results, number, 4, TILE_WARPS, is_ring=False) for number in tile_rows]
+    sizes.sort(key=lambda size: shape_of(problem, 1, size).multiply_adds)
     return first_fitting(problem, 1, (*sizes, *RINGS))
 
 

@@ -168,15 +168,26 @@ class FusedShape:
         """Weights in constant memory."""
         return self.rank * self.row_weights + whole_vectors(self.rank * self.mask_rows)
 
+    @property
+    def multiply_adds(self) -> float:
+        """About how many a result of a tile takes, with those of warps that are idle meanwhile."""
+        filtered = -(-self.lot_rows // self.round_rows) * self.round_rows
+        return filtered * self.mask_columns / self.step_rows + self.mask_rows
+
     def steps(self, rows: int) -> int:
         """Return how often a block with so many rows of results loads `lot_rows` input rows."""
         return -(-rows // self.step_rows) + self.early_steps if self.size.is_ring else 1
 
 
+def shape_of(problem: Problem, rank: int, size: Size) -> FusedShape:
+    """Return the shape of a block's work for a problem; `rank` is 0 for masks of equal weights."""
+    left = problem.anchor[1] * problem.channels
+    return FusedShape(*problem.mask_shape, problem.channels, left, rank, size)
+
+
 def first_fitting(problem: Problem, rank: int, sizes: Iterable[Size]) -> FusedShape:
     """Return the shape with the first of some sizes that there is shared memory for, else the smallest."""
-    left = problem.anchor[1] * problem.channels
-    shapes = [FusedShape(*problem.mask_shape, problem.channels, left, rank, size) for size in sizes]
+    shapes = [shape_of(problem, rank, size) for size in sizes]
     smallest = min(shapes, key=lambda one: one.shared_bytes)
     return next((one for one in shapes if one.shared_bytes <= SHARED_BYTES), smallest)
 

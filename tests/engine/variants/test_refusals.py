@@ -91,7 +91,7 @@ REFUSED = [
      {"channels": 3, "limits": Limits(shared_bytes=30_000)}),
     ("register-blocked", "bytes of shared memory for its tile; a block has 4,096", ones(31, 31), LITTLE),
     ("separable-fused", "bytes of shared memory for its rows; a block has 4,096", gaussian(31), LITTLE),
-    ("low-rank-2", "bytes of shared memory for its strips; a block has 4,096",
+    ("low-rank-2", "bytes of shared memory for its rows; a block has 4,096",
      Mask(gaussian(31).weights - gaussian(31, sigma=2.0).weights), LITTLE),
     *(("digit-sums", f"not {dtype} with {result} results", ones(3, 3),
        {"dtype": dtype, "result_dtype": result, "instead": "register-blocked"})

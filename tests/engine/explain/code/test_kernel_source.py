@@ -90,7 +90,7 @@ def test_that_the_emitters_of_the_cpu_are_named():
 
 
 def test_that_the_module_of_a_variant_is_the_one_that_declares_it():
-    assert module_of(variant_named("low-rank-3")) == "engine.variants.low_rank.low_rank_3"
+    assert module_of(variant_named("low-rank-3")) == "engine.variants.fused.low_rank_3"
 
 
 # What computes the steps of a chain is only known where their passes can be made.

@@ -73,8 +73,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_that_tiles_and_rings_agree_with_oracle_and_model(name, is_large, monkeypatch):
     # Else only large pictures are filtered by rings with several steps and strips.
-    monkeypatch.setattr(separable_fused, "MULTIPROCESSORS", 0 if is_large else 132)
-    monkeypatch.setattr(separable_fused, "LEAST_RING_ROWS", 0 if is_large else 99)
+    monkeypatch.setattr(separable_fused, "MOST_TILE_ROWS", 0 if is_large else 99)
     monkeypatch.setattr(shape, "rows_of_strips", lambda *_, step, least: step)
     picture, rows, columns, anchor, border = CASES[name]
     dtype = "uint8" if "bytes" in name else "float32"
