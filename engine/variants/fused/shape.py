@@ -21,7 +21,7 @@ LANES = 32
 SHARED_BYTES = 48 * 1024
 # Resident blocks that strips are planned for. There may be more, but over 200 random problems the rows chosen
 # for 4, 5, 6 and 8 took 1.04, 1.025, 1.03 and 1.03 times as long as the best rows (`box`, H200).
-MOST_BLOCKS = 5
+MOST_BLOCKS = 6
 
 
 class Size(NamedTuple):
