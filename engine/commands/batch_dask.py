@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from engine.device.device_list import cpu_chosen_as
 from engine.errors import EngineError
 from engine.files.part_files import part_file
 from engine.flow.loop import Loop
-from engine.flow.picture_memory import MOST_KEPT_BYTES, PictureMemory
+from engine.flow.picture_memory import PictureMemory
 from engine.flow.stages import Staged
 from engine.image.form import RAISE_LIMIT, bytes_text
 
@@ -162,7 +162,7 @@ def taken_on_worker(
             if file.refusal is None and not os.path.exists(path):
                 raise _unseen(named)
         with cpu_chosen_as(asking_cores), launches_on(1):
-            task.write = partial(_written, *all_the_way(within, file, _memory_of_worker(), remedy=remedy))
+            task.write = partial(_written, *all_the_way(within, file, PictureMemory(), remedy=remedy))
 
     found: list[Finished] = []
     with Staged(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed) as device:
@@ -228,9 +228,3 @@ def _unseen(path: str) -> EngineError:
     error = EngineError(what, "its disks do not have it", remedy)
     error.__cause__ = FileNotFoundError(errno.ENOENT, path)
     return error
-
-
-@cache
-def _memory_of_worker() -> PictureMemory:
-    """Return the memory of the pictures in this worker, whose threads each have one at a time."""
-    return PictureMemory(None, MOST_KEPT_BYTES)

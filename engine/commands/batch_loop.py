@@ -31,6 +31,7 @@ from engine.commands.batch_watch import say_begun, watched
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
 from engine.cores import cores
+from engine.device.anti_aliasing import reused_array, reused_result
 from engine.device.core_count import launches_on
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
@@ -38,7 +39,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
 from engine.flow.loop import Loop
-from engine.flow.picture_memory import MOST_KEPT_BYTES, Loan, PictureMemory
+from engine.flow.picture_memory import Loan, PictureMemory
 from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.image.form import RAISE_LIMIT, Form
@@ -90,6 +91,7 @@ class Task:
             self.finished = self.write()
         finally:
             self.write = tuple
+            self.give_back()
 
     def failed(self, error: BaseException) -> bool:
         """Note why the files fail; return whether that is all there is to it."""
@@ -108,13 +110,12 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A picture that can be filtered, and its memory."""
+    """A picture that can be filtered."""
 
     file: PictureFile
     how: PictureWork
     opened: Opened
     call: Any  # of `how`
-    loan: Loan
 
     @property
     def seed(self) -> int:
@@ -123,8 +124,8 @@ class Job:
 
     def room(self) -> np.ndarray:
         """Return an array for what the variant writes."""
-        call = self.call
-        return self.loan.result(call.samples, call.problem.result_dtype, call.problem.result_shape)
+        samples, problem = self.call.samples, self.call.problem
+        return reused_result(samples, problem.result_shape, problem.result_dtype)
 
     def filtered(self) -> np.ndarray:
         """Return what the variant writes."""
@@ -140,10 +141,10 @@ class Job:
         checked = CheckedSamples(
             call.samples.shape, np.dtype(np.float32), regions if how.saving.verify else ()
         )
-        out = self.loan.result(call.samples, opened.dtype)
+        out = reused_result(call.samples, call.samples.shape, opened.dtype)
         highest = max(band.length for band in bands_to_convert(call))
-        rows = np.broadcast_to(call.samples[:1], (highest, *call.samples.shape[1:]))
-        loss = convert(call, out, self.loan.result(rows, np.float32), checked, how.saving.range)
+        floats = reused_result(call.samples, (highest, *call.samples.shape[1:]), np.float32)
+        loss = convert(call, out, floats, checked, how.saving.range)
         verification, pixels = how.verified(call, checked, self.seed), out.reshape(call.shape)
         finished = finished_picture(opened.picture, pixels, pixels.dtype)
         result = Result(finished, loss.sentences(pixels.size, pixels.dtype))
@@ -191,13 +192,15 @@ def job_for(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE
     assert saved_as is not None
 
     def allocate(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
-        return loan.picture(form, work_bytes(asked, saving, form, saved_as))
+        loan.enter(work_bytes(asked, saving, form, saved_as))
+        alpha = reused_array(form.plane_shape, form.dtype) if form.has_alpha else None
+        return reused_array(form.colour_shape, form.dtype), alpha
 
     say_begun(file.source)
     opened = open_picture(asked, saving, file.source, file.target, saved_as, allocate, remedy=remedy)
     call = how.call(opened)
     call.job().refuse(call.device)
-    return Job(file, how, opened, call, loan)
+    return Job(file, how, opened, call)
 
 
 Encoded = tuple[bytes | memoryview, Finished]
@@ -333,7 +336,7 @@ class Batch:
             # Chosen here: the stream's thread has others' pictures to launch.
             job.call.job()
             asked = Asked(task.picture, job.call, job.room())
-            task.write = partial(self._encoded, task, job, asked.out)
+            task.write = partial(self._encoded, job, asked.out)
             return asked
 
         self.through(
@@ -341,13 +344,9 @@ class Batch:
             alone=lambda asked: asked.request.filter(asked.out), dropped=Task.give_back,
         )  # fmt: skip
 
-    def _encoded(self, task: Task, job: Job, values: np.ndarray) -> Sequence[Finished]:
+    def _encoded(self, job: Job, values: np.ndarray) -> Sequence[Finished]:
         """Encode a result and write it. Called on: a thread that takes results."""
-        try:
-            done = job.verified_and_encoded(values)
-        finally:
-            task.give_back()
-        return self._write(*done)
+        return self._write(*job.verified_and_encoded(values))
 
     def _in_bands(self, how: PictureWork, task: Task) -> None:
         """Filter a picture that is larger than memory; nothing is left to write."""
@@ -400,7 +399,7 @@ def is_streamed(plan: BatchPlan) -> bool:
 
 
 def _memory() -> PictureMemory:
-    return PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()), MOST_KEPT_BYTES)
+    return PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()))
 
 
 def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: bool = False) -> None:

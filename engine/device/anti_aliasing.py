@@ -28,7 +28,7 @@ PLACED_FROM_BYTES = 128 << 10
 # The system gives and takes smaller memory without new pages; 64 MB of these take 30 ms, 3 x 3 on 4096 x 4096
 # float32 8.
 REUSED_FROM_BYTES = 1 << 20
-MOST_REUSED, MOST_REUSED_BYTES = 8, 512 << 20
+MOST_REUSED, MOST_REUSED_BYTES = 32, 512 << 20
 _reused: Spares[np.ndarray] = Spares(lambda memory: memory.nbytes, MOST_REUSED)
 
 
@@ -50,10 +50,20 @@ def reused_result(image: np.ndarray, shape: tuple[int, ...], dtype: DTypeLike) -
         return np.empty(shape, dtype)
     if size < REUSED_FROM_BYTES:
         return empty_result(image, shape, dtype)
+    return placed_result(_reused_memory(size), image, shape, dtype)
+
+
+def reused_array(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
+    """Return an uninitialised array, in memory of an earlier one that nobody refers to any more."""
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    if size < REUSED_FROM_BYTES:
+        return np.empty(shape, dtype)
+    return _reused_memory(size)[:size].view(dtype).reshape(shape)
+
+
+def _reused_memory(size: int) -> np.ndarray:
     memory = _reused.take(size)
-    if memory is None:
-        memory = np.empty(size, np.uint8)
-    return placed_result(np.asarray(_Lent(memory)), image, shape, dtype)
+    return np.asarray(_Lent(np.empty(size, np.uint8) if memory is None else memory))
 
 
 def trim_reused() -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from engine.device.anti_aliasing import trim_reused
+from engine.device.anti_aliasing import reused_array, reused_result, trim_reused
 from engine.flow.loop import Loop
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
 from engine.flow.picture_memory import Loan, PictureMemory
@@ -19,6 +19,8 @@ from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
 from engine.image.large.source import LargePicture
 from engine.work.resolve import Resolved
+
+_NOTHING = np.empty(0)
 
 
 @dataclass(eq=False, slots=True)
@@ -35,6 +37,11 @@ class Part:
     rows: np.ndarray = field(init=False)
     values: np.ndarray = field(init=False)
     all_values: np.ndarray = field(init=False)  # of all rows of `image`
+
+    def give_back(self) -> None:
+        """Let other bands have the memory."""
+        self.image = self.rows = self.values = self.all_values = _NOTHING
+        self.loan.give_back()
 
     @property
     def top(self) -> int:
@@ -62,7 +69,7 @@ class RowStream:
     take: Callable[[Part], None]
 
     def __post_init__(self) -> None:
-        self._lent = PictureMemory(self.memory.most_bytes, self.memory.most_bytes)
+        self._lent = PictureMemory(self.memory.most_bytes)
         self._has_failed = False
         self.picture.cache_bytes = max(self.picture.cache_bytes, self.memory.cache_bytes)
 
@@ -77,7 +84,7 @@ class RowStream:
         most = 3 + self.memory.ahead + 2 * GPU_RING * len(self.plan.devices)
         with Staged[Part](
             ready=self._read, take=self._taken, threads=1, takers=1, most=most, stream=self._stream,
-            dropped=lambda part: part.loan.give_back(), name="large",
+            dropped=Part.give_back, name="large",
         ) as device:  # fmt: skip
             Loop(device, lambda part: None).run(
                 Part(number, band, Loan(self._lent)) for number, band in enumerate(bands)
@@ -97,22 +104,22 @@ class RowStream:
             self._has_failed = True
             raise
         finally:
-            part.loan.give_back()
+            part.give_back()
 
     def _read(self, part: Part) -> Asked:
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
         part.loan.enter(self.memory.band_bytes)
-        picture, problem, band, loan = self.picture, self.plan.problem, part.band, part.loan
-        samples, at = loan.array((band.length, picture.width, picture.channels), picture.dtype), 0
+        picture, problem, band = self.picture, self.plan.problem, part.band
+        samples, at = reused_array((band.length, picture.width, picture.channels), picture.dtype), 0
         for first, last in band.sources:
             rows = samples[at : at + last - first]
             picture.read_into(0, slice(first, last), slice(0, picture.width), rows)
             at += last - first
         part.image = samples
         if problem.channels < picture.channels:
-            part.image = loan.array((*samples.shape[:2], problem.channels), picture.dtype)
+            part.image = reused_array((*samples.shape[:2], problem.channels), picture.dtype)
             part.image[...] = samples[..., : problem.channels]
-        part.all_values = loan.result(part.image, problem.result_dtype)
+        part.all_values = reused_result(part.image, part.image.shape, problem.result_dtype)
         part.rows, part.values = samples[band.inside], part.all_values[band.inside]
         return Asked(part.picture, self.plan.at(part.image), part.all_values)
 

@@ -7,7 +7,6 @@ from engine.commands.batch_loop import Job
 from engine.commands.batch_plan import PictureFile
 from engine.commands.picture_opening import Opened
 from engine.flow import converted
-from engine.flow.picture_memory import Loan, PictureMemory
 from engine.geometry.border import Border
 from engine.geometry.range_modes import RANGE_MODES
 from engine.image.picture import Picture
@@ -26,8 +25,7 @@ def picture_of(dtype, shape=(83, 41, 3), alpha=False):
 
 
 def job_of(how, opened):
-    loan = Loan(PictureMemory(None, 1 << 20))
-    return Job(PictureFile("in.png", "out.png", None), how, opened, how.call(opened), loan)
+    return Job(PictureFile("in.png", "out.png", None), how, opened, how.call(opened))
 
 
 def both_ways(monkeypatch, picture, dtype, mask, **changed):
