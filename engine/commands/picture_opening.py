@@ -157,6 +157,6 @@ def form_in_parts(source: str) -> Form:
     """Return the form of a picture that is filtered in bands; raises ImageReadError."""
     # With it come all readers.
     open_large = import_module("engine.image.large.opening").open_large
-    with open_large(source, threads=1) as picture:
+    with open_large(source) as picture:
         colours = picture.channels - picture.has_alpha
         return Form(picture.height, picture.width, colours, picture.has_alpha, picture.dtype)

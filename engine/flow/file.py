@@ -101,13 +101,8 @@ def filter_file(
         Called on: any thread.
     """
     begin_s = time.perf_counter()
-    # Each strip or tile is needed once: none is kept.
     with ExitStack() as stack:
-        picture = (
-            source
-            if isinstance(source, LargePicture)
-            else stack.enter_context(open_large(source, cache_bytes=0))
-        )
+        picture = source if isinstance(source, LargePicture) else stack.enter_context(open_large(source))
         run = _Run(work, picture, output, memory, report, on_state)
         stack.callback(run.close)
         run.prepare()

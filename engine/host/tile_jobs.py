@@ -90,7 +90,8 @@ def _source(key: str) -> LargePicture:
     else:
         # Loaded with the first picture that stays in its file.
         opening = import_module("engine.image.large.opening")
-        source = opening.open_large(Path(key), cache_bytes=_CHUNK_CACHE_BYTES)
+        source = opening.open_large(Path(key))
+        source.cache_bytes = _CHUNK_CACHE_BYTES
     return source
 
 

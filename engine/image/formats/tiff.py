@@ -46,7 +46,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         page, others = picture_page(tiff)
         form, notes = checked_page(page, data.size, budget)
         canvas = Canvas(form, orientation_of(page), allocate)
-        with in_parts(Path(file.name), data, tiff, [[page]], form, notes, cache_bytes=0) as picture:
+        with in_parts(Path(file.name), data, tiff, [[page]], form, notes) as picture:
             picture.decode_onto(canvas)
             return Decoded(canvas, profile_of(page), (*picture.notes, *others), metadata_of_page(page))
 

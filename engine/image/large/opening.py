@@ -8,25 +8,14 @@ from engine.image.faults import Refused, errors_in_words
 from engine.image.formats.npy import open_npy
 from engine.image.formats.tiff import TIFF
 from engine.image.large.kinds import kind_of
-from engine.image.large.source import DEFAULT_CACHE_BYTES, LargePicture
+from engine.image.large.source import LargePicture
 from engine.image.large.tiff_reader import open_tiff
 from engine.image.large.zarr_reader import open_zarr
 from engine.image.open import open_regular_file
 
 
-def open_large(
-    path: str | os.PathLike[str], *, threads: int | None = None, cache_bytes: int = DEFAULT_CACHE_BYTES
-) -> LargePicture:
-    """Open a TIFF, an OME-Zarr, a Zarr array or an .npy so that rectangles of it can be read.
-
-    Parameters
-    ----------
-    path : str or path-like
-        A file, or the folder of a Zarr store.
-    threads : int, optional
-        Threads that decode; by default one for each core.
-    cache_bytes : int
-        Decoded strips, tiles or chunks that are kept.
+def open_large(path: str | os.PathLike[str]) -> LargePicture:
+    """Open a TIFF, an OME-Zarr (its folder), a Zarr array or an .npy so that rectangles of it can be read.
 
     Raises
     ------
@@ -38,7 +27,7 @@ def open_large(
     kind, place = kind_of(path), Path(path)
     with errors_in_words(name):
         if kind == "zarr":
-            return open_zarr(place, threads=threads, cache_bytes=cache_bytes)
+            return open_zarr(place)
         if place.is_dir():
             raise Refused("it is a folder, and no Zarr store", "Choose a picture file in it.")
         open_regular_file(place, 1 << 62, "").close()
@@ -50,4 +39,4 @@ def open_large(
                 "Save it as a tiled TIFF, or raise the limit (--max-bytes) and open it as a whole.",
             )
     with errors_in_words(name, TIFF.title, TIFF.unsupported):
-        return open_tiff(place, threads=threads, cache_bytes=cache_bytes)
+        return open_tiff(place)

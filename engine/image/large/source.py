@@ -125,7 +125,7 @@ class LargePicture(ABC):
     segment_bytes : int
         What decoding one takes, where it holds more than what is read of it; else 0.
     cache_bytes : int
-        How much of what is decoded is kept for what is read next; may be changed.
+        How much of what is decoded is kept for what is read next: 0, until another one is set.
     has_alpha : bool
         Whether the last channel is the opacity.
     icc_profile : bytes or None
@@ -205,8 +205,6 @@ class LargePicture(ABC):
         self.close()
 
 
-# Decoded segments that are kept, bytes.
-DEFAULT_CACHE_BYTES = 64 << 20
 _MOST_WAITING = 1024
 
 Key = tuple[int, int, int]
@@ -216,11 +214,21 @@ Key = tuple[int, int, int]
 class SegmentedPicture(LargePicture):
     """The part that all formats of segments have in common."""
 
-    def __init__(self, threads: int | None, cache_bytes: int) -> None:
-        self._pool = ThreadPoolExecutor(threads or cores(), thread_name_prefix="decode")
-        self.cache_bytes, self._cached_bytes = cache_bytes, 0
+    def __init__(self) -> None:
+        self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="decode")
+        self._noted: dict[str, None] = {}
+        self._cached_bytes = 0
         self._cache: OrderedDict[Key, np.ndarray] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
+        """What was special about the file, and about the parts of it that were read."""
+        return tuple(self._noted)
+
+    def note(self, *sentences: str) -> None:
+        """Add sentences for the person."""
+        self._noted |= dict.fromkeys(sentences)
 
     @abstractmethod
     def segment_shape(self, level: int) -> tuple[int, int]:

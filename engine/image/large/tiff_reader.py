@@ -29,7 +29,6 @@ from engine.image.formats.tiff_page import (
 from engine.image.formats.tiff_pixels import is_as_stored, picture_samples
 from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly, segment_bytes, segment_shape
 from engine.image.large.source import (
-    DEFAULT_CACHE_BYTES,
     MOST_CHANNELS,
     BytesAt,
     LargePicture,
@@ -131,27 +130,15 @@ class TiffPicture(SegmentedPicture):
         tiff: "TiffFile",
         pages: "list[list[TiffPage]]",
         form: Form,
-        threads: int | None,
-        cache_bytes: int,
     ) -> None:
-        super().__init__(threads, cache_bytes)
+        super().__init__()
         self.path, self._tiff, self._bytes = path, tiff, data
-        self._found: dict[str, None] = {}
         self._pages = [[PageSegments(page, data, self.note) for page in level] for level in pages]
         self._is_as_stored = all(is_as_stored(page) for level in pages for page in level)
         self.dtype, self.channels = form.dtype, _channels(pages[0], form)
         self.levels = tuple((level[0].imagelength, level[0].imagewidth) for level in pages)
         self.chunk = self.segment_shape(0)
         self.format = _title_of(pages[0][0])
-
-    @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]
-        """What was special about the file, and about the parts of it that were read."""
-        return tuple(self._found)
-
-    def note(self, *sentences: str) -> None:
-        """Add sentences for the person."""
-        self._found |= dict.fromkeys(sentences)
 
     def segment_shape(self, level: int) -> tuple[int, int]:
         """Return rows and columns of the strips or tiles of a level."""
@@ -185,9 +172,6 @@ def in_parts(
     pages: "list[list[TiffPage]]",
     form: Form,
     notes: Sequence[str],
-    *,
-    threads: int | None = None,
-    cache_bytes: int,
 ) -> PlainRows | TiffPicture:
     """Return what reads pages (of each level: one, or one for each channel), whose first has a form."""
     first, is_one = pages[0][0], len(pages[0]) == 1
@@ -217,14 +201,12 @@ def in_parts(
         )
         plain.notes = tuple(notes)
         return plain
-    picture = TiffPicture(path, data, tiff, pages, form, threads, cache_bytes)
+    picture = TiffPicture(path, data, tiff, pages, form)
     picture.note(*notes)
     return picture
 
 
-def open_tiff(
-    path: Path, *, threads: int | None = None, cache_bytes: int = DEFAULT_CACHE_BYTES
-) -> LargePicture:
+def open_tiff(path: Path) -> LargePicture:
     """Open a TIFF for reading in parts; raises Refused, Unsupported, or what the libraries raise."""
     # 40 ms: loaded with the first TIFF.
     TiffFile = import_module("tifffile").TiffFile  # noqa: N806
@@ -246,7 +228,7 @@ def open_tiff(
                 "it is too large to be turned",
                 "Save it upright in the program that made it.",
             )
-        picture = in_parts(path, data, tiff, pages, forms[0], notes, threads=threads, cache_bytes=cache_bytes)
+        picture = in_parts(path, data, tiff, pages, forms[0], notes)
         picture.storage = stored_as(tiff, pages)
         picture.has_alpha = forms[0].has_alpha and len(pages[0]) == 1
         picture.icc_profile, picture.metadata = profile_of(first), metadata_of_page(first)

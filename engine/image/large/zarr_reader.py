@@ -8,7 +8,7 @@ import numpy as np
 
 from engine.image.array_types import converted, sample_type
 from engine.image.faults import Refused
-from engine.image.large.source import DEFAULT_CACHE_BYTES, MOST_CHANNELS, SegmentedPicture, Storage
+from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage
 from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, array_in, attributes_in
 
 _AXES = {"t": "times", "z": "depths"}
@@ -20,8 +20,8 @@ _MOST_LISTED = 100
 class ZarrPicture(SegmentedPicture):
     """A Zarr array, or the arrays of an OME-Zarr's levels."""
 
-    def __init__(self, path: Path, arrays: "list[_Level]", threads: int | None, cache_bytes: int) -> None:
-        super().__init__(threads, cache_bytes)
+    def __init__(self, path: Path, arrays: "list[_Level]") -> None:
+        super().__init__()
         self.path, self._arrays = path, arrays
         first = arrays[0]
         self.dtype, notes = sample_type(first.array.dtype)
@@ -30,7 +30,7 @@ class ZarrPicture(SegmentedPicture):
         self.chunk, self.segment_bytes = first.chunk, max(level.decoded_bytes for level in arrays)
         self.format = f"{'OME-Zarr' if first.is_ome else 'Zarr'} {first.array.zarr_format}"
         self.storage = _storage(arrays)
-        self._found = dict.fromkeys((*first.notes, *notes))
+        self.note(*first.notes, *notes)
         self.missing: set[tuple[int, int, int]] = set()
 
     @property
@@ -38,7 +38,7 @@ class ZarrPicture(SegmentedPicture):
         """What was special about the store, and about the parts of it that were read."""
         count = len(self.missing)
         holes = (f"{count:,} of the chunks that were read are not stored and are the fill value.",)
-        return (*self._found, *(holes if count else ()))
+        return (*super().notes, *(holes if count else ()))
 
     def segment_shape(self, level: int) -> tuple[int, int]:
         """Return rows and columns of the chunks of a level."""
@@ -142,9 +142,7 @@ def _storage(levels: list[_Level]) -> Storage:
     )
 
 
-def open_zarr(
-    path: Path, *, threads: int | None = None, cache_bytes: int = DEFAULT_CACHE_BYTES
-) -> ZarrPicture:
+def open_zarr(path: Path) -> ZarrPicture:
     """Open an OME-Zarr or a Zarr array for reading in parts; raises Refused."""
     files = StoreFiles(path)
     try:
@@ -152,7 +150,7 @@ def open_zarr(
         levels = _ome_levels(files, path) if array is None else _array_levels(array)
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise Refused("its Zarr metadata is missing or damaged", AGAIN) from error
-    return ZarrPicture(path, levels, threads, cache_bytes)
+    return ZarrPicture(path, levels)
 
 
 def _array_levels(array: StoredArray) -> list[_Level]:

@@ -76,7 +76,7 @@ class ZarrResult(LargeResult):
         _write_metadata(group, zarr_format, self._axes, self.levels, details.get("attributes", {}))
 
     def _check(self, path: Path) -> None:
-        with open_zarr(path, cache_bytes=0) as stored:
+        with open_zarr(path) as stored:
             for number, (count, checksum) in enumerate(self._written):
                 found, columns = 0, slice(0, self.levels[number][1])
                 for top in range(0, count, self.rows_at_once):

@@ -116,7 +116,7 @@ def test_that_every_strip_and_tile_is_decoded_once(kind, tmp_path, monkeypatch):
     tifffile.imwrite(tmp_path / "in.tif", pixels()[..., 0], compression="zlib", **how)
     decoded, decode = [], TiffPicture._decode
     monkeypatch.setattr(TiffPicture, "_decode", lambda one, *key: decoded.append(key) or decode(one, *key))
-    with open_large(tmp_path / "in.tif", cache_bytes=0) as picture:
+    with open_large(tmp_path / "in.tif") as picture:
         plan = plan_for(Border.MIRROR)
         storage = picture.storage
         memory = replace(

@@ -137,7 +137,7 @@ STORES = {
 
 
 def read_whole(path):
-    with open_large(path, cache_bytes=0) as found:
+    with open_large(path) as found:
         return found.read(0, slice(0, min(found.height, 8)), slice(0, min(found.width, 8)))
 
 
