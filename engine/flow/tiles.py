@@ -73,49 +73,42 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
 
     Of a picture in its file nothing is computed before it is seen.
     """
-    begin = time.perf_counter()
-    if isinstance(job.picture.screen, TiledScreen):
-        return _unseen(job, job.picture.screen)
+    begin, elapsed_ms = time.perf_counter(), 0.0
     # Anew for each preview: `auto` chooses by the times that are known by now.
-    result = Result(job)
+    result, picture, values = Result(job), job.picture, None
     result.work.refuse()
-    # What is read of earlier ones is seldom wanted again.
-    _ready.clear()
-    _readied(result)
-    picture, source = job.picture, source_of(job.picture)
-    with SharedSegment() as segment:
-        levels = segment.create(*screen_arrays(picture.height, picture.width))
-        bands, ends = result.bands(source, report), result.ends(source, report)
-        screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
+    if isinstance(screen := picture.screen, TiledScreen):
+        screen = replace(screen, note=_note(result))
+    else:
+        # What is read of earlier ones is seldom wanted again.
+        _ready.clear()
+        _readied(result)
+        values, source = Computed(result.job), source_of(picture)
+        with SharedSegment() as segment:
+            levels = segment.create(*screen_arrays(picture.height, picture.width))
+            bands, ends = result.bands(source, report), result.ends(source, report)
+            screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
+        elapsed_ms = (time.perf_counter() - begin) * 1e3
     return Filtered(
-        values=Computed(result.job),
+        values=values,
         screen=screen,
         variant=result.work.choice.variant.key,
         device=result.work.device.key,
-        elapsed_ms=(time.perf_counter() - begin) * 1e3,
+        elapsed_ms=elapsed_ms,
         chosen_because=result.work.choice.reason,
         clipped=result.clipped,
         steps=result.steps,
     )
 
 
-def _unseen(asked: PictureJob, screen: TiledScreen) -> Filtered:
-    """Return the result of a picture in its file, whose tiles are asked for."""
-    result = Result(asked)
-    result.work.refuse()
+def _note(result: Result) -> str:
+    """Return what the tiles of a picture in its file may differ in."""
     notes = []
     if not result.work.reach.exact:
         notes.append("This kernel rounds parts of a picture in another way than the whole.")
-    if asked.range_mode == "rescale":
+    if result.asked.range_mode == "rescale":
         notes.append("Rescaled to the range of 16 parts of the picture.")
-    return Filtered(
-        values=None,
-        screen=replace(screen, note=" ".join(notes)),
-        variant=result.work.choice.variant.key,
-        device=result.work.device.key,
-        elapsed_ms=0.0,
-        chosen_because=result.work.choice.reason,
-    )
+    return " ".join(notes)
 
 
 def run_part(asked: PictureJob, budget_s: float, report: Checkpoint) -> Filtered:
