@@ -144,12 +144,22 @@ def read(command: str, kind: type[S], arguments: Sequence[str]) -> S:
 
 def refuse_given(settings: Any, names: Sequence[str], where: str, why: str, remedy: str) -> None:
     """Refuse the first of these options whose value is not its default."""
-    given = {known.name: getattr(settings, known.name) for known in fields(settings)}
+    for name, written in given_options(settings):
+        if name in names:
+            raise BadValue(f"{written} {where}", why, remedy)
+
+
+def given_options(settings: Any) -> Iterator[tuple[str, str]]:
+    """Yield the names of arguments whose values are not their defaults, and how each is written."""
     for known in fields(settings):
-        given |= given[known.name] if "fields_of" in known.metadata else {}
-    for name, known, _ in _arguments(type(settings), {}):
-        if name in names and given.get(name, known.default) != known.default:
-            raise BadValue(f"{_written(known)[0][0]} {where}", why, remedy)
+        value, metadata = getattr(settings, known.name), known.metadata
+        if "group" in metadata:
+            yield from given_options(value)
+        for name, made in metadata.get("fields_of", {}).items():
+            if value.get(name, made.default) != made.default:
+                yield name, _written(made)[0][0]
+        if "text" in metadata and value != known.default:
+            yield known.name, "".join(_written(known)[0][:1])
 
 
 def _instance(kind: type[T], given: dict[str, object]) -> T:

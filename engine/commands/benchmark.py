@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.commands.arguments import Settings, fields_of, group, option, refuse_given
+from engine.commands.arguments import Settings, group, option, refuse_given
 from engine.commands.best_blocks import best_found
 from engine.commands.explaining import reasons, with_reason
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.commands.option_readers import OneOf, several, sides, whole
+from engine.commands.option_readers import several, sides
 from engine.commands.output import log
-from engine.commands.step_options import BORDER, key_of_filter
+from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, MaskError, UnknownName
@@ -39,13 +39,11 @@ from engine.work.chain_files import chain_named, entry_of
 from engine.work.chain_task import STEP_TASKS
 from engine.work.columns import mask_text
 from engine.work.filter_task import random_mask
-from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.problem import Settings as Parameters
 from engine.work.operations.table import operation_named, parameters_from
 from engine.work.picture_problem import MAX_SIDE
-from engine.work.pictures import DTYPES, MAX_CHANNELS
 from engine.work.planned import CHAIN_VARIANTS
 from engine.work.request import PictureRequest, of_chain, one_step
 from engine.work.steps import MaskStep, OperationStep
@@ -152,21 +150,7 @@ class BenchSettings(Settings):
         (Layout.PITCHED,),
         several("--layouts", Layout.named),
     )
-    of_mask: Mapping[str, Any] = fields_of(MaskStep, border=BORDER)
-    channels: int = option("--channels N  1 to 4 (default 1)", 1, whole("--channels", 1, MAX_CHANNELS))
-    dtype: str = option(
-        "--dtype TYPE  samples of the picture: uint8, uint16 or float32 (default)",
-        "float32",
-        OneOf("--dtype", DTYPES),
-    )
-    where: Mapping[str, Any] = fields_of(
-        PictureRequest,
-        result_type=(
-            """--result-type TYPE  samples of the results: float32 (default), or same: the picture's type,
-        which not every variant writes""",
-            OneOf("--result-type", RESULT_TYPES),
-        ),
-    )
+    picture: PictureOptions = group(PictureOptions, where="", default=" (default)")
     recorded: bool = option(
         """--recorded  also show what another machine with a GPU measured, marked as recorded: masks of the
         same size on the same picture, or on the nearest one that was recorded""",
@@ -196,7 +180,8 @@ class BenchSettings(Settings):
             if block.x < 1 or block.y < 1:
                 raise BadValue(f"--blocks {block}", "it has no threads", "Give each side at least 1.")
         for width, height in self.sizes:
-            needed_bytes = width * height * self.channels * np.dtype(self.dtype).itemsize
+            dtype = np.dtype(self.picture.dtype or "float32")
+            needed_bytes = width * height * self.picture.channels * dtype.itemsize
             if needed_bytes > DEFAULT_MAX_BYTES:
                 limit = bytes_text(DEFAULT_MAX_BYTES)
                 why = f"the picture takes {bytes_text(needed_bytes)}, the limit is {limit}"
@@ -227,8 +212,8 @@ def bench_cells(settings: BenchSettings) -> Cells:
         sizes=settings.sizes,
         blocks=settings.blocks or (every_block() if settings.best else ()),
         layouts=settings.layouts,
-        channels=settings.channels,
-        dtype=settings.dtype,
+        channels=settings.picture.channels,
+        dtype=settings.picture.dtype or "float32",
         seed=settings.measuring.seed,
     )
     sweep.refuse()
@@ -251,7 +236,7 @@ def bench_cells(settings: BenchSettings) -> Cells:
 
 def _asked(settings: BenchSettings) -> list[PictureRequest]:
     """Return what is measured: each mask, or the operation, or the chain."""
-    where = {"device": settings.measuring.device, **settings.where}
+    picture, where = settings.picture, {"device": settings.measuring.device}
     if settings.chain is not None:
         return [of_chain(chain_named(settings.chain), **where)]
     if settings.operation is not None:
@@ -262,7 +247,8 @@ def _asked(settings: BenchSettings) -> list[PictureRequest]:
         mask if isinstance(mask, Mask) else random_mask(*mask, settings.measuring.seed)
         for mask in settings.masks
     )
-    return [one_step(MaskStep(mask=mask, **settings.of_mask), **where) for mask in masks]
+    steps = (MaskStep(mask=mask, border=picture.border) for mask in masks)
+    return [one_step(step, result_type=picture.result_type, **where) for step in steps]
 
 
 def _masks(sweep: Sweep) -> list[Mask]:

@@ -1,14 +1,14 @@
 """`code`: a kernel's source with its story, its PTX and SASS with counts, diffs of two, and all as slides."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings, option, refuse_given
+from engine.commands.arguments import Settings, given_options, group, option, refuse_given
 from engine.commands.code_documents import diff_document, listing_document, story_document
 from engine.commands.code_text import diff_text, listing_text, source_text
-from engine.commands.option_readers import OneOf, whole
 from engine.commands.output import log, log_notes, print_answer, print_json, report_interrupt
+from engine.commands.step_options import PictureOptions
 from engine.errors import BadValue
 from engine.explain.code.code_diff import measured_difference
 from engine.explain.code.kernel_listing import kernel_diff, listed_kernels
@@ -21,14 +21,11 @@ from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.files.reading import Json
 from engine.geometry.block import Block
-from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.results.measurement import AnyResult
 from engine.tasks.read_results import results_in_file
-from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.operations.table import parameters_from
-from engine.work.pictures import DTYPES, MAX_CHANNELS
 
 FORMAT, VERSION = "haloscope-code", 1
 _DEPENDED_ON = "mask", "border", "dtype", "result_type", "channels", "block", "set"
@@ -73,18 +70,7 @@ class CodeSettings(Settings):
         "--results FILE  results of `bench`, for what was measured; --results again for more", ()
     )
     mask: Mask | None = option("--mask MASK  as `filter` takes it (default: 5 × 5)", None, resolve_mask)
-    border: Border = option(
-        lambda: f"--border NAME  {', '.join(Border)} (default zero)", Border.ZERO, Border.named
-    )
-    dtype: str | None = option(
-        "--dtype TYPE  samples of the picture: uint8, uint16 or float32", None, OneOf("--dtype", DTYPES)
-    )
-    result_type: str = option(
-        "--result-type TYPE  samples of the results: float32 (default), or same: the picture's type",
-        "float32",
-        OneOf("--result-type", RESULT_TYPES),
-    )
-    channels: int = option("--channels N  1 to 4 (default 1)", 1, whole("--channels", 1, MAX_CHANNELS))
+    picture: PictureOptions = group(PictureOptions, where="", default="")
     block: Block | None = option("--block 16x16  threads of a CUDA block, width × height", None, Block.parse)
     set: tuple[str, ...] = option("--set NAME=VALUE  a parameter of an operation, such as size=5", ())
 
@@ -118,10 +104,7 @@ class CodeSettings(Settings):
         """What the kernel is for."""
         return Asked(
             mask=self.mask,
-            border=self.border,
-            dtype=self.dtype,
-            result_type=self.result_type,
-            channels=self.channels,
+            **vars(self.picture),
             block=self.block,
             settings=parameters_from(self.set),
         )
@@ -162,9 +145,9 @@ def _print(settings: CodeSettings, document: Json, text: str) -> None:
 def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:
     """Return a sentence for each option that changes none of these kernels."""
     used = {name for example in examples for name in example.depends_on}
-    given = [known.name for known in fields(settings) if getattr(settings, known.name) != known.default]
+    given = dict(given_options(settings))
     notes = [
-        f"--{name.replace('_', '-')} was not used: {' and '.join(one.variant.key for one in examples)} "
+        f"{given[name]} was not used: {' and '.join(one.variant.key for one in examples)} "
         f"do{'es' * (len(examples) == 1)} not depend on it."
         for name in _DEPENDED_ON
         if name in given and name not in used

@@ -4,17 +4,15 @@ With `--ablate` from a run, too: of the kernel, and of its siblings that lack on
 """
 
 import re
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings, fields_of, option, refuse_given, required
-from engine.commands.option_readers import OneOf, sides, whole
+from engine.commands.arguments import Settings, group, option, refuse_given, required
+from engine.commands.option_readers import sides
 from engine.commands.output import mask_document, print_answer, print_json, table
-from engine.commands.step_options import BORDER, key_of_filter
+from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.device_list import cpu_info, listed_devices
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
@@ -30,11 +28,10 @@ from engine.results.columns import problem_text
 from engine.run.device_choice import device_for
 from engine.run.measure import unrun
 from engine.work.filter_task import MaskJob
-from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.picture_problem import MAX_SIDE
-from engine.work.pictures import DTYPES, MAX_CHANNELS, as_samples, random_picture
-from engine.work.request import PictureRequest, one_step
+from engine.work.pictures import as_samples, random_picture
+from engine.work.request import one_step
 from engine.work.resolve import Resolved
 from engine.work.steps import MaskStep
 
@@ -78,23 +75,8 @@ class ExplainSettings(Settings):
         None,
         Architecture.named,
     )
-    of_mask: Mapping[str, Any] = fields_of(MaskStep, border=BORDER)
-    channels: int = option(
-        "--channels N  of a picture that is a size, 1 to 4 (default 1)",
-        1,
-        whole("--channels", 1, MAX_CHANNELS),
-    )
-    dtype: str = option(
-        "--dtype TYPE  samples of a picture that is a size: uint8 (default), uint16 or float32",
-        "uint8",
-        OneOf("--dtype", DTYPES),
-    )
-    where: Mapping[str, Any] = fields_of(
-        PictureRequest,
-        result_type=(
-            "--result-type TYPE  samples of the result: float32 (default), or same: the picture's type",
-            OneOf("--result-type", RESULT_TYPES),
-        ),
+    made: PictureOptions = group(
+        PictureOptions, where=", of a picture that is a size", default=", where it is a size (default uint8)"
     )
     ablate: bool = option(
         """--ablate  also run the kernel, and siblings of it that lack one cost each: what border test, loads,
@@ -108,10 +90,10 @@ def run(settings: ExplainSettings) -> int:
     """Print what each section says; return the exit status."""
     if not settings.ablate:
         refuse_given(settings, ("device",), "without --ablate", "nothing runs", "--arch names a GPU instead.")
-    step = MaskStep(mask=resolve_mask(settings.mask), **settings.of_mask)
+    step = MaskStep(mask=resolve_mask(settings.mask), border=settings.made.border)
     samples = _samples(settings)
     chosen = variant(settings.variant)
-    resolved = Resolved(one_step(step, **settings.where), samples)
+    resolved = Resolved(one_step(step, result_type=settings.made.result_type), samples)
     job = resolved.job_by(chosen, chosen.block_for(settings.block))
     device = cpu_info()
     if chosen.device is DeviceKind.CUDA:
@@ -162,7 +144,8 @@ def _samples(settings: ExplainSettings) -> np.ndarray:
     text = settings.picture
     if not re.fullmatch(r"\d{1,9}[xX×]\d{1,9}", text):
         where, why = f"with {text}", "it is for a picture that is a size, and a file has its own"
-        refuse_given(settings, ("channels", "dtype"), where, why, "Leave it out.")
+        refuse_given(settings.made, ("channels", "dtype"), where, why, "Leave it out.")
         return as_samples(open_image(text).pixels)
     width, height = sides("IMAGE|WxH", "width × height", MAX_SIDE)(text)
-    return np.broadcast_to(np.zeros((), settings.dtype), (height, width, settings.channels))
+    made = settings.made
+    return np.broadcast_to(np.zeros((), made.dtype or "uint8"), (height, width, made.channels))

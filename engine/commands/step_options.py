@@ -8,7 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from engine.commands.arguments import fields_of, option, refuse_given
-from engine.commands.option_readers import OneOf, cell, number
+from engine.commands.option_readers import OneOf, cell, number, whole
 from engine.commands.saving_options import SavingOptions
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
@@ -21,6 +21,7 @@ from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.operations.problem import Settings
+from engine.work.pictures import DTYPES, MAX_CHANNELS
 from engine.work.request import PictureRequest, of_chain, one_step
 from engine.work.steps import MaskStep, OperationStep
 
@@ -31,6 +32,25 @@ _MASK = "border", "cval", "anchor", "flip", "normalize", "divisor", "offset", "r
 _OPERATION = "set", "patch"
 # What a chain has for each of its steps, or cannot do.
 _CHAIN = *_MASK, *_OPERATION, "variant", "block"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PictureOptions:
+    """The options of commands that make a picture themselves."""
+
+    border: Border = option(BORDER[0], Border.ZERO, BORDER[1])
+    channels: int = option("--channels N  1 to 4 (default 1){where}", 1, whole("--channels", 1, MAX_CHANNELS))
+    dtype: str | None = option(
+        "--dtype TYPE  samples of the picture: uint8, uint16 or float32{default}",
+        None,
+        OneOf("--dtype", DTYPES),
+    )
+    result_type: str = option(
+        """--result-type TYPE  samples of the results: float32 (default), or same: the picture's type, which
+        not every variant writes""",
+        "float32",
+        OneOf("--result-type", RESULT_TYPES),
+    )
 
 
 def taking_value() -> str:
