@@ -190,16 +190,6 @@ class Examination:
     response: FrequencyResponse
     factors: tuple[Mask, Mask] | None
 
-    @property
-    def multiply_adds(self) -> int:
-        """Per sample, of a kernel that takes every cell."""
-        return self.mask.taps
-
-    @property
-    def separable_multiply_adds(self) -> int | None:
-        """Per sample, of a column after a row; None where the mask is not their product."""
-        return sum(self.mask.shape) if self.factors is not None else None
-
 
 def examine(mask: Mask) -> Examination:
     """Return what is known of a mask; of the largest it takes up to 0.2 s."""

@@ -108,9 +108,9 @@ def orientation_of_info(info: Mapping[Any, Any]) -> int:
     return orientation_of_exif(info.get("exif")) or orientation_of_xmp(info.get("xmp"))
 
 
-def metadata_of_info(info: Mapping[Any, Any], *others: str) -> Metadata:
-    """Return the metadata of what Pillow has found in a file, and names for `others` that it passes over."""
-    found = [*others, XMP] if info.get("xmp") else [*others]
+def metadata_of_info(info: Mapping[Any, Any]) -> Metadata:
+    """Return the metadata of what Pillow has found in a file."""
+    found = [XMP] if info.get("xmp") else []
     if photoshop := info.get("photoshop"):
         # The number of IPTC data among its resources.
         found.append(IPTC if 0x0404 in photoshop else "Photoshop data")

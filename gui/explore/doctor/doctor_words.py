@@ -30,8 +30,9 @@ def findings(known: Examination, border: Border, shape: tuple[int, int, int] | N
     mask = known.mask
     about_rank, _, about_turn, _ = describe(mask)
     total = describe_sum(mask)
-    row, column = "direct", "as column and row"
-    costs = {row: known.multiply_adds, column: known.separable_multiply_adds}
+    costs = {"direct": mask.taps}
+    if known.factors is not None:
+        costs["as column and row"] = sum(mask.shape)
     found = [
         Finding("Gain", gain_text(known), _GAIN_TIP),
         Finding("Sum", total.short.removeprefix("The weights add up to "), total.sentence),
@@ -95,9 +96,8 @@ def _symmetry_text(known: Examination) -> str:
     return "none: a 180° turn makes another mask"
 
 
-def _cost_text(costs: dict[str, int | None], times: int) -> str:
-    texts = [f"{_short(count * times)} {way}" for way, count in costs.items() if count is not None]
-    return ", ".join(texts)
+def _cost_text(costs: dict[str, int], times: int) -> str:
+    return ", ".join(f"{_short(count * times)} {way}" for way, count in costs.items())
 
 
 def _short(count: int) -> str:
