@@ -9,7 +9,6 @@ import os
 import struct
 import zipfile
 from functools import partial
-from pathlib import Path
 from tokenize import TokenError
 from typing import Any, BinaryIO
 
@@ -22,7 +21,7 @@ from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
 from engine.image.form import Budget, Form, check_long_enough
 from engine.image.format import Format
 from engine.image.large.result import CheckedFile, LargeResult
-from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows, Storage
+from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows, Storage, ends_early
 from engine.image.picture import Picture, with_alpha
 from engine.image.scratch import Scratch, bands
 
@@ -145,11 +144,10 @@ def is_by_columns(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def open_npy(path: Path) -> PlainRows:
-    """Open an array for reading in parts; raises Refused."""
-    with path.open("rb") as file:
-        shape, is_by_columns, stored = _picture_header(file)
-        begin = file.tell()
+def open_npy(file: BinaryIO) -> PlainRows:
+    """Return what reads an array in parts, which closes its file; raises Refused."""
+    shape, is_by_columns, stored = _picture_header(file)
+    begin, data = file.tell(), BytesAt(file)
     if is_by_columns:
         raise Refused(
             "its values are stored column by column (Fortran order), so no rows can be read",
@@ -159,12 +157,10 @@ def open_npy(path: Path) -> PlainRows:
         raise Refused(f"an array of shape {shape} has no pixel", "Save one that has.")
     dtype, notes = sample_type(stored)
     end = begin + math.prod(shape) * stored.itemsize
-    size = path.stat().st_size
-    if end > size:
-        raise Refused(f"its data reaches to byte {end:,}, the file ends after {size:,}: it was cut short")
-    data = BytesAt(path.open("rb", buffering=0))
+    if end > data.size:
+        raise ends_early(end, data.size)
     interpret = None if stored == dtype else partial(converted, dtype=dtype)
-    picture = PlainRows(path, data, "NumPy array", shape, dtype, stored, shape[2], (begin,), interpret)
+    picture = PlainRows(data, "NumPy array", shape, dtype, stored, shape[2], (begin,), interpret)
     picture.storage, picture.notes = Storage("npy", (1, shape[1]), is_tiled=False), notes
     return picture
 

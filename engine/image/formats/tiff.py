@@ -5,7 +5,6 @@ Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decode
 
 from contextlib import closing
 from fractions import Fraction
-from pathlib import Path
 from typing import BinaryIO
 
 import numpy as np
@@ -46,7 +45,7 @@ def read_tiff(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         page, others = picture_page(tiff)
         form, notes = checked_page(page, data.size, budget)
         canvas = Canvas(form, orientation_of(page), allocate)
-        with in_parts(Path(file.name), data, tiff, [[page]], form, notes) as picture:
+        with in_parts(data, [[page]], form, notes) as picture:
             picture.decode_onto(canvas)
             return Decoded(canvas, profile_of(page), (*picture.notes, *others), metadata_of_page(page))
 

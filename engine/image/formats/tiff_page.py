@@ -14,6 +14,7 @@ from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.form import Budget, Form, check_long_enough
 from engine.image.formats.tiff_pixels import picture_samples
 from engine.image.formats.tiff_segments import bytes_beside
+from engine.image.large.source import ends_early
 from engine.image.metadata import (
     EXIF_TAG,
     GPS_TAG,
@@ -271,10 +272,7 @@ def _check_segments(page: "TiffPage", form: Form, file_bytes: int) -> tuple[str,
         elif byte_count == 0:
             raise Refused("one of its strips or tiles has zero bytes")
         elif offset + byte_count > file_bytes:
-            end = offset + byte_count
-            raise Refused(
-                f"its data reaches to byte {end:,}, the file ends after {file_bytes:,}: it was cut short"
-            )
+            raise ends_early(offset + byte_count, file_bytes)
     if empty == len(segments):
         raise Refused("it holds no pixels")
     if not empty and not page.is_subsampled:

@@ -30,13 +30,17 @@ def open_large(path: str | os.PathLike[str]) -> LargePicture:
             return open_zarr(place)
         if place.is_dir():
             raise Refused("it is a folder, and no Zarr store", "Choose a picture file in it.")
-        open_regular_file(place, 1 << 62, "").close()
-        if kind == "npy":
-            return open_npy(place)
-        if kind != "tiff":
+        file = open_regular_file(place, 1 << 62, "")
+    try:
+        with errors_in_words(name, *((TIFF.title, TIFF.unsupported) if kind == "tiff" else ())):
+            if kind == "npy":
+                return open_npy(file)
+            if kind == "tiff":
+                return open_tiff(file)
             raise Refused(
                 "only TIFF, OME-Zarr and .npy are read in parts",
                 "Save it as a tiled TIFF, or raise the limit (--max-bytes) and open it as a whole.",
             )
-    with errors_in_words(name, TIFF.title, TIFF.unsupported):
-        return open_tiff(place)
+    except BaseException:
+        file.close()
+        raise

@@ -303,11 +303,16 @@ class SegmentedPicture(LargePicture):
 _MOST_AT_ONCE = 1 << 30
 
 
+def ends_early(end: int, size: int) -> Refused:
+    """Return why a file of a size is refused whose data should reach to a byte."""
+    return Refused(f"its data reaches to byte {end:,}, the file ends after {size:,}: it was cut short")
+
+
 class BytesAt:
     """A file, open for reading; every read names its offset, so threads do not disturb one another."""
 
     def __init__(self, file: BinaryIO) -> None:
-        self._file = file
+        self._file, self.path = file, Path(file.name)
         self._lock = threading.Lock()
         self.size = os.fstat(self._file.fileno()).st_size
 
@@ -323,10 +328,7 @@ class BytesAt:
                     self._file.seek(offset + done)
                     count = self._file.readinto(part) or 0  # type: ignore[attr-defined]
             if not count:
-                end = offset + len(out)
-                raise Refused(
-                    f"its data reaches to byte {end:,}, the file ends after {self.size:,}: it was cut short"
-                )
+                raise ends_early(offset + len(out), self.size)
             done += count
 
     def read(self, offset: int, size: int) -> bytes:
@@ -358,7 +360,6 @@ class PlainRows(LargePicture):
 
     def __init__(
         self,
-        path: Path,
         data: BytesAt,
         title: str,
         shape: tuple[int, int, int],
@@ -369,7 +370,7 @@ class PlainRows(LargePicture):
         interpret: Callable[[np.ndarray], np.ndarray] | None = None,
     ) -> None:
         height, width, self.channels = shape
-        self.path, self.format, self.dtype = path, title, dtype
+        self.path, self.format, self.dtype = data.path, title, dtype
         self.levels, self.chunk = ((height, width),), (1, width)
         self._bytes, self._stored, self._planes, self._interpret = data, stored, planes, interpret
         self._per_plane = samples // len(planes)

@@ -7,8 +7,7 @@ import itertools
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -123,16 +122,9 @@ class TiffPicture(SegmentedPicture):
     `pages` has those of each level: one page, or one for each channel.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        data: BytesAt,
-        tiff: "TiffFile",
-        pages: "list[list[TiffPage]]",
-        form: Form,
-    ) -> None:
+    def __init__(self, data: BytesAt, pages: "list[list[TiffPage]]", form: Form) -> None:
         super().__init__()
-        self.path, self._tiff, self._bytes = path, tiff, data
+        self.path, self._bytes = data.path, data
         self._pages = [[PageSegments(page, data, self.note) for page in level] for level in pages]
         self._is_as_stored = all(is_as_stored(page) for level in pages for page in level)
         self.dtype, self.channels = form.dtype, _channels(pages[0], form)
@@ -162,16 +154,10 @@ class TiffPicture(SegmentedPicture):
         """Close the file; nothing is read after that."""
         super().close()
         self._bytes.close()
-        self._tiff.close()
 
 
 def in_parts(
-    path: Path,
-    data: BytesAt,
-    tiff: "TiffFile",
-    pages: "list[list[TiffPage]]",
-    form: Form,
-    notes: Sequence[str],
+    data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Sequence[str]
 ) -> PlainRows | TiffPicture:
     """Return what reads pages (of each level: one, or one for each channel), whose first has a form."""
     first, is_one = pages[0][0], len(pages[0]) == 1
@@ -189,7 +175,6 @@ def in_parts(
             return picture_samples(samples.astype(first.dtype, copy=False), first)[0]
 
         plain = PlainRows(
-            path,
             data,
             _title_of(first),
             shape,
@@ -201,44 +186,39 @@ def in_parts(
         )
         plain.notes = tuple(notes)
         return plain
-    picture = TiffPicture(path, data, tiff, pages, form)
+    picture = TiffPicture(data, pages, form)
     picture.note(*notes)
     return picture
 
 
-def open_tiff(path: Path) -> LargePicture:
-    """Open a TIFF for reading in parts; raises Refused, Unsupported, or what the libraries raise."""
+def open_tiff(file: BinaryIO) -> LargePicture:
+    """Return what reads a TIFF in parts, which closes its file.
+
+    Raises Refused, Unsupported, or what the libraries raise.
+    """
     # 40 ms: loaded with the first TIFF.
     TiffFile = import_module("tifffile").TiffFile  # noqa: N806
 
     silence_libraries()
-    tiff = TiffFile(path)
-    data = BytesAt(path.open("rb", buffering=0))
-    try:
-        pages, notes = _levels(tiff)
-        first, forms = pages[0][0], []
-        for page in itertools.chain(*pages):
-            form, found = checked_page(page, data.size)
-            forms.append(form)
-            notes += found
-        orientation = orientation_of(first)
-        if 2 <= orientation <= 8:
-            raise Refused(
-                f"its rows are not stored from top to bottom, left to right (orientation {orientation}), and "
-                "it is too large to be turned",
-                "Save it upright in the program that made it.",
-            )
-        picture = in_parts(path, data, tiff, pages, forms[0], notes)
-        picture.storage = stored_as(tiff, pages)
-        picture.has_alpha = forms[0].has_alpha and len(pages[0]) == 1
-        picture.icc_profile, picture.metadata = profile_of(first), metadata_of_page(first)
-        if isinstance(picture, PlainRows):
-            tiff.close()
-        return picture
-    except BaseException:
-        data.close()
-        tiff.close()
-        raise
+    tiff, data = TiffFile(file), BytesAt(file)
+    pages, notes = _levels(tiff)
+    first, forms = pages[0][0], []
+    for page in itertools.chain(*pages):
+        form, found = checked_page(page, data.size)
+        forms.append(form)
+        notes += found
+    orientation = orientation_of(first)
+    if 2 <= orientation <= 8:
+        raise Refused(
+            f"its rows are not stored from top to bottom, left to right (orientation {orientation}), and "
+            "it is too large to be turned",
+            "Save it upright in the program that made it.",
+        )
+    picture = in_parts(data, pages, forms[0], notes)
+    picture.storage = stored_as(tiff, pages)
+    picture.has_alpha = forms[0].has_alpha and len(pages[0]) == 1
+    picture.icc_profile, picture.metadata = profile_of(first), metadata_of_page(first)
+    return picture
 
 
 def _title_of(page: "TiffPage") -> str:
@@ -266,8 +246,8 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
             count = 1
         step = int(np.prod(sizes[channel + 1 :], dtype=np.int64)) if channel >= 0 else 1
         found = [level.pages[number * step] for number in range(count)]
-        if any(page is None for page in found):
-            raise Refused("one of its channels is missing")
+        if any(page is None or page.parent is not tiff for page in found):
+            raise Refused("one of its channels is missing, or lies in another file")
         pages = [page.aspage() for page in found if page is not None]
         if len(pages) > 1 and any(page.samplesperpixel > 1 for page in pages):
             pages = pages[:1]
@@ -282,7 +262,10 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
         words = " and ".join(f"{size:,} {_AXES.get(axis, 'pages')}" for axis, size in others)
         notes.append(f"It has {words}; the first was opened.")
     elif len(tiff.series) > 1 and len(levels) == 1:
-        levels += [[page] for page in _further_levels(tiff, levels[0][0])]
+        # Pages after the first that show it smaller, as older programs store a pyramid.
+        further = (other.keyframe for other in tiff.series[1:])
+        photometric = levels[0][0].photometric
+        levels += [[page] for page in further if page.is_reduced and page.photometric == photometric]
     return _smaller_ones(levels), notes
 
 
@@ -295,27 +278,17 @@ def _axes_in_page(series: Any) -> int:
     return len(page.axes) if len(page.shape) <= len(series.shape) else len(series.shape)
 
 
-def _further_levels(tiff: "TiffFile", first: "TiffPage") -> "list[TiffPage]":
-    """Return the pages after the first that show it smaller, as older programs store a pyramid."""
-    found = []
-    for series in tiff.series[1:]:
-        page = series.keyframe
-        is_alike = page.dtype == first.dtype and page.samplesperpixel == first.samplesperpixel
-        if page.is_reduced and is_alike and page.photometric == first.photometric:
-            found.append(page)
-    return found
-
-
 def _smaller_ones(levels: "list[list[TiffPage]]") -> "list[list[TiffPage]]":
     """Return the levels that are ever smaller, of the same channels and number type, and of the same view."""
     kept = levels[:1]
     first = levels[0][0]
+    samples = len(levels[0]), first.samplesperpixel, first.dtype
     for level in levels[1:]:
         before, page = kept[-1][0], level[0]
         is_smaller = page.imagewidth < before.imagewidth and page.imagelength < before.imagelength
         scale = first.imagewidth / max(page.imagewidth, 1)
         is_same_view = abs(first.imagelength / scale - page.imagelength) <= 2 + page.imagelength / 50
-        if is_smaller and is_same_view and len(level) == len(kept[0]) and page.dtype == first.dtype:
+        if is_smaller and is_same_view and (len(level), page.samplesperpixel, page.dtype) == samples:
             kept.append(level)
     return kept
 
