@@ -50,7 +50,7 @@ class EngineClient:
     for the user, `on_lost` when it ended unexpectedly; the remedy says whether a successor is being started.
     `described` is the request for the variants that a host names when it is up. With `remote` the host is on
     another machine: what touches files is done here. When the line to it is lost, its requests fail with
-    `LineLost`; nobody is asked for a password again before the next request, or `reconnect`.
+    `LineLost`; nobody is asked for a password again before the next request, or `connect`.
     """
 
     def __init__(
@@ -166,12 +166,8 @@ class EngineClient:
             host.end_wanted = True
         host.link.kill("it is started again to use the GPU")
 
-    def reconnect(self) -> None:
-        """Start the host again, on another machine with a new connection, in the background."""
-        self.connect(self.remote)
-
     def connect(self, remote: RemoteHost | None) -> None:
-        """Compute there from now on, None for this machine; in the background.
+        """Compute there from now on, by a new connection, None: on this machine; in the background.
 
         What was asked before fails as cancelled; what hosts have handed over stays.
         """

@@ -199,7 +199,7 @@ def _is_alone(form: _Linear, at: int, nodes: tuple[Node, ...], readers: list[int
 
 
 def _names(form: _Linear, nodes: tuple[Node, ...]) -> list[str]:
-    return [nodes[at].step.title for at in form.nodes if nodes[at].step.linear_mask is not None]
+    return [nodes[at].step.title for at in form.nodes if isinstance(nodes[at].step, MaskStep)]
 
 
 def _merged(chain: Chain, nodes: tuple[Node, ...], at: int, form: _Linear, mask: Mask) -> Chain:

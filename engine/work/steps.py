@@ -66,16 +66,6 @@ class Step(Message, frozen=True, kw_only=True):
         raise NotImplementedError
 
     @property
-    def border_text(self) -> str:
-        """What its line says of cells outside; empty where nothing can be chosen."""
-        return ""
-
-    @property
-    def linear_mask(self) -> Mask | None:
-        """The mask that it correlates with; None where it does something else."""
-        return None
-
-    @property
     def weights(self) -> tuple[float, float] | None:
         """The weights of two results where it is their weighted sum, else None."""
         return None
@@ -100,11 +90,6 @@ class MaskStep(Step, frozen=True, kw_only=True):
     written: str = ""  # how the mask was written: a preset, a generator, weights; empty: as the mask itself
 
     @property
-    def linear_mask(self) -> Mask:
-        """The mask to correlate with."""
-        return self.applied
-
-    @property
     def applied(self) -> Mask:
         """The mask to correlate with."""
         mask = self.mask.normalised() if self.normalise else self.mask
@@ -120,11 +105,6 @@ class MaskStep(Step, frozen=True, kw_only=True):
         """The mask as it is applied, and the border."""
         mask, cval = self.applied, self.cval if self.border.takes_value else 0.0
         return mask.weights_digest, mask.anchor, mask.offset, str(self.border), cval
-
-    @property
-    def border_text(self) -> str:
-        """The border."""
-        return f", border {self.border}"
 
 
 class OperationStep(Step, frozen=True, kw_only=True):
@@ -335,7 +315,8 @@ class Chain(Message, frozen=True):
 def _line(step: AnyStep, before: str) -> str:
     read = " and ".join(one or before for one in step.inputs)
     off = "" if step.on else ", off"
-    return f"{step.id} = {step.title} of {read}{step.border_text}{off}"
+    border = f", border {step.border}" if isinstance(step, MaskStep) else ""
+    return f"{step.id} = {step.title} of {read}{border}{off}"
 
 
 def digest_of(nodes: Iterable[tuple[AnyStep, tuple[int, ...]]]) -> str:

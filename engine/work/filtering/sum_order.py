@@ -109,11 +109,6 @@ def two_passes(
     )
 
 
-def unknown(words: str) -> SumOrder:
-    """Return that a kernel forms no such sum, in words."""
-    return SumOrder(words)
-
-
 def sum_of(
     order: SumOrder, cells: Float32Array, outside: NDArray[np.bool_], weights: Float32Array, offset: float
 ) -> PixelSum:

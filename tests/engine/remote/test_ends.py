@@ -109,7 +109,7 @@ def test_that_the_work_goes_on_after_the_line_was_lost(session):
     # Nobody asks for a password again before somebody asks.
     assert made.asking.client.host_pid is None
     made.asking.ready.clear()
-    made.asking.client.reconnect()
+    made.asking.client.connect(made.asking.client.remote)
     assert made.asking.ready.wait(PATIENCE_S)
     assert made.asking.ask(Preview(made.job, SEEN)).screen is not None
 

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPoint, Qt
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.work.filtering.sum_order import by_rows, unknown
+from engine.work.filtering.sum_order import SumOrder, by_rows
 from gui.explore.lens.lens import filter_lens
 from gui.explore.lens.lens_words import border_sentence, filter_sentence, order_sentence, steps, verdict
 from gui.explore.picture.pixel_values import PixelValues
@@ -80,7 +80,7 @@ def test_that_a_sum_that_is_not_the_result_is_never_called_exact(look):
 
 
 def test_that_a_kernel_without_a_sum_of_the_pixel_gives_its_difference_and_the_bound(look):
-    words = order_sentence(look((1, 2), 88.0, order=unknown("It transforms.")))
+    words = order_sentence(look((1, 2), 88.0, order=SumOrder("It transforms.")))
     assert words.startswith("It transforms. It differs from the float64 sum by 0; the bound is ")
 
 
