@@ -23,7 +23,7 @@ from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from engine.host.request import Preview, Seen
 from engine.host.shared_array import segments_of
-from engine.host.tiles import ResultTiles
+from engine.host.tiles import WantedTiles
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.samples import sample_path
@@ -75,7 +75,7 @@ class Engine:
             level = found.tiles[-1].level
             if exact and level > seen.level:
                 places = places_in(found.screen, seen, seen.level)
-                tiles = self.client.submit(ResultTiles(job, found.screen, seen.level, places)).result(60)
+                tiles = self.client.submit(WantedTiles(found.screen, seen.level, places, job=job)).result(60)
                 last_ms = (time.perf_counter() - begin) * 1e3
                 self.client.release(*segments_of(tiles))
         self.client.release(*segments_of(found))

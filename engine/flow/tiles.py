@@ -10,7 +10,7 @@ Called on: the main thread of the host process.
 
 import math
 import time
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from msgspec.structs import replace
@@ -23,7 +23,7 @@ from engine.host.protocol import Filtered
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import answered, as_values, opened
-from engine.host.tiles import TILE, Place, ResultTiles, ResultValues, TiledScreen, Tiles, Values
+from engine.host.tiles import TILE, Place, TiledScreen, Tiles, Values, WantedTiles, WantedValues
 from engine.image.colour import full_scale_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
@@ -122,10 +122,10 @@ def run_part(asked: PictureJob, budget_s: float, report: Checkpoint) -> Filtered
     return Filtered(None, None, found.choice.variant.key, found.device.key, 0.0, outcome.result)
 
 
-def result_tiles(request: ResultTiles[PictureJob], report: Checkpoint) -> Tiles:
+def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
-    job, level, wanted = request.job, request.level, set(request.tiles)
+    job, level, wanted = cast(PictureJob, request.job), request.level, set(request.tiles)
     source, result = source_of(job.picture), _result_of(job)
     ready: dict[Place, np.ndarray | None] = {}
 
@@ -169,11 +169,13 @@ def result_tiles(request: ResultTiles[PictureJob], report: Checkpoint) -> Tiles:
     )
 
 
-def result_values(request: ResultValues[PictureJob], report: Checkpoint) -> Values:
+def wanted_values(request: WantedValues, report: Checkpoint) -> Values:
     """Return the values of a result in a few pixels of full size."""
     report(Progress("filtering what is seen", 0.0, 2.0))
     (top, bottom), (left, right) = request.rows, request.columns
-    return as_values(top, left, part_of_result(request.job, Region(top, bottom, left, right)))
+    return as_values(
+        top, left, part_of_result(cast(PictureJob, request.job), Region(top, bottom, left, right))
+    )
 
 
 def part_of_result(job: PictureJob, region: Region) -> np.ndarray:

@@ -25,13 +25,13 @@ from engine.host.tiles import (
     WHOLE,
     CloseTiled,
     FilePixels,
-    PictureTiles,
-    PictureValues,
     Place,
     Tile,
     TiledScreen,
     Tiles,
     Values,
+    WantedTiles,
+    WantedValues,
 )
 from engine.image.colour import full_scale_of
 from engine.image.large import decoded, kinds
@@ -163,7 +163,7 @@ def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
     )
 
 
-def picture_tiles(request: PictureTiles, report: Checkpoint) -> Tiles:
+def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a picture that are ready in time."""
     tiles, level = opened(request.screen.key), request.level
     detail = request.detail if level >= tiles.sampled_from else WHOLE
@@ -216,7 +216,7 @@ def answered(
     return Tiles(level, found, source.fault, source.note)
 
 
-def picture_values(request: PictureValues, report: Checkpoint) -> Values:
+def wanted_values(request: WantedValues, report: Checkpoint) -> Values:
     """Return the values of a few pixels, without their opacity."""
     picture = opened(request.screen.key).picture
     pixels = picture.read(0, slice(*request.rows), slice(*request.columns))

@@ -2,11 +2,11 @@
 
 A picture that does not fit into memory, or that another machine holds, comes to the window as a
 `TiledScreen`: sizes, and no pixels. The window asks for the tiles that it shows, and for the values of the
-pixels that are read, of a picture (`PictureTiles`, `PictureValues`) or of the result of a job (`ResultTiles`,
-`ResultValues`). All that a request needs is in it: a host that took the place of another answers it too.
+pixels that are read (`WantedTiles`, `WantedValues`), of a picture or of the result of a job. All that a
+request needs is in it: a host that took the place of another answers it too.
 """
 
-from typing import ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar
 
 from engine.errors import EngineError
 from engine.host.request import Asked, QueuePolicy, Request
@@ -44,6 +44,7 @@ class TiledScreen(Message, frozen=True):
     opaque: bool = True
     sampled_from: int = 99
     note: str = ""  # a sentence for the person on how the pixels come about
+    is_kept: bool = False  # it is a result that another machine keeps, and answers for
     # Levels from the second on that are here as a whole, as those of `ScreenLevels`: then only the full size
     # is asked for.
     coarse: tuple[SharedArray, ...] = ()
@@ -92,57 +93,18 @@ class Values(Message, frozen=True):
     values: SharedArray
 
 
-class PictureTiles(Message, Request, frozen=True):
-    """Ask for tiles of a level of a picture, the most wanted one first. Reply: Tiles.
-
-    They come beside a run.
-    """
-
-    screen: TiledScreen
-    level: int
-    tiles: tuple[Place, ...]
-    detail: int = 0  # of tiles that are sampled
-    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
-    handler: ClassVar[str] = "engine.host.tile_jobs:picture_tiles"
-
-
-class PictureValues(Message, Request, frozen=True):
-    """Ask for the values of a rectangle of full size of a picture. Reply: Values."""
-
-    screen: TiledScreen
-    rows: tuple[int, int]  # first, and past the last
-    columns: tuple[int, int]
-    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
-    handler: ClassVar[str] = "engine.host.tile_jobs:picture_values"
-
-
-class CloseTiled(Message, Request, frozen=True):
-    """Close the file of a picture that is not shown any more. Reply: None."""
-
-    screen: TiledScreen
-    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
-    handler: ClassVar[str] = "engine.host.tile_jobs:close"
-
-
-@runtime_checkable
-class WithTiles(Asked, Protocol):
-    """A job whose result can be asked for in parts: `tile_answers` is the module that answers for these."""
-
-    tile_answers: ClassVar[str]
-
-
-J = TypeVar("J", bound=WithTiles | None)
-
-
-class _OfResult(Request, Generic[J]):
-    """Base class of what is asked of a job's result; computed in order, after a run that is at work.
-
-    Without a job it is a result that another machine has kept: its screen says which.
-    """
+class _OfScreen(Request):
+    """Base class of what is asked of a picture, beside a run, or of a job's result, after the run."""
 
     __slots__ = ()
     name: ClassVar[str]
-    job: J
+    screen: TiledScreen
+    job: Asked | None
+
+    @property
+    def queue(self) -> QueuePolicy:
+        """How it waits."""
+        return QueuePolicy.BESIDE if self.job is None else QueuePolicy.IN_ORDER
 
     @property
     def kind(self) -> tuple[type, ...]:
@@ -151,27 +113,34 @@ class _OfResult(Request, Generic[J]):
 
     @property
     def answered_by(self) -> str:
-        """The function in the module that the job names."""
-        assert self.job is not None
-        return f"{self.job.tile_answers}:{self.name}"
+        """The function of its name: of pictures in their files, or in the module that the job names."""
+        return f"{getattr(self.job, 'tile_answers', 'engine.host.tile_jobs')}:{self.name}"
 
 
-class ResultTiles(Message, _OfResult[J], frozen=True):
-    """Ask for tiles of a level of a job's result, the most wanted one first. Reply: Tiles."""
+class WantedTiles(Message, _OfScreen, frozen=True):
+    """Ask for tiles of a level, the most wanted one first. Reply: Tiles."""
 
-    job: J
     screen: TiledScreen
     level: int
     tiles: tuple[Place, ...]
-    detail: int = WHOLE
-    name: ClassVar[str] = "result_tiles"
+    detail: int = 0  # of a picture's tiles that are sampled
+    job: Asked | None = None
+    name: ClassVar[str] = "wanted_tiles"
 
 
-class ResultValues(Message, _OfResult[J], frozen=True):
-    """Ask for the values of a rectangle of full size of a job's result. Reply: Values."""
+class WantedValues(Message, _OfScreen, frozen=True):
+    """Ask for the values of a rectangle of full size. Reply: Values."""
 
-    job: J
     screen: TiledScreen
-    rows: tuple[int, int]
+    rows: tuple[int, int]  # first, and past the last
     columns: tuple[int, int]
-    name: ClassVar[str] = "result_values"
+    job: Asked | None = None
+    name: ClassVar[str] = "wanted_values"
+
+
+class CloseTiled(Message, Request, frozen=True):
+    """Close the file of a picture that is not shown any more. Reply: None."""
+
+    screen: TiledScreen
+    policy: ClassVar[QueuePolicy] = QueuePolicy.BESIDE
+    handler: ClassVar[str] = "engine.host.tile_jobs:close"

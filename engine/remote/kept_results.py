@@ -16,13 +16,12 @@ from engine.host.shared_array import SharedArray
 from engine.host.tiles import (
     TILE,
     Place,
-    ResultTiles,
-    ResultValues,
     Tile,
     TiledScreen,
     Tiles,
     Values,
-    WithTiles,
+    WantedTiles,
+    WantedValues,
 )
 from engine.host.tiles import WHOLE as WHOLE_TILE
 from engine.remote.arrays import Array
@@ -93,7 +92,7 @@ class KeptResults:
             return None
         levels, views = found.screen.levels, dict[str, Array]()
         key = f"result-{next(self._numbers)}"
-        screen = TiledScreen(key, _sides(levels), opaque=found.screen.opaque)
+        screen = TiledScreen(key, _sides(levels), opaque=found.screen.opaque, is_kept=True)
         size = sum(shared.attach(array).nbytes for array in {found.values, *levels})
         gone = self._kept.add(key, found, size, in_use | {key})
         # The finest level that is one tile; then what is seen, at a coarser level where the line is slow.
@@ -107,9 +106,7 @@ class KeptResults:
         kept = replace(found, values=None, screen=screen, tiles=tiles)
         return (kept if value is found else replace(value, shown=kept)), key, views, gone
 
-    def answer(
-        self, request: ResultTiles[WithTiles] | ResultValues[WithTiles]
-    ) -> tuple[Tiles | Values, dict[str, Array]]:
+    def answer(self, request: WantedTiles | WantedValues) -> tuple[Tiles | Values, dict[str, Array]]:
         """Return a part of a result, and its views. Raises ResultGone: it is not kept any more."""
         found = self._kept.get(request.screen.key)
         if (
@@ -120,7 +117,7 @@ class KeptResults:
             why = "results stay on the server, which keeps the newest"
             raise ResultGone("This result is not there any more", why, "Compute it again.")
         views: dict[str, Array] = {}
-        if isinstance(request, ResultValues):
+        if isinstance(request, WantedValues):
             part = shared.attach(found.values)[slice(*request.rows), slice(*request.columns)]
             views["values"] = part
             array = SharedArray("values", part.shape, part.dtype.name)

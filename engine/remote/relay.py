@@ -31,11 +31,10 @@ from engine.host.shared_array import SharedArray
 from engine.host.tiles import (
     CloseTiled,
     FilePixels,
-    PictureTiles,
-    PictureValues,
-    ResultValues,
     TiledScreen,
     Values,
+    WantedTiles,
+    WantedValues,
 )
 from engine.message import messages_in
 from engine.remote import VERSION
@@ -47,10 +46,7 @@ from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
 from engine.remote.uploads import Uploads
 from engine.results.progress import Progress
 
-_LOCAL = (
-    *(OpenPicture, CropPicture, MeasurePicture, ShowWindow, SaveResult),
-    *(PictureTiles, PictureValues, CloseTiled),
-)
+_LOCAL = OpenPicture, CropPicture, MeasurePicture, ShowWindow, SaveResult, CloseTiled
 # How often a client hears of its requests: below the shortest deadline that it gives one.
 _REPORT_S = 0.5
 _WAITING = Progress("waiting for the server", 0.0, 2.0)
@@ -345,7 +341,7 @@ class Relay:
     def _fetch(self, number: int, save: SaveResult, screen: TiledScreen) -> None:
         """Ask for all values of a result that stays on the server; when they have come, it is saved here."""
         rows, columns = screen.levels[0]
-        wanted = ResultValues(None, screen, (0, rows), (0, columns))
+        wanted = WantedValues(screen, (0, rows), (0, columns))
         with self._lock:
             self._requests[number], self._steps[number] = save, Progress("fetching the values", 0.0, 5.0)
         self._line.send(self._uploads.encoded(ToHost(number, wanted))[0])
@@ -379,4 +375,6 @@ class _Errors:
 
 def _is_in_file(request: object) -> bool:
     """Return whether a request is about a picture that stays in its file, which is here: so is the work."""
+    if isinstance(request, WantedTiles | WantedValues) and request.job is None:
+        return not request.screen.is_kept
     return any(isinstance(part, FilePixels) for part in messages_in(request))

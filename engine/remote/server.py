@@ -32,7 +32,7 @@ from engine.host.client import EngineClient
 from engine.host.messages import Answer, Cancel, Superseded, ToHost, Working
 from engine.host.request import Preview, Request, Seen
 from engine.host.shared_array import SharedArray, segments_of
-from engine.host.tiles import ResultTiles, ResultValues
+from engine.host.tiles import WantedTiles, WantedValues
 from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving, sent_bands
 from engine.remote.codecs import Packer
@@ -204,7 +204,7 @@ class Server:
     def _submit(self, number: int, asked: _Asked, request: Request) -> None:
         assert self._client is not None
         asked.request, asked.keys = request, tuple(self._named)
-        if isinstance(request, ResultTiles | ResultValues):
+        if isinstance(request, WantedTiles | WantedValues):
             self._answer_of_result(number, request)
             return
         if request.written_path:
@@ -262,7 +262,7 @@ class Server:
             self._release(segments_of(one))
         return value, views
 
-    def _answer_of_result(self, number: int, request: ResultTiles[Any] | ResultValues[Any]) -> None:
+    def _answer_of_result(self, number: int, request: WantedTiles | WantedValues) -> None:
         with self._lock:
             asked = self._asked[number]
         asked.keys += (request.screen.key,)
@@ -290,7 +290,7 @@ class Server:
         structure = encoded(answer, Crossing(out))
         nbytes = sum(array.nbytes for array in arrays)
         asked.ends_at = time.monotonic() + self._packer.seconds(nbytes, self._line.rate)
-        is_looked_at = isinstance(asked.request, Preview | ResultTiles)
+        is_looked_at = isinstance(asked.request, Preview | WantedTiles)
         priority = PIXELS if is_looked_at else WHOLE if arrays else ANSWERS
         messages = self._messages(number, asked, structure, arrays, names)
         asked.transfer = self._line.transfer(messages, priority)

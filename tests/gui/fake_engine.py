@@ -43,7 +43,7 @@ from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
 from engine.host.request import Check, Preview, Request, Run, answer
 from engine.host.shared_picture import keeps_values
-from engine.host.tiles import WHOLE, ResultTiles, ResultValues, Tile, TiledScreen, Tiles, Values
+from engine.host.tiles import WHOLE, Tile, TiledScreen, Tiles, Values, WantedTiles, WantedValues
 from engine.results.found import Mark, Quantity
 from engine.results.measurement import Environment, StepTime
 from engine.results.progress import Progress
@@ -301,8 +301,8 @@ class FakeEngineClient:
             (Check, MaskStep): self._checked,
             (Preview, MaskStep): self._previewed,
             (Run, MaskStep): lambda one: self._seen(one, self._filtered(one.job, _run_result(one.job))),
-            (ResultTiles, type(None)): self._tiles_of_result,
-            (ResultValues, type(None)): self._values_of_result,
+            (WantedTiles, type(None)): self._tiles_of_result,
+            (WantedValues, type(None)): self._values_of_result,
             (ShowDifference,): lambda one: Difference(self._filtered(one.first, None), 0.5),
             (EffectsRequest,): lambda one: (bytes(RED) * one.side**2,) * len(one.masks),
             (ListRequest,): lambda one: OPERATION_INFOS if one.of == "operations" else ready_chains(),
@@ -394,7 +394,7 @@ class FakeEngineClient:
         self.results[key] = found
         height, width = found.values.shape[:2]
         sides = (height, width), ((height + 1) // 2, (width + 1) // 2)
-        screen = TiledScreen(key, sides, tile=32)
+        screen = TiledScreen(key, sides, tile=32, is_kept=True)
         coarse = shared.attach(found.screen.levels[0])[::2, ::2]
         (pixels,) = self._make(coarse)
         tiles = (Tiles(1, (Tile((0, 0), pixels, WHOLE),)),)
@@ -404,6 +404,8 @@ class FakeEngineClient:
         return structs.replace(found, values=None, screen=screen, tiles=tiles, result=result)
 
     def _tiles_of_result(self, request):
+        if not request.screen.is_kept:
+            return answer(request, lambda step: None)
         made = []
         for place in request.tiles:
             found = self.results[request.screen.key]
@@ -414,6 +416,8 @@ class FakeEngineClient:
         return Tiles(request.level, tuple(made))
 
     def _values_of_result(self, request):
+        if not request.screen.is_kept:
+            return answer(request, lambda step: None)
         values = shared.attach(self.results[request.screen.key].values)
         (part,) = self._make(values[slice(*request.rows), slice(*request.columns)])
         return Values(request.rows[0], request.columns[0], part)

@@ -8,10 +8,9 @@ from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, qGray
 
 from engine.errors import Cancelled, EngineError, ResultGone
-from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
-from engine.host.tiles import WHOLE, PictureTiles, Place, ResultTiles, Tile, TiledScreen, Tiles
+from engine.host.tiles import WHOLE, Place, Tile, TiledScreen, Tiles, WantedTiles
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for
@@ -329,11 +328,7 @@ class TiledLevels(QObject):
         wanted = self._wanted() if self._ask is None and not self._is_stopped and self._seen else None
         if wanted is None:
             return
-        request: Request = (
-            PictureTiles(self._screen, *wanted)
-            if self._job is None and not self.is_elsewhere
-            else ResultTiles(self._job, self._screen, *wanted)
-        )
+        request = WantedTiles(self._screen, *wanted, job=self._job)
         self._ask = self._link.ask(Ask(request, self._replied, self._failed))
 
     def _replied(self, reply: Tiles) -> None:

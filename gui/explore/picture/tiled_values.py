@@ -9,10 +9,9 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
-from engine.host.request import Request
 from engine.host.shared import attach
 from engine.host.shared_array import segments_of
-from engine.host.tiles import PictureValues, ResultValues, TiledScreen, Values
+from engine.host.tiles import TiledScreen, Values, WantedValues
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.explore.picture.pixel_values import NotYet, texts_of
@@ -114,9 +113,10 @@ class TiledValues(QObject):
         name, down, across = key[0], int(key[1]), int(key[2])
         rows = down * _SIDE, min((down + 1) * _SIDE, self.shape[0])
         columns = across * _SIDE, min((across + 1) * _SIDE, self.shape[1])
-        request: Request = PictureValues(self._screen, rows, columns)
+        request = WantedValues(self._screen, rows, columns)
         if name == "result" and self._result is not None:
-            request = ResultValues(*self._result, rows, columns)
+            job, screen = self._result
+            request = WantedValues(screen, rows, columns, job)
 
         def replied(reply: Values) -> None:
             values = attach(reply.values).copy()

@@ -19,7 +19,7 @@ from engine.host.protocol import PictureHandle, SaveResult
 from engine.host.request import Preview, QueuePolicy, Run, answer
 from engine.host.shared_array import Computed, segments_of
 from engine.host.shared_picture import SharedSegment, screen_arrays
-from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
+from engine.host.tiles import TiledScreen, WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region
@@ -119,7 +119,7 @@ def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, va
     job = mask_job(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
     whole, screen = whole_of(job, pixels), ask(Preview(job)).screen
     for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
-        found = shared.attach(ask(ResultValues(job, screen, rows, columns)).values)
+        found = shared.attach(ask(WantedValues(screen, rows, columns, job=job)).values)
         np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
 
 
@@ -134,7 +134,7 @@ def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode
     screen = ask(Preview(job)).screen
     for level, array in zip(wanted[1:], screen.coarse, strict=True):
         np.testing.assert_array_equal(shared.attach(array), level)
-    (tile,) = ask(ResultTiles(job, screen, 0, ((0, 0),))).tiles
+    (tile,) = ask(WantedTiles(screen, 0, ((0, 0),), job=job)).tiles
     np.testing.assert_array_equal(shared.attach(tile.pixels), wanted[0])
 
 
@@ -145,12 +145,12 @@ def test_that_sums_through_the_whole_picture_are_the_same_wherever_they_are_aske
     job = mask_job(picture=opened(pixels), mask=BOX, variant=variant, device="cpu")
     screen = ask(Preview(job)).screen
     rows = [
-        shared.attach(ask(ResultValues(job, screen, (row, row + 1), (0, COLUMNS))).values)
+        shared.attach(ask(WantedValues(screen, (row, row + 1), (0, COLUMNS), job=job)).values)
         for row in range(ROWS)
     ]
     shown = levels_of(np.concatenate(rows), "clip")
     np.testing.assert_array_equal(shared.attach(screen.coarse[0]), shown[1])
-    part = shared.attach(ask(ResultValues(job, screen, (50, 80), (20, 90))).values)
+    part = shared.attach(ask(WantedValues(screen, (50, 80), (20, 90), job=job)).values)
     np.testing.assert_array_equal(part, np.concatenate(rows[50:80])[:, 20:90])
 
 
@@ -180,7 +180,7 @@ def test_that_outside_the_region_the_picture_is_kept(ask, opened, pixels):
     wanted[region.slices] = whole_of(job, pixels)[region.slices]
     screen = ask(Preview(job)).screen
     np.testing.assert_array_equal(shared.attach(screen.coarse[0]), levels_of(wanted, "clip")[1])
-    found = shared.attach(ask(ResultValues(job, screen, (30, 140), (10, 80))).values)
+    found = shared.attach(ask(WantedValues(screen, (30, 140), (10, 80), job=job)).values)
     np.testing.assert_array_equal(found, wanted[30:140, 10:80])
 
 
@@ -247,7 +247,7 @@ def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, op
     job = mask_job(picture=opened(pixels), mask=MASK, device="cpu")
     reply = ask(Preview(job))
     for read in (job, reply.values.job):
-        ask(ResultValues(read, reply.screen, (0, 3), (0, 3)))
+        ask(WantedValues(reply.screen, (0, 3), (0, 3), job=read))
     assert asked == [job]
 
 
@@ -288,11 +288,11 @@ def test_that_any_part_of_a_chain_has_the_bits_of_the_whole(ask, opened, pixels,
     planned = reply.values.job
     whole = whole_chain(planned.chain, pixels)
     for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
-        found = shared.attach(ask(ResultValues(planned, reply.screen, rows, columns)).values)
+        found = shared.attach(ask(WantedValues(reply.screen, rows, columns, job=planned)).values)
         np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
     for level, array in zip(levels_of(whole, chain.range)[1:], reply.screen.coarse, strict=True):
         np.testing.assert_array_equal(shared.attach(array), level)
-    (tile,) = ask(ResultTiles(planned, reply.screen, 0, ((0, 0),))).tiles
+    (tile,) = ask(WantedTiles(reply.screen, 0, ((0, 0),), job=planned)).tiles
     np.testing.assert_array_equal(shared.attach(tile.pixels), levels_of(whole, chain.range)[0])
     assert [step.id for step in reply.steps] == [step.id for step in planned.chain.steps]
     assert all(step.ms > 0 for step in reply.steps)
@@ -325,7 +325,7 @@ def test_that_of_a_small_picture_any_part_has_the_bits_of_the_whole(ask, opened,
     whole = shared.attach(ask(Preview(job)).values)
     screen = TiledScreen("", ((ROWS, COLUMNS),))
     for rows, columns in (((0, 9), (0, COLUMNS)), ((200, ROWS), (140, COLUMNS)), ((55, 130), (60, 66))):
-        found = shared.attach(ask(ResultValues(job, screen, rows, columns)).values)
+        found = shared.attach(ask(WantedValues(screen, rows, columns, job=job)).values)
         np.testing.assert_array_equal(found, whole[slice(*rows), slice(*columns)])
         # An idle engine keeps no values.
         shared.trim_spares()
@@ -336,11 +336,11 @@ def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, op
     chain, screen = chain_from({"steps": [{"operation": "equalise"}]}), TiledScreen("", ((ROWS, COLUMNS),))
     job = PictureJob(picture=opened(pixels), chain=chain, device="cpu")
     part = (0, 40), (0, 40)
-    before = shared.attach(ask(ResultValues(job, screen, *part)).values).copy()
+    before = shared.attach(ask(WantedValues(screen, *part, job=job)).values).copy()
     shared.attach(job.picture.in_memory)[...] = pixels[::-1] // 2
     uses = shared.uses(job.picture.in_memory)
     monkeypatch.setattr(shared, "uses", lambda array: uses + 1)
-    assert not np.array_equal(shared.attach(ask(ResultValues(job, screen, *part)).values), before)
+    assert not np.array_equal(shared.attach(ask(WantedValues(screen, *part, job=job)).values), before)
 
 
 @pytest.mark.parametrize(
@@ -349,4 +349,4 @@ def test_that_a_part_is_never_that_of_a_picture_that_had_the_same_memory(ask, op
 def test_that_a_part_of_a_large_picture_is_refused_where_it_depends_on_all_of_it(ask, opened, pixels, steps):
     job = PictureJob(picture=opened(pixels), chain=chain_from({"steps": steps}), device="cpu")
     with pytest.raises(BadValue, match="depends on the whole picture"):
-        ask(ResultValues(job, TiledScreen("", ((ROWS, COLUMNS),)), (0, 9), (0, 9)))
+        ask(WantedValues(TiledScreen("", ((ROWS, COLUMNS),)), (0, 9), (0, 9), job=job))

@@ -11,7 +11,7 @@ from engine.host.picture_jobs import open_picture
 from engine.host.protocol import OpenPicture
 from engine.host.request import Check, Preview, Run, answer
 from engine.host.shared_array import segments_of
-from engine.host.tiles import ResultTiles, ResultValues, TiledScreen
+from engine.host.tiles import TiledScreen, WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named
 from engine.work.filtering.variants import VARIANTS
@@ -51,14 +51,14 @@ def picture(tmp_path, pixels):
 
 
 def values_of(job, rows, columns):
-    reply = answer(ResultValues(job, job.picture.screen, rows, columns), silent)
+    reply = answer(WantedValues(job.picture.screen, rows, columns, job=job), silent)
     values = shared.attach(reply.values).copy()
     shared.unlink(*segments_of(reply))
     return values
 
 
 def tiles_of(job, level, places):
-    reply = answer(ResultTiles(job, job.picture.screen, level, places), silent)
+    reply = answer(WantedTiles(job.picture.screen, level, places, job=job), silent)
     found = {tile.place: shared.attach(tile.pixels).copy() for tile in reply.tiles}
     shared.unlink(*segments_of(reply))
     return found

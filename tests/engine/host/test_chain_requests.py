@@ -11,7 +11,7 @@ from engine.host import shared
 from engine.host.protocol import OpenPicture
 from engine.host.request import Preview, Run
 from engine.host.shared_array import segments_of
-from engine.host.tiles import ResultValues, TiledScreen
+from engine.host.tiles import TiledScreen, WantedValues
 from engine.image.samples import open_sample
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ListRequest, MergeRequest, PictureJob
@@ -81,7 +81,7 @@ def test_that_a_preview_on_a_gpu_names_the_kernel_of_each_step_and_parts_of_it_h
     keys = {step.id: step.variant for step in found.steps}
     ran = replace(chain, steps=tuple(replace(step, variant=keys[step.id]) for step in chain.steps))
     job = PictureJob(chain=ran, picture=picture, device="simulator")
-    part = calm.ask(ResultValues(job, TiledScreen("", ((14, 12),)), (3, 14), (2, 9)))
+    part = calm.ask(WantedValues(TiledScreen("", ((14, 12),)), (3, 14), (2, 9), job=job))
     whole = shared.attach(found.values)
     np.testing.assert_array_equal(shared.attach(part.values), whole[3:14, 2:9])
     calm.client.release(*segments_of(found), *segments_of(part), *segments_of(picture))

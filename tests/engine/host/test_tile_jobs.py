@@ -16,7 +16,7 @@ from engine.host.picture_jobs import open_picture
 from engine.host.protocol import OpenPicture, ScreenLevels
 from engine.host.request import answer
 from engine.host.shared_array import segments_of
-from engine.host.tiles import CloseTiled, FilePixels, PictureTiles, PictureValues, TiledScreen
+from engine.host.tiles import CloseTiled, FilePixels, TiledScreen, WantedTiles, WantedValues
 from engine.image.faults import Refused
 from engine.image.form import Budget
 from engine.image.halving import halved
@@ -125,7 +125,7 @@ def test_that_a_picture_whose_result_is_too_large_is_decoded_and_filtered_where_
 @pytest.mark.slow
 @pytest.mark.parametrize("level", [0, 1, 2])
 def test_that_tiles_of_a_decoded_picture_are_its_pixels_halved(decoded, pixels, answered, level):
-    _, (tile,) = answered(PictureTiles(decoded.screen, level, ((0, 0),)))
+    _, (tile,) = answered(WantedTiles(decoded.screen, level, ((0, 0),)))
     wanted = pixels
     for _ in range(level):
         wanted = halved(wanted)
@@ -161,7 +161,7 @@ def test_that_a_folder_that_is_no_zarr_store_is_refused(tmp_path):
 
 def test_that_tiles_are_the_pixels_of_the_file(path, pixels, answered):
     screen = opened(path).screen
-    reply, (right, lowest) = answered(PictureTiles(screen, 0, ((0, 3), (2, 0))))
+    reply, (right, lowest) = answered(WantedTiles(screen, 0, ((0, 3), (2, 0))))
     assert [tile.place for tile in reply.tiles] == [(0, 3), (2, 0)]
     np.testing.assert_array_equal(right[..., 2::-1], pixels[:256, 768:])
     np.testing.assert_array_equal(lowest[..., 2::-1], pixels[512:, :256])
@@ -169,7 +169,7 @@ def test_that_tiles_are_the_pixels_of_the_file(path, pixels, answered):
 
 def test_that_values_are_those_of_the_file(path, pixels, answered):
     screen = opened(path).screen
-    _, (values,) = answered(PictureValues(screen, (690, 700), (3, 9)))
+    _, (values,) = answered(WantedValues(screen, (690, 700), (3, 9)))
     np.testing.assert_array_equal(values, pixels[690:700, 3:9])
 
 
@@ -181,10 +181,10 @@ def test_that_opacity_is_on_the_screen_and_not_among_the_values(tmp_path, answer
     )
     handle = tile_jobs.open_in_parts(tmp_path / "alpha.tif", ImageReadError("no"), is_too_large=True)
     assert (handle.channels, handle.screen.opaque) == (3, False)
-    _, (tile,) = answered(PictureTiles(handle.screen, 0, ((0, 0),)))
+    _, (tile,) = answered(WantedTiles(handle.screen, 0, ((0, 0),)))
     # A fifth of 200, and of 255.
     assert tile[0, 0].tolist() == [40, 40, 40, 51]
-    _, (values,) = answered(PictureValues(handle.screen, (0, 1), (0, 1)))
+    _, (values,) = answered(WantedValues(handle.screen, (0, 1), (0, 1)))
     assert values.tolist() == [[[200, 200, 200]]]
 
 
@@ -192,7 +192,7 @@ def test_that_a_request_opens_the_file_where_the_host_is_another_one(path, pixel
     screen = opened(path).screen
     answer(CloseTiled(screen), silent)
     assert not tile_jobs._open
-    _, (tile,) = answered(PictureTiles(screen, 0, ((0, 0),)))
+    _, (tile,) = answered(WantedTiles(screen, 0, ((0, 0),)))
     np.testing.assert_array_equal(tile[..., 2::-1], pixels[:256, :256])
 
 
@@ -209,14 +209,14 @@ def test_that_a_file_that_was_replaced_is_another_picture(path, pixels, answered
     os.utime(path, ns=(1, 1))
     after = opened(path)
     assert after != before
-    _, (tile,) = answered(PictureTiles(after.screen, 0, ((0, 0),)))
+    _, (tile,) = answered(WantedTiles(after.screen, 0, ((0, 0),)))
     np.testing.assert_array_equal(tile[..., 2::-1], 255 - pixels[:256, :256])
 
 
 def test_that_a_file_that_is_cut_short_while_it_is_open_marks_the_lost_tiles(path, pixels, answered):
     screen = opened(path).screen
     os.truncate(path, 600 * 900 * 3)
-    reply, (first, lost) = answered(PictureTiles(screen, 0, ((0, 0), (2, 0))))
+    reply, (first, lost) = answered(WantedTiles(screen, 0, ((0, 0), (2, 0))))
     np.testing.assert_array_equal(first[..., 2::-1], pixels[:256, :256])
     assert lost is None
     assert "cut short" in str(reply.fault)
@@ -227,7 +227,7 @@ def test_that_a_file_that_is_gone_is_said_in_words(path):
     answer(CloseTiled(screen), silent)
     path.unlink()
     with pytest.raises(ImageReadError, match="there is no such file"):
-        answer(PictureTiles(screen, 0, ((0, 0),)), silent)
+        answer(WantedTiles(screen, 0, ((0, 0),)), silent)
 
 
 def test_that_what_needs_the_whole_picture_is_refused_in_words(path):

@@ -16,7 +16,7 @@ from engine.host.process import HostOptions
 from engine.host.protocol import Availability
 from engine.host.request import Preview, Seen
 from engine.host.shared_array import SharedArray
-from engine.host.tiles import ResultValues, TiledScreen
+from engine.host.tiles import TiledScreen, WantedValues
 from engine.mask.mask import Mask, Weights
 from engine.message import Message, name_of
 from engine.remote import schema
@@ -51,7 +51,7 @@ def test_that_what_comes_is_what_was_sent():
     for value in [
         Begin("1", "gpu7", HostOptions(described=ListRequest())),
         ToHost(3, Preview(StageRequest(), Seen(1, (0, 2), (3, 4)))),
-        ToHost(4, ResultValues(None, TiledScreen("result-1", ((2, 3),)), (0, 2), (1, 3))),
+        ToHost(4, WantedValues(TiledScreen("result-1", ((2, 3),), is_kept=True), (0, 2), (1, 3))),
         Cancel(7),
         Answer(1, (Block(32, 8), None, "text", 2.5, b"bytes", ((1,), ListRequest()))),
         Answer(4, float("inf")),

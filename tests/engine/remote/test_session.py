@@ -12,7 +12,7 @@ from engine.host import shared
 from engine.host.protocol import SaveResult
 from engine.host.request import Check, Preview, Run, Seen
 from engine.host.shared_array import SharedArray, segments_of
-from engine.host.tiles import ResultTiles, ResultValues
+from engine.host.tiles import WantedTiles, WantedValues
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.message import messages_in
@@ -112,13 +112,13 @@ def test_that_only_what_is_seen_comes_and_the_rest_when_it_is_asked_for(both, pi
     found = remote.ask(Preview(job, SEEN))
     assert found.values is None
     assert {tiles.level for tiles in found.tiles} <= {0, 1}
-    asked = remote.ask(ResultTiles(job, found.screen, 0, ((0, 0), (1, 1))))
+    asked = remote.ask(WantedTiles(found.screen, 0, ((0, 0), (1, 1)), job=job))
     for tiles in (*found.tiles, asked):
         pixels = shared.attach(whole.screen.levels[tiles.level])
         for tile in tiles.tiles:
             part = pixels[found.screen.extent(tiles.level, tile.place)]
             assert np.array_equal(shared.attach(tile.pixels), part)
-    values = remote.ask(ResultValues(job, found.screen, (7, 8), (9, 10)))
+    values = remote.ask(WantedValues(found.screen, (7, 8), (9, 10), job=job))
     assert np.array_equal(shared.attach(values.values), shared.attach(whole.values)[7:8, 9:10])
 
 
@@ -139,7 +139,7 @@ def test_that_a_result_that_is_not_kept_any_more_is_refused_in_words(both, pictu
     for _ in range(4):
         remote.client.release(*segments_of(remote.ask(Preview(job, SEEN))))
     with pytest.raises(EngineError, match="not there any more"):
-        remote.ask(ResultTiles(job, first.screen, 0, ((0, 0),)))
+        remote.ask(WantedTiles(first.screen, 0, ((0, 0),), job=job))
 
 
 def test_that_a_request_is_stopped_there(both, pictures):

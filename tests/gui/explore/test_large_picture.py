@@ -8,7 +8,7 @@ from engine.errors import ImageReadError
 from engine.flow.messages import SaveFiltered
 from engine.host import tile_jobs
 from engine.host.request import Preview, Run
-from engine.host.tiles import CloseTiled, PictureTiles, PictureValues, ResultTiles, TiledScreen
+from engine.host.tiles import CloseTiled, TiledScreen, WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from gui.explore.files import filters_in_parts
 from gui.explore.look.look_state import PROFILE
@@ -16,8 +16,10 @@ from gui.explore.picture.drawn import Line
 from gui.explore.picture.picture_controller import SAVE_SOURCE
 from gui.explore.picture.picture_view import FILE_SOURCE
 from gui.page.messages import Severity
+from tests.gui.fake_engine import is_kind
 
 SIDES = (600, 900)
+OF_PICTURE = (WantedValues, type(None))
 
 
 # The engine's code may have to be compiled first, in this process.
@@ -62,8 +64,12 @@ def of_kind(haloscope, kind):
     return [request for request in haloscope.link._client.seen if isinstance(request, kind)]
 
 
+def of_result(haloscope):
+    return [request for request in of_kind(haloscope, WantedTiles) if request.job is not None]
+
+
 def test_that_the_tiles_of_picture_and_result_that_are_seen_are_asked_for(opened, qtbot):
-    wait(qtbot, lambda: all(of_kind(opened, kind) for kind in (PictureTiles, ResultTiles)))
+    wait(qtbot, lambda: 0 < len(of_result(opened)) < len(of_kind(opened, WantedTiles)))
 
 
 def test_that_a_result_of_a_smaller_level_says_what_the_mask_covers_there(view, qtbot):
@@ -118,23 +124,18 @@ def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, qtbot):
     fake = opened.link._client
     fake.automatic = False
     page.lens.point((300, 300))
-    wait(qtbot, lambda: any(isinstance(one.request, PictureValues) for one in fake.asked))
-    fake.fail(ImageReadError("/somewhere/big.npy cannot be read", "it was cut short"), PictureValues)
+    wait(qtbot, lambda: any(is_kind(one.request, OF_PICTURE) for one in fake.asked))
+    fake.fail(ImageReadError("/somewhere/big.npy cannot be read", "it was cut short"), OF_PICTURE)
     wait(qtbot, lambda: "it was cut short" in page.lens.words)
 
 
 def test_that_an_edit_of_the_mask_asks_for_what_is_seen_alone(opened, view, qtbot):
     view.canvas.view.zoom_to(4.0, 10, 10)
     wait(qtbot, lambda: view._result.is_complete)
-    before = len(of_kind(opened, ResultTiles))
+    before = len(of_result(opened))
     opened.workspace.set_mask(Mask([[2.0]]))
-    wait(qtbot, lambda: view._result.is_complete and len(of_kind(opened, ResultTiles)) > before)
-    asked = {
-        place
-        for request in of_kind(opened, ResultTiles)[before:]
-        if request.level == 0
-        for place in request.tiles
-    }
+    wait(qtbot, lambda: view._result.is_complete and len(of_result(opened)) > before)
+    asked = {place for request in of_result(opened)[before:] if request.level == 0 for place in request.tiles}
     assert asked <= set(view._result._seen)
 
 

@@ -13,7 +13,7 @@ from engine.host.display_levels import level_shapes, render
 from engine.host.picture_numbers import MeasurePicture
 from engine.host.request import answer
 from engine.host.shared_array import Computed
-from engine.host.tiles import ResultTiles
+from engine.host.tiles import WantedTiles
 from engine.mask.presets import preset
 from engine.verify.regions import Region
 from gui.explore.look.look_state import HISTOGRAM, PIXELS, PROFILE
@@ -142,7 +142,7 @@ def test_that_full_size_is_asked_for_where_it_is_seen_and_is_the_result(opened, 
     wait(qtbot, lambda: view.is_settled)
     view.canvas.view.zoom_to(4.0, 10, 10)
     wait(qtbot, lambda: view._result.is_complete)
-    asked = [request for request in seen if isinstance(request, ResultTiles)]
+    asked = [request for request in seen if isinstance(request, WantedTiles) and request.job is not None]
     assert {request.level for request in asked} == {0}
     shown = np.empty(level_shapes(ROWS, COLUMNS)[0], np.uint8)
     render(whole, [shown], 255.0)

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication
 from engine.errors import ResultGone
 from engine.host.protocol import OpenPicture, SaveResult
 from engine.host.request import Preview, Run
-from engine.host.tiles import ResultTiles, ResultValues
+from engine.host.tiles import WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from engine.results.columns import device_text
@@ -124,7 +124,7 @@ def test_that_the_engine_of_this_computer_is_asked_for_all(window):
 
 
 def test_that_the_exact_tiles_are_asked_for_after_the_coarse_ones(there):
-    request = asked(there, ResultTiles)[-1]
+    request = asked(there, WantedTiles)[-1]
     assert (request.level, request.job) == (0, None)
 
 
@@ -132,9 +132,9 @@ def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qt
     there.fake.automatic = False
     there.view.canvas._result._kept.clear()
     there.view.canvas.update()
-    qtbot.waitUntil(lambda: bool(there.fake.waiting(ResultTiles)))
+    qtbot.waitUntil(lambda: bool(there.fake.waiting(WantedTiles)))
     before = len(asked(there, Preview))
-    there.fake.fail(ResultGone("This result is not there any more"), there.fake.waiting(ResultTiles)[0])
+    there.fake.fail(ResultGone("This result is not there any more"), there.fake.waiting(WantedTiles)[0])
     qtbot.waitUntil(lambda: len(asked(there, Preview)) == before + 1)
     assert there.messages.of("picture file") is None
 
@@ -142,7 +142,7 @@ def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qt
 def test_that_the_values_under_the_cursor_are_asked_for(there, qtbot):
     there.view.canvas.pixel_hovered.emit((3, 4))
     qtbot.waitUntil(lambda: "…" not in there.view.readout.words)
-    request = asked(there, ResultValues)[-1]
+    request = asked(there, WantedValues)[-1]
     assert request.rows[0] <= 3 < request.rows[1]
 
 
@@ -171,7 +171,7 @@ def test_that_a_preview_that_comes_late_is_seen_and_no_more_of_it_is_asked_for(t
     qtbot.waitUntil(lambda: there.state.last_result is not before)
     qtbot.waitUntil(lambda: len(there.fake.waiting(Preview)) == 1)
     assert there.display.is_earlier
-    assert there.fake.waiting(ResultTiles) == []
+    assert there.fake.waiting(WantedTiles) == []
 
 
 def test_that_one_preview_at_a_time_is_on_its_way(there, qtbot):

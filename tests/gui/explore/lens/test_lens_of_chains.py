@@ -11,7 +11,7 @@ from PIL import Image
 from engine.api.request import Call
 from engine.host import shared_picture
 from engine.host.request import answer
-from engine.host.tiles import ResultValues
+from engine.host.tiles import WantedValues
 from engine.work.chain_files import chain_from, ready_chains
 from engine.work.request import PictureRequest
 from engine.work.steps import PICTURE, CombineStep, MaskStep
@@ -183,9 +183,9 @@ def test_that_a_moving_mouse_asks_for_few_squares_and_keeps_the_pixel_before(
         page.lens.point(pixel)
         page.lens.ask_now()
     assert page.lens.seen.pixel == CORNER
-    assert len(fake.waiting((ResultValues, MaskStep))) == 2
+    assert len(fake.waiting((WantedValues, MaskStep))) == 2
     fake.automatic = True
-    fake.answer_all((ResultValues, MaskStep))
+    fake.answer_all((WantedValues, MaskStep))
     wait(qtbot, lambda: page.lens.seen.pixel == (ROWS - 1, COLUMNS - 1))
     assert page.lens.seen.is_equal
 
@@ -205,10 +205,10 @@ def test_that_an_edit_of_the_step_alone_reads_nothing_anew(page, take, look):
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
     look(INSIDE)
     fake = page.lens._link._client
-    asked = len([one for one in fake.seen if isinstance(one, ResultValues)])
+    asked = len([one for one in fake.seen if isinstance(one, WantedValues)])
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-y"})
     assert look(INSIDE).is_equal
-    assert len([one for one in fake.seen if isinstance(one, ResultValues)]) == asked
+    assert len([one for one in fake.seen if isinstance(one, WantedValues)]) == asked
 
 
 def test_that_the_panel_says_whose_cells_they_are(page, take, look, qtbot):

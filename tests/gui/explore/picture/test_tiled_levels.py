@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QImage, QPainter
 
 from engine.errors import HostLost, ImageReadError
 from engine.host import shared
-from engine.host.tiles import TILE, WHOLE, PictureTiles, ResultTiles, Tile, TiledScreen, Tiles
+from engine.host.tiles import TILE, WHOLE, Tile, TiledScreen, Tiles, WantedTiles
 from engine.mask.mask import Mask
 from gui.explore.picture import tiled_levels
 from gui.explore.picture.tiled_levels import TiledLevels
@@ -35,11 +35,7 @@ class Tiled:
     @property
     def asked(self):
         """What waits for an answer."""
-        return [
-            asked.request
-            for asked in self.fake.asked
-            if isinstance(asked.request, PictureTiles | ResultTiles)
-        ]
+        return [asked.request for asked in self.fake.asked if isinstance(asked.request, WantedTiles)]
 
     def look(self, transform):
         """Paint what is seen, on green; return it as H x W x 3, red first."""
@@ -54,7 +50,7 @@ class Tiled:
 
     def answer(self, lost=(), fault=None, detail=WHOLE, colour=None):
         """Answer the request that waits with the picture's own pixels, each level every 2nd pixel."""
-        (asked,) = [a for a in self.fake.asked if isinstance(a.request, PictureTiles | ResultTiles)]
+        (asked,) = [a for a in self.fake.asked if isinstance(a.request, WantedTiles)]
         request, tiles = asked.request, []
         for place in request.tiles:
             rows, columns = self.screen.extent(request.level, place)
@@ -231,7 +227,7 @@ def test_that_a_damaged_tile_is_marked_and_said_once(tiled):
 
 def test_that_after_an_error_no_more_is_asked_until_the_engine_is_up_again(tiled):
     tiled.look(ViewTransform(1.0))
-    tiled.fake.fail(HostLost("The engine's process ended", "it was killed"), PictureTiles)
+    tiled.fake.fail(HostLost("The engine's process ended", "it was killed"), WantedTiles)
     tiled.settle()
     assert tiled.asked == []
     # The link reports the loss of a host.
