@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
-from engine.run.task import Job
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.verify.inputs import Inputs
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
@@ -40,7 +39,7 @@ from engine.work.operations.cells import Floats, Range, Sources, inside_of, sour
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import operation_named
 from engine.work.picture_problem import ChainProblem
-from engine.work.pictures import Operands
+from engine.work.pictures import ProvenJob
 from engine.work.planned import Plan, PlannedStep
 from engine.work.steps import CombineStep
 
@@ -280,7 +279,7 @@ _TOGETHER, _APART = 1 << 16, 1 << 9
 
 
 def verify(
-    values: np.ndarray, job: Job[ChainProblem, Operands[Plan], Any], checkpoint: Callable[[float], None]
+    values: np.ndarray, job: ProvenJob[ChainProblem, Plan], checkpoint: Callable[[float], None]
 ) -> Verification:
     """Compare a result (H, W, C) with the oracle."""
     operands = job.operands
@@ -320,7 +319,7 @@ def verify(
     return proof
 
 
-def _regions(job: Job[ChainProblem, Operands[Plan], Any]) -> tuple[Region, ...]:
+def _regions(job: ProvenJob[ChainProblem, Plan]) -> tuple[Region, ...]:
     """Return the whole result where the oracle can afford it, else its edges and a grid of pixels."""
     plan, problem, affordable = job.operands.constant, job.problem, job.affordable or AFFORDABLE_MULTIPLY_ADDS
     channels = problem.channels

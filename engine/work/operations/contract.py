@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +25,7 @@ from engine.verify.verification import Verification
 from engine.work.operations.cells import OfCells, Range
 from engine.work.operations.patch import Patch
 from engine.work.operations.problem import OperationProblem, Settings, Shape, Value
-from engine.work.pictures import Operands
-
-if TYPE_CHECKING:  # the window lists operations without the devices
-    from engine.run.task import Job
+from engine.work.pictures import Operands, ProvenJob
 
 Checkpoint = Callable[[float], None]
 AFFORDABLE = 250_000_000  # what the oracle may spend on a result, about 2 s
@@ -158,7 +155,7 @@ def pixel_alone(parameters: dict[str, Value]) -> int:
 
 
 Window = Callable[[dict[str, Value]], int]
-OperatedJob: TypeAlias = "Job[OperationProblem, OperationOperands, Any]"
+OperatedJob = ProvenJob[OperationProblem, Patch | None]
 Verify = Callable[[np.ndarray, OperatedJob, Checkpoint], Verification]
 
 
