@@ -9,6 +9,7 @@ import re
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
+from textwrap import dedent
 
 from engine.run.variant import AnyVariant
 
@@ -97,27 +98,18 @@ def story_of(variant: AnyVariant) -> Story:
     return story_in(inspect.cleandoc(told))
 
 
+# A heading is a line of its own above lines that are indented.
+_SECTION = re.compile(r"(?m)^(\S.*)\n( {4}.*\n(?: {4}.*\n|\n)*)")
+
+
 def story_in(docstring: str) -> Story:
-    """Return a docstring in its parts: a heading is a line of its own above lines that are indented."""
+    """Return a docstring in its parts: under a heading, or without one between them."""
     title, _, rest = docstring.strip().partition("\n")
-    sections: list[Section] = []
-    heading, lines = "", list[str]()
-
-    def close() -> None:
-        text = "\n".join(lines).strip()
-        if text:
-            sections.append(Section(heading, text))
-
-    given = rest.split("\n")
-    for line, after in zip(given, [*given[1:], ""], strict=True):
-        is_heading = bool(re.match(r"\S", line)) and after.startswith("    ")
-        if is_heading or (heading and re.match(r"\S", line)):
-            close()
-            heading, lines = (line.strip() if is_heading else ""), []
-        if not is_heading:
-            lines.append(line[4:] if line.startswith("    ") else line)
-    close()
-    return Story(title.strip(), tuple(sections))
+    plain, *others = _SECTION.split(f"{rest}\n")
+    parts = [Section("", plain.strip())]
+    for heading, text, after in zip(others[::3], others[1::3], others[2::3], strict=True):
+        parts += [Section(heading.strip(), dedent(text).strip()), Section("", after.strip())]
+    return Story(title.strip(), tuple(part for part in parts if part.text))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,7 @@ Called on: the main thread of the engine's process, or of a script.
 
 import math
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable
 from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,7 +29,7 @@ from engine.device.kernel_factory import import_names
 from engine.device.launches import Between, Pass, Placeholder
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.launch.launches import why_not_compiled
-from engine.ptx import Array, PtxError, Run
+from engine.ptx import PtxError, Run
 from engine.ptx.counts import Requests
 from engine.ptx.dependence import depends_on_contents
 from engine.ptx.findings import Index3
@@ -146,62 +145,54 @@ def counted_passes(
     `of_zeros`: what depends on samples counts as for a picture of zeros.
     """
     import_names(__name__)
-    problem, buffers = job.problem, buffers_of(job)
-    picture = (problem.height, problem.width) if hasattr(problem, "height") else None
-    shape, anchor = getattr(problem, "mask_shape", (1, 1)), getattr(problem, "anchor", (0, 0))
-    # How many cells a result reaches to before and behind it, along the axis where it is most.
-    radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
+    buffers = buffers_of(job)
     try:
         if not of_zeros and any(depends_on_contents(kernel_of(interpreted.ptx_of(step))) for step in passes):
             return CountedRun(not_counted=DEPENDS)
-        launches = [_Launch(step, buffers, picture, radius, checkpoint) for step in passes]
+        launches = [_Launch(step, job.problem, buffers, checkpoint) for step in passes]
         return CountedRun(tuple(map(_kept, launches)))
     except PtxError as error:
         return CountedRun(not_counted=Reason("not-counted", "It is not interpreted", str(error)))
 
 
-@dataclass(frozen=True)
 class _Launch:
-    """A launch to count. Two are the same where nothing that accesses depend on differs."""
+    """A launch to count; it equals another where nothing that accesses depend on differs."""
 
-    step: Pass = field(compare=False)
-    buffers: Buffers | None = field(compare=False)
-    picture: tuple[int, int] | None
-    radius: tuple[int, int]
-    checkpoint: Checkpoint = field(compare=False)
-    key: Hashable = field(init=False)
-    arrays: Mapping[Any, Array] = field(init=False, compare=False)
-
-    def __post_init__(self) -> None:
-        assert self.buffers is not None
-        step, arrays = self.step, interpreted.arrays_of(self.step, self.buffers.image, self.buffers.out)
-
-        def facts(argument: object) -> Hashable:
-            values = arrays[argument].values if isinstance(argument, Placeholder | Between) else argument
-            if isinstance(values, np.ndarray):
-                return values.shape, str(values.dtype)
-            return None if isinstance(argument, float | np.floating) else argument
-
+    def __init__(self, step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint) -> None:
+        self.step, self._checkpoint = step, checkpoint
+        self.arrays = interpreted.arrays_of(step, buffers.image, buffers.out)
+        self.picture = (problem.height, problem.width) if hasattr(problem, "height") else None
+        shape, anchor = getattr(problem, "mask_shape", (1, 1)), getattr(problem, "anchor", (0, 0))
+        # How many cells a result reaches to before and behind it, along the axis where it is most.
+        self.radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
         constant = step.constant is not None and step.constant[1].shape
-        arguments = tuple(map(facts, step.arguments))
-        object.__setattr__(self, "arrays", arrays)
-        object.__setattr__(self, "key", (step.name, step.kernel, step.launch, arguments, constant))
+        arguments = tuple(map(self._fact, step.arguments))
+        kernel = step.name, step.kernel, step.launch, arguments, constant
+        self._key = (*kernel, self.picture, self.radius)
+
+    def _fact(self, argument: object) -> Hashable:
+        is_array = isinstance(argument, Placeholder | Between)
+        values = self.arrays[argument].values if is_array else argument
+        if isinstance(values, np.ndarray):
+            return values.shape, str(values.dtype)
+        return None if isinstance(argument, float | np.floating) else argument
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Launch) and self._key == other._key
 
     def run(self, blocks: list[Index3], weights: list[float] | None = None) -> Run:
         """Run some blocks, each of which stands for so many."""
 
         def between(done: float) -> None:
-            self.checkpoint(Progress("counting memory accesses", 0.5, 3.0))
+            self._checkpoint(Progress("counting memory accesses", 0.5, 3.0))
 
         between(0.0)
         return interpreted.run_pass(
             self.step, self.arrays, between, checks=False, chosen_blocks=blocks, weights=weights
         )
-
-    def forget_arrays(self) -> None:
-        """Hold no memory any more: what is counted is kept with its launch."""
-        object.__setattr__(self, "buffers", None)
-        object.__setattr__(self, "arrays", {})
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -213,7 +204,8 @@ def _kept(launch: _Launch) -> CountedAccesses:
     instructions = sum(warps for _, warps, _ in one_block.executed)
     samples = sampled(grid, _axes(launch, instructions / -(-math.prod(step.launch.block) // 32)))
     run = launch.run([one.block for one in samples], [one.weight for one in samples])
-    launch.forget_arrays()
+    # What is counted is kept with its launch, which holds no memory any more.
+    launch.arrays = {}
     executed: dict[str, int] = {}
     for one, warps, _ in run.executed:
         executed[one.spelling] = executed.get(one.spelling, 0) + warps
