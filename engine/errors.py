@@ -71,6 +71,12 @@ def closest(word: str, known: Iterable[str], least: float = 0.6) -> str | None:
     return near[0] if near else None
 
 
+def did_you_mean(word: str, known: Iterable[str], least: float = 0.6) -> str:
+    """Return the beginning of a remedy: "Did you mean sobel-x? "; empty where no known name is close."""
+    near = closest(word, known, least)
+    return f"Did you mean {near}? " if near else ""
+
+
 def _short(text: str) -> str:
     """Return a clause as `Reason.short` has it; the name of a file or a device keeps its letters."""
     text = " ".join(text.split()).rstrip(".")

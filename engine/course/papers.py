@@ -3,7 +3,7 @@
 import tomllib
 
 from engine.course.paper import MISPRINT, CodePlace, CourseKernel, Paper, TableText
-from engine.errors import UnknownName, closest
+from engine.errors import UnknownName, did_you_mean
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.files.reading import Json
 from engine.geometry.block import Block
@@ -54,9 +54,6 @@ def paper(key: str) -> Paper:
     by_key = {known.key: known for known in PAPERS}
     if key in by_key:
         return by_key[key]
-    near = closest(key.lower(), by_key, 0.4)
-    hint = f"Did you mean {near}? " if near else ""
     shown = key if len(key) <= 40 else f"{key[:39]}…"
-    raise UnknownName(
-        f"paper '{shown}'", "no paper is called that", f"{hint}Choose one of {', '.join(by_key)}."
-    )
+    remedy = f"{did_you_mean(key.lower(), by_key, 0.4)}Choose one of {', '.join(by_key)}."
+    raise UnknownName(f"paper '{shown}'", "no paper is called that", remedy)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import DeviceKind, Pass
-from engine.errors import BadValue, UnknownName, closest
+from engine.errors import BadValue, UnknownName, did_you_mean
 from engine.explain.gpus import DEFAULT, Architecture
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
@@ -100,9 +100,8 @@ def variant_named(key: str) -> AnyKernel:
         return known[key]
     for task in TASKS.values():
         refuse_gone(key, task.variants)
-    near = closest(key, known)
-    hint = f"Did you mean {near}? " if near else ""
-    raise UnknownName(f"variant '{key}'", "no kernel is called that", f"{hint}`variants --json` lists them.")
+    remedy = f"{did_you_mean(key, known)}`variants --json` lists them."
+    raise UnknownName(f"variant '{key}'", "no kernel is called that", remedy)
 
 
 def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:

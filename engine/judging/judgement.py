@@ -10,7 +10,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from engine.errors import BadValue, UnknownName, closest
+from engine.errors import BadValue, UnknownName, did_you_mean
 from engine.judging.source import JudgedKernel
 from engine.ptx import Finding, Run
 from engine.ptx.active import WARP
@@ -163,8 +163,7 @@ def gate_of(text: str) -> Callable[[dict[str, float], dict[str, float] | None], 
         raise BadValue(f"the requirement '{text}'", "it is no comparison of a count with a number", remedy)
     name, sign, limit = found[1], found[2], float(found[3])
     if name not in METRICS:
-        near = closest(name, METRICS)
-        remedy = f"{f'Did you mean {near}? ' if near else ''}Known are: {', '.join(METRICS)}."
+        remedy = f"{did_you_mean(name, METRICS)}Known are: {', '.join(METRICS)}."
         raise UnknownName(f"the count '{name}'", "nothing of that name is counted", remedy)
 
     def check(own: dict[str, float], naive: dict[str, float] | None) -> Gate:

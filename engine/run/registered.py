@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind
-from engine.errors import UnknownName, closest
+from engine.errors import UnknownName, did_you_mean
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.run.variant import AnyVariant
@@ -69,9 +69,8 @@ def named(
             return candidate
     refuse_gone(key, known)
     keys = [*other_words, *(candidate.key for candidate in known)]
-    near = closest(str(key), keys, alike)
-    hint = f"Did you mean {near}? " if near else ""
-    raise UnknownName(f"variant '{key}'", why_not, f"{hint}Choose one of {', '.join(keys)}.")
+    remedy = f"{did_you_mean(str(key), keys, alike)}Choose one of {', '.join(keys)}."
+    raise UnknownName(f"variant '{key}'", why_not, remedy)
 
 
 def refuse_gone(key: str, known: Sequence[object]) -> None:

@@ -21,7 +21,7 @@ import msgspec
 from msgspec import structs
 
 from engine.device_info import AUTO
-from engine.errors import BadValue, EngineError, UnknownName, closest
+from engine.errors import BadValue, EngineError, UnknownName, did_you_mean
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.files.atomic_write import atomic_write
 from engine.files.reading import Json, json_object, read_json, read_text
@@ -87,10 +87,9 @@ def chain_named(text: str) -> Chain:
     if os.path.exists(text) or text.endswith(".json") or os.sep in text:
         return load_chain(text)
     keys = [chain.key for chain in ready_chains()]
-    near = closest(text, keys)
-    hint = f"Did you mean {near}? " if near else ""
     why = "there is no ready chain of that name and no such file"
-    raise UnknownName(f"chain '{text}'", why, f"{hint}Choose one of {', '.join(keys)}, or a file.")
+    remedy = f"{did_you_mean(text, keys)}Choose one of {', '.join(keys)}, or a file."
+    raise UnknownName(f"chain '{text}'", why, remedy)
 
 
 @cache
@@ -178,11 +177,8 @@ def _step(entry: object, number: int) -> AnyStep:
     known = _keys(kind)
     for name in entry:
         if name not in known:
-            near = closest(name, known)
-            hint = f"Did you mean {near}? " if near else ""
-            raise BadValue(
-                f"{where}, {name!r}", f"a {kind} has no such key", f"{hint}The keys are {', '.join(known)}."
-            )
+            remedy = f"{did_you_mean(name, known)}The keys are {', '.join(known)}."
+            raise BadValue(f"{where}, {name!r}", f"a {kind} has no such key", remedy)
     read = {name: _as(entry, name, known, f"{where}, {name!r}") for name in entry}
     read.setdefault("id", f"s{number}")
     try:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 from msgspec.structs import replace
 
 from engine.device_info import AUTO
-from engine.errors import BadValue, EngineError, UnknownName, closest
+from engine.errors import BadValue, EngineError, UnknownName, did_you_mean
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.range_modes import RANGE_MODES, RangeMode
@@ -243,10 +243,9 @@ class Chain(Message, frozen=True):
                 raise BadValue(where, "an earlier step has the same id", "Give each step an id of its own.")
             for input_ in filter(None, step.inputs):
                 if input_ not in known:
-                    near = closest(input_, known)
-                    hint = f"Did you mean {near}? " if near else ""
                     why = f"it reads {input_!r}, and there is no such step before it"
-                    raise BadValue(where, why, f"{hint}Choose one of {', '.join(known)}.")
+                    remedy = f"{did_you_mean(input_, known)}Choose one of {', '.join(known)}."
+                    raise BadValue(where, why, remedy)
             known.append(step.id)
         if len(self.steps) > 1 or self.steps[0].kind == CombineStep.kind:
             self.check()

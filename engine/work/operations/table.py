@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from engine.device.launches import DeviceKind
-from engine.errors import BadValue, UnknownName, closest
+from engine.errors import BadValue, UnknownName, did_you_mean
 from engine.files.reading import Json
 from engine.run.registered import Registered, declared_in, named
 from engine.work.operations.contract import Operation, OperationVariant
@@ -87,9 +87,7 @@ def operation_named(key: object) -> Operation:
     """Return the operation of that key; an `UnknownName` names the nearest one and all of them."""
     found = OPERATIONS.get(key) if isinstance(key, str) else None
     if found is None:
-        near = closest(str(key), OPERATIONS)
-        hint = f"Did you mean {near}? " if near else ""
-        remedy = f"{hint}Choose one of {', '.join(OPERATIONS)}."
+        remedy = f"{did_you_mean(str(key), OPERATIONS)}Choose one of {', '.join(OPERATIONS)}."
         raise UnknownName(f"operation '{key}'", "there is no such operation", remedy)
     return found
 
