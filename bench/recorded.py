@@ -40,6 +40,7 @@ from engine.mask.presets import preset, preset_names
 from engine.results.columns import problem_text
 from engine.results.export import FORMAT, VERSION
 from engine.results.measurement import AnyResult
+from engine.results.progress import Progress
 from engine.results.recorded import COURSE, RUNS, recorded_path
 from engine.results.text_forms import strict
 from engine.run.measure import measure
@@ -141,15 +142,15 @@ def record_course(before: dict[str, Any], keys: list[str], minutes: float) -> di
     """Return the document of tables with those of some papers that were lacking, as this machine has them."""
     end_s = time.monotonic() + 60 * minutes
 
-    def show(text: str, fraction: float, _expected_s: float) -> None:
-        print(f"{fraction:4.0%} {text}", flush=True)
+    def show(step: Progress) -> None:
+        print(f"{step.fraction:4.0%} {step.stage}", flush=True)
 
     head = {"format": COURSE_FORMAT, "version": COURSE_VERSION, **_made(backend(GPU).info.title)}
     papers = dict(before["papers"]) if _is_same(before, head) else {}
     for key in keys:
         if key in papers or time.monotonic() > end_s:
             continue
-        tables = [recorded_values(table) for table in measured_paper(key, GPU, on_progress=show).tables]
+        tables = [recorded_values(table) for table in measured_paper(key, GPU, checkpoint=show).tables]
         papers[key] = {"machine": dict(machine_lines(GPU)), "tables": tables}
     lacking = [one.key for one in PAPERS if one.key not in papers]
     if lacking:

@@ -2,7 +2,7 @@
 
 import itertools
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from engine.course.tables import counted_tables
 from engine.device_info import AUTO
 from engine.errors import FileWriteError
 from engine.files.output_checks import check_place, make_folder
+from engine.results.progress import Checkpoint, Progress
 
 FORMAT, VERSION = "haloscope-course", 1
 
@@ -90,7 +91,7 @@ def run(settings: CourseSettings) -> int:
                 settings.device,
                 sizes=settings.sizes,
                 budget_s=settings.budget,
-                on_progress=_log_progress(one),
+                checkpoint=_log_progress(one),
             ).tables
             if settings.recorded and (recorded := recorded_paper(one.key)):
                 tables = tuple(beside(table, recorded) for table in tables)
@@ -115,15 +116,15 @@ def run(settings: CourseSettings) -> int:
     return BAD_INPUT if errors else DONE
 
 
-def _log_progress(one: Paper) -> Callable[[str, float, float], None]:
+def _log_progress(one: Paper) -> Checkpoint:
     """Return a function that prints a line for each cell that begins."""
     last = ""
 
-    def show(text: str, fraction: float, expected_s: float) -> None:
+    def show(step: Progress) -> None:
         nonlocal last
-        if text != last:
-            last = text
-            log(f"[{one.key} {fraction:3.0%}] {text}")
+        if step.stage != last:
+            last = step.stage
+            log(f"[{one.key} {step.fraction:3.0%}] {last}")
 
     return show
 

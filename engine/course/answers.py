@@ -43,11 +43,8 @@ def measure_course(request: MeasureCourse, report: Checkpoint) -> MeasuredPaper:
     # What measures loads every device's code: counting is quicker without.
     from engine.course.measure import measured_paper
 
-    def report_cell(text: str, fraction: float, expected_s: float) -> None:
-        report(Progress(text, fraction, expected_s))
-
-    report_cell("preparing the paper's tables", 0.0, LOADING_S)
-    return measured_paper(request.paper, request.device, on_progress=report_cell)
+    report(Progress("preparing the paper's tables", 0.0, LOADING_S))
+    return measured_paper(request.paper, request.device, checkpoint=report)
 
 
 def save_course(request: SaveCourse, report: Checkpoint) -> Saved:

@@ -3,7 +3,7 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from engine.course.bench import Bench
@@ -13,7 +13,7 @@ from engine.course.runs import JobRun, Measured, Quantity, Results, Run
 from engine.course.tables import PaperTables, tables_module, transactions_per_request
 from engine.device.devices import device_named
 from engine.errors import BadValue
-from engine.results.progress import Progress
+from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.sampling import SamplingPlan
 
 MAX_SIDE = 16_384
@@ -24,9 +24,6 @@ PATIENCE_S = 5.0
 # Allowance for preparing a cell: the random picture of 16,384 x 16,384 takes 1.3 s.
 PREPARING_S = 3.0
 
-# Called with what is measured, the fraction done, and how long the next step should take, seconds; may raise.
-OnProgress = Callable[[str, float, float], None]
-
 
 def measured_paper(
     paper_key: str,
@@ -34,7 +31,7 @@ def measured_paper(
     *,
     sizes: Sequence[int] | None = None,
     budget_s: float = BUDGET_S,
-    on_progress: OnProgress = lambda text, fraction, expected_s: None,
+    checkpoint: Checkpoint = go_on,
 ) -> MeasuredPaper:
     """Measure what a paper's tables need and return them with the results.
 
@@ -47,7 +44,8 @@ def measured_paper(
         Sides of pictures and matrices instead of the paper's own.
     budget_s : float
         Time to spend on the samples of one cell, seconds.
-    on_progress : OnProgress
+    checkpoint : Checkpoint
+        Called before each step of each run, with what is measured.
 
     Returns
     -------
@@ -70,11 +68,13 @@ def measured_paper(
     check_device(device)
     runs = tuple(dict.fromkeys(module.runs(wanted)))
     bench = Bench(device, SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S))
-    done = _measured(runs, bench, on_progress)
-    on_progress("the tables", 1.0, PREPARING_S)
+    done = _measured(runs, bench, checkpoint)
+    checkpoint(Progress("the tables", 1.0, PREPARING_S))
 
     def transactions(run: JobRun) -> Quantity:
-        return transactions_per_request(run, lambda step: on_progress("the tables", 1.0, step.expected_s))
+        return transactions_per_request(
+            run, lambda step: checkpoint(Progress("the tables", 1.0, step.expected_s))
+        )
 
     results = Results(done, transactions)
     tables = module.tables(results, wanted)
@@ -98,18 +98,18 @@ def _checked_sizes(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
     return tuple(dict.fromkeys(sizes))
 
 
-def _measured(runs: tuple[Run, ...], bench: Bench, on_progress: OnProgress) -> dict[Run, Measured]:
+def _measured(runs: tuple[Run, ...], bench: Bench, checkpoint: Checkpoint) -> dict[Run, Measured]:
     total_s = sum(run.expected_s for run in runs)
     done: dict[Run, Measured] = {}
     before_s = 0.0
     for run in runs:
 
-        def checkpoint(step: Progress, run: Run = run, before_s: float = before_s) -> None:
+        def within(step: Progress, run: Run = run, before_s: float = before_s) -> None:
             fraction = (before_s + run.expected_s * step.fraction) / total_s
-            on_progress(run.label, fraction, step.expected_s)
+            checkpoint(Progress(run.label, fraction, step.expected_s))
 
-        on_progress(run.label, before_s / total_s, PREPARING_S)
-        done[run] = bench.take(run, checkpoint)
+        within(Progress("", 0.0, PREPARING_S))
+        done[run] = bench.take(run, within)
         before_s += run.expected_s
     return done
 

@@ -3,7 +3,7 @@
 Called on: the main thread of the engine's process, or of a script.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Generic, NamedTuple
 
@@ -11,12 +11,12 @@ import numpy as np
 
 from engine.device.backend import Backend, Buffers
 from engine.device.devices import backend
-from engine.device.launches import Prepared
+from engine.device.launches import Launch, Prepared
 from engine.device.per_thread import report_share
 from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
-from engine.results.launch_facts import LaunchFacts, launch_facts
+from engine.results.launch_facts import KernelResources, LaunchFacts, launch_facts
 from engine.results.measurement import Environment, Measurement, Spread, Timing
 from engine.results.problem import P, P_co
 from engine.results.progress import Checkpoint, Progress
@@ -36,10 +36,20 @@ def launched(job: ProblemJob[P], prepared: Prepared, device: DeviceInfo) -> tupl
     # What works through a batch in chunks launches other grids than the whole has, and says nothing of them.
     resources = getattr(prepared, "resources", ())
     known = resources if len(resources) == len(launches) else (None,) * len(launches)
+    return facts_of(job, launches, known, device)
+
+
+def facts_of(
+    job: AnyJob,
+    launches: Sequence[Launch],
+    resources: Iterable[KernelResources | None],
+    device: DeviceInfo,
+) -> tuple[LaunchFacts, ...]:
+    """Return the facts of each launch of a job, by what its kernel takes."""
     halos = job.variant.halos(job.problem, launches)
     return tuple(
         launch_facts(launch.grid, launch.block, taken, device.attributes, halo, launch.idle_threads)
-        for launch, taken, halo in zip(launches, known, halos, strict=True)
+        for launch, taken, halo in zip(launches, resources, halos, strict=True)
     )
 
 

@@ -1,4 +1,4 @@
-"""What kernels call in the place of what was taken out of them (`altered_source.py`)."""
+"""What kernels call in the place of what was taken out of them (`sibling_code.py`)."""
 
 import numpy as np
 from llvmlite import ir

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 
 from engine.device.cubin import resources_of
 from engine.device.kernel_factory import import_names
-from engine.device.launches import Launch
 from engine.device_info import DeviceInfo
 from engine.explain.gpus import architecture_of, attributes_of, gpu_text
 from engine.explain.kernel_job import kernel_job
 from engine.explain.launch.launches import ExplainedLaunch, curves, why_not_compiled
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.geometry.refusal import UnsupportedVariant
-from engine.gpu_attributes import GpuAttributes
-from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
+from engine.results.launch_facts import KernelResources, occupancy_of
 from engine.results.progress import Checkpoint, Progress
+from engine.run.measure import facts_of
 from engine.run.task import AnyJob
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes 0.4 s
@@ -87,16 +86,9 @@ def explained_launches(
     what the block and the planned shared memory allow.
     """
     launches = job.variant.plan(job.problem, job.block)
-    if not launches:
-        return ()
-    known: Sequence[KernelResources | None] = resources or [None] * len(launches)
-    halos, attributes = job.variant.halos(job.problem, launches), attributes_of(gpu)
-    return tuple(_explained(*one, attributes) for one in zip(launches, known, halos, strict=True))
-
-
-def _explained(
-    launch: Launch, taken: KernelResources | None, halo: float | None, gpu: GpuAttributes
-) -> ExplainedLaunch:
-    planned = taken or KernelResources(0, launch.shared_bytes, 0)
-    facts = launch_facts(launch.grid, launch.block, planned, gpu, halo, launch.idle_threads)
-    return ExplainedLaunch(facts, occupancy_of(facts.threads, planned, gpu), launch.constant_bytes)
+    known = resources or [KernelResources(0, launch.shared_bytes, 0) for launch in launches]
+    found = zip(launches, known, facts_of(job, launches, known, gpu), strict=True)
+    return tuple(
+        ExplainedLaunch(facts, occupancy_of(facts.threads, taken, attributes_of(gpu)), launch.constant_bytes)
+        for launch, taken, facts in found
+    )

@@ -23,10 +23,10 @@ CELLS = ("512, naive", "1024, naive")
 def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypatch):
     measured = []
 
-    def measured_paper(paper, device, *, on_progress):
+    def measured_paper(paper, device, *, checkpoint):
         assert (paper, device) == ("report", "cuda:1")
         for number, cell in enumerate(CELLS):
-            on_progress(cell, number / len(CELLS), 7.0 + number)
+            checkpoint(Progress(cell, number / len(CELLS), 7.0 + number))
             measured.append(cell)
         return MeasuredPaper(TABLES)
 

@@ -45,7 +45,7 @@ def measured():
     found = {}
     for one in PAPERS:
         progress = []
-        tables = measure(one.key, on_progress=lambda *step, progress=progress: progress.append(step))
+        tables = measure(one.key, checkpoint=progress.append)
         found[one.key] = tables, progress
     return found
 
@@ -89,7 +89,7 @@ def test_that_a_cell_is_expected_to_take_as_long_as_its_work(measured):
 def test_that_it_can_be_stopped_between_samples():
     stop = Mock(side_effect=[None, None, Cancelled("Stopped")])
     with pytest.raises(Cancelled):
-        measure("report", on_progress=stop)
+        measure("report", checkpoint=stop)
 
 
 def test_that_a_wrong_result_has_no_time(monkeypatch):
