@@ -20,7 +20,7 @@ from engine.errors import DeviceUnavailable, UnknownName
 from engine.explain.ablation.results import Ablation
 from engine.explain.ablation.running import BUDGET_S, ablated, counted_ablation
 from engine.explain.gpus import ARCHITECTURES, Architecture, gpu_for, gpu_text
-from engine.explain.sections import Explained, explained
+from engine.explain.sections import Section, sections
 from engine.geometry.block import Block
 from engine.image.open import open_image
 from engine.mask.resolve import resolve_mask
@@ -99,17 +99,17 @@ def run(settings: ExplainSettings) -> int:
     if chosen.device is DeviceKind.CUDA:
         device = gpu_for(listed_devices(), settings.arch)
         job.refuse_problem(device)
-    said = explained(job, device, _ablation(settings, job) if settings.ablate else None)
+    said = list(sections(job, device, _ablation(settings, job) if settings.ablate else None))
     if settings.json:
         document: dict[str, object] = {"format": FORMAT, "version": VERSION, "variant": chosen.key}
         document |= {"title": chosen.title, "block": asdict(job.block) if chosen.uses_block else None}
         document |= {"problem": job.problem.csv_columns(), "mask": mask_document(job.constant)}
-        print_json(document | {section.key: found.document for section, found in said})
+        print_json(document | {section.key: section.document for section in said})
         return DONE
     where = f", on {gpu_text(device)}" if chosen.device is DeviceKind.CUDA else ""
     block = f", block {job.block}" if chosen.uses_block else ""
     parts = [f"{chosen.key}{block}{where}: {problem_text(unrun(job, device, is_recorded=False))}"]
-    parts += [f"{section.heading}\n{_lines(found)}" for section, found in said]
+    parts += [f"{section.heading}\n{_lines(section)}" for section in said]
     print_answer("\n\n".join(parts))
     return DONE
 
@@ -130,7 +130,7 @@ def _ablation(settings: ExplainSettings, job: MaskJob) -> Ablation:
     return ablated(job, device.key, BUDGET_S)
 
 
-def _lines(said: Explained) -> str:
+def _lines(said: Section) -> str:
     """Return rows as a table with a heading for each launch, where there are several, and the sentences."""
     rows, columns = list(said.rows), max(map(len, said.rows), default=0)
     if columns > 2:

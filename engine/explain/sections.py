@@ -1,11 +1,10 @@
-"""The sections of an explanation, in their order: a new one is a function and a line here.
+"""The sections of an explanation, in their order: each is data for JSON and rows for people.
 
-Each says something of a job as data for JSON and as rows for people. A section that has nothing to say of
-a job, such as the launch of a CPU variant, is left out.
+A section that has nothing to say of a job, such as the launch of a CPU variant, is left out.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from engine.device_info import DeviceInfo
@@ -13,16 +12,11 @@ from engine.explain.ablation.results import Ablation, ablation_document, ablatio
 from engine.explain.bounds.explained import explained_time
 from engine.explain.counts.accesses import accesses_document, accesses_rows
 from engine.explain.counts.counting import counted_run
-from engine.explain.gpus import architecture_of, attributes_of, gpu_text
-from engine.explain.launch.answers import explained_launches, kernel_resources
-from engine.explain.launch.launches import (
-    Curves,
-    ExplainedLaunch,
-    curves,
-    why_not_compiled,
-)
+from engine.explain.gpus import architecture_of
+from engine.explain.launch.answers import kernel_resources, launch_advice
+from engine.explain.launch.launches import Curves, ExplainedLaunch
+from engine.explain.messages import LaunchAdvice
 from engine.results.compare import Compared
-from engine.results.launch_facts import KernelResources
 from engine.results.measurement import Bound
 from engine.results.metrics import metrics_of
 from engine.results.quantities import MISSING, count_text, digits_text, percent_text, rate_text
@@ -30,39 +24,36 @@ from engine.run.measure import unrun
 from engine.work.filter_task import MaskJob
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """What a section says."""
+class Section(NamedTuple):
+    """What is said of a job."""
 
+    key: str  # in JSON
+    heading: str
     document: Mapping[str, object]  # for JSON
     rows: Sequence[Sequence[str]]  # a name and a text for each launch, or one
     sentences: Sequence[str] = ()  # below the rows
 
 
-class Facts(NamedTuple):
-    """What sections share, found once: the launches, and what their kernels take (none where not known)."""
-
-    launches: tuple[ExplainedLaunch, ...]
-    resources: tuple[KernelResources, ...]
-    not_compiled: str  # why registers are not known; empty where they are
-    ablation: Ablation | None = None  # where one was asked for
-
-
-def facts_of(job: MaskJob, device: DeviceInfo) -> Facts:
-    """Return the launches of a job, compiled for its GPU."""
-    if not job.variant.has_kernels:
-        return Facts((), (), "")
-    reason = why_not_compiled()
-    resources = kernel_resources(job, device) if reason is None else ()
-    return Facts(explained_launches(job, device, resources), resources, str(reason or ""))
+def sections(job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None) -> Iterator[Section]:
+    """Yield every section that has something to say of a job on a device, a GPU here or not."""
+    yield _time(job, device)
+    advice = LaunchAdvice(job.variant.key)
+    if job.variant.has_kernels:
+        advice = launch_advice(job, device, lambda: kernel_resources(job, device))
+        yield _launch(device, advice)
+        yield _accesses(job)
+    if metrics := _metrics(job, device, advice):
+        yield metrics
+    if ablation is not None:
+        heading = "Ablation: what each cost takes"
+        said = ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation)
+        yield Section("ablation", heading, *said)
 
 
-def launch_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
+def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
     """Say what each launch takes of a multiprocessor, what limits it, its waves, halo and idle threads."""
-    if not facts.launches:
-        return None
     kernels = []
-    for number, launch in enumerate(facts.launches):
+    for launch, drawn in zip(advice.launches, advice.curves, strict=True):
         document: dict[str, object] = asdict(launch.facts) | {
             "threads_per_block": launch.facts.threads,
             "warps_per_block": launch.occupancy.block_warps,
@@ -71,54 +62,43 @@ def launch_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained 
             "limits": {limit.what: limit.blocks for limit in launch.occupancy.limits},
             "constant_bytes": launch.constant_bytes,
         }
-        if facts.resources:
-            found = curves(launch.facts.threads, facts.resources[number], attributes_of(device))
-            document["curves"] = _curves_document(found)
+        if launch.is_compiled:
+            document["curves"] = _curves_document(drawn)
         kernels.append(document)
-    architecture = {"architecture": str(architecture_of(device)), "gpu": gpu_text(device)}
-    document = {**architecture, "not_compiled": facts.not_compiled or None, "launches": kernels}
-    rows = [(name, *map(text, facts.launches)) for name, text in _ROWS]
-    return Explained(document, rows, [facts.not_compiled] if facts.not_compiled else [])
+    architecture = {"architecture": str(architecture_of(device)), "gpu": advice.gpu}
+    document = {**architecture, "not_compiled": advice.reason or None, "launches": kernels}
+    rows = [(name, *map(text, advice.launches)) for name, text in _ROWS]
+    return Section("launch", "Launch", document, rows, [advice.reason] if advice.reason else [])
 
 
-def metrics_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
+def _metrics(job: MaskJob, device: DeviceInfo, advice: LaunchAdvice) -> Section | None:
     """Say every number of a run that needs no run: those of the model of work and of the launches."""
     result = replace(unrun(job, device, is_recorded=False), work=job.work)
-    launched = Compared(replace(result, launches=tuple(launch.facts for launch in facts.launches) or None))
+    launched = Compared(replace(result, launches=tuple(one.facts for one in advice.launches) or None))
     found = [metric for metric in metrics_of(job.problem) if metric.value(launched) is not None]
-    if not found:
-        return None
     document = {metric.key: metric.value(launched) for metric in found}
     # What the launches say above, memory that a kernel does not touch, and details are in JSON alone.
     shown = [metric for metric in found if not metric.of and metric.value(Compared(result))]
-    return Explained(document, [(metric.title, metric.words(launched)) for metric in shown])
+    rows = [(metric.title, metric.words(launched)) for metric in shown]
+    return Section("metrics", "Numbers that need no run", document, rows) if found else None
 
 
-def accesses_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
+def _accesses(job: MaskJob) -> Section:
     """Say what the warps of each launch ask of memory, counted in its PTX."""
-    if not job.variant.has_kernels:
-        return None
-    run = counted_run(job)
+    run, heading = counted_run(job), "Requests of warps (counted in the executed PTX)"
     sentences = [] if run.not_counted is None else [f"Not counted: {run.not_counted}"]
-    return Explained(accesses_document(run), accesses_rows(run.passes), sentences)
+    return Section("accesses", heading, accesses_document(run), accesses_rows(run.passes), sentences)
 
 
-def ablation_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
-    """Say what each cost of the kernel takes, from its siblings that lack one."""
-    if facts.ablation is None:
-        return None
-    ablation = facts.ablation
-    return Explained(ablation_document(ablation), ablation_rows(ablation), ablation_sentences(ablation))
-
-
-def time_section(job: MaskJob, device: DeviceInfo, facts: Facts) -> Explained | None:
+def _time(job: MaskJob, device: DeviceInfo) -> Section:
     """Say how long the run takes at least, for each thing that it must do, and why."""
     found = explained_time(job, device)
     sentences = [found.sentence or str(found.not_explained)]
     if found.bounds:
         sentences.append(f"Limits: {found.device}.")
     document = asdict(found) | {"not_explained": str(found.not_explained or "") or None}
-    return Explained(document, [(bound.title, _bound(bound)) for bound in found.bounds], sentences)
+    rows = [(bound.title, _bound(bound)) for bound in found.bounds]
+    return Section("time", "Least time", document, rows, sentences)
 
 
 def _bound(bound: Bound) -> str:
@@ -132,33 +112,6 @@ def _scaled(number: float) -> str:
         if number >= factor:
             return f"{digits_text(number / factor, 3)} {letter}"
     return rate_text(number)
-
-
-class Section(NamedTuple):
-    """A section: its key in JSON, its heading, and what it says; None where that is nothing."""
-
-    key: str
-    heading: str
-    explain: Callable[[MaskJob, DeviceInfo, Facts], Explained | None]
-
-
-SECTIONS = (
-    Section("time", "Least time", time_section),
-    Section("launch", "Launch", launch_section),
-    Section("accesses", "Requests of warps (counted in the executed PTX)", accesses_section),
-    Section("metrics", "Numbers that need no run", metrics_section),
-    Section("ablation", "Ablation: what each cost takes", ablation_section),
-)
-"""Every section in its order."""
-
-
-def explained(
-    job: MaskJob, device: DeviceInfo, ablation: Ablation | None = None
-) -> list[tuple[Section, Explained]]:
-    """Return what every section says that has something to say of a job on a device, a GPU here or not."""
-    facts = facts_of(job, device)._replace(ablation=ablation)
-    found = ((section, section.explain(job, device, facts)) for section in SECTIONS)
-    return [(section, said) for section, said in found if said is not None]
 
 
 def _curves_document(found: Curves) -> dict[str, object]:

@@ -7,7 +7,7 @@ Called on: the thread that reads the pipe; what compiles, on the main thread, wh
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from engine.device.cubin import resources_of
@@ -40,16 +40,25 @@ def describe(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
         job, gpu = kernel_job(request.job, request.architecture)
     except UnsupportedVariant as error:
         return LaunchAdvice(request.job.variant, reason=str(error.refusal))
-    not_compiled = why_not_compiled()
-    resources = () if not_compiled else _resources(job, gpu, request, report)
-    launches = explained_launches(job, gpu, resources)
-    attributes = attributes_of(gpu)
-    planned = [KernelResources(0, launch.facts.shared_bytes or 0, 0) for launch in launches]
-    drawn = tuple(
-        curves(launch.facts.threads, taken, attributes)
-        for launch, taken in zip(launches, resources or planned, strict=True)
+    return launch_advice(job, gpu, lambda: _resources(job, gpu, request, report))
+
+
+def launch_advice(job: AnyJob, gpu: DeviceInfo, resources: Callable[[], Resources]) -> LaunchAdvice:
+    """Return the launches of a job of our kernels; `resources` are asked where kernels can be compiled."""
+    not_compiled, attributes = why_not_compiled(), attributes_of(gpu)
+    taken = () if not_compiled else resources()
+    launches = job.variant.plan(job.problem, job.block)
+    known = taken or [KernelResources(0, launch.shared_bytes, 0) for launch in launches]
+    found = [
+        (facts, occupancy_of(facts.threads, one, attributes), curves(facts.threads, one, attributes))
+        for facts, one in zip(facts_of(job, launches, known, gpu), known, strict=True)
+    ]
+    explained = tuple(
+        ExplainedLaunch(facts, held, launch.constant_bytes)
+        for launch, (facts, held, _) in zip(launches, found, strict=True)
     )
-    return LaunchAdvice(job.variant.key, gpu_text(gpu), launches, drawn, str(not_compiled or ""))
+    drawn = tuple(curve for _, _, curve in found)
+    return LaunchAdvice(job.variant.key, gpu_text(gpu), explained, drawn, str(not_compiled or ""))
 
 
 def _resources(job: AnyJob, gpu: DeviceInfo, asked: LaunchRequest, report: Checkpoint) -> Resources:
@@ -75,20 +84,3 @@ def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object]
         between()
         found.append(with_code(step.kernel, step.signature, architecture_of(gpu), resources_of))
     return tuple(found)
-
-
-def explained_launches(
-    job: AnyJob, gpu: DeviceInfo, resources: Sequence[KernelResources] = ()
-) -> tuple[ExplainedLaunch, ...]:
-    """Return each launch of a job that a GPU, here or not, accepts; none without kernels of ours.
-
-    `resources` are what the kernel of each launch takes; empty where that is not known. Occupancy is then
-    what the block and the planned shared memory allow.
-    """
-    launches = job.variant.plan(job.problem, job.block)
-    known = resources or [KernelResources(0, launch.shared_bytes, 0) for launch in launches]
-    found = zip(launches, known, facts_of(job, launches, known, gpu), strict=True)
-    return tuple(
-        ExplainedLaunch(facts, occupancy_of(facts.threads, taken, attributes_of(gpu)), launch.constant_bytes)
-        for launch, taken, facts in found
-    )

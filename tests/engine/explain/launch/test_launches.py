@@ -3,7 +3,7 @@
 import pytest
 
 from engine.explain.gpus import ABSENT_GPUS
-from engine.explain.launch.answers import explained_launches
+from engine.explain.launch import answers
 from engine.explain.launch.launches import STATIC_BYTES, curves
 from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources, occupancy_of
@@ -21,7 +21,13 @@ H200, GA102 = ABSENT_GPUS[9, 0], ABSENT_GPUS[8, 6]
 
 def launches_of(known, problem, block, gpu, resources=()):
     """Return the launches of a variant; they depend on no operands."""
-    return explained_launches(Job(None, known, block, problem, None), gpu, resources)
+    return answers.launch_advice(Job(None, known, block, problem, None), gpu, lambda: resources).launches
+
+
+@pytest.fixture(autouse=True)
+def _is_compiled(monkeypatch):
+    """Registers are known where a test says them, also without a compiler."""
+    monkeypatch.setattr(answers, "why_not_compiled", lambda: None)
 
 
 def test_that_a_launch_says_what_limits_it_and_how_often_it_fills_the_gpu():
