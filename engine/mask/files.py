@@ -2,38 +2,25 @@
 
 import os
 from pathlib import Path
-from typing import NamedTuple
 
 from engine.errors import MaskError
 from engine.files.atomic_write import atomic_write
 from engine.files.reading import read_text
 from engine.mask.mask import Mask
-from engine.mask.text import format_mask, parse_mask
+from engine.mask.text import STYLES, format_mask, parse_mask
 from engine.mask.typed import WHAT
 
 # A file of more bytes is not read at all; the largest mask takes 100 kB.
 MAX_BYTES = 1_048_576
 
 
-class MaskFormat(NamedTuple):
-    """A form in which masks are saved; all are read, whatever the suffix. `style` is one of text."""
-
-    title: str
-    suffix: str
-    style: str
-    keeps_anchor: bool = False
-    keeps_offset: bool = False
-    has_odd_sides: bool = False
-
-
-FORMATS: tuple[MaskFormat, ...] = (
-    MaskFormat("JSON, with anchor and offset", ".json", "json", keeps_anchor=True, keeps_offset=True),
-    MaskFormat("CSV, for spreadsheets", ".csv", "csv"),
-    MaskFormat("Text, as typed", ".txt", "rows"),
-    MaskFormat("ImageJ, for Process > Filters > Convolve", ".txt", "imagej", has_odd_sides=True),
-    MaskFormat("ImageMagick, for -morphology Correlate", ".kernel", "imagemagick", keeps_anchor=True),
-)
-SUFFIXES = tuple(dict.fromkeys(form.suffix for form in FORMATS))
+# That which keeps everything comes first.
+FORMS = {
+    style: form
+    for style, form in sorted(STYLES.items(), key=lambda entry: not entry[1].keeps_offset)
+    if form.suffix
+}
+SUFFIXES = tuple(dict.fromkeys(form.suffix for form in FORMS.values()))
 """The endings of mask files."""
 
 
@@ -63,11 +50,12 @@ def save_mask(mask: Mask, path: str | os.PathLike[str], style: str = "") -> None
     """
     path = Path(path)
     what = f"The mask cannot be saved as {path.name!r}"
-    forms = [form for form in FORMATS if form.suffix == path.suffix.lower()]
-    if not forms:
+    styles = [style for style, form in FORMS.items() if form.suffix == path.suffix.lower()]
+    if not styles:
         endings = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
         raise MaskError(what, f"masks are saved as {endings}", "Give the name one of these endings.")
-    form = next((form for form in forms if form.style == style), forms[0])
+    style = style if style in styles else styles[0]
+    form = FORMS[style]
     has_anchor = mask.anchor != (mask.rows // 2, mask.columns // 2)
     if (has_anchor and not form.keeps_anchor) or (mask.offset != 0.0 and not form.keeps_offset):
         raise MaskError(
@@ -76,4 +64,4 @@ def save_mask(mask: Mask, path: str | os.PathLike[str], style: str = "") -> None
     if form.has_odd_sides and not (mask.rows % 2 and mask.columns % 2):
         why = f"ImageJ takes odd sides only, and this mask has {mask.rows} × {mask.columns} cells"
         raise MaskError(what, why, "Add a row or a column of zeros, or save it in another form.")
-    atomic_write(path, (format_mask(mask, form.style).rstrip("\n") + "\n").encode())
+    atomic_write(path, (format_mask(mask, style).rstrip("\n") + "\n").encode())

@@ -15,7 +15,8 @@ line (`/ 256`). `#`, `//` and `/* */` begin comments.
 
 import re
 from collections.abc import Callable, Iterable
-from typing import NoReturn
+from functools import partial
+from typing import NamedTuple, NoReturn
 
 from engine.errors import UnknownName
 from engine.mask.generator_table import number_text
@@ -294,11 +295,11 @@ def format_mask(mask: Mask, style: str = "rows") -> str:
     if style not in STYLES:
         remedy = f"Take one of {', '.join(STYLES)}."
         raise UnknownName(f"{style!r} is not a style of text", "masks are not written so", remedy)
-    return STYLES[style](mask if isinstance(mask, Mask) else Mask(mask))
+    return STYLES[style].write(mask if isinstance(mask, Mask) else Mask(mask))
 
 
-def _cells(mask: Mask) -> list[list[str]]:
-    return [[number_text(weight) for weight in row] for row in mask.weights.tolist()]
+def _plain(between_cells: str, mask: Mask) -> str:
+    return _separated((map(number_text, row) for row in mask.weights.tolist()), between_cells)
 
 
 def _separated(cells: Iterable[Iterable[str]], between_cells: str = " ", between_rows: str = "\n") -> str:
@@ -347,18 +348,28 @@ def _matlab(mask: Mask) -> str:
     return f"[{_separated(mask.typed.cells, between_rows='; ')}]{_over(mask, ' / ')}"
 
 
+class MaskForm(NamedTuple):
+    """A form in which masks are written; those with a suffix are saved in files."""
+
+    title: str
+    write: Callable[[Mask], str]
+    suffix: str = ""
+    keeps_anchor: bool = False
+    keeps_offset: bool = False
+    has_odd_sides: bool = False
+
+
 # Each keeps every weight exactly, in the shortest digits of its float64. Those for programs that know neither
-# fractions nor divisors, or round their quotients to float32, have the weights themselves. Only JSON keeps
-# anchor and offset, and ImageMagick's the anchor.
-STYLES: dict[str, Callable[[Mask], str]] = {
-    "rows": _rows,
-    "line": _line,
-    "csv": lambda mask: _separated(_cells(mask), between_cells=","),
-    "tabs": lambda mask: _separated(_cells(mask), between_cells="\t"),
-    "numpy": _numpy,
-    "c": _c,
-    "matlab": _matlab,
-    "imagej": lambda mask: _separated(_cells(mask)),
-    "imagemagick": mask_to_imagemagick,
-    "json": mask_to_json,
+# fractions nor divisors, or round their quotients to float32, have the weights themselves.
+STYLES: dict[str, MaskForm] = {
+    "rows": MaskForm("Text, as typed", _rows, ".txt"),
+    "line": MaskForm("One line, as typed", _line),
+    "csv": MaskForm("CSV, for spreadsheets", partial(_plain, ","), ".csv"),
+    "tabs": MaskForm("Tabs, for spreadsheets", partial(_plain, "\t")),
+    "numpy": MaskForm("NumPy", _numpy),
+    "c": MaskForm("C", _c),
+    "matlab": MaskForm("MATLAB", _matlab),
+    "imagej": MaskForm("ImageJ, for Convolve", partial(_plain, " "), ".txt", has_odd_sides=True),
+    "imagemagick": MaskForm("ImageMagick, with anchor", mask_to_imagemagick, ".kernel", keeps_anchor=True),
+    "json": MaskForm("JSON, with anchor and offset", mask_to_json, ".json", True, True),
 }

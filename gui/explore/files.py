@@ -18,7 +18,7 @@ from engine.host.protocol import PictureHandle
 from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.kinds import is_zarr
-from engine.mask.files import FORMATS, MAX_BYTES, SUFFIXES, load_mask, save_mask
+from engine.mask.files import FORMS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from engine.mask.mask import Mask
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
@@ -31,7 +31,7 @@ from gui.page.messages import Message, Messages, Severity
 from gui.page.recent import Kind, RecentFiles
 
 MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
-MASKS_AS = {f"{form.title} (*{form.suffix})": form.style for form in FORMATS}
+MASKS_AS = {f"{form.title} (*{form.suffix})": style for style, form in FORMS.items()}
 MASK_MARK, CHAIN_MARK = b"haloscope-mask", b'"haloscope-chain"'
 SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
 SESSIONS_AS = ["Haloscope session (*.haloscope)"]

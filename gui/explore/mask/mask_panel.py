@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication, QKeyEvent
 from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
-from engine.mask.text import format_mask
+from engine.mask.text import STYLES, format_mask
 from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.mask.brush import Brush
 from gui.explore.mask.facts import MaskFacts
@@ -14,7 +14,7 @@ from gui.explore.mask.grid import MaskGrid
 from gui.explore.mask.mask_model import MaskModel
 from gui.explore.mask.preset_button import PresetButton
 from gui.explore.mask.size_controls import SizeControls
-from gui.explore.mask.text_dialog import STYLE_TITLES, MaskTextDialog
+from gui.explore.mask.text_dialog import MaskTextDialog
 from gui.explore.mask.transform_buttons import TransformButtons
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
@@ -80,8 +80,8 @@ class MaskPanel(QWidget):
         menu.addAction("Generate…").triggered.connect(lambda: self.presets.generate())
         menu.addAction("Mask as text…").triggered.connect(self.edit_as_text)
         copy = menu.addMenu("Copy as")
-        for key, title in STYLE_TITLES.items():
-            copy.addAction(title).triggered.connect(partial(self._copy_as, key))
+        for style, form in STYLES.items():
+            copy.addAction(form.title).triggered.connect(partial(self._copy_as, style))
         paste = menu.addAction("Paste as whole mask\tCtrl+Shift+V")
         paste.triggered.connect(lambda: self.grid.paste(whole=True))
         self.programs = menu.addMenu("As another program would")

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QDialogButtonBox, QLabel, QPla
 
 from engine.errors import MaskError
 from engine.mask.mask import Mask
-from engine.mask.text import format_mask, parse_mask
+from engine.mask.text import STYLES, format_mask, parse_mask
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme
 from gui.widgets.panel_parts import column, fill_box, label_for, row
@@ -15,19 +15,6 @@ _HINT = (
     "Rows of numbers with spaces, commas or tabs, a new line or ; after each row; fractions (1/9), a divisor "
     "after the mask ( /16); a generator (gaussian:9:1.5); a table of NumPy, C, MATLAB, ImageMagick or JSON."
 )
-
-STYLE_TITLES = {
-    "rows": "Rows",
-    "line": "One line",
-    "csv": "CSV",
-    "tabs": "Tabs (spreadsheet)",
-    "numpy": "NumPy",
-    "c": "C",
-    "matlab": "MATLAB",
-    "imagej": "ImageJ",
-    "imagemagick": "ImageMagick (with anchor)",
-    "json": "JSON (with anchor and offset)",
-}
 
 
 class MaskTextDialog(QDialog):
@@ -48,7 +35,7 @@ class MaskTextDialog(QDialog):
         self.editor.setAccessibleName("Mask as text")
         self.style_box = QComboBox()
         self.style_box.setAccessibleName("Write as")
-        fill_box(self.style_box, STYLE_TITLES, "rows")
+        fill_box(self.style_box, {style: form.title for style, form in STYLES.items()}, "rows")
         self.style_box.setToolTip(
             "The form in which the mask is written here. Every form can be read, whichever is chosen."
         )

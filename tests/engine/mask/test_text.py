@@ -324,7 +324,7 @@ def test_that_a_form_that_cannot_hold_the_mask_or_a_wrong_name_is_refused(tmp_pa
     for mask, name, error, words in [
         (Mask([[1, 2]], (0, 0)), "m.csv", MaskError, "anchor"),
         (Mask([[1, 2]], offset=1.0), "m.csv", MaskError, "offset"),
-        (Mask([[1]]), "m.png", MaskError, r"\.json, \.csv, \.txt or \.kernel"),
+        (Mask([[1]]), "m.png", MaskError, r"\.json, \.txt, \.csv or \.kernel"),
         (Mask([[1]]), "none/m.json", FileWriteError, "folder"),
     ]:
         with pytest.raises(error, match=words):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import MaskError
-from engine.mask.files import FORMATS, load_mask, save_mask
+from engine.mask.files import FORMS, load_mask, save_mask
 from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
@@ -75,13 +75,13 @@ def test_that_sessions_and_copies_keep_what_was_typed(text):
 
 
 def test_that_a_mask_survives_its_file(tmp_path):
-    for form in FORMATS:
+    for style, form in FORMS.items():
         mask = parse_mask(BINOMIAL)
         path = tmp_path / f"m{form.suffix}"
-        save_mask(mask, path, form.style)
+        save_mask(mask, path, style)
         loaded = load_mask(path)
         assert loaded == mask
-        assert form.style not in KEEPING or loaded.typed == mask.typed
+        assert style not in KEEPING or loaded.typed == mask.typed
 
 
 def test_that_imagej_gets_plain_rows_and_no_even_side(tmp_path):
