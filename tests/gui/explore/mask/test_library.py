@@ -208,7 +208,7 @@ def test_that_a_slider_gives_back_its_own_positions():
         ("gaussian:9:900", "0.1 to 100"),
         ("gaussian:x", "not understood"),
         ("1 2 1", "is no generator"),
-        ("log:4", "odd side"),
+        ("log:4", "an odd number"),
         ("", "is no generator"),
     ],
 )
