@@ -312,7 +312,7 @@ def test_that_the_table_gives_each_reason_once(bench):
         ("--masks 3,1x128", "--masks 1x128 ... 1 to 127 in a mask of one row"),
         ("--masks 0x3", "--masks 0x3 ... 1 to 63"),
         ("--masks 1xa", "--masks 1xa ... rows × columns"),
-        ("--masks 3,box:64", "A box mask of side 64 cannot be made ... 1 to 63"),
+        ("--masks 3,box:64", "Box of 64 × 64 cells cannot be made ... 1 to 63"),
         ("--masks box:", "'box:' makes no mask ... Write box:rowsxcolumns, as in box:7x3."),
         ("--masks box", "--masks: Unknown mask 'box' ... Did you mean box:7x3? ... gaussian"),
         ("--masks blur:9", "--masks: Unknown mask 'blur:9' ... 5x7 ... box, gaussian, disk, motion"),
