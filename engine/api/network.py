@@ -13,7 +13,7 @@ from engine.device_info import AUTO
 from engine.tasks.network.drawings import as_drawings, probabilities
 from engine.tasks.network.stages import chosen_stage, feature_maps
 from engine.tasks.network.task import network_job
-from engine.tasks.network.weights import read_weights, trained_weights
+from engine.tasks.network.weights import weights_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def network(
     """
     given = host_copy(drawings, device)
     batch = as_drawings(given.array)
-    used = trained_weights() if weights is None else read_weights(Path(weights))
+    used = weights_from(str(weights or ""))
     wanted = as_device(given.device)
     chosen, machine = chosen_stage(stage, wanted)
     check_choices(chosen.key, wanted)

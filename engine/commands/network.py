@@ -2,23 +2,21 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 from engine.commands.arguments import Settings, group, option
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import several, whole
 from engine.commands.output import log, table
-from engine.device.devices import backend
-from engine.device_info import DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.results.quantities import ms_cell
-from engine.run.compute import compute
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
-from engine.tasks.network.drawings import held_out
-from engine.tasks.network.problem import MAX_BATCH, Confusion, ForwardPass, NetworkResult, refuse_too_large
-from engine.tasks.network.stages import StageRun, confusion, measured_stage, stage_job
+from engine.tasks.network.answers import classify
+from engine.tasks.network.messages import DigitsRequest
+from engine.tasks.network.problem import MAX_BATCH, ForwardPass, NetworkResult, refuse_too_large
+from engine.tasks.network.stages import StageRun, chosen_stage, measured_stage, stage_job
 from engine.tasks.network.task import NetworkJob
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
-from engine.tasks.network.weights import Weights, read_weights, trained_weights
+from engine.tasks.network.weights import weights_from
 
 BASELINE = "network-serial"
 
@@ -68,10 +66,10 @@ class NetworkSettings(Settings):
 
 def run(settings: NetworkSettings) -> int:
     """Measure every stage with every batch, print and write the results; return the exit status."""
-    how, file = settings.measuring, settings.weights
+    how, file = settings.measuring, settings.weights or ""
     stages = settings.stages or tuple(NETWORK_VARIANTS)
     how.check([file] if file else [], "file of weights")
-    weights = trained_weights() if file is None else read_weights(Path(file))
+    weights = weights_from(file)
     timed: dict[int, StageRun] = {}  # by the identity of the result
 
     def measure_stage(job: NetworkJob, device: DeviceInfo, plan: SamplingPlan) -> NetworkResult:
@@ -104,15 +102,16 @@ def run(settings: NetworkSettings) -> int:
         conclude=lambda results: _conclusion(
             # Of a stage that did not run there is the result alone.
             [timed.get(id(result), StageRun(result)) for result in results],
-            weights,
+            file,
         ),
     )
     return measure_cells(cells, how, json=settings.json)
 
 
-def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[Mapping[str, object], str]:
+def _conclusion(runs: Sequence[StageRun], weights: str) -> tuple[Mapping[str, object], str]:
     """Return what is added to the document and to the printed table: layers, timelines, accuracy."""
-    found = held_out_confusion(weights)
+    stage, _ = chosen_stage(AUTO, "cpu")
+    found = classify(DigitsRequest(stage.key, "cpu", weights), lambda step: None)
     layers = [
         {
             "batch": one.result.problem.batch,
@@ -128,19 +127,9 @@ def _conclusion(runs: Sequence[StageRun], weights: Weights) -> tuple[Mapping[str
     right = found.digits - len(found.wrong)
     printed.append(
         f"Held-out digits classified correctly: {right} of {found.digits} ({found.accuracy:.1%}), "
-        f"by {_classifies().key} on the CPU, whatever stage ran."
+        f"by {stage.key} on the CPU, whatever stage ran."
     )
     return {"stages": layers, "held_out": accuracy}, "\n\n".join(printed)
-
-
-def _classifies() -> NetworkVariant:
-    """Return the stage that classifies the held-out digits: the fastest one on the CPU."""
-    return NETWORK_VARIANTS.on("cpu")[-1]
-
-
-def held_out_confusion(weights: Weights) -> Confusion:
-    """Return how the network classifies the held-out digits, computed on the CPU."""
-    return confusion(compute(stage_job(_classifies(), len(held_out()), weights=weights), backend("cpu")))
 
 
 def _layer_table(one: StageRun) -> str:
