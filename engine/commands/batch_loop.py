@@ -108,6 +108,9 @@ class Task:
             self.loan.give_back()
 
 
+Encoded = tuple[bytes | memoryview, Finished]
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """A picture that can be filtered."""
@@ -127,15 +130,10 @@ class Job:
         samples, problem = self.call.samples, self.call.problem
         return reused_result(samples, problem.result_shape, problem.result_dtype)
 
-    def filtered(self) -> np.ndarray:
-        """Return what the variant writes."""
-        values: np.ndarray = self.call.filter(self.room())
-        return values
-
-    def filtered_and_encoded(self) -> tuple[bytes | memoryview, Finished]:
+    def filtered_and_encoded(self) -> Encoded:
         """Filter the picture on the CPU, verify the result and encode it. Called on: any thread."""
         if not self.is_converted:
-            return self.verified_and_encoded(self.filtered())
+            return self.verified_and_encoded(self.call.filter(self.room()))
         call, how, opened = self.call, self.how, self.opened
         regions = regions_to_check(call.problem, self.seed, AFFORDABLE_MULTIPLY_ADDS)
         checked = CheckedSamples(
@@ -166,14 +164,12 @@ class Job:
             and bool(call.is_finite)
         )
 
-    def verified_and_encoded(self, values: np.ndarray) -> tuple[bytes | memoryview, Finished]:
+    def verified_and_encoded(self, values: np.ndarray) -> Encoded:
         """Verify a result and encode it. Called on: any thread."""
         verification = self.how.verified(self.call, values, self.seed)
         return self._encoded(self.how.finished(self.call, self.opened, values), verification, values)
 
-    def _encoded(
-        self, result: Result, verification: Verification | None, values: np.ndarray
-    ) -> tuple[bytes | memoryview, Finished]:
+    def _encoded(self, result: Result, verification: Verification | None, values: np.ndarray) -> Encoded:
         data, notes = self.how.encoded(result, self.opened.picture, self.file.target, self.file.saved_as)
         found = {**self.how.facts(self.call), **result.found} if result.found else {}
         clipped = self.how.clipped(self.call, self.opened, values)
@@ -201,9 +197,6 @@ def job_for(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE
     call = how.call(opened)
     call.job().refuse(call.device)
     return Job(file, how, opened, call)
-
-
-Encoded = tuple[bytes | memoryview, Finished]
 
 
 def all_the_way(
@@ -270,7 +263,7 @@ class Batch:
             if plan.scheduler is not None:
                 on_cluster(self, small)
             elif small.files:
-                (self._in_stream if is_streamed(plan) else self._on_cores)(small)
+                self._in_memory(small)
             if large:
                 self.through(partial(self._in_bands, plan.how), 1, ([file] for file in large))
         finally:
@@ -314,39 +307,37 @@ class Batch:
             self.variants[finished.ran.variant] = None
             self.devices |= dict.fromkeys(finished.ran.devices)
 
-    def _on_cores(self, plan: BatchPlan) -> None:
-        """Have each file taken all the way by one thread; one more writes."""
-        threads, memory = max(1, min(cores(), self._files)), _memory()
+    def _in_memory(self, plan: BatchPlan) -> None:
+        """Have each file taken all the way by one thread; one more writes.
 
-        def ready(task: Task) -> None:
+        A device computes the pictures in one stream, while threads open some and save others.
+        """
+        threads = max(1, min(cores(), self._files))
+        memory = PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()))
+
+        def on_core(task: Task) -> None:
             with launches_on(cores() // threads):
                 done = all_the_way(plan.how, task.files[0], memory, go_on=self._end_if_stopped)
-            task.write = partial(self._write, *done)
+            task.write = lambda: self._write(*done)
 
-        self.through(ready, threads, ([file] for file in plan.files))
-
-    def _in_stream(self, plan: BatchPlan) -> None:
-        """Have pictures computed in one stream, while threads open some and save others."""
-        threads, memory = max(1, min(cores(), self._files)), _memory()
-
-        def ready(task: Task) -> Asked:
+        def in_stream(task: Task) -> Asked:
             task.loan = Loan(memory)
             job = job_for(plan.how, task.files[0], task.loan)
             self._end_if_stopped()
             # Chosen here: the stream's thread has others' pictures to launch.
             job.call.job()
             asked = Asked(task.picture, job.call, job.room())
-            task.write = partial(self._encoded, job, asked.out)
+            task.write = lambda: self._write(*job.verified_and_encoded(asked.out))
             return asked
 
+        files = ([file] for file in plan.files)
+        if not is_streamed(plan):
+            self.through(on_core, threads, files)
+            return
         self.through(
-            ready, threads, ([file] for file in plan.files), takers=threads, stream=Stream,
-            alone=lambda asked: asked.request.filter(asked.out), dropped=Task.give_back,
+            in_stream, threads, files, takers=threads, stream=Stream, dropped=Task.give_back,
+            alone=lambda asked: asked.request.filter(asked.out),
         )  # fmt: skip
-
-    def _encoded(self, job: Job, values: np.ndarray) -> Sequence[Finished]:
-        """Encode a result and write it. Called on: a thread that takes results."""
-        return self._write(*job.verified_and_encoded(values))
 
     def _in_bands(self, how: PictureWork, task: Task) -> None:
         """Filter a picture that is larger than memory; nothing is left to write."""
@@ -396,10 +387,6 @@ class Batch:
 def is_streamed(plan: BatchPlan) -> bool:
     """Return whether a device computes the pictures, and not the cores of the workers."""
     return plan.device.kind != "cpu" or plan.device.is_usable_gpu
-
-
-def _memory() -> PictureMemory:
-    return PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()))
 
 
 def write_result(data: bytes | memoryview, file: PictureFile, *, may_be_there: bool = False) -> None:
