@@ -1,18 +1,40 @@
-"""What the program answers in as a process of its own: streams, threads, crash log, shortages, end."""
+"""What the program answers in as a process of its own: streams, threads, crash log, shortages, end.
 
+`python -m engine.commands.own_process COMMAND ...` is a command of the window's, which ends with it: its
+standard input closes then.
+"""
+
+import _thread
 import gc
-from collections.abc import Callable
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 
 from engine.commands import COMMANDS
 from engine.files.crash_log import open_crash_log
 from engine.files.standard_streams import flushed, keep_answers_alone, log, open_closed_streams
-from engine.host.blas_threads import start_without
+from engine.host.blas_threads import as_chosen, start_without
 from engine.interrupts import listen
 from engine.shortages import shortage_of
 
+_LEAVING_S = 2.0
 
-def answered(main: Callable[[list[str]], int], arguments: list[str]) -> int:
+
+def command_process(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the words and the environment of a process that runs a command, and ends with this one."""
+    root = Path(__file__).resolve().parents[2]
+    places = os.pathsep.join(dict.fromkeys([str(root), *filter(None, sys.path)]))
+    command = [sys.executable, "-P", "-m", f"{__package__}.own_process", *arguments]
+    return command, as_chosen(os.environ) | {"PYTHONPATH": places}
+
+
+def answered(
+    main: Callable[[list[str]], int], arguments: list[str], *, ends_with_starter: bool = False
+) -> int:
     """Answer by `main` as a process of its own; return the exit status."""
     open_closed_streams()
     try:
@@ -22,6 +44,8 @@ def answered(main: Callable[[list[str]], int], arguments: list[str]) -> int:
             if status is not None:
                 return status
         listen()
+        if ends_with_starter:
+            _thread.start_new_thread(_end_with_starter, ())
         command = COMMANDS.get(arguments[0]) if arguments else None
         # Of the window's two processes the engine's multiplies matrices.
         if command is None or not command.multiplies:
@@ -42,3 +66,21 @@ def answered(main: Callable[[list[str]], int], arguments: list[str]) -> int:
     finally:
         # At its exit Python looks for cycles among all objects, several times: 22 of the 260 ms of `filter`.
         gc.freeze()
+
+
+def _end_with_starter() -> None:
+    while os.read(0, 4096):
+        pass
+    # In order, with its own processes and after a file that is being written; else at once.
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(_LEAVING_S)
+    os._exit(128 + signal.SIGTERM)
+
+
+def _answer(arguments: list[str]) -> int:
+    status: int = import_module("engine.commands.command_line").main(arguments)
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(answered(_answer, sys.argv[1:], ends_with_starter=True))

@@ -13,7 +13,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QProcess, QProcessEnvironment, QTimer, Signal
 
-from engine.commands.child_process import command_process
+from engine.commands.own_process import command_process
 
 # How `batch` begins the line of a file that is done.
 _DONE = re.compile(r"\[(\d+)/(\d+)\] ")

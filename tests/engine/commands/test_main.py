@@ -4,6 +4,8 @@ import io
 import json
 import os
 import resource
+import signal
+import subprocess
 import sys
 
 import numpy as np
@@ -12,6 +14,7 @@ import pytest
 import engine
 from engine.commands import COMMANDS
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
+from engine.commands.own_process import command_process
 from engine.errors import EngineError, FileWriteError
 from engine.files.standard_streams import printable
 from engine.image.samples import sample_path
@@ -311,3 +314,13 @@ def test_that_numpy_starts_threads_only_where_matrices_are_multiplied(name, chos
         f"assert seen == [{found!r}], seen",
         **({"OPENBLAS_NUM_THREADS": chosen} if chosen else {}),
     )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a signal ends it there")
+@pytest.mark.parametrize("command", ["batch photos --out results --mask box-3", "bench --out r.json"])
+def test_that_a_command_of_the_window_ends_with_it(tmp_path, command):
+    (tmp_path / "photos").mkdir()
+    engine.save_image(np.zeros((8, 8), np.uint8), tmp_path / "photos" / "a.png")
+    words, environment = command_process(command.split())
+    ended = subprocess.run(words, env=environment, cwd=tmp_path, input=b"", capture_output=True, timeout=300)
+    assert ended.returncode == 128 + signal.SIGTERM, ended.stderr
