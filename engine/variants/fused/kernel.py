@@ -66,7 +66,7 @@ def kernel(border: Border, shape: FusedShape, itemsize: int, result_itemsize: in
         first = cuda.blockIdx.y * (strip_rows if IS_RING else STEP_ROWS)
         first_sample = cuda.blockIdx.x * OUT_SAMPLES
         left, top = first_sample - BEFORE, first - anchor_row - EARLY_ROWS
-        load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+        load(tile, image, samples, top, lane, warp, left, ghost_value)
         lots = 1
         if IS_RING:
             lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + EARLY_STEPS
@@ -92,7 +92,7 @@ def kernel(border: Border, shape: FusedShape, itemsize: int, result_itemsize: in
             cuda.syncthreads()
             if IS_RING and lot + 1 < lots:
                 top += LOT_ROWS
-                load(tile, 0, image, samples, top, lane, warp, left, ghost_value)
+                load(tile, image, samples, top, lane, warp, left, ghost_value)
             if lot >= EARLY_STEPS:
                 results = filter_down(tile, begin, column, down, offset)
                 store(out, row, first_sample + column, samples, results)

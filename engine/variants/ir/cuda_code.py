@@ -7,7 +7,7 @@ from llvmlite import ir
 
 from engine.device.launches import WEIGHTS
 from engine.variants.ir.llvm import LlvmCode, Values
-from engine.variants.ir.value import F32, I8, I32, ArrayArgument, Value, constant, wide
+from engine.variants.ir.value import F32, I8, I32, ArrayArgument, Value, constant
 
 GLOBAL, SHARED, CONSTANT = 1, 3, 4
 """The address spaces of global, shared and constant memory."""
@@ -128,12 +128,6 @@ class CudaCode(LlvmCode):
             self.statement(f"cp.async.wait_group {pending};", "~{memory}", [])
 
     # Numbers.
-
-    def opaque(self, number: int) -> Value:
-        """Return a number that the compiler does not know; but for 1: a loop of one round is none."""
-        if number == 1:
-            return wide(self.integer(1))
-        return wide(self.assembly("mov.u32 $0, $1;", "=r,r", [self.integer(number)], I32))
 
     def quantised(self, value: Value, itemsize: int) -> Value:
         """Return a float32 as an unsigned integer, in one instruction (`cvt.rni.sat`, PTX ISA 9.7.9)."""

@@ -43,11 +43,6 @@ def device_function(returns: types.Type, emit: Callable[..., object]) -> DeviceF
     return cast(DeviceFunction, function)
 
 
-def opaque_constant(value: int) -> DeviceFunction:
-    """Return the function `value()` of a number that the compiler does not know: it leaves a loop one."""
-    return device_function(types.int64, lambda code: code.opaque(value))
-
-
 def zero_accumulators(count: int) -> DeviceFunction:
     """Return the function `zeros()` of the sums before the first input row or product."""
     return device_function(types.UniTuple(types.float32, count), lambda code: [code.f32(0.0)] * count)

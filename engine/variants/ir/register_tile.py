@@ -16,8 +16,7 @@ def whole_vectors(samples: int) -> int:
 class TileShape:
     """The shape of a block's work; everything is known when the kernel is compiled.
 
-    A block computes `rows` x `warps` rows of results in each of `steps`, one step below the other, while the
-    next step's rows arrive.
+    A block computes `rows` x `warps` rows of results.
     """
 
     mask_rows: int
@@ -28,7 +27,6 @@ class TileShape:
     vectors: int = 1  # Neighbouring vectors of results in a row of one thread.
     rows: int = 1  # Rows of results that a thread holds at once.
     warps: int = 1  # Warps of a block, one above the other.
-    steps: int = 1
     unrolled_rows: int = 1  # Mask rows written one after another; more go through a loop over as many.
 
     @property
@@ -47,14 +45,9 @@ class TileShape:
         return 32 * self.across
 
     @property
-    def step_rows(self) -> int:
-        """Rows of results of the block in one step."""
-        return self.rows * self.warps
-
-    @property
     def out_rows(self) -> int:
         """Rows of results of the block."""
-        return self.step_rows * self.steps
+        return self.rows * self.warps
 
     @property
     def window(self) -> int:
@@ -79,11 +72,6 @@ class TileShape:
     def vector_index(self, vector: Any) -> Any:
         """Return where vector number `vector` of a row of the input tile lies in it."""
         return vector ^ (vector >> 3 & self.mixed) if self.mixed else vector
-
-    @property
-    def first_rows(self) -> int:
-        """Rows of the input tile that the first step needs; each further one needs `step_rows` more."""
-        return self.step_rows + self.mask_rows - 1
 
     @property
     def tile_rows(self) -> int:

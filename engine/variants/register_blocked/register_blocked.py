@@ -52,7 +52,7 @@ from engine.work.filtering.work import filter_work
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
     from engine.device.numba_cuda import cuda, types
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, opaque_constant, waiter
+    from engine.variants.ir.device_function import SHARED_ALIGNMENT, waiter
     from engine.variants.tiles.accumulator import accumulator, byte_accumulator
     from engine.variants.tiles.byte_loader import byte_tile_loader
     from engine.variants.tiles.result_storer import result_storer
@@ -85,21 +85,17 @@ def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, i
 
     A row more per thread shares input rows, a vector more shares input samples (of three or four channels);
     each costs registers. Up to 5 x 5 memory is the limit, and many rows of one vector are stored in better
-    order (8-bit RGB 3 x 3 with float32 results: 54 us, two rows of three vectors 80). Two steps per block
-    overlap the second one's loads with the first one's multiply-adds; they pay where both take about as long
-    (7 x 7 float32: 45 instead of 46 us), and cost order in memory elsewhere (5 x 5: 36.6 instead of 34.4).
+    order (8-bit RGB 3 x 3 with float32 results: 54 us, two rows of three vectors 80).
     """
     left = anchor_column * channels
     before = whole_vectors(left)
     columns = mask_shape[1]
-    is_float = itemsize == 4
-    steps = 2 if is_float and channels == 1 and 6 <= columns <= 7 else 1
 
     def shape(vectors: int, rows: int, warps: int) -> TileShape:
-        whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps, steps, 1)
+        whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps)
         return replace(whole, unrolled_rows=_unrolled_rows(whole))
 
-    tiles = (*(INTEGER_TILES if channels == 1 and not is_float else ()), *TILES[channels])
+    tiles = (*(INTEGER_TILES if channels == 1 and itemsize < 4 else ()), *TILES[channels])
     vectors, rows = next((tile[1:] for tile in tiles if columns <= tile[0]), tiles[-1][1:])
     candidates = [
         shape(vectors_of_row, rows_of_thread, warps)
@@ -147,15 +143,14 @@ def work(problem: Problem, block: Block) -> Work:
     across, down = launch.grid[:2]
     lefts = [index * shape.out_samples - shape.before for index in range(across)]
     bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
-    # Each warp computes all its rows at once, in each step.
-    rounds = launch.blocks * 32 * (shape.out_rows // shape.rows)
+    threads = launch.blocks * shape.threads
     return filter_work(
         problem,
         picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
-        shared_loads=rounds * (shape.rows + shape.mask_rows - 1) * shape.window,
+        shared_loads=threads * (shape.rows + shape.mask_rows - 1) * shape.window,
         shared_stores=cells,
-        constant_loads=rounds * problem.taps,
-        multiply_adds=rounds * shape.rows * shape.across * problem.taps,
+        constant_loads=threads * problem.taps,
+        multiply_adds=threads * shape.rows * shape.across * problem.taps,
     )
 
 
@@ -179,58 +174,22 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 @kernel_factory
 def kernel(border: Border, shape: TileShape, itemsize: int, result_itemsize: int):
     """Return the kernel for a border, a shape of a block's work, and bytes per sample, in and out."""
-    load_first = tile_loader(shape, shape.first_rows, itemsize, border.rule)
-    load_next = tile_loader(shape, shape.step_rows, itemsize, border.rule)
-    wait_for_all, wait_for_earlier = waiter(pending=0), waiter(pending=1)
-    steps_of, accumulate = opaque_constant(shape.steps), accumulator(shape)
-    store = result_storer(shape.rows, shape.across, result_itemsize)
-    CHANNELS, BEFORE = shape.channels, shape.before
-    ROWS, ACROSS, STEPS, STEP_ROWS = shape.rows, shape.across, shape.steps, shape.step_rows
-    OUT_ROWS, OUT_SAMPLES, FIRST_ROWS = shape.out_rows, shape.out_samples, shape.first_rows
+    if isinstance(shape, ByteTileShape):
+        load, accumulate = byte_tile_loader(shape, border.rule), byte_accumulator(shape)
+        TYPE = types.uint8
+    else:
+        load = tile_loader(shape, shape.tile_rows, itemsize, border.rule)
+        accumulate, TYPE = accumulator(shape), types.float32
+    wait, store = waiter(pending=0), result_storer(shape.rows, shape.across, result_itemsize)
+    CHANNELS, BEFORE, ROWS, ACROSS = shape.channels, shape.before, shape.rows, shape.across
+    OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
     TILE_SAMPLES, TILE_CELLS = shape.tile_samples, shape.tile_rows * shape.tile_samples
 
     @jit_with_constant(WEIGHTS, shape.weights)
     def correlate_register_blocked(
         image, weights, width, anchor_row, anchor_column, ghost_value, offset, out
     ):
-        tile = cuda.shared.array(TILE_CELLS, types.float32, SHARED_ALIGNMENT)
-        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
-        samples = width * CHANNELS
-        top = cuda.blockIdx.y * OUT_ROWS - anchor_row
-        left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
-        load_first(tile, 0, image, samples, top, lane, warp, left, ghost_value)
-        # The row of the tile that the next step's rows begin with.
-        beyond = FIRST_ROWS
-        for step in range(steps_of()):
-            if step + 1 < STEPS:
-                at = beyond * TILE_SAMPLES
-                load_next(tile, at, image, samples, top + beyond, lane, warp, left, ghost_value)
-                wait_for_earlier()
-                beyond += STEP_ROWS
-            else:
-                wait_for_all()
-            # No thread may read a cell before the one that copies it has it there.
-            cuda.syncthreads()
-            row = step * STEP_ROWS + warp * ROWS
-            results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)
-            sample = cuda.blockIdx.x * OUT_SAMPLES + lane * ACROSS
-            store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, results)
-
-    return correlate_register_blocked
-
-
-@kernel_factory
-def byte_kernel(border: Border, shape: ByteTileShape):
-    """Return the kernel for a border and a tile of bytes, filled in one step."""
-    load, wait = byte_tile_loader(shape, border.rule), waiter(pending=0)
-    accumulate, store = byte_accumulator(shape), result_storer(shape.rows, shape.across, 1)
-    CHANNELS, BEFORE, TILE_BYTES = shape.channels, shape.before, shape.shared_bytes
-    ROWS, ACROSS, TILE_SAMPLES = shape.rows, shape.across, shape.tile_samples
-    OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
-
-    @jit_with_constant(WEIGHTS, shape.weights)
-    def correlate_byte_tiles(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
-        tile = cuda.shared.array(TILE_BYTES, types.uint8, SHARED_ALIGNMENT)
+        tile = cuda.shared.array(TILE_CELLS, TYPE, SHARED_ALIGNMENT)
         lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
         samples = width * CHANNELS
         top = cuda.blockIdx.y * OUT_ROWS - anchor_row
@@ -244,17 +203,14 @@ def byte_kernel(border: Border, shape: ByteTileShape):
         sample = cuda.blockIdx.x * OUT_SAMPLES + lane * ACROSS
         store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, results)
 
-    return correlate_byte_tiles
+    return correlate_register_blocked
 
 
 def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     """Return the one pass."""
     (launch,) = plan(problem, block)
     shape = _shape_of(problem)
-    if isinstance(shape, ByteTileShape):
-        function = byte_kernel(problem.border, shape)
-    else:
-        function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
+    function = kernel(problem.border, shape, problem.itemsize, problem.result_itemsize)
     constant = np.zeros((shape.mask_rows, shape.weight_pitch), np.float32)
     constant[:, : shape.mask_columns] = mask.weights32
     arguments = filter_arguments(problem, mask)

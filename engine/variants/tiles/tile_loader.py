@@ -50,10 +50,10 @@ def copy_pieces(
 def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> DeviceFunction:
     """Return the function that fills rows of the input tile.
 
-    `load(tile, at, image, samples, top, lane, warp, left, ghost_value)`: row j of them, at element `at` of
-    the tile, is row top + j of the picture, from sample `left` (a multiple of 4) on; a row of the picture has
-    `samples` samples. Cells outside the picture get the value that the border's rule has for them. A warp
-    loads whole rows, 32 vectors at once; the block's threads share what a row has past the output tile.
+    `load(tile, image, samples, top, lane, warp, left, ghost_value)`: row j of them is row top + j of the
+    picture, from sample `left` (a multiple of 4) on; a row of the picture has `samples` samples. Cells
+    outside the picture get the value that the border's rule has for them. A warp loads whole rows, 32 vectors
+    at once; the block's threads share what a row has past the output tile.
     float32 is copied without waiting (`CudaCode.copy_ahead`), as one group; integers are converted on their
     way.
 
@@ -75,8 +75,8 @@ def tile_loader(shape: TileShape, rows: int, itemsize: int, rule: Rule) -> Devic
     extra = shape.tile_samples // VECTOR - main
     extras = rows * extra
 
-    def load(code, tile, at, image, samples, top, lane, warp, left, ghost_value):
-        first_cell = code.shared(tile) + at
+    def load(code, tile, image, samples, top, lane, warp, left, ghost_value):
+        first_cell = code.shared(tile)
         window = PictureWindow(code, rule, image, samples, top, left)
         lane, warp = code.narrow(lane), code.narrow(warp)
 
