@@ -97,6 +97,6 @@ def _unreadable(values: object, error: Exception | None = None) -> BadValue:
         return BadValue(
             what,
             "it is in a device's memory, and this call computes from the host's",
-            "Copy it to the host first: image.get() of CuPy, image.cpu() of torch.",
+            "Copy it to the host first: array.get() of CuPy, array.cpu() of torch.",
         )
     return BadValue(what, f"NumPy cannot read it ({error})", "Pass a NumPy array of its values.")
