@@ -12,7 +12,7 @@ from collections import OrderedDict
 import numpy as np
 
 from engine.errors import ImageReadError
-from engine.host.tiles import TILE, WHOLE, Place
+from engine.host.tiles import TILE, WHOLE, Place, TiledScreen
 from engine.image.halving import halved
 from engine.image.large.source import LargePicture, SegmentedPicture
 
@@ -52,6 +52,8 @@ class HalvedTiles:
     ----------
     levels : tuple of (int, int)
         Rows and columns of each level for the screen.
+    extent : callable of (level, place)
+        The rows and columns of a level that a tile covers.
     sampled_from : int
         The first level whose tiles are sampled.
     fault : ImageReadError or None
@@ -61,6 +63,7 @@ class HalvedTiles:
     def __init__(self, picture: LargePicture) -> None:
         self.picture = picture
         self.levels = screen_levels(picture.height, picture.width)
+        self.extent = TiledScreen("", self.levels).extent
         self._sources = [self._source_of(level) for level in range(len(self.levels))]
         pixel = picture.channels * picture.dtype.itemsize
         read_bytes = [TILE * TILE * pixel << 2 * halvings for _, halvings in self._sources]
@@ -98,12 +101,6 @@ class HalvedTiles:
     def note(self) -> str:
         """What was found special about the file since it was opened; empty for nothing."""
         return next((note for note in self.picture.notes if note not in self._first_notes), "")
-
-    def extent(self, level: int, place: Place) -> tuple[slice, slice]:
-        """Return the rows and columns of a level that a tile covers."""
-        rows, columns = self.levels[level]
-        top, left = place[0] * TILE, place[1] * TILE
-        return slice(top, min(top + TILE, rows)), slice(left, min(left + TILE, columns))
 
     def whole(self, level: int, place: Place, ends_at: float) -> Samples | None:
         """Return a tile, H x W x C; None where its part of the file is damaged.

@@ -140,22 +140,18 @@ class TiffResult(LargeResult):
         self._file, self._index = file, index
         if not file.byte_count:
             file.append(b"\0" * _HEADER_BYTES)
-        # Offset and bytes of each strip or tile, of each level, in the order in which they are written.
-        known = np.frombuffer(index.read(0, index.byte_count), np.uint64).reshape(-1, 3)
-        self._written = [[known[known[:, 0] == level][:, 1:]] for level in range(len(self.levels))]
 
     def write(self, level: int, top: int, rows: np.ndarray) -> None:
         """Encode strips or tiles on several threads, and append them."""
-        parts = [(level, part) for part in self._parts(level, rows)]
+        parts = list(self._parts(level, rows))
         found = np.empty((len(parts), 3), np.uint64)
         # A few at a time: encoded ones wait in memory.
         batch = 4 * cores()
         for begin in range(0, len(parts), batch):
-            encoded = self._pool.map(self._encode, (part for _, part in parts[begin : begin + batch]))
+            encoded = self._pool.map(self._encode, parts[begin : begin + batch])
             for number, data in enumerate(encoded, begin):
                 found[number] = level, self._file.byte_count, len(data)
                 self._file.append(data)
-        self._written[level].append(found[:, 1:])
         self._index.append(found)
 
     def _parts(self, level: int, rows: np.ndarray) -> Iterator[np.ndarray]:
@@ -210,10 +206,8 @@ class TiffResult(LargeResult):
         is_by_page = storage.planes == "pages" and self._planes > 1
         samples = 1 if is_by_page else self.channels
         offsets = LONG8 if is_big else LONG
-        found = np.concatenate(self._written[level])
-        if self._planes > 1:
-            found = self._by_plane(found, level)
-            found = found[plane] if is_by_page else found.reshape(-1, 2)
+        found = self._segments(level)
+        found = found[plane] if is_by_page else found.reshape(-1, 2)
         colours = samples - self._has_alpha
         extra = [2] if self._has_alpha else []
         if colours not in (1, 3):  # further channels, of no colour
@@ -264,13 +258,14 @@ class TiffResult(LargeResult):
         tags += [Tag(code, LONG8 if is_big else LONG, [begin]) for code, begin in begins.items()]
         return padding + lists, tags
 
-    def _by_plane(self, found: NDArray[np.uint64], level: int) -> NDArray[np.uint64]:
-        """Return offsets and bytes by plane: they were written row by row of tiles."""
+    def _segments(self, level: int) -> NDArray[np.uint64]:
+        """Return offset and bytes of strips or tiles by plane: rows of them were written, plane after plane."""
+        known = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
         (down, across), (height, width) = self.storage.chunk, self.levels[level]
         columns = -(-width // across) if self.storage.is_tiled else 1
-        rows = -(-height // down)
-        by_row: NDArray[np.uint64] = found.reshape(rows, self._planes, columns, 2)
-        return by_row.swapaxes(0, 1).reshape(self._planes, rows * columns, 2)
+        by_row = known[known[:, 0] == level][:, 1:].reshape(-(-height // down), self._planes, columns, 2)
+        by_plane: NDArray[np.uint64] = by_row.swapaxes(0, 1).reshape(self._planes, -1, 2)
+        return by_plane
 
     def _ome_xml(self) -> bytes:
         height, width = self.levels[0]
