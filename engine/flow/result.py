@@ -25,7 +25,7 @@ from engine.host.halved_tiles import HalvedTiles
 from engine.host.protocol import PictureHandle
 from engine.host.shared_picture import attached, keeps_values
 from engine.host.tile_jobs import opened
-from engine.host.tiles import TILE, Place, TiledScreen
+from engine.host.tiles import TILE, TiledScreen
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute
@@ -55,11 +55,7 @@ class InMemory:
     def __init__(self, picture: PictureHandle) -> None:
         self._pixels, self._alpha = shared.attach(picture.in_memory), attached(picture.alpha)
         self.levels = ((picture.height, picture.width),)
-        self._screen = TiledScreen("", self.levels)
-
-    def extent(self, level: int, place: Place) -> tuple[slice, slice]:
-        """Return the rows and columns that a tile covers."""
-        return self._screen.extent(level, place)
+        self.extent = TiledScreen("", self.levels).extent
 
     def rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> Samples:
         """Return the pixels of a rectangle, the opacity as their last channel; whole rows without a copy."""

@@ -259,7 +259,7 @@ class TiffResult(LargeResult):
         return padding + lists, tags
 
     def _segments(self, level: int) -> NDArray[np.uint64]:
-        """Return offset and bytes of strips or tiles by plane: rows of them were written, plane after plane."""
+        """Return offset and bytes of strips or tiles by plane: they were written row by row of them."""
         known = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
         (down, across), (height, width) = self.storage.chunk, self.levels[level]
         columns = -(-width // across) if self.storage.is_tiled else 1
