@@ -17,7 +17,7 @@ from engine.ptx.machine import Machine
 from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Place, Request, Segment
 from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands
-from engine.ptx.types import U32, Values, extended
+from engine.ptx.types import BITWISE, U32, Values, extended
 
 # A block, or a thread, has its own: an address counts from its beginning.
 _OWN_SPACES = "shared", "local"
@@ -26,9 +26,7 @@ _UPDATES: dict[str, Callable[..., Values]] = {
     "add": np.add,
     "min": floats.least,
     "max": floats.greatest,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
+    **BITWISE,
     "exch": lambda old, a: a,
     "inc": lambda old, a: np.where(old >= a, old.dtype.type(0), old + old.dtype.type(1)),
     "dec": lambda old, a: np.where((old == 0) | (old > a), a, old - old.dtype.type(1)),

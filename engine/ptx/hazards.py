@@ -6,7 +6,7 @@ there is none. The order in which the interpreter happens to run them does not m
 race with each other. A place is as long as the shortest access that the kernel makes.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -43,14 +43,9 @@ def stamps_of(moment: int, blocks: Numbers, threads: Numbers) -> Numbers:
     return (blocks & _MOST_BLOCKS) * ONE_BLOCK + moment * ONE_MOMENT + threads + 1
 
 
-class Fault(NamedTuple):
-    """Accesses at fault, as a choice among those of an `Access`, and the instruction and who came before."""
-
-    kind: str
-    bad: Flags
-    earlier: int = -1
-    thread: int = 0
-    block: int = 0
+Report = Callable[[str, Flags, int, int, int], None]
+"""Called with the kind of a fault, which accesses are at fault, and the instruction, the thread and the block
+that came before: -1 where there was none, or blocks do not share the memory."""
 
 
 class Hazards:
@@ -86,29 +81,29 @@ class Hazards:
         """Which places the kernel has written."""
         return self._writer.was_accessed(slice(self._places))
 
-    def note(self, effect: str, access: Access) -> Iterator[Fault]:
-        """Note what a `Request` does; yield what is wrong with it."""
+    def note(self, effect: str, access: Access, report: Report) -> None:
+        """Note what a `Request` does, and report what is wrong with it."""
         if effect in ("read", "update") and not self._all_written:
             missing = ~self._writer.was_accessed(access.places)
             if missing.any():
-                yield Fault("unwritten", missing)
+                report("unwritten", missing, -1, -1, -1)
         if effect == "read":
-            yield from self._read(access)
+            self._read(access, report)
         elif effect == "arrive" and self._pending is not None:
             self._pending[access.places] = False
             # The values came at the latest now.
             self._writer.put(access)
         else:
-            yield from self._write(access, atomic=effect in ("update", "swap"))
+            self._write(access, report, atomic=effect in ("update", "swap"))
             if effect == "copy":
                 if self._pending is None:
                     self._pending = np.zeros(self._places, bool)
                 self._pending[access.places] = True
 
-    def _read(self, access: Access) -> Iterator[Fault]:
+    def _read(self, access: Access, report: Report) -> None:
         if self._pending is not None:
-            yield from self._writer.faults("async", self._pending[access.places], access)
-        yield from self._writer.races(access)
+            self._writer.faults("async", self._pending[access.places], access, report)
+        self._writer.races(access, report)
         if not self._tracks_reads:
             return
         others = self._reader.others(access)
@@ -119,13 +114,13 @@ class Hazards:
         if losers.any():
             self._other_reader.put(access.some(losers))
 
-    def _write(self, access: Access, *, atomic: bool) -> Iterator[Fault]:
-        yield from self._writer.races(access, self._was_atomic if atomic else None)
-        yield from self._reader.races(access)
-        yield from self._other_reader.races(access)
+    def _write(self, access: Access, report: Report, *, atomic: bool) -> None:
+        self._writer.races(access, report, self._was_atomic if atomic else None)
+        self._reader.races(access, report)
+        self._other_reader.races(access, report)
         self._writer.put(access)
         if not atomic:
-            yield from self._writer.faults("race", self._writer.lost(access), access)
+            self._writer.faults("race", self._writer.lost(access), access, report)
         elif self._was_atomic is None:
             self._was_atomic = np.zeros(self._places, bool)
         if self._was_atomic is not None:
@@ -189,8 +184,8 @@ class _History:
         found: Flags = (unlike != 0) & (unlike < ONE_MOMENT) | (unlike >= ONE_BLOCK)
         return found & (stamps > 0)
 
-    def races(self, access: Access, except_atomic: Flags | None = None) -> Iterator[Fault]:
-        """Yield places that another thread accessed with no barrier between."""
+    def races(self, access: Access, report: Report, except_atomic: Flags | None = None) -> None:
+        """Report places that another thread accessed with no barrier between."""
         bad = self.others(access)
         if bad is None or not bad.any():
             return
@@ -200,15 +195,15 @@ class _History:
             bad &= ~(same_warp & (self._warp_moment[places] < access.warp_moments))
         if except_atomic is not None:
             bad &= ~except_atomic[places]
-        yield from self.faults("race", bad, access)
+        self.faults("race", bad, access, report)
 
-    def faults(self, kind: str, bad: Flags, access: Access) -> Iterator[Fault]:
-        """Yield accesses at fault: once for each instruction that the others came from."""
+    def faults(self, kind: str, bad: Flags, access: Access, report: Report) -> None:
+        """Report accesses at fault: once for each instruction that the others came from."""
         if bad.any():
             numbers = self.number[access.places]
             for number in np.unique(numbers[bad]):
                 chosen = bad & (numbers == number)
-                yield Fault(kind, chosen, int(number), *self.who(access.places[chosen.argmax()]))
+                report(kind, chosen, int(number), *self.who(access.places[chosen.argmax()]))
 
     def who(self, place: int) -> tuple[int, int]:
         """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""

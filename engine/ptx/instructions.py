@@ -10,7 +10,7 @@ import numpy as np
 from engine.ptx import floats
 from engine.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
 from engine.ptx.rules import Compute, Row
-from engine.ptx.types import DTYPES, U32, U64, Values, as_type, unsigned, wider
+from engine.ptx.types import BITWISE, DTYPES, U32, U64, Values, as_type, unsigned, wider
 
 # Integers.
 
@@ -199,11 +199,10 @@ _COMPARE_REAL: dict[str, Compute] = {
         for name in ("eq", "ne", "lt", "le", "gt", "ge")
     },
 }
-_JOIN = {"and": np.logical_and, "or": np.logical_or, "xor": np.logical_xor}
 
 
 def _joined(compare: Compute, joint: str, a: Values, b: Values, predicate: Values) -> Values:
-    return _JOIN[joint](compare(a, b), predicate)
+    return BITWISE[joint](compare(a, b), predicate)
 
 
 def _address(back: str | None, space: str, a: Values) -> Values:
@@ -238,9 +237,7 @@ ROWS = (
     Row("neg", "", "T:T", np.negative),
     Row("abs", "", "T:T", np.abs),
     Row("not", "", "T:T", np.invert),
-    Row("and", "", "T:TT", np.bitwise_and),
-    Row("or", "", "T:TT", np.bitwise_or),
-    Row("xor", "", "T:TT", np.bitwise_xor),
+    *(Row(name, "", "T:TT", join) for name, join in BITWISE.items()),
     Row("add", "(?:rn)?", "T:TT", np.add),
     Row("sub", "(?:rn)?", "T:TT", np.subtract),
     Row("mul", "(?:rn)?", "T:TT", np.multiply),
@@ -306,7 +303,7 @@ ROWS = (
         for word, compare in known.items()
         for row in (
             Row("setp", word, f"P:{kind}{kind}", compare),
-            Row("setp", rf"{word}\.({'|'.join(_JOIN)})", f"P:{kind}{kind}P", partial(_joined, compare)),
+            Row("setp", rf"{word}\.({'|'.join(BITWISE)})", f"P:{kind}{kind}P", partial(_joined, compare)),
         )
     ),
 )

@@ -30,7 +30,7 @@ class Layout:
         dynamic_shared: int,
         checks: bool,
     ) -> None:
-        self._kernel, self._checks = kernel, checks
+        self._granule, self._checks = kernel.global_granule, checks
         self.segments: list[Segment] = []
         self.dynamic_shared = dynamic_shared
         if len(arguments) != len(kernel.parameters):
@@ -41,7 +41,7 @@ class Layout:
         self._written = {id(one.values) for to, one in pairs if to.name in names and isinstance(one, Array)}
         self.parameters = {variable.name: self._parameter(variable, argument) for variable, argument in pairs}
         self._addresses: dict[str, int] = {}
-        self.shared_bytes = self._lay_out_shared()
+        self.shared_bytes = self._lay_out_shared(kernel)
         static = [one for one in kernel.variables.values() if one.space in ("const", "global")]
         size = sum(one.size for one in static)
         _refuse_more(size, MOST_STATIC, "of variables in global and constant memory")
@@ -60,7 +60,9 @@ class Layout:
             if segment is None:
                 segment = self._add(argument.name, memory)
                 segment.array = values
-                self._watch(segment, values.itemsize, not argument.is_output, id(values) in self._written)
+                if self._checks:
+                    granule, may_change = min(values.itemsize, self._granule), id(values) in self._written
+                    segment.watch(granule, is_written=not argument.is_output, tracks_reads=may_change)
             argument = segment.base + values.ctypes.data - memory.ctypes.data
         return np.atleast_1d(np.array(argument).astype(variable.dtype)).view(np.uint8)
 
@@ -75,14 +77,9 @@ class Layout:
         number = (address + (1 << (ARRAY_SHIFT - 1))) >> ARRAY_SHIFT
         return self.segments[number - 1] if 1 <= number <= len(self.segments) else None
 
-    def _watch(self, segment: Segment, itemsize: int, is_written: bool, may_be_written: bool) -> None:
-        if self._checks:
-            granule = min(itemsize, self._kernel.global_granule)
-            segment.watch(granule, is_written=is_written, tracks_reads=may_be_written)
-
-    def _lay_out_shared(self) -> int:
+    def _lay_out_shared(self, kernel: Kernel) -> int:
         """Lay out shared memory; dynamic memory begins behind what is declared."""
-        shared = [one for one in self._kernel.variables.values() if one.space == "shared"]
+        shared = [one for one in kernel.variables.values() if one.space == "shared"]
         dynamic = [one for one in shared if one.extern and not one.size]
         declared = self._one_after_another([one for one in shared if one not in dynamic])
         _refuse_more(declared, MOST_DECLARED_SHARED, "of declared shared memory")
@@ -107,9 +104,9 @@ class Layout:
             given[: len(variable.contents)] = np.frombuffer(variable.contents, np.uint8)
         segment = self._add(variable.name, np.ascontiguousarray(given), variable.space)
         self._addresses[variable.name] = segment.base
-        if variable.space == "global":
+        if variable.space == "global" and self._checks:
             # As aligned as its granule, so that every place lies whole within it.
-            self._watch(segment, len(segment.data) & -len(segment.data), True, True)
+            segment.watch(min(len(segment.data) & -len(segment.data), self._granule), is_written=True)
 
     def address_of(self, name: str) -> int:
         """Return the address of a variable."""

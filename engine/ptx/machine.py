@@ -8,7 +8,7 @@ import numpy as np
 from engine.ptx.active import WARP, Active, Numbers
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.hazards import ONE_MOMENT, Access, Fault, stamps_of
+from engine.ptx.hazards import ONE_MOMENT, Access, Flags, stamps_of
 from engine.ptx.kernel import Kernel
 from engine.ptx.layout import Layout
 from engine.ptx.memory import (
@@ -134,22 +134,23 @@ class Machine:
             self.moment,
             self.warp_moments[slots >> 5] if knows_warps else None,
         )
-        for fault in segment.hazards.note(asked.effect, access):
-            before = self.kernel.instructions[fault.earlier] if fault.earlier >= 0 else None
-            bad = place.active.slots[fault.bad.argmax() // each]
-            message = self._message(fault, asked.effect, segment.name, before)
-            lines = (*((before.line,) if before is not None else ()), asked.instruction.line)
-            self.report(fault.kind, lines, bad, message, segment.name)
 
-    def _message(self, fault: Fault, effect: str, name: str, before: Instruction | None) -> str:
-        if before is None:
-            return f"a thread reads {name} where nobody has written"
-        if fault.kind == "async":
-            return f"a thread reads {name} before the copy into it was waited for"
-        verb, other = "reads" if effect == "read" else "writes", "read" if before.name == "ld" else "wrote"
-        whose = f"thread {place_in(self.block, fault.thread)}"
-        whose += f" of block {place_in(self.grid, fault.block)}" if fault.block >= 0 else ""
-        return f"a thread {verb} the place in {name} that {whose} {other}, with no barrier between"
+        def report(kind: str, bad: Flags, number: int, thread: int, block: int) -> None:
+            before = self.kernel.instructions[number] if number >= 0 else None
+            lines = (*((before.line,) if before is not None else ()), asked.instruction.line)
+            if before is None:
+                message = f"a thread reads {segment.name} where nobody has written"
+            elif kind == "async":
+                message = f"a thread reads {segment.name} before the copy into it was waited for"
+            else:
+                verb = "reads" if asked.effect == "read" else "writes"
+                whose = f"thread {place_in(self.block, thread)}"
+                whose += f" of block {place_in(self.grid, block)}" if block >= 0 else ""
+                whose += f" {'read' if before.name == 'ld' else 'wrote'}, with no barrier between"
+                message = f"a thread {verb} the place in {segment.name} that {whose}"
+            self.report(kind, lines, place.active.slots[bad.argmax() // each], message, segment.name)
+
+        segment.hazards.note(asked.effect, access, report)
 
     def report(
         self, kind: str, lines: tuple[SourceLine, ...], slot: int, message: str, array: str = ""

@@ -15,7 +15,7 @@ from engine.ptx.group import Group, Step
 from engine.ptx.module import Instruction
 from engine.ptx.operands import Source
 from engine.ptx.rules import Row, Rule
-from engine.ptx.types import BOOL, DTYPES, S32, U32, Values
+from engine.ptx.types import BITWISE, BOOL, DTYPES, S32, U32, Values
 
 Lanes = np.ndarray
 _LANE = np.arange(WARP)
@@ -96,9 +96,7 @@ _REDUCTIONS: dict[str, Any] = {
     "add": np.add,
     "min": np.minimum,
     "max": np.maximum,
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "xor": np.bitwise_xor,
+    **BITWISE,
 }
 
 
