@@ -16,7 +16,7 @@ import numpy as np
 from engine.ptx.active import Active, Numbers
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.group import Group, joined
+from engine.ptx.group import Group, Step, joined
 from engine.ptx.layout import Layout
 from engine.ptx.machine import Machine, Observer
 from engine.ptx.module import Instruction, PtxError
@@ -120,11 +120,10 @@ def run(
     counts = Counts(weights)
     machine = Machine(kernel, over, sides, layout, counts, checks=checks)
     machine.observers += [*([counts.access] if counted else ()), *([on_access] if on_access else ())]
-    tracer = None if trace is None else Tracer(_three(trace), machine)
+    tracer = Tracer(machine, None if trace is None else _three(trace))
     with np.errstate(all="ignore"):
-        _Launch(program, machine, checkpoint, tracer).run(blocks)
-    steps, is_whole = ((), True) if tracer is None else (tuple(tracer.steps), tracer.is_whole)
-    return Run(tuple(machine.findings.values()), counts, machine, steps, is_whole)
+        _Launch(tracer.traced(program), machine, checkpoint).run(blocks)
+    return Run(tuple(machine.findings.values()), counts, machine, tuple(tracer.steps), tracer.is_whole)
 
 
 def _three(sides: Sequence[int]) -> Index3:
@@ -133,12 +132,9 @@ def _three(sides: Sequence[int]) -> Index3:
 
 
 class _Launch:
-    def __init__(
-        self, program: Program, machine: Machine, checkpoint: Checkpoint, tracer: Tracer | None
-    ) -> None:
+    def __init__(self, program: Program, machine: Machine, checkpoint: Checkpoint) -> None:
         self._program, self._machine, self._kernel = program, machine, machine.kernel
         self._checkpoint, self._checked, self._done = checkpoint, time.perf_counter(), 0.0
-        self._tracer = tracer
 
     def run(self, blocks: Sequence[Index3]) -> None:
         machine = self._machine
@@ -172,8 +168,10 @@ class _Launch:
                 steps_left -= 1
                 if steps_left < 0:
                     raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
-                self._run_block(number, group)
-                ways = self._program[number][1](group)
+                machine.counts.ran(number, group.active)
+                steps, leave = self._program[number]
+                self._run(steps, group)
+                ways = leave(group)
                 if ways[0][1] is None and ways[0][0] >= 0:
                     number = ways[0][0]
                     continue
@@ -188,19 +186,11 @@ class _Launch:
                 if number < end:
                     ready.setdefault(number, []).append(group)
 
-    def _run_block(self, number: int, group: Group) -> None:
-        tracer, block, (steps, _) = self._tracer, self._kernel.blocks[number], self._program[number]
-        self._machine.counts.ran(number, group.active)
-        for instruction, step in zip(block.instructions, steps, strict=True):
-            if tracer is None:
-                step(group)
-            else:
-                tracer.run(instruction, step, group)
-            if instruction.number % STEPS_BETWEEN_CHECKS == 0:
+    def _run(self, steps: list[Step], group: Group) -> None:
+        for number, step in enumerate(steps, start=1):
+            step(group)
+            if number % STEPS_BETWEEN_CHECKS == 0:
                 self._check()
-        if tracer is not None and block.end is not None:
-            # Before threads leave.
-            tracer.run(block.end, None, group)
         self._check()
 
     def _check(self) -> None:

@@ -5,6 +5,8 @@ run without a trace.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from engine.ptx.group import Group, Step
 from engine.ptx.machine import Machine
 from engine.ptx.memory import Place
 from engine.ptx.module import Instruction, SourceLine
+from engine.ptx.program import Program
 
 # All arrays of a trace; what comes behind is not noted.
 MOST_BYTES = 1 << 26
@@ -55,18 +58,27 @@ class TraceStep:
 
 
 class Tracer:
-    """Notes the steps of one block."""
+    """Notes the steps of one block; None: of none."""
 
-    def __init__(self, block: Index3, machine: Machine) -> None:
-        self._block = block
+    def __init__(self, machine: Machine, block: Index3 | None) -> None:
+        self._machine, self._block = machine, block
         self.steps: list[TraceStep] = []
         self.is_whole = True
         self._bytes = 0
         self._places: list[Place] = []
-        machine.observers.append(lambda asked, place: self._places.append(place))
+        if block is not None:
+            machine.observers.append(lambda asked, place: self._places.append(place))
 
-    def run(self, instruction: Instruction, step: Step | None, group: Group) -> None:
-        """Do a step, None for what ends a basic block, and note it."""
+    def traced(self, program: Program) -> Program:
+        """Return the steps of a kernel as steps that are noted, with what ends each basic block."""
+        if self._block is None:
+            return program
+        return [
+            ([partial(self._run, *pair) for pair in zip_longest(block.whole, steps)], leave)
+            for block, (steps, leave) in zip(self._machine.kernel.blocks, program, strict=True)
+        ]
+
+    def _run(self, instruction: Instruction, step: Step | None, group: Group) -> None:
         machine, values, active = group.machine, group.values, group.active
         kernel = machine.kernel
         chosen = (machine.blocks == self._block).all(1)[active.blocks]
