@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from engine.ptx.module import Body, Code, Function, Guard, Instruction, Module, PtxError, Statement, listed
+from engine.ptx.module import Body, Guard, Instruction, Module, PtxError, Statement, Variable, listed
 from engine.ptx.parse import IGNORED, variable_of
 from engine.ptx.types import DTYPES
 
@@ -21,43 +21,44 @@ _OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
 MOST_INSTRUCTIONS = 50_000
 
 
-def code_of(module: Module, entry: str) -> Code:
-    """Return the code of a kernel without calls.
+class Code:
+    """The code of a kernel without calls: registers by type, variables, instructions, labels.
 
     Raises PtxError for a function that calls itself, that the module lacks (`printf`, `malloc`), or that only
     a pointer names.
     """
-    inliner = _Inliner(module, module.functions[entry])
-    inliner.put(module.functions[entry].body, {}, "", "", (entry,))
-    return inliner.code
 
-
-class _Inliner:
-    def __init__(self, module: Module, kernel: Function) -> None:
+    def __init__(self, module: Module, entry: str) -> None:
+        kernel = module.functions[entry]
         self._module, self._parameters = module, {one.name for one in kernel.parameters}
         self._opened = 0
-        self.code = Code()
+        self.registers: dict[str, str] = {}
+        self.variables: dict[str, Variable] = {}
+        self.instructions: list[Instruction] = []
+        self.labels: dict[str, int] = {}  # the number of the instruction behind each
+        self.targets: dict[str, tuple[str, ...]] = {}  # tables of `brx.idx`
+        self._put(kernel.body, {}, "", "", (entry,))
 
-    def put(
+    def _put(
         self, body: Body, outer: Mapping[str, str], suffix: str, behind: str, callers: tuple[str, ...]
     ) -> None:
         """Append what stands in a pair of braces, with names that end in a suffix.
 
         A return goes to the label `behind`, where one is given.
         """
-        code, names = self.code, dict(outer)
+        names = dict(outer)
         for one in body:
             if not isinstance(one, list):
                 self._declare(one.text, names, suffix)
         for one in body:
             if isinstance(one, list):
-                self.put(one, names, self._suffix(suffix), behind, callers)
+                self._put(one, names, self._suffix(suffix), behind, callers)
             elif one.text[-1:] == ":":
                 label = one.text[:-1].strip()
-                code.labels[names.get(label, label)] = len(code.instructions)
+                self.labels[names.get(label, label)] = len(self.instructions)
             elif table := _TABLE.fullmatch(one.text):
                 labels = tuple(names.get(label, label) for label in _NAME.findall(table[2]))
-                code.targets[names.get(table[1], table[1])] = labels
+                self.targets[names.get(table[1], table[1])] = labels
             elif one.text[:1] not in ("", "."):
                 self._append(self._instruction(one, names), behind, callers)
 
@@ -79,13 +80,13 @@ class _Inliner:
                 if found[1] not in DTYPES:
                     raise PtxError(f"registers of type .{found[1]}", "such are not known here")
                 every = [f"{name}{number}" for number in range(int(count))] if count else [name]
-                self.code.registers |= dict.fromkeys(map(own, every), found[1])
+                self.registers |= dict.fromkeys(map(own, every), found[1])
         elif text[-1:] == ":" or _TABLE.fullmatch(text):
             own(text.partition(":")[0].strip())
         elif text[:1] == "." and not text.startswith(IGNORED):
             variable = variable_of(text)
             name = own(variable.name)
-            self.code.variables[name] = replace(variable, name=name, extern=False)
+            self.variables[name] = replace(variable, name=name, extern=False)
 
     def _instruction(self, one: Statement, names: Mapping[str, str]) -> Instruction:
         if (found := _INSTRUCTION.fullmatch(one.text)) is None:
@@ -96,19 +97,19 @@ class _Inliner:
         guard = Guard(names.get(register, register), bool(negated)) if register else None
         name, *modifiers = opcode.split(".")
         operands = tuple(text.strip() for text in _OPERAND.findall(rest) if text.strip())
-        return Instruction(name, tuple(modifiers), operands, guard, one.line, len(self.code.instructions))
+        return Instruction(name, tuple(modifiers), operands, guard, one.line, len(self.instructions))
 
     def _append(self, one: Instruction, behind: str, callers: tuple[str, ...]) -> None:
         if one.name == "call":
             self._call(one, callers)
         elif behind and one.name == "ret":
             modifiers = ("uni",) * (one.guard is None)
-            self.code.instructions.append(replace(one, name="bra", modifiers=modifiers, operands=(behind,)))
+            self.instructions.append(replace(one, name="bra", modifiers=modifiers, operands=(behind,)))
         else:
-            self.code.instructions += self._passing(one) or [one]
+            self.instructions += self._passing(one) or [one]
 
     def _call(self, call: Instruction, callers: tuple[str, ...]) -> None:
-        operands, code = list(call.operands), self.code
+        operands = list(call.operands)
         results = listed(operands.pop(0)) if operands[0].startswith("(") else []
         name = operands.pop(0)
         given = listed(operands.pop(0)) if operands else []
@@ -120,7 +121,7 @@ class _Inliner:
             why = "the module has no such function, or only a pointer names it"
         elif name in callers:
             why = "a function that calls itself is not interpreted"
-        elif len(code.instructions) > MOST_INSTRUCTIONS:
+        elif len(self.instructions) > MOST_INSTRUCTIONS:
             why = f"with all that it calls the kernel has more than {MOST_INSTRUCTIONS:,} instructions"
         if why or function is None:
             remedy = "Remove it." if name == "printf" else ""
@@ -128,8 +129,8 @@ class _Inliner:
         names = dict(zip((one.name for one in function.parameters), given, strict=True))
         names |= zip((one.name for one in function.results), results, strict=True)
         suffix = self._suffix("")
-        self.put(function.body, names, suffix, f"behind{suffix}", (*callers, name))
-        code.labels[f"behind{suffix}"] = len(code.instructions)
+        self._put(function.body, names, suffix, f"behind{suffix}", (*callers, name))
+        self.labels[f"behind{suffix}"] = len(self.instructions)
 
     def _passing(self, instruction: Instruction) -> list[Instruction] | None:
         """Return moves instead of a load from, or a store to, what a call passes."""
@@ -144,7 +145,7 @@ class _Inliner:
         moves = []
         for number, register in enumerate(listed(values)):
             passed = f"{name}+{first + number * size}"
-            self.code.registers[passed] = f"b{8 * max(size, 2)}"
+            self.registers[passed] = f"b{8 * max(size, 2)}"
             pair = (register, passed) if is_load else (passed, register)
             # Of 8 bit a register of 16 is moved.
             modifiers, at = (kind if size > 1 else "b16",), instruction.number + number

@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from engine.ptx.module import Code, Instruction, Variable
+from engine.ptx.inline import Code
+from engine.ptx.module import Instruction, Variable
 from engine.ptx.types import DTYPES, Values
 
 ENDS = ("bra", "brx", "ret", "exit", "trap", "bar", "barrier")

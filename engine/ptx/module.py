@@ -174,14 +174,3 @@ class Module:
     target: str = ""
     functions: dict[str, Function] = field(default_factory=dict)
     variables: dict[str, Variable] = field(default_factory=dict)
-
-
-@dataclass(slots=True, eq=False)
-class Code:
-    """The code of a kernel: registers by type, variables, instructions."""
-
-    registers: dict[str, str] = field(default_factory=dict)
-    variables: dict[str, Variable] = field(default_factory=dict)
-    instructions: list[Instruction] = field(default_factory=list)
-    labels: dict[str, int] = field(default_factory=dict)  # the number of the instruction behind each
-    targets: dict[str, tuple[str, ...]] = field(default_factory=dict)  # tables of `brx.idx`

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.contraction import fused_sums
 from engine.ptx.group import Group, Step
-from engine.ptx.inline import code_of
+from engine.ptx.inline import Code
 from engine.ptx.instructions import ROWS
 from engine.ptx.kernel import Block, Kernel
 from engine.ptx.module import Guard, Instruction, PtxError, listed
@@ -51,7 +51,7 @@ def kernel_of(ptx: str, entry: str | None = None) -> Kernel:
         entry = names[0]
     if entry not in names:
         raise PtxError(f"the kernel {entry}", f"the module has {', '.join(names) or 'none'}")
-    code = code_of(module, entry)
+    code = Code(module, entry)
     if any(map(_uses_carry, code.instructions)):
         code.registers[CARRY] = "pred"
     return Kernel(entry, module.functions[entry].parameters, module.variables, code)
