@@ -17,6 +17,8 @@ _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
 _TABLE = re.compile(r"([$\w]+)\s*:\s*\.branchtargets\s+(.*)", re.DOTALL)
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%$\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 _OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
+# The carry flag (PTX ISA, 9.7.2) is a register more, named among the operands.
+_CARRY = "%carry"
 # Calls in calls double what is called; no kernel that somebody wrote is as long.
 MOST_INSTRUCTIONS = 50_000
 
@@ -97,6 +99,10 @@ class Code:
         guard = Guard(names.get(register, register), bool(negated)) if register else None
         name, *modifiers = opcode.split(".")
         operands = tuple(text.strip() for text in _OPERAND.findall(rest) if text.strip())
+        if name in ("addc", "subc", "madc") or "cc" in modifiers:
+            self.registers[_CARRY] = "pred"
+            target = f"{operands[0]}|{_CARRY}" if "cc" in modifiers else operands[0]
+            operands = (target, *operands[1:], _CARRY)
         return Instruction(name, tuple(modifiers), operands, guard, one.line, len(self.instructions))
 
     def _append(self, one: Instruction, behind: str, callers: tuple[str, ...]) -> None:

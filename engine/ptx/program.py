@@ -20,10 +20,6 @@ from engine.ptx.types import BOOL, U32, Values, extended
 from engine.ptx.warp import LANE_ROWS, together
 
 _TABLE = Table((*ROWS, *LANE_ROWS))
-# The carry flag, as a register of its own; it does not outlive a basic block (PTX ISA, 9.7.2).
-CARRY = "carry flag"
-
-
 # The numbers of the blocks where threads go on, with the places of those that do, None for all; below zero
 # ~number: they wait at a barrier before it.
 Ways = list[tuple[int, NDArray[np.intp] | None]]
@@ -51,14 +47,7 @@ def kernel_of(ptx: str, entry: str | None = None) -> Kernel:
         entry = names[0]
     if entry not in names:
         raise PtxError(f"the kernel {entry}", f"the module has {', '.join(names) or 'none'}")
-    code = Code(module, entry)
-    if any(map(_uses_carry, code.instructions)):
-        code.registers[CARRY] = "pred"
-    return Kernel(entry, module.functions[entry].parameters, module.variables, code)
-
-
-def _uses_carry(one: Instruction) -> bool:
-    return one.name in ("addc", "subc", "madc") or "cc" in one.modifiers
+    return Kernel(entry, module.functions[entry].parameters, module.variables, Code(module, entry))
 
 
 class _Builder:
@@ -93,8 +82,6 @@ class _Builder:
     def _computing(self, instruction: Instruction, rule: Rule, operands: list[str]) -> Step:
         """Make a step of what values alone say."""
         names = listed(instruction.operands[0].replace("|", ","))
-        if _uses_carry(instruction):
-            operands, names = [*operands, CARRY], [*names, CARRY] if "cc" in instruction.modifiers else names
         if len(operands) != len(rule.sources):
             raise instruction.unknown()
         sources = [self._operands.source(*pair) for pair in zip(operands, rule.sources, strict=True)]
@@ -117,9 +104,7 @@ class _Builder:
     def _guarded(self, instruction: Instruction, guard: Guard, step: Step) -> Step:
         """Return a step of the threads alone whose guard holds."""
         kernel, holds = self._kernel, self._operands.predicate(guard)
-        written = {*kernel.written_by(instruction)}
-        if _uses_carry(instruction):
-            written.add(kernel.registers[CARRY])
+        written = kernel.written_by(instruction)
         registers = written.union(kernel.read_by(instruction))
 
         def guarded(group: Group) -> None:
