@@ -14,11 +14,13 @@ that the file has, at quiet moments.
 import json
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from functools import reduce
 from itertools import cycle
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from bench.figures import MASK_SIDES, SIDE
@@ -129,7 +131,7 @@ def measured_on_cpu(rounds: int, kept: dict[str, Any] | None = None) -> dict[str
     found: list[DeviceLimits] = []
     least = dict.fromkeys(launches, float("inf"))
     if kept:
-        found = [DeviceLimits.from_json(kept["limits"])]
+        found = [msgspec.convert(kept["limits"], DeviceLimits)]
         least |= {cell_of(row): row["ms"] for row in kept["cells"]}
     for number in range(rounds):
         found.append(cpu_limits())
@@ -144,7 +146,7 @@ def measured_on_cpu(rounds: int, kept: dict[str, Any] | None = None) -> dict[str
         "compiled for": target.name,
         "vector_bits": limits.vector_bits,
         "rounds": rounds + (kept["rounds"] if kept else 0),
-        "limits": limits.as_json(),
+        "limits": asdict(limits),
         "cells": rows,
     }
 
@@ -152,7 +154,7 @@ def measured_on_cpu(rounds: int, kept: dict[str, Any] | None = None) -> dict[str
 def measured_on_gpu(kept: dict[str, Any] | None) -> dict[str, Any]:
     """Return the cells of `bench.figures` and the limits of this GPU; what is kept stays as it is."""
     machine = backend("cuda:0")
-    limits = DeviceLimits.from_json(kept["limits"]) if kept else gpu_limits(machine)
+    limits = msgspec.convert(kept["limits"], DeviceLimits) if kept else gpu_limits(machine)
     rows: list[dict[str, Any]] = list(kept["cells"]) if kept else []
     known = set(map(cell_of, rows))
     for cell in gpu_cells():
@@ -169,14 +171,14 @@ def measured_on_gpu(kept: dict[str, Any] | None) -> dict[str, Any]:
         "processor": {"device": machine.info.title},
         "compiled for": "executed PTX",
         "vector_bits": 0,
-        "limits": limits.as_json(),
+        "limits": asdict(limits),
         "cells": rows,
     }
 
 
 def bounded_again(kept: dict[str, Any]) -> dict[str, Any]:
     """Return a GPU's run with the bounds of now beside its times; no device is needed."""
-    limits, rows = DeviceLimits.from_json(kept["limits"]), []
+    limits, rows = msgspec.convert(kept["limits"], DeviceLimits), []
     for one in kept["cells"]:
         cell = cell_of(one)
         rows.append(cell._asdict() | row(cell.job(), ABSENT_GPUS[DEFAULT], limits, one["ms"]))

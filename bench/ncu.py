@@ -21,6 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import msgspec
 import numpy as np
 
 from bench.markers import DocumentTable
@@ -412,7 +413,7 @@ def main() -> None:
         kept_limits = json.loads(options.limiters.read_text(encoding="utf-8"))["runs"][0]["limits"]
         _save(
             options.json,
-            with_limiters(_kept(options.json, options.side), DeviceLimits.from_json(kept_limits)),
+            with_limiters(_kept(options.json, options.side), msgspec.convert(kept_limits, DeviceLimits)),
         )
         return
     if options.launch:

@@ -17,6 +17,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,7 @@ def record_runs(before: dict[str, Any], minutes: float) -> dict[str, Any]:
     gpu = backend(GPU)
     head = {"format": FORMAT, "version": VERSION, **_made(gpu.info.title)}
     goes_on = _is_same(before, head)
-    limits = before["limits"] if goes_on else gpu_limits(gpu).as_json()
+    limits = before["limits"] if goes_on else asdict(gpu_limits(gpu))
     results = before["results"] if goes_on else []
     known = set(map(_key, results_from_document(before))) if results else set()
     is_complete = False

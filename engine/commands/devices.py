@@ -1,6 +1,6 @@
 """`devices`: what there is, why one is unavailable, and what each does per second at most."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from engine.commands import DONE
@@ -77,7 +77,7 @@ def _document(limits: "dict[str, DeviceLimits | None]", device: DeviceInfo) -> d
     if not limits:
         return {}
     found = limits[device.key]
-    return {"limits_per_second": None if found is None else found.as_json()}
+    return {"limits_per_second": None if found is None else asdict(found)}
 
 
 def _in_words(limits: "DeviceLimits") -> str:

@@ -8,6 +8,7 @@ from bench import recorded
 from bench.recorded import PICTURES, faults_of, jobs, record_runs
 from bench.recorded_course import FOLDER, course_documents
 from engine.compiled.code_store import source_digest
+from engine.explain.limits.device_limits import DeviceLimits
 from engine.geometry.block import Limits
 from engine.image.samples import SAMPLES
 from engine.mask.presets import preset_names
@@ -32,7 +33,7 @@ def measured(monkeypatch):
     gpu = SimpleNamespace(info=SimpleNamespace(title="NVIDIA H200", limits=H200))
     made = [job for _, job in zip(range(3), jobs(H200), strict=False)]
     monkeypatch.setattr(recorded, "backend", lambda key: gpu)
-    monkeypatch.setattr(recorded, "gpu_limits", lambda machine: SimpleNamespace(as_json=dict))
+    monkeypatch.setattr(recorded, "gpu_limits", lambda machine: DeviceLimits("GPU", None, None, None))
     monkeypatch.setattr(recorded, "measure", measure)
     monkeypatch.setattr(recorded, "jobs", lambda limits: made)
     monkeypatch.setattr(

@@ -5,14 +5,15 @@ another limit, is measured again. If it is exceeded again it is left out, with t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 from engine.results.measurement import Bound
 from engine.results.quantities import digits_text
 
 
-class Limit(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Limit:
     """What a device does per second at most."""
 
     measured: float
@@ -97,10 +98,6 @@ class DeviceLimits:
             if isinstance(value, Limit):
                 yield field.name, value
 
-    def as_json(self) -> dict[str, object]:
-        """Return the limits as plain data for JSON."""
-        return asdict(self) | {name: value._asdict() for name, value in self.rates()}
-
     def with_copies(self, measured: Mapping[int, float]) -> "DeviceLimits":
         """Return the limits with measured rates of copies, by the bytes read and written together."""
         rates: list[tuple[int, float]] = []
@@ -111,24 +108,14 @@ class DeviceLimits:
     def or_more(self, other: "DeviceLimits") -> "DeviceLimits":
         """Return the higher of each limit: a device does as much as it was ever seen to do."""
         theirs = dict(other.rates())
-        rates: dict[str, Any] = {name: max(one, theirs.get(name, one)) for name, one in self.rates()}
+        rates: dict[str, Any] = {
+            name: max(one, theirs.get(name, one), key=lambda limit: limit.measured)
+            for name, one in self.rates()
+        }
         copies = dict(self.copies)
         for size, rate in other.copies:
             copies[size] = max(rate, copies.get(size, rate))
         return replace(other, **{**theirs, **rates}).with_copies(copies)
-
-    @classmethod
-    def from_json(cls, document: Mapping[str, object]) -> "DeviceLimits":
-        """Return the limits that `as_json` wrote, in this version or an earlier one, which measured more."""
-        known = {field.name for field in fields(cls)}
-        values: dict[str, Any] = {
-            name: Limit(**value) if isinstance(value, dict) else value
-            for name, value in document.items()
-            if name in known
-        }
-        for name in ("copies", "left_out"):
-            values[name] = tuple((one, other) for one, other in values.pop(name, ()))
-        return cls(**values)
 
 
 MOST_SHARE = 1.03

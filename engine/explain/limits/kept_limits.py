@@ -2,6 +2,8 @@
 
 import json
 
+import msgspec
+
 from engine.compiled.code_store import code_store
 from engine.compiled.cpu_target import cpu_target
 from engine.device.device_list import cpu_info, listed_devices
@@ -19,13 +21,12 @@ _KIND = "limits"
 def kept_limits(device: DeviceInfo) -> DeviceLimits | None:
     """Return the limits of a device of this machine; None where they have not been measured."""
     kept = code_store().load(_KIND, _key(device))
-    return None if kept is None else DeviceLimits.from_json(json.loads(kept))
+    return None if kept is None else msgspec.json.decode(kept, type=DeviceLimits)
 
 
 def keep(device: DeviceInfo, limits: DeviceLimits) -> None:
     """Keep the limits of a device for later processes."""
-    text = json.dumps(limits.as_json(), allow_nan=False)
-    code_store().save(_KIND, _key(device), text.encode())
+    code_store().save(_KIND, _key(device), msgspec.json.encode(limits))
 
 
 def answer(request: KeptLimits, report: Checkpoint) -> DeviceLimits | None:
@@ -43,7 +44,7 @@ def recorded_limits() -> DeviceLimits | None:
     if not (document := recorded_document(RUNS)):
         return None
     with faults_of_asset(recorded_path(RUNS), "The recording"):
-        return DeviceLimits.from_json(document["limits"])
+        return msgspec.convert(document["limits"], DeviceLimits)
 
 
 def _key(device: DeviceInfo) -> str:

@@ -1,6 +1,6 @@
 """Recorded runs: what comes with the program, and what of it stands beside a problem."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.fixture
 def recording(folder):
     """Recorded runs of three pictures as the recorder writes them."""
-    document = {"format": FORMAT, "version": VERSION, "limits": LIMITS.as_json()}
+    document = {"format": FORMAT, "version": VERSION, "limits": asdict(LIMITS)}
     write(recorded_path(RUNS), document | {"results": [compact(run) for run in MADE]})
 
 

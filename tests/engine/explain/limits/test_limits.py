@@ -3,9 +3,10 @@
 import json
 import threading
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from types import SimpleNamespace
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -57,7 +58,7 @@ def unreported(progress):
 
 
 def test_that_limits_in_json_are_read_back_as_they_were():
-    assert DeviceLimits.from_json(json.loads(json.dumps(LIMITS.as_json()))) == LIMITS
+    assert msgspec.json.decode(json.dumps(asdict(LIMITS)), type=DeviceLimits) == LIMITS
 
 
 def test_that_only_limits_that_a_device_has_are_listed():
@@ -303,14 +304,14 @@ def test_that_the_command_prints_kept_limits_beside_the_theoretical_ones(listed,
 
 
 def test_that_limits_of_an_earlier_version_are_read_without_those_that_are_measured_no_more():
-    document = LIMITS.as_json() | {"integer_operations_per_s": {"measured": 1.0}}
-    assert DeviceLimits.from_json(document) == LIMITS
+    document = asdict(LIMITS) | {"integer_operations_per_s": {"measured": 1.0}}
+    assert msgspec.convert(document, DeviceLimits) == LIMITS
 
 
 def test_that_the_command_writes_limits_into_its_document(listed, capsys):
     assert main(["devices", "--limits", "--json"]) == 0
     (entry,) = json.loads(capsys.readouterr().out)["devices"]
-    assert DeviceLimits.from_json(entry["limits_per_second"]) == LIMITS
+    assert msgspec.convert(entry["limits_per_second"], DeviceLimits) == LIMITS
 
 
 def test_that_without_the_option_nothing_of_the_limits_is_said(listed, capsys):

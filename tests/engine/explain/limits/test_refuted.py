@@ -1,7 +1,8 @@
 """A limit that something exceeded is measured again, then left out: no limit is below what was done."""
 
-import json
 from dataclasses import fields, replace
+
+import msgspec
 
 from engine.explain.limits.device_limits import (
     DeviceLimits,
@@ -62,7 +63,7 @@ def test_that_a_limit_that_is_too_low_twice_is_left_out_with_the_reason():
     assert len(calls) == 2
     assert [name for name, why in found.left_out if why] == ["vector_operations_per_s"]
     assert replace(found, left_out=()) == replace(CPU, vector_operations_per_s=None)
-    assert DeviceLimits.from_json(json.loads(json.dumps(found.as_json()))) == found
+    assert msgspec.json.decode(msgspec.json.encode(found), type=DeviceLimits) == found
 
 
 def test_that_plausible_limits_are_measured_once():
