@@ -14,7 +14,7 @@ from engine.course.messages import (
 )
 from engine.course.paper import CourseTable, Excerpt
 from engine.course.papers import paper
-from engine.course.tables import counted_tables, tables_with_transactions
+from engine.course.tables import counted_tables
 from engine.files.output_checks import make_folder
 from engine.host.protocol import Saved
 from engine.results.progress import Checkpoint, Progress
@@ -30,7 +30,7 @@ def describe(request: CourseRequest, report: Checkpoint) -> tuple[CourseTable, .
 
 def count_course(request: CountCourse, report: Checkpoint) -> tuple[CourseTable, ...]:
     """Return them with the kernels' transactions; a cancelled request ends between two steps of counting."""
-    return tables_with_transactions(request.paper, report)
+    return counted_tables(request.paper, report)
 
 
 def course_code(request: CourseCode, report: Checkpoint) -> tuple[tuple[Excerpt, ...], ...]:

@@ -273,7 +273,8 @@ class Measured:
     not_verified: bool = False
 
 
-def _not_counted(run: JobRun) -> Quantity:
+def not_counted(run: JobRun) -> Quantity:
+    """Say that its transactions are being counted."""
     return Quantity(reason=BEING_COUNTED)
 
 
@@ -286,7 +287,7 @@ class Results:
     """
 
     done: Mapping[Run, Measured]
-    transactions: Callable[[JobRun], Quantity] = _not_counted
+    transactions: Callable[[JobRun], Quantity] = not_counted
 
     def value(self, run: Run, name: str = "kernel_ms") -> Quantity:
         """Return a value of a run, or why there is none."""

@@ -10,7 +10,7 @@ from engine.course import cnn, convolution_lecture, lab, performance_lecture, re
 from engine.course.jobs import job_of
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.course.runs import JobRun, NetworkRun, ProductRun, Quantity, Results, Run
+from engine.course.runs import JobRun, NetworkRun, ProductRun, Quantity, Results, Run, not_counted
 from engine.explain.counts.counting import counted_run
 from engine.results.progress import Checkpoint
 
@@ -60,12 +60,10 @@ def tables_module(paper_key: str) -> PaperTables:
     return _MODULES[paper(paper_key).key]
 
 
-def counted_tables(paper_key: str) -> tuple[CourseTable, ...]:
-    """Return a paper's tables with the printed values and those of the models of work; raises UnknownName."""
-    return tables_module(paper_key).tables(Results({}), None)
+def counted_tables(paper_key: str, checkpoint: Checkpoint | None = None) -> tuple[CourseTable, ...]:
+    """Return a paper's tables with the printed values and those of the models of work; raises UnknownName.
 
-
-def tables_with_transactions(paper_key: str, checkpoint: Checkpoint) -> tuple[CourseTable, ...]:
-    """Return these with the transactions of the kernels, whose counting takes up to 3 s."""
-    counting = partial(transactions_per_request, checkpoint=checkpoint)
+    With a checkpoint the transactions of the kernels are counted too, which takes up to 3 s.
+    """
+    counting = partial(transactions_per_request, checkpoint=checkpoint) if checkpoint else not_counted
     return tables_module(paper_key).tables(Results({}, counting), None)

@@ -24,11 +24,6 @@ class Architecture(NamedTuple):
     def __str__(self) -> str:
         return f"sm_{self.major}{self.minor}"
 
-    @property
-    def capability(self) -> tuple[int, int]:
-        """Both numbers alone."""
-        return self.major, self.minor
-
     @classmethod
     def named(cls, text: str) -> "Architecture":
         """Return the architecture that a text says: sm_86, compute_86, 86 or 8.6."""

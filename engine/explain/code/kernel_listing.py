@@ -197,7 +197,7 @@ def kernel_diff(
 def listing_of(kernel: Kernel, signature: Signature, architecture: Architecture, form: Form) -> Listing:
     """Return the listing of a kernel for arguments of these types; SASS needs a disassembler."""
     import_names(__name__)
-    code, name = (kernel, signature, architecture.capability), kernel.py_func.__name__
+    code, name = (kernel, signature, (architecture.major, architecture.minor)), kernel.py_func.__name__
     if form is Form.PTX:
         return ptx_listing(explained_code.explained_ptx(*code), name, str(architecture))
     text = disassembler.disassembled(explained_code.explained_machine_code(*code))

@@ -30,7 +30,6 @@ from engine.course.sheet import Part, columns_of
 from engine.course.tables import (
     counted_tables,
     tables_module,
-    tables_with_transactions,
     transactions_per_request,
 )
 from engine.device.cuda_driver import memory_bytes_per_second
@@ -150,7 +149,7 @@ def test_that_without_counting_the_cells_of_transactions_say_that_they_are_being
 @pytest.mark.slow
 def test_that_transactions_stand_in_every_table_in_which_coalescing_is_the_lesson():
     for key, number, heading in COALESCING:
-        table = tables_with_transactions(key, lambda step: None)[number]
+        table = counted_tables(key, lambda step: None)[number]
         at = next(at for at, one in enumerate(table.headings) if heading in one)
         assert all(float(row[at].here) >= 1.0 for row in table.rows if row[at].here), table.title
         assert any(row[at].here for row in table.rows), table.title
