@@ -10,6 +10,7 @@ from engine.api.arguments import BlockLike, Image, as_array, as_seconds
 from engine.api.calls import as_applied
 from engine.api.host_copy import host_copy
 from engine.api.request import Call, MaskLike, request_of
+from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
 from engine.geometry.border import Border
@@ -17,8 +18,8 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.results.quantities import MISSING
 from engine.results.text_forms import html_table
-from engine.run.measure import measure_each_on
-from engine.run.sampling import SamplingPlan
+from engine.run.measure import measure_each
+from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
 from engine.work.filtering.results import RunResult
 from engine.work.pictures import as_samples
@@ -121,7 +122,8 @@ def apply_bank(
         job.refuse(chosen)
     plan = SamplingPlan(budget_s=as_seconds(budget_s) / len(jobs))
     applied = []
-    for number, outcome in enumerate(measure_each_on(jobs, chosen.key, plan), start=1):
+    plan = plan if chosen.times_mean_speed else NO_SAMPLES
+    for number, outcome in enumerate(measure_each(jobs, backend(chosen.key), plan), start=1):
         try:
             applied.append(as_applied(outcome, array.shape))
         except VerificationFailed as error:

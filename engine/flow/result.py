@@ -21,10 +21,8 @@ from engine.errors import BadValue, ImageReadError
 from engine.geometry.cut import Cut, cut
 from engine.host import shared
 from engine.host.display_levels import value_range
-from engine.host.halved_tiles import HalvedTiles
-from engine.host.protocol import PictureHandle
-from engine.host.shared_picture import attached, keeps_values
-from engine.host.tile_jobs import opened
+from engine.host.shared_picture import keeps_values
+from engine.host.tile_jobs import Source
 from engine.host.tiles import TILE, TiledScreen
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
@@ -44,31 +42,6 @@ _BAND_BYTES = 16 << 20
 _ROWS_PER_HALO = 8
 
 Samples = np.ndarray
-
-
-class InMemory:
-    """A picture in shared memory, read as `HalvedTiles` is: full size alone."""
-
-    note = ""
-    fault: ImageReadError | None = None
-
-    def __init__(self, picture: PictureHandle) -> None:
-        self._pixels, self._alpha = shared.attach(picture.in_memory), attached(picture.alpha)
-        self.levels = ((picture.height, picture.width),)
-        self.extent = TiledScreen("", self.levels).extent
-
-    def rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> Samples:
-        """Return the pixels of a rectangle, the opacity as their last channel; whole rows without a copy."""
-        pixels = self._pixels[rows, columns]
-        return pixels if self._alpha is None else np.dstack([pixels, self._alpha[rows, columns]])
-
-
-Source = HalvedTiles | InMemory
-
-
-def source_of(picture: PictureHandle) -> Source:
-    """Return where the pixels of a picture are read."""
-    return opened(picture.screen.key) if isinstance(picture.screen, TiledScreen) else InMemory(picture)
 
 
 class Result:

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from engine.device.devices import backend
 from engine.errors import ImageReadError
-from engine.flow.result import Result, source_of
+from engine.flow.result import Result
 from engine.host import shared
 from engine.host.protocol import Filtered
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
-from engine.host.tile_jobs import answered, as_values, opened
+from engine.host.tile_jobs import answered, as_values, opened, source_of
 from engine.host.tiles import TILE, Place, TiledScreen, Tiles, Values, WantedTiles, WantedValues
 from engine.image.colour import full_scale_of
 from engine.results.progress import Checkpoint, Progress

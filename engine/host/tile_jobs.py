@@ -10,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from msgspec.structs import replace
@@ -20,7 +19,7 @@ from engine.host import shared
 from engine.host.display_levels import render
 from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
 from engine.host.protocol import PictureHandle
-from engine.host.shared_picture import MAKE_SMALLER, all_nan_words, in_shared_memory, screen_arrays
+from engine.host.shared_picture import MAKE_SMALLER, all_nan_words, attached, in_shared_memory, screen_arrays
 from engine.host.tiles import (
     WHOLE,
     CloseTiled,
@@ -54,17 +53,6 @@ TILES_BYTES = CACHE_BYTES + _CHUNK_CACHE_BYTES
 
 # How the keys of pictures begin that are decoded as a whole.
 _DECODED = "decoded:"
-
-
-class ReadTiles(Protocol):
-    """What tiles are read from."""
-
-    fault: ImageReadError | None
-    """What is wrong with the file, where a part of it could not be read."""
-
-    @property
-    def note(self) -> str:
-        """What was found special about the file since it was opened; empty for nothing."""
 
 
 _open: OrderedDict[str, HalvedTiles] = OrderedDict()
@@ -163,6 +151,31 @@ def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
     )
 
 
+class InMemory:
+    """A picture in shared memory, read as `HalvedTiles` is: full size alone."""
+
+    note = ""
+    fault: ImageReadError | None = None
+
+    def __init__(self, picture: PictureHandle) -> None:
+        self._pixels, self._alpha = shared.attach(picture.in_memory), attached(picture.alpha)
+        self.levels = ((picture.height, picture.width),)
+        self.extent = TiledScreen("", self.levels).extent
+
+    def rectangle(self, level: int, rows: slice, columns: slice, ends_at: float) -> Samples:
+        """Return the pixels of a rectangle, the opacity as their last channel; whole rows without a copy."""
+        pixels = self._pixels[rows, columns]
+        return pixels if self._alpha is None else np.dstack([pixels, self._alpha[rows, columns]])
+
+
+Source = HalvedTiles | InMemory
+
+
+def source_of(picture: PictureHandle) -> Source:
+    """Return where the pixels of a picture are read."""
+    return opened(picture.screen.key) if isinstance(picture.screen, TiledScreen) else InMemory(picture)
+
+
 def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a picture that are ready in time."""
     tiles, level = opened(request.screen.key), request.level
@@ -184,7 +197,7 @@ def answered(
     level: int,
     places: tuple[Place, ...],
     made: Callable[[Place, float], Samples | None],
-    source: ReadTiles,
+    source: Source,
     *,
     detail: int = WHOLE,
     white: float | None = None,

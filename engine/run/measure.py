@@ -12,7 +12,6 @@ import numpy as np
 from engine.device.backend import Backend, Buffers
 from engine.device.devices import backend
 from engine.device.launches import Launch, Prepared
-from engine.device.per_thread import report_share
 from engine.device.versions import commit, versions, where
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
@@ -205,23 +204,8 @@ def _measured(
 
 
 def measure_on(
-    job: AnyJob,
-    device: str,
-    plan: SamplingPlan,
-    checkpoint: Checkpoint = lambda step: None,
-    on_values: OnValues | None = None,
+    job: AnyJob, device: str, plan: SamplingPlan, on_values: OnValues | None = None
 ) -> Outcome[Any]:
-    """Measure a job (`measure`) on a device."""
+    """Measure a job (`measure`) on a device; where times mean nothing it takes one sample."""
     machine = backend(device)
-    plan = plan if machine.info.times_mean_speed else NO_SAMPLES
-    with report_share.within(lambda done: checkpoint(Progress("interpreting", 0.1 + 0.1 * done, 10.0))):
-        return measure(job, machine, plan, checkpoint=checkpoint, on_values=on_values)
-
-
-def measure_each_on(
-    jobs: Sequence[ProblemJob[P]], device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
-) -> list[Outcome[P]]:
-    """Measure jobs of one input (`measure_each`) on a device."""
-    machine = backend(device)
-    with report_share.within(lambda done: checkpoint(Progress("interpreting", 0.1 + 0.1 * done, 10.0))):
-        return measure_each(jobs, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, checkpoint)
+    return measure(job, machine, plan if machine.info.times_mean_speed else NO_SAMPLES, on_values=on_values)

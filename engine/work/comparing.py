@@ -31,11 +31,9 @@ from engine.work.filtering.agreement import (
     AFFORDABLE_MULTIPLY_ADDS,
     BAND_MULTIPLY_ADDS,
     BAND_PIXELS,
-    is_exact_class,
-    rounding_bound,
+    Expected,
 )
 from engine.work.filtering.clipping import HINT_FROM
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from engine.work.messages import (
     Compared,
@@ -97,8 +95,7 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
         whole if whole.pixels * cost <= AFFORDABLE_MULTIPLY_ADDS else _affordable(request.seen, whole, cost)
     )
     used = variant(request.variant, takes_auto=False)
-    added = used.added_to(problem, mask, samples)
-    is_exact = is_exact_class(samples, mask, problem.ghost_value) and not problem.is_quantised
+    expected = Expected(samples, mask, problem, used.added_to(problem, mask, samples))
     scratch = Scratch((len(part.ranges[0]), len(part.ranges[1]), problem.channels), np.float32)
     shares = scratch.array
     band_pixels = max(1, min(BAND_PIXELS, BAND_MULTIPLY_ADDS // cost))
@@ -107,9 +104,7 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
         there = Region(
             band.top - part.top, band.bottom - part.top, band.left - part.left, band.right - part.left
         )
-        shares[there.slices] = _shares(
-            problem, mask, samples, part_of(request.values, band), band, added, is_exact
-        )
+        shares[there.slices] = _shares(expected, part_of(request.values, band), band)
     if job.region is not None:
         for outside in _within(job.region, part).around:
             shares[outside] = 0.0
@@ -134,29 +129,16 @@ def _error(request: ComparePictures, job: PictureJob, report: Checkpoint) -> Com
     return Compared(screen, f"error: white is {largest:.2g} {unit}{of_part}", part == whole)
 
 
-def _shares(
-    problem: Problem,
-    mask: Mask,
-    samples: np.ndarray,
-    values: np.ndarray,
-    band: Region,
-    added: float,
-    is_exact: bool,
-) -> np.ndarray:
+def _shares(expected: Expected, values: np.ndarray, band: Region) -> np.ndarray:
     """Return the errors of a band in units of their bounds; of 8 and 16 bit in steps of one."""
-    wanted = oracle.correlate(samples, mask, problem.border, problem.cval, band)
-    shown = values.astype(np.float64)
+    wanted, shown = expected.values(band), values.astype(np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
-        if values.dtype.kind == "u":
+        if is_whole := values.dtype.kind == "u":
             wanted = np.rint(np.clip(wanted, 0, np.iinfo(values.dtype).max))
-            return np.nan_to_num(np.abs(shown - wanted))
-        errors = np.abs(shown - wanted)
-        if is_exact:
-            return np.where(errors > 0, errors, 0.0)
-        magnitudes = oracle.magnitudes(samples, mask, problem.border, problem.cval, band)
-        bound = rounding_bound(magnitudes, mask.taps) + added
-        shares: np.ndarray = np.nan_to_num(np.where(errors > 0, errors / bound, 0.0))
-        return shares
+        shares: np.ndarray = np.abs(shown - wanted)
+        if not (is_whole or expected.is_exact):
+            shares = np.nan_to_num(shares / expected.limits(band)[1])
+        return np.where(shares > 0, shares, 0.0)
 
 
 def _affordable(seen: Region, whole: Region, cost: int) -> Region:

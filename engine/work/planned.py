@@ -22,7 +22,7 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant as filter_variant
 from engine.work.operations.problem import OperationProblem
 from engine.work.picture_problem import ChainProblem
-from engine.work.steps import AnyStep, MaskStep, OperationStep
+from engine.work.steps import AnyStep, MaskStep, OperationStep, needed_places
 
 StepProblem = Problem | OperationProblem
 COMBINED = "combined"
@@ -138,15 +138,7 @@ def _pictures(plan: Plan) -> set[Place]:
 
 def needed_steps(plan: Plan, known: Container[int]) -> set[int]:
     """Return the steps whose results are computed or read: what stands before a known one is neither."""
-    needed, ahead = set[int](), [len(plan) - 1]
-    while ahead:
-        at = ahead.pop()
-        if at < 0 or at in needed:
-            continue
-        needed.add(at)
-        if at not in known:
-            ahead += plan[at].inputs
-    return needed
+    return needed_places([planned.inputs for planned in plan], len(plan) - 1, known)
 
 
 def reach_of(plan: Plan) -> Reach:

@@ -6,7 +6,7 @@ float32, neither clipped nor rounded to whole numbers.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
@@ -324,16 +324,19 @@ def digest_of(nodes: Iterable[tuple[AnyStep, tuple[int, ...]]]) -> str:
     return hashlib.sha256(repr(computed).encode()).hexdigest()[:16]
 
 
-def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:
-    """Return the nodes that one needs, renumbered; it is the last of them."""
-    wanted: set[int] = set()
-    ahead = [last]
+def needed_places(inputs: Sequence[tuple[int, ...]], last: int, known: Container[int] = ()) -> set[int]:
+    """Return the steps that are computed or read for one: what stands before a known one is neither."""
+    needed, ahead = set[int](), [last]
     while ahead:
         at = ahead.pop()
-        if at >= 0 and at not in wanted:
-            wanted.add(at)
-            ahead += nodes[at].inputs
-    number = {at: place for place, at in enumerate(sorted(wanted))} | {-1: -1}
-    return tuple(
-        Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in sorted(wanted)
-    )
+        if at >= 0 and at not in needed:
+            needed.add(at)
+            ahead += () if at in known else inputs[at]
+    return needed
+
+
+def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:
+    """Return the nodes that one needs, renumbered; it is the last of them."""
+    wanted = sorted(needed_places([node.inputs for node in nodes], last))
+    number = {at: place for place, at in enumerate(wanted)} | {-1: -1}
+    return tuple(Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in wanted)

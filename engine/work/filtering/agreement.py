@@ -27,6 +27,8 @@ ever rounded: the result has to be equal bit for bit.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -107,6 +109,32 @@ def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
     return grain_of_sums(mask, ghost_value, 1.0, float(image.max(initial=0))) > 0.0
 
 
+@dataclass(frozen=True)
+class Expected:
+    """The results of a picture as the oracle has them, which may be off by `added` beyond the bound."""
+
+    image: np.ndarray
+    mask: Mask
+    problem: Problem
+    added: float = 0.0
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether the results have to be equal bit for bit."""
+        return is_exact_class(self.image, self.mask, self.problem.ghost_value)
+
+    def values(self, band: Region) -> np.ndarray:
+        """Return the exact results of a region."""
+        return oracle.correlate(self.image, self.mask, self.problem.border, self.problem.cval, band)
+
+    def limits(self, band: Region) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of magnitudes behind them, and the bounds of their errors."""
+        largest = oracle.magnitudes(self.image, self.mask, self.problem.border, self.problem.cval, band)
+        if self.is_exact:
+            return largest, np.zeros_like(largest)
+        return largest, rounding_bound(largest, self.problem.taps) + self.added
+
+
 def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
     """Return the whole picture where the oracle can afford it; else its four edges and a grid of pixels."""
     cost = problem.taps * problem.channels
@@ -141,16 +169,7 @@ def verify(
         What the result may be off beyond the bound: `Variant.added_to` in `engine.work.filtering.variants`.
         In the exact class nothing may be off.
     """
-    must_be_equal = is_exact_class(image, mask, problem.ghost_value)
-
-    def wanted(band: Region) -> np.ndarray:
-        return oracle.correlate(image, mask, problem.border, problem.cval, band)
-
-    def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
-        largest = oracle.magnitudes(image, mask, problem.border, problem.cval, band)
-        bound = np.zeros_like(largest) if must_be_equal else rounding_bound(largest, problem.taps) + added
-        return largest, bound
-
+    expected = Expected(image, mask, problem, added)
     weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor
     inputs = Inputs(
         image,
@@ -161,4 +180,4 @@ def verify(
     )
     regions = regions_to_check(problem, seed, affordable)
     band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
-    return verify_regions(result, regions, band_pixels, wanted, limits, checkpoint, inputs)
+    return verify_regions(result, regions, band_pixels, expected.values, expected.limits, checkpoint, inputs)
