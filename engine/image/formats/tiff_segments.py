@@ -26,7 +26,7 @@ from engine.image.formats.tiff_inner import (
 )
 from engine.image.formats.tiff_pixels import is_as_stored
 from engine.image.large.source import BytesAt
-from engine.image.large.tiff_writer import LONG, Page, Tag, lists_of_tags
+from engine.image.large.tiff_writer import LONG, Tag, header, list_of_tags
 from engine.image.scratch import bands_of
 
 if TYPE_CHECKING:
@@ -230,8 +230,8 @@ def _fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
     values |= {273: 8, 277: 1, 278: height, 279: len(data)}
     values[_FAX_OPTIONS_TAG] = int(page.tags.valueof(_FAX_OPTIONS_TAG, 0))
     tags = [Tag(code, LONG, [value]) for code, value in values.items()]
-    lists, head = lists_of_tags([Page(tags)], 8 + len(data), is_big=False)
-    return head + data + lists
+    tail, begin = list_of_tags(tags, 8 + len(data), 0, is_big=False)
+    return header(begin, is_big=False) + data + tail
 
 
 def _of_lzw(page: "TiffPage", note: Note) -> Decode:

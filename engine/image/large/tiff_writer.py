@@ -6,7 +6,7 @@ Until then the first bytes of the file are zero, so what is unfinished is no TIF
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
@@ -46,54 +46,33 @@ class Tag:
         return len(array) // (2 if self.type == RATIONAL else 1), array.tobytes()
 
 
-@dataclass(slots=True)
-class Page:
-    """A page with its tags, and the smaller levels of it."""
-
-    tags: list[Tag]
-    smaller: "list[Page]" = field(default_factory=list)
-
-
-def lists_of_tags(pages: Sequence[Page], begin: int, *, is_big: bool) -> tuple[bytes, bytes]:
-    """Return the bytes that follow the pixels, which end at `begin`, and those of the file's header."""
-    parts: list[bytes] = []
-    at = begin + begin % 2
-    parts.append(b"\0" * (at - begin))
-    first = 0
-    # Each list names the next one, so the last comes first.
-    for page in reversed(pages):
-        offsets = []
-        for level in page.smaller:
-            data, offset = _list(level.tags, at, 0, is_big=is_big)
-            parts.append(data)
-            at += len(data)
-            offsets.append(offset)
-        tags = [*page.tags, *([Tag(330, LONG8 if is_big else LONG, offsets)] if offsets else [])]
-        data, first = _list(tags, at, first, is_big=is_big)
-        parts.append(data)
-        at += len(data)
-    header = (
+def header(first: int, *, is_big: bool) -> bytes:
+    """Return the header of a file whose first list of tags lies at an offset."""
+    return (
         struct.pack("<2sHHHQ", b"II", 43, 8, 0, first) if is_big else struct.pack("<2sHI", b"II", 42, first)
     )
-    return b"".join(parts), header
 
 
-def _list(tags: Sequence[Tag], at: int, following: int, *, is_big: bool) -> tuple[bytes, int]:
-    """Return the bytes of a list that is written at an offset, its values before it, and where it begins."""
+def list_of_tags(tags: Sequence[Tag], at: int, following: int, *, is_big: bool) -> tuple[bytes, int]:
+    """Return the bytes of a list that is written at an offset, its values before it, and where it begins.
+
+    `following` is the offset of the list of the next page; 0: there is none.
+    """
     inline, entry, offset = (8, "<HHQ", "<Q") if is_big else (4, "<HHI", "<I")
-    values: list[bytes] = []
+    # Values and lists begin at even offsets.
+    values = [b"\0" * (at % 2)]
     entries: list[bytes] = []
-    end = at
+    end = at + at % 2
     for tag in sorted(tags, key=lambda tag: tag.code):
         count, data = tag.packed()
         if len(data) <= inline:
-            field_ = data.ljust(inline, b"\0")
+            field = data.ljust(inline, b"\0")
         else:
-            field_ = struct.pack(offset, end)
+            field = struct.pack(offset, end)
             data += b"\0" * (-len(data) % 8)
             values.append(data)
             end += len(data)
-        entries.append(struct.pack(entry, tag.code, tag.type, count) + field_)
+        entries.append(struct.pack(entry, tag.code, tag.type, count) + field)
     count_text = struct.pack("<Q" if is_big else "<H", len(entries))
     return b"".join((*values, count_text, *entries, struct.pack(offset, following))), end
 
@@ -187,27 +166,33 @@ class TiffResult(LargeResult):
 
     def finish(self) -> None:
         """Append the lists of tags, and write the header."""
-        is_big = self.storage.is_big or self._file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
-        count = self._planes if self.storage.planes == "pages" else 1
-        # Lists within EXIF data come first: those of the pages say where they begin.
-        exif, exif_tags = self._exif(is_big=is_big)
-        self._file.append(exif)
-        pages = []
-        for plane in range(count):
-            levels = [Page(self._tags(level, plane, is_big=is_big)) for level in range(len(self.levels))]
-            pages.append(Page(levels[0].tags, levels[1:]))
-        pages[0].tags += exif_tags
-        tags, header = lists_of_tags(pages, self._file.byte_count, is_big=is_big)
-        self._file.append(tags)
-        self._file.finish(header)
+        self._is_big = self.storage.is_big or self._file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
+        # Each list says where others are, which come before it: within EXIF data, of smaller levels, of the
+        # next page.
+        exif_tags = self._append_exif()
+        following = 0
+        for plane in reversed(range(self._planes if self.storage.planes == "pages" else 1)):
+            smaller = [self._append_list(self._tags(level, plane)) for level in range(1, len(self.levels))]
+            tags = self._tags(0, plane) + ([] if plane else exif_tags)
+            if smaller:
+                tags.append(self._offsets(330, smaller))
+            following = self._append_list(tags, following)
+        self._file.finish(header(following, is_big=self._is_big))
 
-    def _tags(self, level: int, plane: int, *, is_big: bool) -> list[Tag]:
+    def _append_list(self, tags: Sequence[Tag], following: int = 0) -> int:
+        data, begin = list_of_tags(tags, self._file.byte_count, following, is_big=self._is_big)
+        self._file.append(data)
+        return begin
+
+    def _offsets(self, code: int, values: Sequence[int]) -> Tag:
+        return Tag(code, LONG8 if self._is_big else LONG, values)
+
+    def _tags(self, level: int, plane: int) -> list[Tag]:
         storage, (height, width) = self.storage, self.levels[level]
         is_by_page = storage.planes == "pages" and self._planes > 1
         samples = 1 if is_by_page else self.channels
-        offsets = LONG8 if is_big else LONG
         found = self._segments(level)
-        found = found[plane] if is_by_page else found.reshape(-1, 2)
+        begins, counts = (found[plane] if is_by_page else found.reshape(-1, 2)).T.tolist()
         colours = samples - self._has_alpha
         extra = [2] if self._has_alpha else []
         if colours not in (1, 3):  # further channels, of no colour
@@ -227,10 +212,10 @@ class TiffResult(LargeResult):
         ]
         if storage.is_tiled:
             tags += [Tag(322, LONG, [across]), Tag(323, LONG, [down])]
-            tags += [Tag(324, offsets, found[:, 0].tolist()), Tag(325, offsets, found[:, 1].tolist())]
+            tags += [self._offsets(324, begins), self._offsets(325, counts)]
         else:
             tags += [Tag(278, LONG, [min(down, height)])]
-            tags += [Tag(273, offsets, found[:, 0].tolist()), Tag(279, offsets, found[:, 1].tolist())]
+            tags += [self._offsets(273, begins), self._offsets(279, counts)]
         if self._predictor > 1:
             tags.append(Tag(317, SHORT, [self._predictor]))
         if extra:
@@ -243,20 +228,20 @@ class TiffResult(LargeResult):
                 tags.append(Tag(270, TEXT, self._ome_xml()))
         return tags
 
-    def _exif(self, *, is_big: bool) -> tuple[bytes, list[Tag]]:
-        """Return the lists of tags within EXIF data, and the tags of the first page for all of it."""
+    def _append_exif(self) -> list[Tag]:
+        """Append the lists of tags within EXIF data; return the tags of the first page for all of it."""
         metadata: Metadata = self.storage.details.get("metadata", NO_METADATA)
         if not metadata.exif:
-            return b"", []
+            return []
         exif = loaded_exif(metadata)
         # The description of an OME-TIFF is its OME metadata.
         texts = TEXT_TAGS[1:] if self.storage.is_ome else TEXT_TAGS
         found = {code: str(exif[code]) for code in texts if code in exif}
         tags = [Tag(code, TEXT, text.encode("latin-1", "replace")) for code, text in found.items()]
-        padding = b"\0" * (self._file.byte_count % 2)
-        lists, begins = tiff_lists(exif, self._file.byte_count + len(padding), is_big=is_big)
-        tags += [Tag(code, LONG8 if is_big else LONG, [begin]) for code, begin in begins.items()]
-        return padding + lists, tags
+        self._file.append(b"\0" * (self._file.byte_count % 2))
+        lists, begins = tiff_lists(exif, self._file.byte_count, is_big=self._is_big)
+        self._file.append(lists)
+        return tags + [self._offsets(code, [begin]) for code, begin in begins.items()]
 
     def _segments(self, level: int) -> NDArray[np.uint64]:
         """Return offset and bytes of strips or tiles by plane: they were written row by row of them."""
