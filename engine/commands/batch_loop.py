@@ -16,6 +16,7 @@ import sys
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import CancelledError
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
@@ -39,7 +40,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
 from engine.flow.loop import Loop
-from engine.flow.picture_memory import Loan, PictureMemory
+from engine.flow.picture_memory import PictureMemory
 from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.image.form import RAISE_LIMIT, Form
@@ -83,7 +84,7 @@ class Task:
     files: Sequence[PictureFile]
     finished: Sequence[Finished] = ()
     write: Callable[[], Sequence[Finished]] = tuple
-    loan: Loan | None = None
+    loan: ExitStack = field(default_factory=ExitStack)  # of the memory of its picture
 
     def take(self) -> None:
         """Write the results, where there are some, and keep nothing of them."""
@@ -91,7 +92,7 @@ class Task:
             self.finished = self.write()
         finally:
             self.write = tuple
-            self.give_back()
+            self.loan.close()
 
     def failed(self, error: BaseException) -> bool:
         """Note why the files fail; return whether that is all there is to it."""
@@ -101,11 +102,6 @@ class Task:
             return True
         # The batch has ended.
         return isinstance(error, CancelledError)
-
-    def give_back(self) -> None:
-        """Give the memory of its pictures back."""
-        if self.loan is not None:
-            self.loan.give_back()
 
 
 Encoded = tuple[bytes | memoryview, Finished]
@@ -177,7 +173,9 @@ class Job:
         return data, Finished(self.file, None, notes, verification, found, clipped, ran)
 
 
-def job_for(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE_LIMIT) -> Job:
+def job_for(
+    how: PictureWork, file: PictureFile, memory: PictureMemory, loan: ExitStack, remedy: str = RAISE_LIMIT
+) -> Job:
     """Open a picture, check that the variant can filter it and that its result can be saved.
 
     `remedy` says what helps where it takes more memory than allowed. Called on: any thread.
@@ -188,7 +186,7 @@ def job_for(how: PictureWork, file: PictureFile, loan: Loan, remedy: str = RAISE
     assert saved_as is not None
 
     def allocate(form: Form) -> tuple[np.ndarray, np.ndarray | None]:
-        loan.enter(work_bytes(asked, saving, form, saved_as))
+        memory.enter(work_bytes(asked, saving, form, saved_as), loan)
         alpha = reused_array(form.plane_shape, form.dtype) if form.has_alpha else None
         return reused_array(form.colour_shape, form.dtype), alpha
 
@@ -211,13 +209,10 @@ def all_the_way(
 
     `go_on` is called before the picture is filtered, and may end it.
     """
-    loan = Loan(memory)
-    try:
-        job = job_for(how, file, loan, remedy)
+    with ExitStack() as loan:
+        job = job_for(how, file, memory, loan, remedy)
         go_on()
         return job.filtered_and_encoded()
-    finally:
-        loan.give_back()
 
 
 # How long Python may keep a worker waiting that comes back from compiled code. 40 pictures of 12 megapixels
@@ -321,8 +316,7 @@ class Batch:
             task.write = lambda: self._write(*done)
 
         def in_stream(task: Task) -> Asked:
-            task.loan = Loan(memory)
-            job = job_for(plan.how, task.files[0], task.loan)
+            job = job_for(plan.how, task.files[0], memory, task.loan)
             self._end_if_stopped()
             # Chosen here: the stream's thread has others' pictures to launch.
             job.call.job()
@@ -335,7 +329,7 @@ class Batch:
             self.through(on_core, threads, files)
             return
         self.through(
-            in_stream, threads, files, takers=threads, stream=Stream, dropped=Task.give_back,
+            in_stream, threads, files, takers=threads, stream=Stream, dropped=lambda task: task.loan.close(),
             alone=lambda asked: asked.request.filter(asked.out),
         )  # fmt: skip
 

@@ -6,6 +6,7 @@ bands need is decoded once: the open picture keeps the last ones.
 """
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from engine.device.anti_aliasing import reused_array, reused_result, trim_reused
 from engine.flow.loop import Loop
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
-from engine.flow.picture_memory import Loan, PictureMemory
+from engine.flow.picture_memory import PictureMemory
 from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
@@ -32,7 +33,7 @@ class Part:
 
     picture: int
     band: Span
-    loan: Loan
+    loan: ExitStack = field(default_factory=ExitStack)  # of its memory
     image: np.ndarray = field(init=False)
     rows: np.ndarray = field(init=False)
     values: np.ndarray = field(init=False)
@@ -41,7 +42,7 @@ class Part:
     def give_back(self) -> None:
         """Let other bands have the memory."""
         self.image = self.rows = self.values = self.all_values = _NOTHING
-        self.loan.give_back()
+        self.loan.close()
 
     @property
     def top(self) -> int:
@@ -86,9 +87,7 @@ class RowStream:
             ready=self._read, take=self._taken, threads=1, takers=1, most=most, stream=self._stream,
             dropped=Part.give_back, name="large",
         ) as device:  # fmt: skip
-            Loop(device, lambda part: None).run(
-                Part(number, band, Loan(self._lent)) for number, band in enumerate(bands)
-            )
+            Loop(device, lambda part: None).run(Part(number, band) for number, band in enumerate(bands))
 
     def _stream(self) -> Stream:
         # On the CPU an image is not cut again.
@@ -108,7 +107,7 @@ class RowStream:
 
     def _read(self, part: Part) -> Asked:
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
-        part.loan.enter(self.memory.band_bytes)
+        self._lent.enter(self.memory.band_bytes, part.loan)
         picture, problem, band = self.picture, self.plan.problem, part.band
         samples, at = reused_array((band.length, picture.width, picture.channels), picture.dtype), 0
         for first, last in band.sources:

@@ -340,8 +340,8 @@ def test_that_pictures_wait_for_the_memory_of_others(batch, request, monkeypatch
         monkeypatch.setattr(batch_loop, name, 1)
     enter, leave, inside = PictureMemory.enter, PictureMemory.leave, []
 
-    def entered(self, size):
-        enter(self, size)
+    def entered(self, size, loan):
+        enter(self, size, loan)
         inside.append(size)
         assert len(inside) == 1
 

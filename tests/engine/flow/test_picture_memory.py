@@ -1,14 +1,15 @@
 """The memory of a batch: pictures wait for room."""
 
 import threading
+from contextlib import ExitStack
 
-from engine.flow.picture_memory import Loan, PictureMemory
+from engine.flow.picture_memory import PictureMemory
 
 
 def test_that_a_picture_waits_until_there_is_room(monkeypatch):
     room, asked, entered = PictureMemory(100), threading.Event(), threading.Event()
-    first, second = Loan(room), Loan(room)
-    first.enter(1000)
+    first, second, third = ExitStack(), ExitStack(), ExitStack()
+    room.enter(1000, first)
     wait_for, may_enter = room._changed.wait_for, []
 
     def watched(has_room):
@@ -19,7 +20,7 @@ def test_that_a_picture_waits_until_there_is_room(monkeypatch):
     monkeypatch.setattr(room._changed, "wait_for", watched)
 
     def enter():
-        second.enter(60)
+        room.enter(60, second)
         entered.set()
 
     thread = threading.Thread(target=enter)
@@ -28,12 +29,11 @@ def test_that_a_picture_waits_until_there_is_room(monkeypatch):
     # It can only be let in by what follows.
     assert may_enter == [False]
     assert not entered.is_set()
-    first.give_back()
+    first.close()
     thread.join(60)
     assert entered.is_set()
-    third = Loan(room)
-    third.enter(40)
+    room.enter(40, third)
     assert may_enter == [False, True]
-    third.give_back()
-    second.give_back()
+    third.close()
+    second.close()
     assert room._lent_bytes == 0
