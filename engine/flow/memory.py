@@ -33,15 +33,12 @@ _USUAL_BYTES = 300 << 20
 class MemoryPlan:
     """The bands of a run.
 
-    `band_rows` are filtered at a time, `ahead` bands are read ahead; each takes `band_bytes`, those under way
-    `most_bytes` together, and decoded strips or tiles that the next band needs too `cache_bytes`.
-    `needed_bytes` is the most that the process takes with all of them.
+    `band_rows` are filtered at a time, and at most `most_bands` are in memory; decoded strips or tiles that
+    the next band needs too take `cache_bytes`. `needed_bytes` is the most that the process takes with all.
     """
 
     band_rows: int
-    ahead: int
-    band_bytes: int
-    most_bytes: int
+    most_bands: int
     cache_bytes: int
     needed_bytes: int
 
@@ -93,11 +90,11 @@ def plan_memory(
         band_bytes = rows * (in_row + copied + value_row)
         # Enough that strips or tiles are decoded while the bands before are filtered.
         ahead = max(1, min(-(-rows_of_segment // band_rows), ahead_bytes // band_bytes))
-        most = (3 + ahead + 2 * GPU_RING * gpus) * band_bytes
+        most = 3 + ahead + 2 * GPU_RING * gpus
         # In the ring of each GPU, and its pinned memory.
         on_gpus = 4 * GPU_RING * gpus * max(GPU_CHUNK_BYTES, band_rows * max(in_row, value_row))
-        needed = fixed + cache_bytes + most + on_gpus + between * rows * float_row
-        return MemoryPlan(band_rows, ahead, band_bytes, most, cache_bytes, needed)
+        needed = fixed + cache_bytes + most * band_bytes + on_gpus + between * rows * float_row
+        return MemoryPlan(band_rows, most, cache_bytes, needed)
 
     # A band holds twice the rows of a mask.
     found = plan(max(2 * halo, _BAND_BYTES // max(in_row, value_row)), _AHEAD_BYTES)

@@ -6,7 +6,6 @@ bands need is decoded once: the open picture keeps the last ones.
 """
 
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,7 +13,6 @@ import numpy as np
 from engine.device.anti_aliasing import reused_array, reused_result, trim_reused
 from engine.flow.loop import Loop
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
-from engine.flow.picture_memory import PictureMemory
 from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
@@ -33,16 +31,10 @@ class Part:
 
     picture: int
     band: Span
-    loan: ExitStack = field(default_factory=ExitStack)  # of its memory
     image: np.ndarray = field(init=False)
     rows: np.ndarray = field(init=False)
     values: np.ndarray = field(init=False)
     all_values: np.ndarray = field(init=False)  # of all rows of `image`
-
-    def give_back(self) -> None:
-        """Let other bands have the memory."""
-        self.image = self.rows = self.values = self.all_values = _NOTHING
-        self.loan.close()
 
     @property
     def top(self) -> int:
@@ -70,7 +62,6 @@ class RowStream:
     take: Callable[[Part], None]
 
     def __post_init__(self) -> None:
-        self._lent = PictureMemory(self.memory.most_bytes)
         self._has_failed = False
         self.picture.cache_bytes = max(self.picture.cache_bytes, self.memory.cache_bytes)
 
@@ -82,10 +73,9 @@ class RowStream:
         parts = max(1, min(-(-count // band_rows), count // (2 * self.plan.reach.height)))
         edges = [first_row + count * number // parts for number in range(parts + 1)]
         bands = bands_between(self.plan.reach, height, edges)
-        most = 3 + self.memory.ahead + 2 * GPU_RING * len(self.plan.devices)
         with Staged[Part](
-            ready=self._read, take=self._taken, threads=1, takers=1, most=most, stream=self._stream,
-            dropped=Part.give_back, name="large",
+            ready=self._read, take=self._taken, threads=1, takers=1, most=self.memory.most_bands,
+            stream=self._stream, name="large",
         ) as device:  # fmt: skip
             Loop(device, lambda part: None).run(Part(number, band) for number, band in enumerate(bands))
 
@@ -103,11 +93,11 @@ class RowStream:
             self._has_failed = True
             raise
         finally:
-            part.give_back()
+            # Their memory is the next band's.
+            part.image = part.rows = part.values = part.all_values = _NOTHING
 
     def _read(self, part: Part) -> Asked:
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
-        self._lent.enter(self.memory.band_bytes, part.loan)
         picture, problem, band = self.picture, self.plan.problem, part.band
         samples, at = reused_array((band.length, picture.width, picture.channels), picture.dtype), 0
         for first, last in band.sources:

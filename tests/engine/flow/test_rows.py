@@ -86,7 +86,7 @@ def streamed(picture, border=Border.MIRROR, first_row=0, bands=3, take=None, ban
     def keep(part):
         found[part.top : part.top + len(part.values)] = part.values
 
-    memory = MemoryPlan(band_rows, 2, 100, 100 * bands, 0, 0)
+    memory = MemoryPlan(band_rows, bands, 0, 0)
     RowStream(picture, plan_for(border), memory, take or keep).run(first_row)
     return found
 
@@ -132,7 +132,8 @@ def test_that_bands_read_ahead_are_bounded_where_the_whole_picture_is_one_strip(
     like = Resolved(mask_request(mask=Mask(MASK), device="cpu"), picture.pixels[:99])
     how = {"gpus": 0, "verify": False}
     plan = plan_memory(picture, like, Storage("npy", (1, 4096)), picture.dtype, None, **how)
-    assert plan.ahead * plan.band_bytes <= 64 << 20 < plan.cache_bytes
+    # Each takes 8 bit, and float32 for its results.
+    assert (plan.most_bands - 3) * plan.band_rows * 5 * 4096 <= 64 << 20 < plan.cache_bytes
 
 
 def test_that_results_may_begin_anywhere():
