@@ -32,13 +32,13 @@ def looks_like_json(text: str) -> bool:
 
 def mask_to_json(mask: Mask) -> str:
     """Return a mask as JSON, one row of weights per line; it reads back to an equal mask of the same name."""
-    values = mask_document(mask)
+    values = document_of(mask)
     rows = ",\n    ".join(json.dumps(row, allow_nan=False) for row in values.pop("weights"))
     rest = "".join(f'  "{key}": {json.dumps(value, allow_nan=False)},\n' for key, value in values.items())
     return f'{{\n{rest}  "weights": [\n    {rows}\n  ]\n}}\n'
 
 
-def mask_document(mask: Mask) -> Json:
+def document_of(mask: Mask) -> Json:
     """Return a mask as a JSON object of its own."""
     return {"format": FORMAT, "version": VERSION} | mask_values(mask)
 

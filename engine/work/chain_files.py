@@ -27,7 +27,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.reading import Json, json_object, read_json, read_text
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.mask.json_form import mask_document, mask_from_json
+from engine.mask.json_form import document_of, mask_from_json
 from engine.mask.resolve import resolve_mask
 from engine.work.operations.problem import Settings
 from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
@@ -227,7 +227,7 @@ def _entry(step: AnyStep) -> dict[str, object]:
     given = structs.asdict(step)
     usual = {each.name: each.default for each in structs.fields(step) if each.name not in ("id", "border")}
     if step.kind == MaskStep.kind:
-        given["mask"] = given.pop("written") or mask_document(given["mask"])
+        given["mask"] = given.pop("written") or document_of(given["mask"])
     elif given.get("how") != "blend":
         given.pop("weight", None)
     found = {name: value for name, value in given.items() if name not in usual or value != usual[name]}
