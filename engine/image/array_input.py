@@ -8,7 +8,6 @@ from engine.errors import BadValue
 
 # The memory that NumPy reads: kDLCPU, and what CUDA and ROCm lock of the host's.
 _DLPACK_HOSTS = (1, 3, 11)
-_PASS_AN_ARRAY = "Pass an array of shape (H, W) or (H, W, C)."
 
 
 def as_array(image: object) -> np.ndarray:
@@ -19,17 +18,14 @@ def as_array(image: object) -> np.ndarray:
             "a picture is an array",
             "Look where it comes from: some libraries return None for a file that they cannot open.",
         )
-    try:
-        return host_array(image)
-    except ValueError as error:
-        raise BadValue("The picture is not an array", "its rows differ in length", _PASS_AN_ARRAY) from error
+    return host_array(image, "The picture")
 
 
-def host_array(values: Any) -> np.ndarray:
+def host_array(values: Any, name: str) -> np.ndarray:
     """Return values as a NumPy array, of the same memory where that can be.
 
     They are in a sequence, or in what has NumPy's protocols (a `Picture`), a buffer or DLPack in the host's
-    memory. Raises ValueError for a list whose rows differ in length, BadValue for what cannot be read.
+    memory. A `BadValue` says why all else, called `name`, cannot be read.
     """
     refuse_masked(values)
     try:
@@ -37,7 +33,8 @@ def host_array(values: Any) -> np.ndarray:
     # What CuPy, torch and DLPack raise for memory or types that NumPy does not know.
     except (TypeError, ValueError, RuntimeError, BufferError) as error:
         if isinstance(error, ValueError) and isinstance(values, list | tuple):
-            raise
+            remedy = "Give every row the same number of values."
+            raise BadValue(f"{name} is not an array", "its rows differ in length", remedy) from error
         raise _unreadable(values, error) from error
     # To NumPy everything is at least one object.
     if array.dtype == object and array.ndim == 0 and _is_elsewhere(values):

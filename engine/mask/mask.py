@@ -339,12 +339,9 @@ def _table(weights: npt.ArrayLike) -> Weights:
         if isinstance(weights, kind):
             raise MaskError(f"{reprlib.repr(weights)} is not a mask", why, remedy)
     try:
-        given = host_array(weights)
+        given = host_array(weights, "The table of weights")
     except BadValue as error:
         raise MaskError(error.what, error.why, error.remedy) from error
-    except ValueError as error:
-        remedy = "Give every row the same number of cells."
-        raise MaskError(what, "its rows differ in length", remedy) from error
     if given.dtype.kind not in "biuf":
         raise MaskError(what, "not every cell is a number", "Give numbers only.")
     if given.ndim != 2:

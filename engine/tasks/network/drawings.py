@@ -47,10 +47,7 @@ def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
 
     Raises BadValue: another shape, not real numbers, not finite, out of range, or a drawing without ink.
     """
-    try:
-        array = host_array(values)
-    except ValueError as error:
-        raise BadValue("the drawings are not an array", "their rows differ in length", _SHAPES) from error
+    array = host_array(values, "a batch of drawings")
     if array.ndim == 2:
         array = array[None]
     if array.ndim != 3 or array.shape[1:] != (side, side):

@@ -19,12 +19,7 @@ def as_matrix(name: str, values: object) -> Matrix:
 
     Raises BadValue: not two axes, an empty axis, rows that differ in length, or not real numbers.
     """
-    try:
-        array = host_array(values)
-    except ValueError as error:
-        raise BadValue(
-            f"matrix {name} is not an array", "its rows differ in length", "Make them equally long."
-        ) from error
+    array = host_array(values, f"matrix {name}")
     refuse_shape(name, array.shape)
     if array.dtype.kind not in "buif":
         raise BadValue(
