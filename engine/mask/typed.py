@@ -65,6 +65,8 @@ def read_fraction(word: str, where: str) -> Scale:
     scale = Scale(_read_float(numerator, where), _read_float(denominator, where) if denominator else 1.0)
     if scale.over == 0.0:
         refuse(f"{where} says {quoted(word)}, a division by zero", "Divide by another number than 0.")
+    if not math.isfinite(scale.times / scale.over):
+        _refuse_range(word, where)
     return scale
 
 
@@ -150,8 +152,6 @@ def _read_cell(word: str, where: str, has_decimal_commas: bool) -> str:
     if has_decimal_commas:
         word = with_point(word, where)
     scale = read_fraction(word, where)
-    if not math.isfinite(scale.times / scale.over):
-        _refuse_range(word, where)
     over = f"/{number_text(scale.over)}" if "/" in word else ""
     return f"{number_text(scale.times)}{over}"
 
@@ -213,12 +213,13 @@ class TypedWeights(Struct, frozen=True, dict=True):
     def weights(self) -> npt.NDArray[np.float64]:
         """The weights, each rounded once; raises MaskError where a text is no number or the divisor 0."""
         rows = [
-            [_value(cell, f"row {row}, column {column}") for column, cell in enumerate(cells, start=1)]
+            [read_fraction(cell, f"row {row}, column {column}") for column, cell in enumerate(cells, start=1)]
             for row, cells in enumerate(self.cells, start=1)
         ]
+        values = np.array([[cell.times / cell.over for cell in row] for row in rows])
         # Quotients beyond float64 are refused in words by Mask, not by a warning of NumPy's.
         with np.errstate(over="ignore", invalid="ignore"):
-            scaled: npt.NDArray[np.float64] = np.array(rows) * self.scale.times / self.scale.over
+            scaled: npt.NDArray[np.float64] = values * self.scale.times / self.scale.over
         return scaled
 
     def moved(self, move: Callable[[np.ndarray], np.ndarray]) -> "TypedWeights":
@@ -234,11 +235,3 @@ def divisor_text(scale: Scale) -> str:
     if scale.times == 1.0:
         return number_text(scale.over)
     return f"{number_text(scale.over)}/{number_text(scale.times)}"
-
-
-def _value(cell: str, where: str) -> float:
-    scale = read_fraction(cell, where)
-    value = scale.times / scale.over
-    if not math.isfinite(value):
-        refuse(f"{where} is too large a number", "Write a smaller number.")
-    return value
