@@ -112,7 +112,7 @@ _OF_STORED_PIXELS = (258, 259, 262, 273, 277, 278, 279, 284, 513, 514, 529, 530,
 def orientation_of_exif(block: bytes | None) -> int:
     """Return the orientation in EXIF data, with or without its marker; 0 where none can be read."""
     try:
-        return int(_exif(block).get(ORIENTATION_TAG, 0)) if block else 0
+        return int(loaded_exif(block).get(ORIENTATION_TAG, 0)) if block else 0
     except LIBRARY_ERRORS:
         # Damaged metadata is no reason to refuse whole pixels.
         return 0
@@ -124,12 +124,8 @@ def orientation_of_xmp(packet: bytes | None) -> int:
     return int(found.group(1)) if found else 0
 
 
-def loaded_exif(metadata: Metadata) -> "Image.Exif":
-    """Return EXIF data as Pillow has it, whose errors pass through."""
-    return _exif(metadata.exif)
-
-
-def _exif(block: bytes = b"") -> "Image.Exif":
+def loaded_exif(block: bytes = b"") -> "Image.Exif":
+    """Return EXIF data, with or without its marker, as Pillow has it, whose errors pass through."""
     # 15 ms, where there is EXIF data.
     from PIL import Image
 
@@ -144,7 +140,7 @@ def exif_with_resolution(metadata: Metadata) -> bytes:
     if metadata.exif or metadata.dpi is None:
         # It has been set already.
         return metadata.exif
-    exif = loaded_exif(metadata)
+    exif = loaded_exif(metadata.exif)
     _set_resolution(exif, metadata.dpi)
     return exif.tobytes()
 
@@ -160,7 +156,7 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> "tuple[Image.E
     left out when it is written. None: nothing can be read.
     """
     try:
-        exif = loaded_exif(metadata)
+        exif = loaded_exif(metadata.exif)
         if not len(exif):
             return None, False
         of_camera = exif.get_ifd(EXIF_TAG) if EXIF_TAG in exif else {}
@@ -225,7 +221,7 @@ def exif_of_tiff(file: object, offset: int, byte_order: str, *, is_big: bool, is
 
     Without `is_photo` its description is left out: microscopes' programs describe pages and axes in it.
     """
-    exif, kept = _exif(), _exif()
+    exif, kept = loaded_exif(), loaded_exif()
     exif.endian, exif.bigtiff = byte_order, is_big
     try:
         exif.load_from_fp(_Bounded(file), offset)  # type: ignore[arg-type]

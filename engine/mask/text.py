@@ -149,16 +149,8 @@ _HEAD = re.compile(r"\s*(\d{1,9})(?:x(\d{1,9}))?(?:\+(\d{1,9})\+(\d{1,9}))?([<>@
 _EXAMPLE = "Write width x height: and the numbers of all rows, such as 3x3: 1,2,1 2,4,2 1,2,1."
 
 
-def looks_like_imagemagick(text: str) -> bool:
-    """Return whether a text begins with a size and a colon, as ImageMagick's kernels do."""
-    return _HEAD.match(text) is not None
-
-
-def mask_from_imagemagick(text: str) -> Mask:
-    """Return the mask of such a kernel; all else is refused by a `MaskError`."""
-    head = _HEAD.match(text)
-    if head is None:
-        refuse("it does not begin with a size", _EXAMPLE)
+def _mask_from_imagemagick(head: re.Match[str], text: str) -> Mask:
+    """Return the mask of such a kernel that begins with a head; all else is refused by a `MaskError`."""
     width, height, x, y, rotated = head.groups()
     body = text[head.end() :].strip().removesuffix(";")
     if rotated or ";" in body:
@@ -227,8 +219,8 @@ def parse_mask(text: str) -> Mask:
     generated = parse_generator(text)
     if generated is not None:
         return generated
-    if looks_like_imagemagick(text):
-        return mask_from_imagemagick(text)
+    if head := _HEAD.match(text):
+        return _mask_from_imagemagick(head, text)
     text = _without_comments(text.translate(_PLAIN)).strip(" \t\n;")
     rows, scale = read_literal(text) if "[" in text or "{" in text else _read_rows(text)
     if scale.over == 0.0:

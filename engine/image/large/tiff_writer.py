@@ -233,7 +233,7 @@ class TiffResult(LargeResult):
         metadata: Metadata = self.storage.details.get("metadata", NO_METADATA)
         if not metadata.exif:
             return []
-        exif = loaded_exif(metadata)
+        exif = loaded_exif(metadata.exif)
         # The description of an OME-TIFF is its OME metadata.
         texts = TEXT_TAGS[1:] if self.storage.is_ome else TEXT_TAGS
         found = {code: str(exif[code]) for code in texts if code in exif}
