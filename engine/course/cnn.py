@@ -1,10 +1,21 @@
 """The CNN report: the unrolled matrix that is never stored, its control divergence, its convolutions."""
 
 import itertools
+from collections.abc import Iterator
 
 from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.course.runs import BankRun, NetworkRun, Quantity, Results, Row, Run, course_table, filter_run
+from engine.course.runs import (
+    BankRun,
+    NetworkRun,
+    Quantity,
+    Results,
+    Row,
+    Run,
+    Tables,
+    course_table,
+    filter_run,
+)
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.generators import box
@@ -80,7 +91,7 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     return (*filters, *(_stage(key, sizes) for key in STAGES))
 
 
-def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
+def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
     """Return the report's tables."""
     return (
         _unrolled(sizes or SIZES),
@@ -93,8 +104,7 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
     )
 
 
-def _unrolled(sizes: tuple[int, ...]) -> CourseTable:
-    rows: list[Row] = []
+def _unrolled(sizes: tuple[int, ...]) -> Iterator[Row]:
     for size, filters in itertools.product(sizes, FILTERS):
         problem = Problem(size, size, mask_shape=(5, 5), anchor=(2, 2))
         values = (
@@ -103,8 +113,7 @@ def _unrolled(sizes: tuple[int, ...]) -> CourseTable:
             filters * variant("naive").work(problem, BLOCK).picture_loads,
             bank_work(problem, bank_block(filters), filters).picture_loads,
         )
-        rows.append(((f"{size} × {size}", filters), values))
-    return course_table(CNN, 0, rows)
+        yield ((f"{size} × {size}", filters), values)
 
 
 def diverging_warps(height: int, width: int, block: Block) -> int:
@@ -120,12 +129,10 @@ def diverging_warps(height: int, width: int, block: Block) -> int:
     return diverging
 
 
-def _divergence() -> CourseTable:
-    rows: list[Row] = []
+def _divergence() -> Iterator[Row]:
     for name, height, width, maps in MAPS:
         of_a_map = diverging_warps(height, width, BLOCK)
-        rows.append(((name, f"{height} × {width}"), (of_a_map, maps, of_a_map * maps)))
-    return course_table(CNN, 1, rows)
+        yield ((name, f"{height} × {width}"), (of_a_map, maps, of_a_map * maps))
 
 
 def _stages(results: Results, sizes: tuple[int, ...] | None) -> CourseTable:
@@ -147,40 +154,30 @@ def _stages(results: Results, sizes: tuple[int, ...] | None) -> CourseTable:
     return course_table(CNN, 2, rows, f"Here: {digits:,} digits.")
 
 
-def _memory() -> CourseTable:
-    """Return what filters and unrolled matrices take, against constant memory."""
+def _memory() -> Iterator[Row]:
+    """Yield what filters and unrolled matrices take, against constant memory."""
     first, second = filter_bytes(ForwardPass(1))
     layers = ForwardPass(1).layers[0], ForwardPass(1).layers[2]
-    rows: list[Row] = []
     for layer, needed in zip(layers, (first, second), strict=True):
         fits = "yes" if needed <= CONSTANT_BYTES else f"no: {needed:,} of {CONSTANT_BYTES:,} bytes"
         one, many = (matrix_bytes(ForwardPass(batch), layer) for batch in (1, DIGITS))
-        rows.append(((layer.title,), (needed, fits, one, many)))
-    return course_table(CNN, 3, rows)
+        yield ((layer.title,), (needed, fits, one, many))
 
 
-def _worked_product() -> CourseTable:
-    """Return Y = W' X_unrolled, computed from the maps and the filters."""
+def _worked_product() -> Iterator[Row]:
+    """Yield Y = W' X_unrolled, computed from the maps and the filters."""
     found = worked_product.W @ worked_product.unrolled()
-    rows: list[Row] = [
-        ((f"output feature {number}",), [int(value) for value in row])
-        for number, row in enumerate(found.tolist(), start=1)
-    ]
-    return course_table(CNN, 4, rows)
+    for number, row in enumerate(found.tolist(), start=1):
+        yield ((f"output feature {number}",), [int(value) for value in row])
 
 
-def _worked_columns() -> CourseTable:
-    """Return X_unrolled: what the report misprints."""
-    found = worked_product.unrolled().tolist()
-    rows: list[Row] = [
-        ((number,), [int(value) for value in row]) for number, row in enumerate(found, start=1)
-    ]
-    return course_table(CNN, 5, rows)
+def _worked_columns() -> Iterator[Row]:
+    """Yield X_unrolled: what the report misprints."""
+    for number, row in enumerate(worked_product.unrolled().tolist(), start=1):
+        yield ((number,), [int(value) for value in row])
 
 
-def _banks(results: Results, sizes: tuple[int, ...]) -> CourseTable:
-    rows: list[Row] = []
+def _banks(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
     for size, filters in itertools.product(sizes, FILTERS):
         each_ms, bank_ms = results.value(_one(size)) * filters, results.value(_bank(size, filters))
-        rows.append(((f"{size} × {size}", filters), (each_ms, bank_ms, each_ms / bank_ms)))
-    return course_table(CNN, 6, rows)
+        yield ((f"{size} × {size}", filters), (each_ms, bank_ms, each_ms / bank_ms))

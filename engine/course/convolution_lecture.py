@@ -1,12 +1,11 @@
 """The lecture on convolution: what tiles save, by the kernels' own models of work; and padded rows."""
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 
-from engine.course.paper import CourseTable
 from engine.course.papers import paper
-from engine.course.runs import FilterRun, Quantity, Results, Row, Run, Value, course_table, filter_run
+from engine.course.runs import FilterRun, Quantity, Results, Row, Run, Tables, Value, filter_run
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES, ROW_BYTES, Layout
@@ -42,7 +41,7 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     return tuple(_layout_run(width, layout) for width in sizes or WIDTHS for layout in Layout)
 
 
-def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
+def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
     """Return the lecture's counts, and the pitch."""
     return (
         _row_tiles(),
@@ -79,39 +78,34 @@ def _tile_loads(key: str, rows: int, columns: int, mask_shape: tuple[int, int], 
     return _refusal(key, problem, block) or Quantity(variant(key).work(problem, block).picture_loads)
 
 
-def _row_tiles() -> CourseTable:
-    rows: list[Row] = []
+def _row_tiles() -> Iterator[Row]:
     for tile, width in itertools.product(TILE_SIZES, MASK_WIDTHS):
         basic, tiled, cached = (
             _tile_loads(key, 1, tile, (1, width), Block(tile, 1))
             for key in ("row-naive", "row-tiled", "row-cached")
         )
         values = basic, tiled, basic / tiled, cached
-        rows.append(((tile, width), values))
-    return course_table(CONVOLUTION, 0, rows)
+        yield ((tile, width), values)
 
 
-def _eight_elements() -> CourseTable:
-    """Return what each thread of the second block of 8 loads, and what its result uses of 5 cells.
+def _eight_elements() -> Iterator[Row]:
+    """Yield what each thread of the second block of 8 loads, and what its result uses of 5 cells.
 
     It counts as the slide does; the panel Tile shows the same of `row-tiled-constant`, as it runs.
     """
-    rows: list[Row] = []
     for thread in range(EIGHT):
         result = EIGHT + thread
         uses = range(result - EIGHTS_HALO, result + EIGHTS_HALO + 1)
         left = [result - EIGHT] if thread >= EIGHT - EIGHTS_HALO else []
         right = [result + EIGHT] if thread < EIGHTS_HALO else []
-        rows.append(((f"P[{result}]", thread), tuple(map(_cells_of_n, (uses, left, [result], right)))))
-    return course_table(CONVOLUTION, 1, rows)
+        yield ((f"P[{result}]", thread), tuple(map(_cells_of_n, (uses, left, [result], right))))
 
 
 def _cells_of_n(columns: Iterable[int]) -> str:
     return ", ".join(f"N[{column}]" for column in columns)
 
 
-def _square_tiles() -> CourseTable:
-    rows: list[Row] = []
+def _square_tiles() -> Iterator[Row]:
     for tile, width in itertools.product(O_TILES, MASK_WIDTHS):
         side = tile + width - 1
         blocks = {"naive": tile, "tiled": tile, "tiled-input": side}
@@ -120,8 +114,7 @@ def _square_tiles() -> CourseTable:
             for key, of_block in blocks.items()
         )
         share: Value = first if first.reason else f"{100 * tile * tile / side**2:.0f} %"
-        rows.append(((tile, width, side), (basic, second, basic / second, first, share)))
-    return course_table(CONVOLUTION, 2, rows)
+        yield ((tile, width, side), (basic, second, basic / second, first, share))
 
 
 # The lecture's name, the variant, the mask's sides, the block.
@@ -139,8 +132,7 @@ _KERNELS = (
 )
 
 
-def _accesses(results: Results) -> CourseTable:
-    rows: list[Row] = []
+def _accesses(results: Results) -> Iterator[Row]:
     for name, key, mask_shape, block in _KERNELS:
         problem = _problem(SIDE, SIDE, mask_shape, Border.ZERO)
         work = variant(key).work(problem, block)
@@ -149,19 +141,16 @@ def _accesses(results: Results) -> CourseTable:
         run = filter_run(variant=key, mask=mask, width=SIDE, height=SIDE, block=block)
         counts = work.picture_loads, of_mask, work.shared_loads, work.constant_loads, work.cgma
         values = *counts, results.transactions(run)
-        rows.append(((name, key, f"{mask_shape[0]} × {mask_shape[1]}", block), values))
-    return course_table(CONVOLUTION, 3, rows)
+        yield ((name, key, f"{mask_shape[0]} × {mask_shape[1]}", block), values)
 
 
-def _padded_rows() -> CourseTable:
-    rows: list[Row] = []
+def _padded_rows() -> Iterator[Row]:
     for width in COUNTED_WIDTHS:
         packed, pitched = (
             layout.row_pixels(width, 1, FLOAT_BYTES) * FLOAT_BYTES
             for layout in (Layout.PACKED, Layout.PITCHED)
         )
-        rows.append(((width,), (packed, pitched, _aligned_share(packed), _aligned_share(pitched))))
-    return course_table(CONVOLUTION, 4, rows)
+        yield ((width,), (packed, pitched, _aligned_share(packed), _aligned_share(pitched)))
 
 
 def _aligned_share(row_bytes: int) -> str:
@@ -171,15 +160,13 @@ def _aligned_share(row_bytes: int) -> str:
     return "all" if share == 1 else f"{share.numerator} of {share.denominator}"
 
 
-def _bursts() -> CourseTable:
-    """Return what some reads of a space of 16 bytes deliver, in sections of 4, as on the slide."""
-    rows: list[Row] = []
+def _bursts() -> Iterator[Row]:
+    """Yield what some reads of a space of 16 bytes deliver, in sections of 4, as on the slide."""
     for what, locations in _READS:
         sections = sorted({location // BURST_BYTES for location in locations})
         delivered = [first * BURST_BYTES + byte for first in sections for byte in range(BURST_BYTES)]
         values = _in_words(sections), _in_words(delivered), len(delivered)
-        rows.append(((what, _in_words(locations)), (*values, 100.0 * len(locations) / len(delivered))))
-    return course_table(CONVOLUTION, 6, rows)
+        yield ((what, _in_words(locations)), (*values, 100.0 * len(locations) / len(delivered)))
 
 
 def _in_words(numbers: Sequence[int]) -> str:
@@ -190,11 +177,9 @@ def _in_words(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers))
 
 
-def _layouts(results: Results, widths: tuple[int, ...]) -> CourseTable:
-    rows: list[Row] = []
+def _layouts(results: Results, widths: tuple[int, ...]) -> Iterator[Row]:
     for width in widths:
         runs = [_layout_run(width, layout) for layout in (Layout.PACKED, Layout.PITCHED)]
         packed, pitched = map(results.value, runs)
         transactions = map(results.transactions, runs)
-        rows.append(((f"{width} × {width}",), (packed, pitched, packed / pitched, *transactions)))
-    return course_table(CONVOLUTION, 5, rows)
+        yield ((f"{width} × {width}",), (packed, pitched, packed / pitched, *transactions))

@@ -1,10 +1,11 @@
 """The lab's speed-ups of separable convolution, its two figures, and what two passes save."""
 
 import itertools
+from collections.abc import Iterator
 
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
-from engine.course.runs import AttributesRun, Quantity, Results, Row, Run, course_table, filter_run
+from engine.course.runs import AttributesRun, Quantity, Results, Row, Run, Tables, course_table, filter_run
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.resolve import resolve_mask
@@ -37,7 +38,7 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     return (ATTRIBUTES, *(run for size in sizes or SIZES for run in _runs(size)))
 
 
-def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
+def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
     """Return the first figure with its numbers as a table, table 1 with the second figure, and the counts."""
     times_ms = {size: [results.value(run) for run in _runs(size)] for size in sizes or SIZES}
     l2_bytes = results.value(ATTRIBUTES, "l2_bytes")
@@ -95,9 +96,8 @@ def _speed_ups(times_ms: dict[int, list[Quantity]], l2_bytes: Quantity) -> Cours
     )
 
 
-def _passes() -> CourseTable:
-    """Return multiply-adds and global loads per result, in one pass and in two, by the models of work."""
-    rows: list[Row] = []
+def _passes() -> Iterator[Row]:
+    """Yield multiply-adds and global loads per result, in one pass and in two, by the models of work."""
     for side in COUNTED_MASKS:
         problem = Problem(COUNTED_SIZE, COUNTED_SIZE, mask_shape=(side, side), anchor=(side // 2, side // 2))
         one, two, *levels = (
@@ -105,5 +105,4 @@ def _passes() -> CourseTable:
         )
         operations = (work.flops // 2 // problem.samples for work in (one, two))
         loads = (work.global_loads / problem.samples for work in (one, *levels))
-        rows.append(((f"{side} × {side}",), (*operations, *loads)))
-    return course_table(LAB, 2, rows)
+        yield ((f"{side} × {side}",), (*operations, *loads))

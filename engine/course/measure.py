@@ -10,7 +10,7 @@ from engine.course.bench import Bench
 from engine.course.messages import MeasuredPaper
 from engine.course.paper import CourseTable
 from engine.course.runs import JobRun, Measured, Quantity, Results, Run
-from engine.course.tables import PaperTables, tables_module, transactions_per_request
+from engine.course.tables import tables_module, tables_of, transactions_per_request
 from engine.device.devices import device_named
 from engine.errors import BadValue
 from engine.results.progress import Checkpoint, Progress, go_on
@@ -63,10 +63,9 @@ def measured_paper(
     DeviceFault
         The process is lost for CUDA.
     """
-    module = tables_module(paper_key)
     wanted = _checked_sizes(sizes)
     check_device(device)
-    runs = tuple(dict.fromkeys(module.runs(wanted)))
+    runs = tuple(dict.fromkeys(tables_module(paper_key).runs(wanted)))
     bench = Bench(device, SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S))
     done = _measured(runs, bench, checkpoint)
     checkpoint(Progress("the tables", 1.0, PREPARING_S))
@@ -77,8 +76,8 @@ def measured_paper(
         )
 
     results = Results(done, transactions)
-    tables = module.tables(results, wanted)
-    tables = tables if wanted is None else _with_note(module, tables, wanted)
+    tables = tables_of(paper_key, results, wanted)
+    tables = tables if wanted is None else _with_note(paper_key, tables, wanted)
     return MeasuredPaper(tables, tuple(bench.results))
 
 
@@ -115,12 +114,12 @@ def _measured(runs: tuple[Run, ...], bench: Bench, checkpoint: Checkpoint) -> di
 
 
 def _with_note(
-    module: PaperTables, tables: tuple[CourseTable, ...], wanted: tuple[int, ...]
+    paper_key: str, tables: tuple[CourseTable, ...], wanted: tuple[int, ...]
 ) -> tuple[CourseTable, ...]:
     """Note the sizes in each table that has other rows than with the paper's own sizes."""
     note = f"Measured for the sizes {', '.join(map(str, wanted))} only, not for the paper's own."
     nothing = Results({})
-    in_full, restricted = module.tables(nothing, None), module.tables(nothing, wanted)
+    in_full, restricted = tables_of(paper_key, nothing), tables_of(paper_key, nothing, wanted)
     return tuple(
         table if whole.rows == part.rows else replace(table, notes=(*table.notes, note))
         for table, whole, part in zip(tables, in_full, restricted, strict=True)

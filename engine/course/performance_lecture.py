@@ -1,10 +1,10 @@
 """The lecture on memories and performance: timers, bandwidths, CGMA, tile sizes, guidelines, examples."""
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import fields
 
 from engine.course.copy_variant import COPY
-from engine.course.excerpts import with_excerpts
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import (
@@ -16,6 +16,7 @@ from engine.course.runs import (
     Results,
     Row,
     Run,
+    Tables,
     TimerRun,
     Value,
     course_table,
@@ -50,22 +51,19 @@ def loads(row: int, column: int, phase: int) -> str:
     return f"M{row},{first + column} N{first + row},{column}"
 
 
-def block_rows() -> list[Row]:
-    """Return a row per thread of block (0,0): its accesses without tiles, then phase by phase with them."""
-    rows: list[Row] = []
+def block_rows() -> Iterator[Row]:
+    """Yield a row per thread of block (0,0): its accesses without tiles, then phase by phase with them."""
     for row, column in itertools.product(range(TILE_WIDTH), repeat=2):
         terms = accesses(row, column)
         cells = ["; ".join(terms)]
         for phase in range(WIDTH // TILE_WIDTH):
             uses = terms[phase * TILE_WIDTH : (phase + 1) * TILE_WIDTH]
             cells += [loads(row, column, phase), " + ".join(uses)]
-        rows.append(((f"({row},{column})", f"P{row},{column}"), cells))
-    return rows
+        yield ((f"({row},{column})", f"P{row},{column}"), cells)
 
 
-def read_rows() -> list[Row]:
-    """Return how often each element is read from global memory, by the kernels' own models of work."""
-    rows: list[Row] = []
+def read_rows() -> Iterator[Row]:
+    """Yield how often each element is read from global memory, by the kernels' own models of work."""
     for width, tile in SIZES:
         # The rows of M and the columns of N that one block needs; and all of both.
         block, whole = MatrixProduct(tile, width, tile), MatrixProduct(width, width, width)
@@ -75,8 +73,7 @@ def read_rows() -> list[Row]:
             assert work is not None
             elements = product.rows * product.inner + product.inner * product.columns
             times.append(work.global_loads // elements)
-        rows.append(((width, tile), times))
-    return rows
+        yield ((width, tile), times)
 
 
 PERFORMANCE = paper("performance")
@@ -104,7 +101,7 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     )
 
 
-def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
+def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
     """Return the lecture's tables, its summary last; one of the worked examples is with the bandwidths."""
     gpu, (bandwidths, *others) = _gpu(results), EXAMPLES
     return (
@@ -112,8 +109,8 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable
         bandwidths.table(gpu),
         _effective(results, sizes or COPY_SIZES),
         _cgma(results),
-        course_table(PERFORMANCE, 4, block_rows()),
-        course_table(PERFORMANCE, 5, read_rows()),
+        block_rows(),
+        read_rows(),
         _tile_effects(results, sizes or PRODUCT_SIZES),
         _guidelines(),
         *(example.table(gpu) for example in others),
@@ -140,12 +137,10 @@ def _products(size: int) -> tuple[ProductRun, ...]:
     return (ProductRun(NAIVE, size, LECTURE_TILE), *(ProductRun(TILED, size, tile) for tile in TILES))
 
 
-def _both_timers(results: Results, sizes: tuple[int, ...]) -> CourseTable:
-    rows: list[Row] = []
+def _both_timers(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
     for size in sizes:
         by_host, by_device = (results.value(_timers(size), name) for name in ("host_ms", "kernel_ms"))
-        rows.append(((f"{size} × {size}",), (by_host, by_device, by_host - by_device)))
-    return course_table(PERFORMANCE, 0, rows)
+        yield ((f"{size} × {size}",), (by_host, by_device, by_host - by_device))
 
 
 def _gpu(results: Results) -> Gpu:
@@ -158,22 +153,19 @@ def _gpu(results: Results) -> Gpu:
     return GpuAttributes(**{name: value.number for name, value in found.items()})  # type: ignore[arg-type]
 
 
-def _effective(results: Results, sizes: tuple[int, ...]) -> CourseTable:
+def _effective(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
     theoretical_gb_s = results.value(BUS, "bytes_per_second") / 1e9
-    rows: list[Row] = []
     for size in sizes:
         work = COPY.work(Problem(size, size, mask_shape=(1, 1), anchor=(0, 0)), COPY.default_block)
         moved = work.global_load_bytes + work.global_store_bytes
         time_ms = results.value(_copy(size))
         effective_gb_s = moved / 1e6 / time_ms
         percent = effective_gb_s / (theoretical_gb_s / 100.0)
-        rows.append(((f"{size} × {size}",), (moved, time_ms, effective_gb_s, percent)))
-    return course_table(PERFORMANCE, 2, rows)
+        yield ((f"{size} × {size}",), (moved, time_ms, effective_gb_s, percent))
 
 
-def _cgma(results: Results) -> CourseTable:
+def _cgma(results: Results) -> Iterator[Row]:
     device_gb_s = results.value(BUS, "bytes_per_second") / 1e9
-    rows: list[Row] = []
     for key, tile in ((NAIVE, LECTURE_TILE), *((TILED, tile) for tile in TILES)):
         # One block and, of the tiled kernel, one phase: what the lecture counts.
         counted = matmul_variant(key).work(MatrixProduct(tile, tile, tile), Block(tile, tile))
@@ -185,8 +177,7 @@ def _cgma(results: Results) -> CourseTable:
             bandwidth_limited_gflops(counted.cgma, LECTURE_BANDWIDTH_GB_S),
             device_gb_s * bandwidth_limited_gflops(counted.cgma, 1.0),
         )
-        rows.append(((key, tile), values))
-    return course_table(PERFORMANCE, 3, rows)
+        yield ((key, tile), values)
 
 
 def _tile_effects(results: Results, sizes: tuple[int, ...]) -> CourseTable:
@@ -206,7 +197,7 @@ def _tile_effects(results: Results, sizes: tuple[int, ...]) -> CourseTable:
     return course_table(PERFORMANCE, 6, rows, figure=figure)
 
 
-def _guidelines() -> CourseTable:
+def _guidelines() -> Iterator[Row]:
     problem = Problem(1024, 1024, mask_shape=(5, 5), anchor=(2, 2))
     naive = variant("naive")
     (launch,) = naive.plan(problem, BLOCK)
@@ -214,28 +205,24 @@ def _guidelines() -> CourseTable:
     loads = {
         one.key: one.work(problem, BLOCK).picture_loads / problem.samples for one in (naive, variant("tiled"))
     }
-    text = TABLE_TEXTS[PERFORMANCE][7]
-    rows = (((guideline,), (here.format(**counts, **loads),)) for guideline, here in text.rows)
-    return with_excerpts(course_table(PERFORMANCE, 7, rows), text)
+    for guideline, here in TABLE_TEXTS[PERFORMANCE][7].rows:
+        yield ((guideline,), (here.format(**counts, **loads),))
 
 
-def _structure(results: Results, size: int) -> CourseTable:
-    """Return the steps of a CUDA program as the lecture lists them, with the time of each here."""
+def _structure(results: Results, size: int) -> Iterator[Row]:
+    """Yield the steps of a CUDA program as the lecture lists them, with the time of each here."""
     filtering, memory = _steps(size)
     (launch,) = variant("naive").plan(Problem(size, size, mask_shape=(5, 5), anchor=(2, 2)), BLOCK)
     grid, block = (" × ".join(map(str, sides[:2])) for sides in (launch.grid, launch.block))
     words = {"size": size, "grid": grid, "block": block}
-    rows: list[Row] = []
-    text = TABLE_TEXTS[PERFORMANCE][12]
-    for step, code, here, timed in text.rows:
+    for step, code, here, timed in TABLE_TEXTS[PERFORMANCE][12].rows:
         run = memory if timed in ("allocate_ms", "free_ms") else filtering
         time: Value = results.value(run, timed) if timed else ""
-        rows.append(((step, code), (time, here.format(**words))))
-    return with_excerpts(course_table(PERFORMANCE, 12, rows), text)
+        yield ((step, code), (time, here.format(**words)))
 
 
-def _memories() -> CourseTable:
-    """Return the lecture's rule which data goes to which memory, with a kernel for each."""
+def _memories() -> Iterator[Row]:
+    """Yield the lecture's rule which data goes to which memory, with a kernel for each."""
     problem = Problem(1024, 1024, mask_shape=(5, 5), anchor=(2, 2))
 
     def counted(key: str) -> str:
@@ -252,8 +239,8 @@ def _memories() -> CourseTable:
         ("R/W within each thread", "registers (very very fast)", "register-blocked"),
         ("R/W inputs/results", "global memory (very slow)", "naive"),
     )
-    cells = (((pattern, memory), (f"`{key}`", counted(key))) for pattern, memory, key in rows)
-    return with_excerpts(course_table(PERFORMANCE, 13, cells), TABLE_TEXTS[PERFORMANCE][13])
+    for pattern, memory, key in rows:
+        yield ((pattern, memory), (f"`{key}`", counted(key)))
 
 
 def _per_result(problem: Problem, loads: dict[str, int]) -> str:

@@ -1,7 +1,7 @@
 """The tables of the 2-D convolution report: times, speed-ups, sensitivity to the block, overhead, GFLOPs."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from engine.course.paper import MISPRINT, CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
@@ -13,6 +13,7 @@ from engine.course.runs import (
     Row,
     Run,
     StreamsRun,
+    Tables,
     Value,
     course_table,
     filter_run,
@@ -58,7 +59,7 @@ def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     return tuple(itertools.chain.from_iterable(kernels))
 
 
-def tables(results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
+def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
     """Return the paper's tables, as far as there are results."""
     wanted = sizes or SIZES
     return (
@@ -74,16 +75,14 @@ def _seconds(results: Results, run: Run) -> Quantity:
     return results.value(run) / 1e3
 
 
-def _times(results: Results, sizes: tuple[int, ...]) -> CourseTable:
-    rows: list[Row] = []
+def _times(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
     for size, side in itertools.product(sizes, BLOCKS):
         runs = [_run(SERIAL, size), *(_run(key, size, side) for key in (NAIVE, OPTIMIZED, *BESIDE))]
         serial, naive, optimized, *beside = (_seconds(results, run) for run in (*runs, _run(FASTEST, size)))
         transactions = (results.transactions(_run(key, size, side)) for key in (UNCOALESCED, COALESCED))
         speedups = serial / naive, serial / optimized, naive / optimized
         values = serial, naive, optimized, *speedups, *beside, *transactions
-        rows.append(((_size(size), side), values))
-    return course_table(REPORT, 0, rows)
+        yield ((_size(size), side), values)
 
 
 def _changes(results: Results, sizes: tuple[int, ...], number: int, key: str) -> CourseTable:
@@ -113,8 +112,7 @@ def _streams(size: int) -> StreamsRun:
     return StreamsRun(_run(OPTIMIZED, size, OVERHEAD_BLOCK))
 
 
-def _overhead(results: Results, sizes: tuple[int, ...]) -> CourseTable:
-    rows: list[Row] = []
+def _overhead(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
     for size in sizes:
         runs = [_run(key, size, OVERHEAD_BLOCK) for key in (NAIVE, OPTIMIZED)]
         # Measured once, for both: which run finds memory that another one has left is chance.
@@ -125,20 +123,17 @@ def _overhead(results: Results, sizes: tuple[int, ...]) -> CourseTable:
         fractions = [overhead / results.value(run) for overhead, run in zip(overheads, runs, strict=True)]
         streams = (results.value(_streams(size), f"{name}_ms") for name in ("one_stream", "two_streams"))
         values = *(part / 1e3 for part in overheads), *fractions, *(part / 1e3 for part in (memory, *streams))
-        rows.append(((_size(size),), values))
-    return course_table(REPORT, 3, rows)
+        yield ((_size(size),), values)
 
 
-def _gflops(results: Results, sizes: tuple[int, ...]) -> CourseTable:
-    rows: list[Row] = []
+def _gflops(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
     for size in sizes:
         operations = _operations(size)
         rates = [
             operations / 1e9 / _seconds(results, _run(key, size, GFLOPS_BLOCK)) for key in (NAIVE, OPTIMIZED)
         ]
         values: list[Value] = [operations, *rates, *(rate * 2 for rate in rates)]
-        rows.append(((size,), values))
-    return course_table(REPORT, 4, rows)
+        yield ((size,), values)
 
 
 def _operations(size: int) -> int:

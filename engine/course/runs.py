@@ -70,6 +70,10 @@ Value = Quantity | float | str
 Row = tuple[tuple[object, ...], Iterable[Value]]
 
 
+Tables = tuple[CourseTable | Iterable[Row], ...]
+"""Those of a paper in its order; some by their rows alone."""
+
+
 def _cell(value: Value, printed: str) -> Cell:
     if isinstance(value, str):
         return Cell(printed, value)

@@ -7,10 +7,21 @@ from typing import Protocol
 import numpy as np
 
 from engine.course import cnn, convolution_lecture, lab, performance_lecture, report
+from engine.course.excerpts import with_excerpts
 from engine.course.jobs import job_of
 from engine.course.paper import CourseTable
-from engine.course.papers import paper
-from engine.course.runs import JobRun, NetworkRun, ProductRun, Quantity, Results, Run, not_counted
+from engine.course.papers import TABLE_TEXTS, paper
+from engine.course.runs import (
+    JobRun,
+    NetworkRun,
+    ProductRun,
+    Quantity,
+    Results,
+    Run,
+    Tables,
+    course_table,
+    not_counted,
+)
 from engine.explain.counts.counting import counted_run
 from engine.results.progress import Checkpoint
 
@@ -42,8 +53,8 @@ class PaperTables(Protocol):
     def runs(self, sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
         """Return what is measured, in an order that keeps a picture as long as it is needed."""
 
-    def tables(self, results: Results, sizes: tuple[int, ...] | None) -> tuple[CourseTable, ...]:
-        """Return the paper's tables in its order; cells without a result say why."""
+    def tables(self, results: Results, sizes: tuple[int, ...] | None) -> Tables:
+        """Return the paper's tables; cells without a result say why."""
 
 
 _MODULES: dict[str, PaperTables] = {
@@ -60,10 +71,21 @@ def tables_module(paper_key: str) -> PaperTables:
     return _MODULES[paper(paper_key).key]
 
 
+def tables_of(
+    paper_key: str, results: Results, sizes: tuple[int, ...] | None = None
+) -> tuple[CourseTable, ...]:
+    """Return a paper's tables as far as there are results, with our code where a table names some."""
+    found, texts = [], TABLE_TEXTS[paper(paper_key)]
+    for number, part in enumerate(tables_module(paper_key).tables(results, sizes)):
+        whole = part if isinstance(part, CourseTable) else course_table(paper(paper_key), number, part)
+        found.append(with_excerpts(whole, texts[number]) if texts[number].code else whole)
+    return tuple(found)
+
+
 def counted_tables(paper_key: str, checkpoint: Checkpoint | None = None) -> tuple[CourseTable, ...]:
     """Return a paper's tables with the printed values and those of the models of work; raises UnknownName.
 
     With a checkpoint the transactions of the kernels are counted too, which takes up to 3 s.
     """
     counting = partial(transactions_per_request, checkpoint=checkpoint) if checkpoint else not_counted
-    return tables_module(paper_key).tables(Results({}, counting), None)
+    return tables_of(paper_key, Results({}, counting))

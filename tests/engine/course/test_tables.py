@@ -30,6 +30,7 @@ from engine.course.sheet import Part, columns_of
 from engine.course.tables import (
     counted_tables,
     tables_module,
+    tables_of,
     transactions_per_request,
 )
 from engine.device.cuda_driver import memory_bytes_per_second
@@ -72,7 +73,7 @@ def tables_from(paper_key, values_of, sizes=None):
     module = tables_module(paper_key)
     found = {run: values_of(run) for run in module.runs(sizes)}
     done = {run: FAULT if values is None else Measured(values) for run, values in found.items()}
-    return module.tables(Results(done, transactions_per_request), sizes)
+    return tables_of(paper_key, Results(done, transactions_per_request), sizes)
 
 
 def rows_of(table):
