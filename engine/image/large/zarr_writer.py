@@ -87,10 +87,10 @@ class ZarrResult(LargeResult):
 
     def _make(self, create: Any, where: Json, level: tuple[int, int]) -> None:
         details = self.storage.details
-        settings: Json = {"chunks": self._sides(level, details.get("chunks"), self.storage.chunk)}
+        settings: Json = {"chunks": self._sides(details.get("chunks"))}
         if details.get("shards"):
-            settings["shards"] = self._sides(level, details["shards"], self.storage.chunk)
-        for name in ("compressors", "filters", "chunk_key_encoding"):
+            settings["shards"] = self._sides(details["shards"])
+        for name in ("compressors", "chunk_key_encoding"):
             if details.get(name) is not None:
                 settings[name] = details[name]
         if details.get("zarr_format", _DEFAULT_FORMAT) == 3:
@@ -101,11 +101,9 @@ class ZarrResult(LargeResult):
         shape = tuple(sizes.get(axis, 1) for axis in self._axes)
         create(**where, shape=shape, dtype=self.dtype, fill_value=0, **settings)
 
-    def _sides(
-        self, level: tuple[int, int], given: tuple[int, ...] | None, chunk: tuple[int, int]
-    ) -> tuple[int, ...]:
+    def _sides(self, given: tuple[int, ...] | None) -> tuple[int, ...]:
         """Return the sides of a chunk or shard along the axes."""
-        sizes = {"y": chunk[0], "x": chunk[1], "c": 1}
+        sizes = dict(zip("yx", self.storage.chunk, strict=True))
         sides = given or tuple(sizes.get(axis, 1) for axis in self._axes)
         most = {"c": self.channels, "y": 1 << 62, "x": 1 << 62}
         return tuple(min(side, most.get(axis, 1)) for axis, side in zip(self._axes, sides, strict=True))
