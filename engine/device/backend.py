@@ -48,10 +48,12 @@ class LaunchClock(Protocol):
 
 
 class HostClock:
-    """Times launches with the host's monotonic clock; times of the simulator are never shown as speed."""
+    """Times launches with the host's monotonic clock."""
 
-    def __init__(self, prepared: Prepared, buffers: Buffers, name: str = "host clock") -> None:
-        self.prepared, self.buffers, self.name, self.launches = prepared, buffers, name, 1
+    name = "host clock"
+
+    def __init__(self, prepared: Prepared, buffers: Buffers) -> None:
+        self.prepared, self.buffers, self.launches = prepared, buffers, 1
 
     def calibrate(self) -> None:
         """Choose how many launches make one sample."""

@@ -16,7 +16,6 @@ from engine.device.cuda_streams import NewestLaunch
 from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
 from engine.device.launches import Between, Launch, Operand, Pass, Placeholder, Prepared
-from engine.device.numba_cuda import cuda
 from engine.results.launch_facts import KernelResources
 
 if TYPE_CHECKING:
@@ -95,13 +94,6 @@ class PreparedPasses:
         for name, group in groupby(range(len(self._steps)), key=self._parts.__getitem__):
             first, *rest = group
             found[name] = found.get(name, 0.0) + clock(_Part(self, slice(first, first + len(rest) + 1)))
-        return found
-
-    def values(self, name: str) -> np.ndarray:
-        """Return the values between two passes after a launch, on the host."""
-        array = next(array for value, array in self.between().items() if value.name == name)
-        cuda.synchronize()
-        found: np.ndarray = array.copy_to_host()
         return found
 
     def _memory(self, out_shape: tuple[int, ...]) -> dict[object, Any]:

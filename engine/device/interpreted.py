@@ -14,7 +14,6 @@ from engine.device.launches import Between, HostStep, Operand, Pass, Placeholder
 from engine.device.per_thread import report_share
 from engine.errors import EngineError
 from engine.ptx import Array, Finding, Run, run
-from engine.results.launch_facts import KernelResources
 
 CAPABILITY = (9, 0)
 """The architecture whose PTX is interpreted."""
@@ -95,8 +94,6 @@ def run_pass(
 class InterpretedPasses:
     """The passes of a variant, with steps of the host between them where it has some."""
 
-    resources: tuple[KernelResources, ...] = ()
-
     def __init__(self, steps: Sequence[Pass | HostStep]) -> None:
         self._steps = steps
         # Compiled now, as for a device.
@@ -122,18 +119,6 @@ class InterpretedPasses:
                 array.is_output = False
             if faults := [one for one in result.findings if not _is_harmless(one)]:
                 raise _fault(step, faults)
-
-    def values(self, name: str) -> np.ndarray:
-        """Return the values between two passes after a launch."""
-        return self._between[name]
-
-    def spans(self, image: object, out: object) -> tuple[object, ...]:
-        """Return no spans of time, for the same reason."""
-        return ()
-
-    def part_ms(self, image: object, out: object, clock: object) -> dict[str, float]:
-        """Return no times: simulated ones mean nothing."""
-        return {}
 
     def _array(self, argument: Placeholder | Between, image: object, out: np.ndarray) -> Array:
         values = memory_of(argument, image, out)

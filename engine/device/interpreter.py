@@ -10,9 +10,8 @@ from contextlib import AbstractContextManager
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.backend import Backend, Buffers, HostClock
+from engine.device.backend import Backend, Buffers
 from engine.device.device_list import simulator_info
-from engine.device.launches import Prepared
 from engine.device.per_thread import interprets
 from engine.geometry.layout import Layout
 
@@ -68,7 +67,3 @@ class InterpreterBackend(Backend):
         wanted = buffers.host_out
         wanted[...] = buffers.out[:, : wanted.shape[1]] if wanted.ndim == 3 else buffers.out
         return wanted
-
-    def clock(self, prepared: Prepared, buffers: Buffers) -> HostClock:
-        """Return a clock whose times are never shown."""
-        return HostClock(prepared, buffers, name="none: simulated")
