@@ -48,15 +48,12 @@ class LaunchClock(Protocol):
 
 
 class HostClock:
-    """Times launches with the host's monotonic clock."""
+    """Times launches with the host's monotonic clock, as many as make one sample."""
 
     name = "host clock"
 
     def __init__(self, prepared: Prepared, buffers: Buffers) -> None:
-        self.prepared, self.buffers, self.launches = prepared, buffers, 1
-
-    def calibrate(self) -> None:
-        """Choose how many launches make one sample."""
+        self._prepared, self._buffers, self.launches = prepared, buffers, 1
         once_s = self.sample_ms() / 1e3
         self.launches = max(1, round(SHORTEST_SAMPLE_S / max(once_s, 1e-7)))
 
@@ -64,7 +61,7 @@ class HostClock:
         """Return the time of one launch, ms."""
         begin = time.perf_counter()
         for _ in range(self.launches):
-            self.prepared.launch(self.buffers.image, self.buffers.out)
+            self._prepared.launch(self._buffers.image, self._buffers.out)
         return (time.perf_counter() - begin) * 1e3 / self.launches
 
 
@@ -152,9 +149,7 @@ class Backend(ABC):
 
     def clock(self, prepared: Prepared, buffers: Buffers) -> LaunchClock:
         """Return a clock for launches, calibrated."""
-        clock = HostClock(prepared, buffers)
-        clock.calibrate()
-        return clock
+        return HostClock(prepared, buffers)
 
     def environment(self) -> "Environment":
         """Return device, driver, clocks and versions for the record."""

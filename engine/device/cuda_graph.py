@@ -4,7 +4,6 @@ The queue cannot run empty between launches of one graph, so events measure the 
 """
 
 import weakref
-from dataclasses import dataclass, field
 
 from engine.device.backend import Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
@@ -50,36 +49,25 @@ class LaunchGraph:
         check(driver.cuGraphLaunch(self._executable, self._handle))
 
 
-@dataclass
 class GraphClock:
-    """Times launches between two device events around a replayed graph."""
+    """Times launches between two device events around a replayed graph, of as many as make one sample."""
 
-    prepared: Prepared
-    buffers: Buffers
-    stream: Stream
-    launches: int = 1
-    name: str = "device events around a replayed graph"
-    _graph: LaunchGraph | None = field(default=None, repr=False)
+    name = "device events around a replayed graph"
 
-    def calibrate(self) -> None:
-        """Choose how many launches make one sample, and capture them."""
-        self._capture(1)
+    def __init__(self, prepared: Prepared, buffers: Buffers, stream: Stream) -> None:
+        self._stream, self._launches = stream, 1
+        self._graph = LaunchGraph(prepared, buffers, stream, 1)
         self.sample_ms()
         once_ms = self.sample_ms()
-        self.launches = max(1, min(MOST_LAUNCHES, round(SHORTEST_SAMPLE_MS / max(once_ms, 1e-4))))
-        self._capture(self.launches)
-
-    def _capture(self, launches: int) -> None:
-        self.launches = launches
-        self._graph = LaunchGraph(self.prepared, self.buffers, self.stream, launches)
+        self._launches = max(1, min(MOST_LAUNCHES, round(SHORTEST_SAMPLE_MS / max(once_ms, 1e-4))))
+        self._graph = LaunchGraph(prepared, buffers, stream, self._launches)
 
     def sample_ms(self) -> float:
         """Return the time of one launch, ms."""
-        assert self._graph is not None
         with CAPTURE_LOCK, cuda_errors_in_words("timing the kernel"):
             begin, end = cuda.event(timing=True), cuda.event(timing=True)
-            begin.record(self.stream)
+            begin.record(self._stream)
             self._graph.replay()
-            end.record(self.stream)
+            end.record(self._stream)
             end.synchronize()
-            return float(begin.elapsed_time(end)) / self.launches
+            return float(begin.elapsed_time(end)) / self._launches
