@@ -47,10 +47,6 @@ class PictureWindow:
         # Negative if any of them is.
         return (self.left | (self.samples - right)) | (self.top | (self.height - bottom)) >= 0
 
-    def has_rows(self, rows: int) -> Value:
-        """Return whether so many rows from the tile's first one on are all the picture's."""
-        return self.top | (self.height - (self.top + rows)) >= 0
-
     def row_of(self, row: Value) -> Value:
         """Return the row that row number `row` of the tile comes from; -1 for ghost cells."""
         return self._code.by_rule(self.rule, self.top + row, self.height)
