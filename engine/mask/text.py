@@ -363,5 +363,7 @@ STYLES: dict[str, MaskForm] = {
     "matlab": MaskForm("MATLAB", _matlab),
     "imagej": MaskForm("ImageJ, for Convolve", partial(_plain, " "), ".txt", has_odd_sides=True),
     "imagemagick": MaskForm("ImageMagick, with anchor", mask_to_imagemagick, ".kernel", keeps_anchor=True),
-    "json": MaskForm("JSON, with anchor and offset", mask_to_json, ".json", True, True),
+    "json": MaskForm(
+        "JSON, with anchor and offset", mask_to_json, ".json", keeps_anchor=True, keeps_offset=True
+    ),
 }
