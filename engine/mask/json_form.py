@@ -87,18 +87,10 @@ def mask_from_json(text: str) -> Mask:
 def mask_from_values(document: Json, name: str) -> Mask:
     """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object."""
     anchor = document.get("anchor")
-    if anchor is not None and not (
-        isinstance(anchor, list) and len(anchor) == 2 and all(type(part) is int for part in anchor)
-    ):
-        refuse(
-            'its "anchor" is not two whole numbers', "Write the row and the column, counted from 0: [1, 1]."
-        )
     offset = _number(document.get("offset", 0), "the offset")
     if "generate" in document:
         made = _generated(document)
-        return Mask(
-            made.weights, None if anchor is None else (anchor[0], anchor[1]), offset, name or made.name
-        )
+        return Mask(made.weights, anchor, offset, name or made.name)
     rows = document.get("weights")
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
         refuse('its "weights" are not a list of rows', _EXAMPLE)
@@ -109,7 +101,7 @@ def mask_from_values(document: Json, name: str) -> Mask:
     ]
     divisor = _text(document.get("divisor", 1), "the divisor")
     typed = TypedWeights(tuple(map(tuple, cells)), "" if divisor == "1" else divisor)
-    return Mask(typed, None if anchor is None else (anchor[0], anchor[1]), offset, name)
+    return Mask(typed, anchor, offset, name)
 
 
 def _generated(document: Json) -> Mask:
