@@ -99,6 +99,11 @@ class Task:
         if isinstance(error, EngineError | MemoryError) and not isinstance(error, DeviceFault):
             why = shortage_of(error) if isinstance(error, MemoryError) else error
             self.finished = [Finished(file, why) for file in self.files]
+            # The frames that it came through hold the picture.
+            cause: BaseException | None = error
+            while cause is not None:
+                cause.__traceback__ = None
+                cause = cause.__cause__ or cause.__context__
             return True
         # The batch has ended.
         return isinstance(error, CancelledError)

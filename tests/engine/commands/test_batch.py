@@ -19,7 +19,7 @@ from engine.commands import batch_loop, batch_plan, picture_opening, picture_wor
 from engine.commands.batch_plan import files_for
 from engine.device import anti_aliasing
 from engine.device.spares import Spares
-from engine.errors import OutOfDeviceMemory
+from engine.errors import OutOfDeviceMemory, VerificationFailed
 from engine.flow.picture_memory import PictureMemory
 from engine.flow.stream import Preparing, Stream
 from engine.image import formats
@@ -309,11 +309,20 @@ def test_that_json_is_one_document_with_every_file(batch, photos, out):
     assert nowhere["failure"] == failure
 
 
+def wrong(*_):
+    raise VerificationFailed("The result", "it is wrong", "Choose another variant.")
+
+
 # Each worker holds a picture and its result.
+@pytest.mark.parametrize("fails", [False, True])
 @pytest.mark.parametrize(("where", "most"), [("", 4), ("in_a_stream", 8)])
-def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch, tmp_path, out, where, most):
+def test_that_many_pictures_use_the_memory_of_a_few(
+    batch, request, monkeypatch, tmp_path, out, where, most, fails
+):
     if where:
         request.getfixturevalue(where)
+    if fails:
+        monkeypatch.setattr(picture_work.PictureWork, "verified", wrong)
     monkeypatch.setattr(batch_loop, "cores", lambda: 2)
     for name in ("PLACED_FROM_BYTES", "REUSED_FROM_BYTES"):
         monkeypatch.setattr(anti_aliasing, name, 0)
@@ -327,8 +336,8 @@ def test_that_many_pictures_use_the_memory_of_a_few(batch, request, monkeypatch,
     monkeypatch.setattr(Spares, "take", taken)
     for number in range(40):
         engine.save_image(np.full((5, 6, 3), number, np.uint8), tmp_path / f"{number}.png")
-    batch(tmp_path)
-    assert len(names(out)) == 40
+    batch(tmp_path, status=4 if fails else 0)
+    assert len(names(out)) == (0 if fails else 40)
     assert len(made) <= most
 
 
