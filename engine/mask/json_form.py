@@ -76,16 +76,16 @@ def mask_from_json(text: str) -> Mask:
     name = document.get("name", "")
     if not isinstance(name, str):
         refuse('its "name" is not text', _EXAMPLE)
-    if len(name) > MAX_NAME_CHARACTERS:
-        refuse(
-            f'its "name" has {len(name):,} characters, and at most {MAX_NAME_CHARACTERS} are taken',
-            "Shorten it.",
-        )
     return mask_from_values(document, name)
 
 
 def mask_from_values(document: Json, name: str) -> Mask:
     """Return the mask of the keys `weights`, `divisor`, `anchor` and `offset` of a JSON object."""
+    if len(name) > MAX_NAME_CHARACTERS:
+        refuse(
+            f'its "name" has {len(name):,} characters, and at most {MAX_NAME_CHARACTERS} are taken',
+            "Shorten it.",
+        )
     anchor = document.get("anchor")
     offset = _number(document.get("offset", 0), "the offset")
     if "generate" in document:

@@ -8,6 +8,9 @@ from engine.mask.generators import generate, misspelt_generator
 from engine.mask.mask import Mask
 from engine.mask.typed import quoted
 
+# What can only be meant as a file begins so, or has the suffix of one.
+_FOLDERS = ("./", "../", "/", "~", ".\\", "..\\")
+
 
 def resolve_mask(spec: str) -> Mask:
     """Return the mask that a word, a file name or a text stands for, tried in this order.
@@ -34,12 +37,12 @@ def resolve_mask(spec: str) -> Mask:
     with suppress(UnknownName):
         return preset(spec)
     # What reads text takes 3 ms to import, a third of all that is imported for a preset.
-    from engine.mask.files import load_mask
+    from engine.mask.files import SUFFIXES, load_mask
     from engine.mask.text import parse_mask
 
     if os.path.exists(spec):
         return load_mask(spec)
-    if _is_a_path(spec):
+    if spec.startswith(_FOLDERS) or spec.lower().endswith(SUFFIXES):
         raise MaskError(
             f"{quoted(spec)} cannot be opened", "there is no such file", "Check the name and the folder."
         )
@@ -66,12 +69,6 @@ def did_you_mean(spec: str) -> str:
 
     meant = misspelt_generator(spec) or closest_preset(spec)
     return f"Did you mean {meant}? " if meant else ""
-
-
-def _is_a_path(spec: str) -> bool:
-    """Return whether a text can only be meant as the name of a file."""
-    begins = ("./", "../", "/", "~", ".\\", "..\\")
-    return spec.startswith(begins) or spec.lower().endswith((".json", ".csv", ".txt", ".kernel"))
 
 
 def _begins_like_weights(spec: str) -> bool:

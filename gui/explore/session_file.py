@@ -415,10 +415,7 @@ def _sections_of_version_1(document: Table) -> list[tuple[str, Table]]:
 
 
 def _mask(table: Table) -> Mask:
-    name = msgspec.convert(table.get("name", ""), Text)
-    if len(name) > MAX_NAME_CHARACTERS:
-        raise ValueError(f'its "name" has more than {MAX_NAME_CHARACTERS} characters')
-    return mask_from_values(table, name)
+    return mask_from_values(table, msgspec.convert(table.get("name", ""), Text))
 
 
 def _plain_settings(settings: Settings) -> Table:
