@@ -15,6 +15,7 @@ from engine.cores import cores
 from engine.device.per_process import OncePerProcess
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host.display_range import scale_and_shift_of
+from engine.image.halving import halved_sides
 from engine.image.scratch import bands
 
 SMALLEST_LEVEL = 64
@@ -29,11 +30,7 @@ _fill_from_grey, _fill_from_colours, _halve, _find_range = (
 
 def level_shapes(height: int, width: int) -> tuple[tuple[int, int, int], ...]:
     """Return the shapes of all levels: full size, then halves (rounded up) until both sides are small."""
-    shapes = [(height, width, 4)]
-    while max(height, width) > SMALLEST_LEVEL:
-        height, width = (height + 1) // 2, (width + 1) // 2
-        shapes.append((height, width, 4))
-    return tuple(shapes)
+    return tuple((*sides, 4) for sides in halved_sides(height, width, (SMALLEST_LEVEL, SMALLEST_LEVEL)))
 
 
 @OncePerProcess

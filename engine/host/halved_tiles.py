@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.errors import ImageReadError
 from engine.host.tiles import TILE, WHOLE, Place, TiledScreen
-from engine.image.halving import halved
+from engine.image.halving import halved, halved_sides
 from engine.image.large.source import LargePicture, SegmentedPicture
 
 # What is read at once for a tile; more than that is sampled first.
@@ -37,14 +37,6 @@ class TimeIsOver(Exception):
     """A tile needs more reading than the time of its request allows; what was read is kept."""
 
 
-def screen_levels(height: int, width: int) -> tuple[tuple[int, int], ...]:
-    """Return rows and columns of every level: full size, then halves until one tile holds all."""
-    levels = [(height, width)]
-    while max(levels[-1]) > TILE:
-        levels.append(tuple((side + 1) // 2 for side in levels[-1]))  # type: ignore[arg-type]
-    return tuple(levels)
-
-
 class HalvedTiles:
     """The tiles of an open picture. Called on: any thread.
 
@@ -62,7 +54,7 @@ class HalvedTiles:
 
     def __init__(self, picture: LargePicture) -> None:
         self.picture = picture
-        self.levels = screen_levels(picture.height, picture.width)
+        self.levels = halved_sides(picture.height, picture.width, (TILE, TILE))
         self.extent = TiledScreen("", self.levels).extent
         self._sources = [self._source_of(level) for level in range(len(self.levels))]
         pixel = picture.channels * picture.dtype.itemsize

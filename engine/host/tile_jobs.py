@@ -36,6 +36,7 @@ from engine.image.colour import full_scale_of
 from engine.image.large import decoded, kinds
 from engine.image.large.source import LargePicture
 from engine.image.open import value_notes
+from engine.image.picture import DEPTH_TEXTS
 from engine.results.progress import Checkpoint
 
 # A request is answered after this long with what is ready, s.
@@ -135,7 +136,6 @@ def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
     words = {1: "grey", 3: "RGB"}.get(colours, f"{colours} channels")
     words += " with alpha" if picture.has_alpha else ""
     size = f"{picture.width:,} × {picture.height:,}"
-    depth = {"uint8": "8 bit", "uint16": "16 bit"}.get(picture.dtype.name, "32-bit float")
     return PictureHandle(
         pixels=FilePixels(
             (picture.height, picture.width, colours), picture.dtype.name, path.stat().st_mtime_ns
@@ -143,7 +143,7 @@ def _handle(path: Path, key: str, tiles: HalvedTiles) -> PictureHandle:
         alpha=None,
         screen=TiledScreen(key, tiles.levels, opaque=not picture.has_alpha, sampled_from=tiles.sampled_from),
         title=path.name,
-        description=f"{path.name}  {size}  {words}  {depth}, {picture.format}",
+        description=f"{path.name}  {size}  {words}  {DEPTH_TEXTS[picture.dtype]}, {picture.format}",
         path=key.removeprefix(_DECODED),
         notes=picture.notes,
         icc_profile=picture.icc_profile,

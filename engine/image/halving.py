@@ -1,4 +1,4 @@
-"""Half of a picture, as levels for the screen are made. No Numba in here."""
+"""Half of a picture, and the sizes of its levels, each half of the one before. No Numba in here."""
 
 import numpy as np
 
@@ -17,3 +17,11 @@ def halved(pixels: np.ndarray) -> np.ndarray:
     total += 2
     total >>= 2
     return total.astype(pixels.dtype, copy=False)
+
+
+def halved_sides(height: int, width: int, most: tuple[float, float]) -> tuple[tuple[int, int], ...]:
+    """Return rows and columns of a picture's levels, rounded up, until both are at most so many."""
+    levels = [(height, width)]
+    while levels[-1][0] > most[0] or levels[-1][1] > most[1]:
+        levels.append((-(-levels[-1][0] // 2), -(-levels[-1][1] // 2)))
+    return tuple(levels)

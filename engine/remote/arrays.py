@@ -35,16 +35,21 @@ def sent_bands(
 class Arriving:
     """Arrays that are under way to this side. Called on: the thread that reads the line.
 
-    `make` returns memory for the forms of a message, or None where they are not wanted any more.
+    `make` returns memory for the forms of a message, or None where they are not wanted any more; `come` is
+    called with the key and the arrays where nothing more of them is to come.
     """
 
-    def __init__(self, make: Callable[[Arrays], tuple[tuple[SharedArray, ...], list[Array]] | None]) -> None:
-        self._make = make
+    def __init__(
+        self,
+        make: Callable[[Arrays], tuple[tuple[SharedArray, ...], list[Array]] | None],
+        come: Callable[[str, tuple[SharedArray, ...]], None],
+    ) -> None:
+        self._make, self._come = make, come
         self._open: dict[str, tuple[Arrays, tuple[SharedArray, ...], list[Array], list[int]]] = {}
         self._unwanted: dict[str, None] = {}
 
-    def begin(self, message: Arrays) -> tuple[SharedArray, ...] | None:
-        """Make memory; return the arrays where nothing more is to come."""
+    def begin(self, message: Arrays) -> None:
+        """Make memory."""
         if message.key in self._open:
             raise NotOfTheSchema("Pixels were refused", "they come twice at once")
         for shape, dtype in message.forms:
@@ -55,15 +60,15 @@ class Arriving:
             self._unwanted[message.key] = None
             while len(self._unwanted) > 64:
                 del self._unwanted[next(iter(self._unwanted))]
-            return None
+            return
         left = [array.shape[0] if array.size else 0 for array in made[1]]
         self._open[message.key] = message, *made, left
-        return self._complete(message.key)
+        self._end(message.key)
 
-    def take(self, band: Band, beside: memoryview) -> tuple[SharedArray, ...] | None:
-        """Fill a band; return the arrays where it was the last."""
+    def take(self, band: Band, beside: memoryview) -> None:
+        """Fill a band."""
         if band.key in self._unwanted:
-            return None
+            return
         if band.key not in self._open:
             raise NotOfTheSchema("Pixels were refused", "they belong to nothing")
         _, _, arrays, left = self._open[band.key]
@@ -75,7 +80,7 @@ class Arriving:
             raise NotOfTheSchema("Pixels were refused", f"rows {band.first} to {band.first + band.rows}")
         unpack(band.codec, beside, array[band.first : band.first + band.rows])
         left[band.array] -= band.rows
-        return self._complete(band.key)
+        self._end(band.key)
 
     def request_of(self, key: str) -> int:
         """Return the request that arrays under way answer; 0 for none."""
@@ -88,5 +93,6 @@ class Arriving:
         self._unwanted.update(dict.fromkeys(keys))
         return dropped
 
-    def _complete(self, key: str) -> tuple[SharedArray, ...] | None:
-        return None if any(self._open[key][3]) else self._open.pop(key)[1]
+    def _end(self, key: str) -> None:
+        if not any(self._open[key][3]):
+            self._come(key, self._open.pop(key)[1])

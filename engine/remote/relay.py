@@ -118,8 +118,8 @@ class Relay:
         self._errors: _Errors | None = None
         self._requests: dict[int, Request] = {}
         self._uploads = Uploads(self._report)
-        self._arriving = Arriving(self._make)
         self._come: dict[str, tuple[SharedArray, ...]] = {}
+        self._arriving = Arriving(self._make, self._come.__setitem__)
         self._inwards = Crossing(self._array_of)
         self._steps: dict[int, Progress] = {}
         # The requests of which a file was written.
@@ -201,10 +201,10 @@ class Relay:
         message = decoded(structure, FROM_SERVER, self._inwards)
         if isinstance(message, Band):
             request = self._arriving.request_of(message.key)
-            self._note_come(message.key, self._arriving.take(message, beside))
+            self._arriving.take(message, beside)
             self._report(request, Progress("receiving", 0.9, 2.0))
         elif isinstance(message, Arrays):
-            self._note_come(message.key, self._arriving.begin(message))
+            self._arriving.begin(message)
         elif isinstance(message, Working):
             if message.id in self._requests:
                 self._steps[message.id] = message.progress
@@ -230,10 +230,6 @@ class Relay:
             return None
         made = shared.create(*message.forms)
         return made, [shared.attach(array) for array in made]
-
-    def _note_come(self, key: str, arrays: tuple[SharedArray, ...] | None) -> None:
-        if arrays is not None:
-            self._come[key] = arrays
 
     def _array_of(self, named: SharedArray) -> SharedArray:
         arrays = self._come.get(named.name, ())

@@ -81,7 +81,7 @@ class Server:
         most = min(MOST_KEPT_BYTES, int(min(shared._free_bytes(), 1 << 40)) // 4)
         self._pictures: Kept[SharedArray] = Kept(most, _MOST_WAITING)
         self._results = KeptResults(most)
-        self._arriving = Arriving(self._make)
+        self._arriving = Arriving(self._make, self._note_come)
         self._packer = Packer()
         # Of the message that is being read: the pixels that it names, and those that are not here.
         self._named: list[str] = []
@@ -109,9 +109,9 @@ class Server:
     def _take(self, structure: memoryview, beside: memoryview) -> None:
         message = self._decoded(structure, TO_SERVER)
         if isinstance(message, Band):
-            self._come(message.key, self._arriving.take(message, beside))
+            self._arriving.take(message, beside)
         elif isinstance(message, Arrays):
-            self._come(message.key, self._arriving.begin(message))
+            self._arriving.begin(message)
         elif isinstance(message, Begin):
             self._begin(message)
         elif not self._begun:
@@ -148,9 +148,7 @@ class Server:
         made = shared.create(*message.forms)
         return made, [shared.attach(array) for array in made]
 
-    def _come(self, key: str, arrays: tuple[SharedArray, ...] | None) -> None:
-        if arrays is None:
-            return
+    def _note_come(self, key: str, arrays: tuple[SharedArray, ...]) -> None:
         size = shared.attach(arrays[0]).nbytes
         for gone in self._pictures.add(key, arrays[0], size, self._in_use()):
             if self._client is not None:

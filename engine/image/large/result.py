@@ -2,6 +2,7 @@
 
 import io
 import json
+import math
 import os
 import shutil
 import stat
@@ -18,8 +19,8 @@ from engine.errors import FileReadError, FileWriteError
 from engine.files.atomic_write import atomic_write, write_errors
 from engine.files.part_files import lock
 from engine.files.reading import Json, read_json
-from engine.image.halving import halved
-from engine.image.large.source import Storage, level_shapes
+from engine.image.halving import halved, halved_sides
+from engine.image.large.source import Storage
 from engine.interrupts import undivided
 
 
@@ -37,7 +38,8 @@ class LargeResult(ABC):
     def __init__(self, storage: Storage, shape: tuple[int, int, int], dtype: np.dtype) -> None:
         height, width, self.channels = shape
         self.storage, self.dtype = storage, dtype
-        self.levels = level_shapes(height, width, storage.smallest)
+        rows, columns = storage.smallest or (math.inf, math.inf)
+        self.levels = halved_sides(height, width, (1.5 * rows, 1.5 * columns))
 
     @property
     def rows_at_once(self) -> int:

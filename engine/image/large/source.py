@@ -91,14 +91,6 @@ def _side(given: int) -> int:
     return min(-(-given // 16) * 16, _MOST_SIDE)
 
 
-def level_shapes(height: int, width: int, smallest: tuple[int, int] | None) -> tuple[tuple[int, int], ...]:
-    """Return the rows and columns of the levels of a pyramid, each half of the one before."""
-    shapes = [(height, width)]
-    while smallest is not None and (shapes[-1][0] > smallest[0] * 1.5 or shapes[-1][1] > smallest[1] * 1.5):
-        shapes.append((-(-shapes[-1][0] // 2), -(-shapes[-1][1] // 2)))
-    return tuple(shapes)
-
-
 MOST_CHANNELS = 4
 
 

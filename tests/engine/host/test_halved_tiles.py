@@ -9,8 +9,9 @@ import tifffile
 
 from engine.errors import ImageReadError
 from engine.host import halved_tiles
-from engine.host.halved_tiles import HalvedTiles, TimeIsOver, screen_levels
+from engine.host.halved_tiles import HalvedTiles, TimeIsOver
 from engine.host.tiles import TILE, WHOLE
+from engine.image.halving import halved_sides
 from engine.image.large.opening import open_large
 
 SHAPES = {"uint8": (1100, 2391, 3), "uint16": (897, 1029, 1), "float32": (513, 1030, 1)}
@@ -194,6 +195,6 @@ def test_that_a_rectangle_with_a_damaged_part_is_refused_in_words(tmp_path):
 
 def test_that_the_last_level_is_one_tile():
     for sides in ((1, 1), (256, 257), (141_000, 3), (70_001, 141_000)):
-        levels = screen_levels(*sides)
+        levels = halved_sides(*sides, (TILE, TILE))
         assert levels[0] == sides
         assert max(levels[-1]) <= TILE
