@@ -15,8 +15,9 @@ from msgspec.structs import replace
 
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
-from engine.work.planned import CHAIN_VARIANTS, COMBINED, Plan, needed_steps
+from engine.work.planned import CHAIN_VARIANTS, Plan, needed_steps
 from engine.work.resolve import Resolved
+from engine.work.step_times import steps_of
 
 MOST_BYTES = 16 << 20
 
@@ -56,15 +57,7 @@ class KeptResults:
         chain.launch(resolved.samples, out, known=known, begins=begins, found=found)
         ids = {planned.step.id: key for planned, key in zip(plan, keys, strict=True)}
         self._took = took | {ids[id_]: ms for id_, ms in chain.took_ms.items()}
-        return tuple(
-            StepTime(
-                planned.step.id,
-                planned.step.title,
-                "" if planned.variant_key == COMBINED else planned.variant_key,
-                self._took.get(key, 0.0),
-            )
-            for planned, key in zip(plan, keys, strict=True)
-        )
+        return steps_of(plan, {id_: self._took.get(key, 0.0) for id_, key in ids.items()})
 
     def drop(self) -> None:
         """Keep nothing."""
