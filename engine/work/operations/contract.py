@@ -5,17 +5,18 @@ An operation is a file of `engine.variants.operations`, with its `Operation` and
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue, UnknownName
 from engine.files.reading import Json
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Limits
+from engine.geometry.refusal import Refusal
 from engine.results.found import Answer as Answer  # for operations too: answers are this module's subject
 from engine.results.found import Mark as Mark
 from engine.results.found import Quantity as Quantity
@@ -110,6 +111,19 @@ class OperationVariant(VariantOf[OperationProblem, Patch | None]):
     default_block: Block = DEFAULT_BLOCK
     # Whether each thread has an array in local memory, to show what that is; all others keep to registers.
     uses_local_memory: bool = False
+
+    def why_not(
+        self,
+        problem: OperationProblem,
+        constant: Patch | None,
+        block: Block,
+        limits: Limits,
+        known: Iterable[Any] = (),
+    ) -> Refusal | None:
+        """Return why it cannot do a problem, as one of another operation; None if all is well."""
+        if problem.operation != self.operation:
+            return Refusal("other-operation", f"Computes {self.operation}")
+        return self.unsupported(problem, constant, block, limits)
 
     @property
     def facts(self) -> dict[str, object]:
