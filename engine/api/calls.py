@@ -9,19 +9,18 @@ from engine.api.arguments import as_seconds
 from engine.device.devices import backend, device_named
 from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
 from engine.errors import EngineError
-from engine.geometry.block import Block
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import UnsupportedVariant
 from engine.results.text_forms import Shown
 from engine.run.compute import compute
 from engine.run.task import AnyJob
-from engine.run.variant import AnyVariant
 
 if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.
     from engine.results.measurement import Measurement
     from engine.run.measure import OnValues, Outcome
     from engine.run.sampling import SamplingPlan
+    from engine.work.resolve import Resolved
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -53,10 +52,12 @@ def check_choices(variant: str, device: str) -> None:
         device_named(device)
 
 
-def check_block(block: Block, variant: AnyVariant, device: DeviceInfo) -> None:
-    """Refuse an illegal block, also with a variant that ignores it."""
-    if not variant.uses_block:
-        refusal = refuse_block(block, device.limits)
+def check_named(resolved: "Resolved") -> None:
+    """Refuse an unknown device, and an illegal block also with a variant that ignores it."""
+    asked, device = resolved.asked, resolved.device
+    check_choices(asked.variant, asked.device)
+    if asked.block is not None and not resolved.choice.variant.uses_block:
+        refusal = refuse_block(asked.block, device.limits)
         if refusal is not None:
             raise UnsupportedVariant("The block cannot be used", refusal)
 

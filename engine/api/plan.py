@@ -19,7 +19,7 @@ from engine.api.arguments import (
     refuse_out,
 )
 from engine.api.call_device import faster_device
-from engine.api.calls import check_block, check_choices
+from engine.api.calls import check_named
 from engine.api.host_copy import device_calls
 from engine.api.request import MaskLike, as_mask, request_of
 from engine.device.anti_aliasing import reused_result
@@ -64,10 +64,8 @@ class Plan:
         like = np.broadcast_to(np.zeros((), dtype), shape if len(shape) == 3 else (*shape, 1))
         resolved = Resolved(asked, like, np.broadcast_to(np.zeros((), given), shape))
         resolved.device, self._device_reason = faster_device(resolved)
-        check_choices(asked.variant, asked.device)
+        check_named(resolved)
         choice, device = resolved.choice, resolved.device
-        if asked.block is not None:
-            check_block(asked.block, choice.variant, device)
         FILTERING.refuse(choice.variant, resolved.problem, resolved.constant, choice.block, device)
         self._resolved, self._variant = resolved, choice.variant
         self.result_dtype = np.dtype(resolved.problem.result_dtype)

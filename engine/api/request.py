@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
-from engine.api.calls import Applied, check_block, check_choices, computed, measured
+from engine.api.calls import Applied, check_named, computed, measured
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
@@ -35,11 +35,7 @@ class Call(Resolved):
         self.shape = array.shape
         cells = None if patch is None else as_samples(as_array(patch))
         super().__init__(asked, as_samples(array), array, cells)
-        # An unknown one is refused now.
-        device = self.device
-        check_choices(asked.variant, asked.device)
-        if asked.block is not None:
-            check_block(asked.block, self.choice.variant, device)
+        check_named(self)
 
     def filter(self, out: np.ndarray | None = None) -> np.ndarray:
         """Return what the variant writes, unverified (but verified in the simulator).

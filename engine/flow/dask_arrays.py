@@ -17,7 +17,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from engine.api.arguments import BlockLike, as_block, as_device
-from engine.api.calls import check_block, check_choices
+from engine.api.calls import check_named
 from engine.api.chain import ChainLike, as_chain
 from engine.api.plan import Plan as PreparedFilter
 from engine.api.request import MaskLike, request_of
@@ -248,10 +248,7 @@ def chosen_for_chunks(
         if is_cut:
             resolved.refuse_cut(_CUT, _DIRECT, _WHOLE)
         resolved.refuse()
-        if asked.step is not None:
-            check_choices(asked.variant, asked.device)
-            if asked.block is not None:
-                check_block(asked.block, resolved.choice.variant, resolved.device)
+        check_named(resolved)
         return pickle.dumps((resolved.chosen, given))
 
 
