@@ -135,12 +135,10 @@ def _judged(
         if largest is None or outcome.wrong.size > largest.wrong.size:
             largest = outcome
     assert largest is not None
-    device = ""
-    if full and (gpu := import_module(_ON_DEVICE).usable_gpu()) is not None:
-        device, unlike = import_module(_ON_DEVICE).on_device(kernel, largest, gpu)
-        if unlike is not None:
-            findings["device", ()] = unlike
-            is_wrong = True
+    device, unlike = import_module(_ON_DEVICE).on_device(kernel, largest) if full else ("", None)
+    if unlike is not None:
+        findings["device", ()] = unlike
+        is_wrong = True
     verdict = Verdict.WRONG if is_wrong else Verdict.FAULTY if findings else Verdict.RIGHT
     metrics = metrics_of(kernel, largest.run, largest.wrong.size)
     naive = _naive_metrics(kernel, largest.trial) if gates else None

@@ -47,7 +47,8 @@ class JudgedCell:
 
     def _repr_html_(self) -> str:
         judged = self.judgement
-        head = html_table([("Verdict", str(judged.verdict)), *_findings(judged), *_gates(judged)])
+        findings = [(one.kind, str(one)) for one in judged.findings]
+        head = html_table([("Verdict", str(judged.verdict)), *findings, *_gates(judged)])
         picture = "" if judged.wrong is None else _picture(judged.wrong)
         counts = [(name, rate_text(value)) for name, value in judged.metrics.items()]
         return head + picture + html_table(_lines(self.text, judged)) + html_table(counts)
@@ -70,10 +71,6 @@ def judged_cell(line: str, cell: str) -> JudgedCell:
         path = Path(folder, "cell.cu" if "__global__" in cell else "cell.py")
         path.write_text(cell, encoding="utf-8")
         return JudgedCell(cell, judge(path, full=full, require=require))
-
-
-def _findings(judged: Judgement) -> list[tuple[str, str]]:
-    return [(one.kind, str(one)) for one in judged.findings]
 
 
 def _gates(judged: Judgement) -> list[tuple[str, str]]:

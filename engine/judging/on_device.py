@@ -8,7 +8,6 @@ import numpy as np
 from engine.device.cuda_streams import check
 from engine.device.devices import backend, devices
 from engine.device.numba_cuda import cuda, driver
-from engine.device_info import DeviceInfo
 from engine.judging.source import JudgedKernel
 from engine.judging.trials import Outcome
 from engine.ptx import Finding
@@ -18,16 +17,15 @@ from engine.ptx.machine import Machine
 TIMED = 9
 
 
-def usable_gpu() -> DeviceInfo | None:
-    """Return the first GPU that can be used."""
-    return next((one for one in devices() if one.is_usable_gpu), None)
+def on_device(kernel: JudgedKernel, outcome: Outcome) -> tuple[str, Finding | None]:
+    """Launch a kernel as an outcome's trial did, on the first GPU that can be used.
 
-
-def on_device(kernel: JudgedKernel, outcome: Outcome, gpu: DeviceInfo) -> tuple[str, Finding | None]:
-    """Launch a kernel as an outcome's trial did; return what to say, and what differs from the interpreter.
-
-    A kernel that the interpreter found at fault is not launched: a wrong access ends the process for CUDA.
+    Return what to say, nothing without a GPU, and what differs from the interpreter. A kernel that the
+    interpreter found at fault is not launched: a wrong access ends the process for CUDA.
     """
+    gpu = next((one for one in devices() if one.is_usable_gpu), None)
+    if gpu is None:
+        return "", None
     if outcome.run.findings:
         return f"Not run on {gpu.title}: a kernel with a fault could end the process.", None
     with backend(gpu.key).selected():

@@ -112,7 +112,9 @@ class Counts:
         """Count a request of each warp."""
         segment, active, size = place.segment, place.active, asked.size
         offsets = np.broadcast_to(place.offsets.view(np.int64), (active.count,))
-        counted = self.accesses[AccessKey(asked.instruction.number, segment.space, asked.kind, segment.name)]
+        kind = {"read": "loads", "write": "stores"}.get(asked.effect, "atomics")
+        kind = "copies" if asked.instruction.name == "cp" else kind
+        counted = self.accesses[AccessKey(asked.instruction.number, segment.space, kind, segment.name)]
         counted.requests += self._warps(active)
         counted.bytes += size * self._sum(active, active.threads_of_warps)
         if segment.space == "global":

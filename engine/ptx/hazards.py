@@ -74,12 +74,7 @@ class Hazards:
     def begin_interval(self) -> None:
         """Note that threads have passed a barrier."""
         if not self._all_written:
-            self._all_written = bool(self.written.all())
-
-    @property
-    def written(self) -> Flags:
-        """Which places the kernel has written."""
-        return self._writer.was_accessed(slice(self._places))
+            self._all_written = bool(self._writer.was_accessed(slice(self._places)).all())
 
     def note(self, effect: str, access: Access, report: Report) -> None:
         """Note what a `Request` does, and report what is wrong with it."""

@@ -115,10 +115,6 @@ class Layout:
         except KeyError:
             raise PtxError(f"the address of {name}", "a parameter's own address is not known") from None
 
-    def segment_of(self, array: Array) -> Segment:
-        """Return where an array lies."""
-        return next(one for one in self.segments if one.array is array.values)
-
 
 def _aligned(address: int, alignment: int) -> int:
     return -(-address // alignment) * alignment

@@ -57,7 +57,7 @@ class Machine:
 
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
         """Return the thread, block and instruction that last wrote a value; None where nobody did."""
-        segment = self.layout.segment_of(array)
+        segment = next(one for one in self.layout.segments if one.array is array.values)
         place = index * array.values.itemsize >> segment.granule
         writer = None if segment.hazards is None else segment.hazards.writer_at(place)
         if writer is None:

@@ -90,13 +90,6 @@ class Request(NamedTuple):
     effect: str  # "read", "write", "update" or, without a look at what was there, "swap"; "copy", "arrive"
     size: int  # in bytes
 
-    @property
-    def kind(self) -> str:
-        """What it is counted as."""
-        if self.instruction.name == "cp":
-            return "copies"
-        return {"read": "loads", "write": "stores"}.get(self.effect, "atomics")
-
 
 class Place(NamedTuple):
     """Where a request goes: bytes within a segment, for each of some threads."""
