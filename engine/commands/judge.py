@@ -77,9 +77,9 @@ def in_words(judgement: Judgement, file: str) -> str:
     lines = [f"{name}: {_WORDS[judgement.verdict]}"]
     lines += [f"  {finding}" for finding in judgement.findings]
     for gate in judgement.gates:
-        other = "" if gate.naive is None else f", naive has {rate_text(gate.naive)}"
         state = "holds" if gate.holds else "does not hold"
-        lines.append(f"  required: {gate.text}: {state}, it has {rate_text(gate.value)}{other}")
+        has = f"it has {rate_text(gate.value)}, naive has {rate_text(gate.naive)}"
+        lines.append(f"  required: {gate.text}: {state}, {has}")
     if judgement.device:
         lines.append(f"  {judgement.device}")
     if judgement.launches:

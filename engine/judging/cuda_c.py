@@ -68,8 +68,6 @@ def judged_cuda_c(
     checkpoint: Callable[[float], None] = lambda done: None,
 ) -> JudgedKernel:
     """Return the kernel of a CUDA C source; raises NotJudged for what does not compile or is no filter."""
-    if len(text) > MOST_BYTES:
-        raise NotJudged("the file", f"it has more than {MOST_BYTES:,} characters")
     _refuse_files(text)
     bare = _without_comments(text)
     declared = {found[1]: found[2] for found in _KERNEL.finditer(bare)}
@@ -133,15 +131,6 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
     return tuple(names), dtypes
 
 
-def missing() -> str:
-    """Return why CUDA C cannot be compiled here; empty where it can."""
-    if importlib.util.find_spec("cuda") is None or importlib.util.find_spec("cuda.bindings") is None:
-        return (
-            "NVRTC, the compiler of CUDA C, is not installed (pip install 'haloscope[cuda]'; none for macOS)"
-        )
-    return ""
-
-
 @cache
 def _headers() -> list[str]:
     """Return the folders of CUDA's headers, from the packages of its compilers."""
@@ -154,8 +143,6 @@ def _headers() -> list[str]:
 
 def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None) -> str:
     """Return the PTX of a CUDA C source with the lines of it; raises NotJudged with NVRTC's own words."""
-    if why := missing():
-        raise NotJudged("the file", why)
     options = [f"--gpu-architecture={CAPABILITY}", "-lineinfo", "--std=c++17", *_headers()]
     given: bytes | None = text.encode()
     command = [sys.executable, "-P", str(_COMPILER), *options]

@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 
@@ -88,24 +87,21 @@ def judge(
 
 
 def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> JudgedKernel:
+    if missing:
+        raise NotJudged("a kernel cannot be compiled here", missing, INSTALL)
     if not isinstance(what, str | Path):
-        numba_kernels = _numba_kernels()
+        numba_kernels = import_module(_NUMBA_KERNELS)
         kernel: JudgedKernel = numba_kernels.judged_function(what, header_of(numba_kernels.source_of(what)))
         return kernel
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        found: JudgedKernel = _numba_kernels().judged_file(text, str(path), header_of(text), function)
+        judge_file = import_module(_NUMBA_KERNELS).judged_file
+        found: JudgedKernel = judge_file(text, str(path), header_of(text), function)
         return found
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
     return cuda_c.judged_cuda_c(text, header_of(text), function, checkpoint)
-
-
-def _numba_kernels() -> ModuleType:
-    if missing:
-        raise NotJudged("a kernel of Numba cannot be compiled here", missing, INSTALL)
-    return import_module(_NUMBA_KERNELS)
 
 
 def _judged(
@@ -141,7 +137,7 @@ def _judged(
         is_wrong = True
     verdict = Verdict.WRONG if is_wrong else Verdict.FAULTY if findings else Verdict.RIGHT
     metrics = metrics_of(kernel, largest.run, largest.wrong.size)
-    naive = _naive_metrics(kernel, largest.trial) if gates else None
+    naive = _naive_metrics(kernel, largest.trial) if gates else {}
     return Judgement(
         kernel.name,
         verdict,
@@ -167,10 +163,8 @@ def _within_time(checkpoint: Checkpoint, begun: float, count: int) -> Checkpoint
     return check
 
 
-def _naive_metrics(kernel: JudgedKernel, trial: Trial) -> dict[str, float] | None:
+def _naive_metrics(kernel: JudgedKernel, trial: Trial) -> dict[str, float]:
     """Return what a kernel with a thread per result and no memory but global has in the same launch."""
-    if cuda_c.missing():
-        return None
     header = Header(block=kernel.header.block, border=kernel.header.border)
     naive = cuda_c.judged_cuda_c(_NAIVE, header)
     grey = Trial(trial.width, trial.height, trial.mask_width, trial.mask_height, 1, trial.seed)

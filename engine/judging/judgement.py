@@ -34,7 +34,7 @@ class Gate:
 
     text: str
     value: float
-    naive: float | None
+    naive: float
     holds: bool
 
 
@@ -155,7 +155,7 @@ def lines_of(run: Run) -> dict[int, dict[str, dict[str, int]]]:
     return {line: {kind: asdict(one) for kind, one in kinds.items()} for line, kinds in found.items()}
 
 
-def gate_of(text: str) -> Callable[[dict[str, float], dict[str, float] | None], Gate]:
+def gate_of(text: str) -> Callable[[dict[str, float], dict[str, float]], Gate]:
     """Return what checks a requirement such as "sectors per request <= 4.5"; refuses any other text."""
     found = _GATE.fullmatch(text)
     if found is None:
@@ -166,8 +166,7 @@ def gate_of(text: str) -> Callable[[dict[str, float], dict[str, float] | None], 
         remedy = f"{did_you_mean(name, METRICS)}Known are: {', '.join(METRICS)}."
         raise UnknownName(f"the count '{name}'", "nothing of that name is counted", remedy)
 
-    def check(own: dict[str, float], naive: dict[str, float] | None) -> Gate:
-        value = own[name]
-        return Gate(text.strip(), value, None if naive is None else naive[name], _COMPARE[sign](value, limit))
+    def check(own: dict[str, float], naive: dict[str, float]) -> Gate:
+        return Gate(text.strip(), own[name], naive[name], _COMPARE[sign](own[name], limit))
 
     return check

@@ -19,7 +19,6 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from engine.device.cuda_presence import missing
 from engine.device.explained_code import ptx_with_lines
 from engine.device.numba_cuda import cuda
 from engine.judging.source import Header, JudgedKernel, NotJudged, checked_parameters, only_one
@@ -206,8 +205,6 @@ def _defined(function: ast.FunctionDef, names: dict[str, object], path: str) -> 
 def _compiled(name: str, function: FunctionType, header: Header) -> JudgedKernel:
     parameters = tuple(inspect.signature(function).parameters)
     checked_parameters(name, parameters)
-    if missing:
-        raise NotJudged(f"the kernel {name}", f"{missing}; without it no kernel is compiled (none for macOS)")
     dtypes = {"image": header.dtype, "mask": "float32", "out": header.result_dtype}
     signature = tuple(
         types.Array(getattr(types, dtypes[one]), 2, "C")
