@@ -4,14 +4,11 @@ A file says that in comments at its top: `// block: 32 8`, `# border: replicate`
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from engine.errors import BadValue, EngineError
 from engine.geometry.border import Border
 
-MOST_BLOCK_THREADS = 1024
-MOST_SHARED_BYTES = 227 * 1024
 MOST_MASK_SIDE = 31
 DTYPES = ("float32", "uint8")
 _LINE = re.compile(r"\s*(?://|#)\s*(block|results|mask|border|shared|type)\s*:\s*(.*?)\s*")
@@ -78,27 +75,22 @@ def _with(header: Header, name: str, value: str) -> Header:
         raise BadValue(what, "it needs whole numbers, as in 'block: 32 8'")
     numbers = [int(one) for one in re.findall(r"\d+", value)]
     if name == "shared":
-        _at_most(what, numbers[:1], MOST_SHARED_BYTES, least=0)
         return replace(header, shared=numbers[0])
-    _at_most(what, numbers, {"mask": MOST_MASK_SIDE, "block": MOST_BLOCK_THREADS}.get(name, 65_535))
+    if min(numbers) < 1:
+        raise BadValue(what, "a side is at least 1")
     x, y, z = (*numbers, 1, 1)[:3]
     if name == "block":
-        if x * y * z > MOST_BLOCK_THREADS:
-            raise BadValue(what, f"a block has at most {MOST_BLOCK_THREADS:,} threads")
         return replace(header, block=(x, y, z))
     if name == "results":
         return replace(header, results=(x, y))
     if len(numbers) < 2:
         y = x
-    if not (x % 2 and y % 2):
-        raise BadValue(what, "both sides of a mask are odd here, so that one cell lies in its middle")
+    if not (x % 2 and y % 2) or max(x, y) > MOST_MASK_SIDE:
+        why = (
+            f"both sides of a mask are odd here, so that one cell lies in its middle, up to {MOST_MASK_SIDE}"
+        )
+        raise BadValue(what, why)
     return replace(header, mask=(x, y))
-
-
-def _at_most(what: str, numbers: Iterable[int], most: int, least: int = 1) -> None:
-    for number in numbers:
-        if not least <= number <= most:
-            raise BadValue(what, f"{number} is not between {least} and {most:,}")
 
 
 ARRAYS = ("image", "mask", "out")
