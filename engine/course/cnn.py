@@ -19,6 +19,7 @@ from engine.course.runs import (
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.generators import box
+from engine.results.launch_facts import WARP
 from engine.tasks.network import worked_product
 from engine.tasks.network.problem import ForwardPass
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
@@ -30,7 +31,6 @@ from engine.work.filtering.variants import variant
 CNN = paper("cnn")
 SIZES = (512, 1024)
 FILTERS = (1, 8, 32)
-WARP = 32
 BLOCK = Block(16, 16)
 
 # Output feature maps: (stage, height, width, maps of an input).

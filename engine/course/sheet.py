@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine.course.paper import MISPRINT, Cell, CourseKernel, CourseTable, Excerpt, Paper
-from engine.results.text_forms import harmless
+from engine.results.text_forms import harmless, is_number
 
 # Lines of code that stay before and after those that are lit.
 _AROUND = 1
@@ -90,13 +90,7 @@ def sheet_of(table: CourseTable, *, with_marks: bool = True) -> Sheet:
 
 
 def _is_number(text: str) -> bool:
-    if not text or text.startswith("("):
-        return True
-    try:
-        float(text.replace(",", "").rstrip(f" {MISPRINT}"))
-    except ValueError:
-        return False
-    return True
+    return not text or text.startswith("(") or is_number(text.replace(",", "").rstrip(f" {MISPRINT}"))
 
 
 def csv_of(paper: Paper, table: CourseTable, machine: Sequence[tuple[str, str]]) -> str:

@@ -115,12 +115,11 @@ def gpu_text(gpu: DeviceInfo) -> str:
     return f"{gpu.title} ({gpu.key}, {architecture_of(gpu)})" if gpu.available else gpu.title
 
 
-WARP_THREADS = 32
+SCHEDULERS = 4
+"""Of a multiprocessor; each issues an instruction of one warp per clock (CUDA C++ Programming Guide,
+"Hardware Multithreading", for all compute capabilities from 7.0 on)."""
 # Shared memory has 32 banks of 4 bytes, each of which serves one word per clock.
 _SHARED_BYTES_PER_CLOCK = 128
-# Warps that each multiprocessor issues an instruction of in a clock: CUDA C++
-# Programming Guide, "Hardware Multithreading".
-_SCHEDULERS, _MOST_SCHEDULERS = {(6, 0): 2}, 4
 # Dense multiply-adds of tensor cores on int8, where the capability alone decides on them: other
 # devices of one capability have float32 sums at full or at half speed. NVIDIA A100 and H100 Tensor Core GPU
 # Architecture (white papers), peak rates divided by multiprocessors, clock and 2.
@@ -137,7 +136,7 @@ def theoretical_limits(gpu: DeviceInfo) -> dict[str, float]:
         "copy_bytes_per_s": stated.bandwidth_gb_s * 1e9,
         "multiply_adds_per_s": stated.lanes * clocks,
         "shared_bytes_per_s": _SHARED_BYTES_PER_CLOCK * clocks,
-        "instructions_per_s": _SCHEDULERS.get(capability, _MOST_SCHEDULERS) * clocks,
+        "instructions_per_s": SCHEDULERS * clocks,
         "int8_tensor_multiply_adds_per_s": _TENSOR.get(capability, 0) * clocks,
     }
     return {name: value for name, value in found.items() if value > 0}

@@ -10,10 +10,11 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 def harmless(text: str) -> str:
     """Return a text that no spreadsheet takes for a formula: with a leading ' where it might."""
-    return f"'{text}" if text.startswith(_FORMULA_STARTS) and not _is_number(text) else text
+    return f"'{text}" if text.startswith(_FORMULA_STARTS) and not is_number(text) else text
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Return whether a text is a finite number."""
     try:
         return math.isfinite(float(text))
     except ValueError:

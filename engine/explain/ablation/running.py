@@ -22,13 +22,13 @@ from engine.errors import DeviceUnavailable
 from engine.explain.ablation.results import NO_GPU, Ablation, Altered, Cost
 from engine.explain.ablation.sibling_code import without
 from engine.explain.bounds.gpu_bounds import executed, issue_slots
-from engine.explain.counts.accesses import WARP
 from engine.explain.counts.counting import counted_passes
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.host.request import Run
+from engine.results.launch_facts import WARP
 from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.device_choice import device_for
 from engine.run.measure import measure

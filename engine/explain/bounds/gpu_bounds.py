@@ -19,11 +19,12 @@ from engine.device.launches import Launch
 from engine.device_info import DeviceInfo
 from engine.explain.bounds.least_time import Cause, LeastTime
 from engine.explain.code.instruction_classes import InstructionClass, is_ptx_64_bit, ptx_class
-from engine.explain.counts.accesses import BANKS, WARP, WORD_BYTES, CountedAccesses, CountedRun
+from engine.explain.counts.accesses import BANKS, WORD_BYTES, CountedAccesses, CountedRun
 from engine.explain.counts.counting import counted_run
-from engine.explain.gpus import attributes_of
+from engine.explain.gpus import SCHEDULERS, attributes_of
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.ptx.counts import SECTOR_BYTES
+from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound
 from engine.results.progress import Checkpoint
 from engine.results.quantities import count_text, rate_text
@@ -92,9 +93,6 @@ def on_64_bit(spelling: str) -> float:
 
 
 _WAVEFRONT_BYTES = BANKS * WORD_BYTES
-SCHEDULERS = 4
-"""Of a multiprocessor; each issues an instruction of one warp per clock (CUDA C++ Programming Guide,
-"Hardware Multithreading", for all compute capabilities from 7.0 on)."""
 
 
 def bound_launch(

@@ -15,7 +15,6 @@ from engine.results.quantities import MISSING, rate_text
 
 BANKS = 32
 WORD_BYTES = 4
-WARP = 32
 
 
 _EVERY = ("loads", "stores", "copies", "atomics")

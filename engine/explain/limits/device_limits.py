@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
+from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound
 from engine.results.quantities import digits_text
 
@@ -127,7 +128,6 @@ _LIMITS = {
     "int8-tensor": "int8_tensor_multiply_adds_per_s",
     "launch": "launches_per_s", "shared-launch": "shared_launches_per_s",
 }  # fmt: skip
-_VECTOR_THREADS = 32
 
 
 class Reached(NamedTuple):
@@ -151,7 +151,7 @@ def reached_by_kernels(limits: DeviceLimits) -> Iterator[Reached]:
     """Yield what the kernels that measured some limits did of what others limit."""
     rates = {name: limit.measured for name, limit in limits.rates()}
     # Of each work how much of another it is: a multiply-add of vectors is a vector operation, and so on.
-    lanes = limits.vector_bits // 32 if limits.cores else _VECTOR_THREADS
+    lanes = limits.vector_bits // 32 if limits.cores else WARP
     works = [
         ("multiply_adds_per_s", lanes, "vector_operations_per_s", "multiply-adds"),
         ("multiply_adds_per_s", lanes, "instructions_per_s", "multiply-adds"),

@@ -18,7 +18,7 @@ from engine.device.loaded_kernel import loaded_kernel
 from engine.device.numba_cuda import driver, float32, int32
 from engine.device_info import SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable, OutOfDeviceMemory
-from engine.explain.gpus import WARP_THREADS, theoretical_limits
+from engine.explain.gpus import theoretical_limits
 from engine.explain.limits.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.limits.gpu_rates_code import (
     INT8_TENSOR,
@@ -37,6 +37,7 @@ from engine.explain.limits.gpu_rates_code import (
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
 from engine.gpu_attributes import GpuAttributes
+from engine.results.launch_facts import WARP
 from engine.results.progress import Checkpoint, Progress
 
 COPIED_BYTES = 1 << 30
@@ -89,7 +90,7 @@ def _measured(machine: Backend, report: Checkpoint) -> DeviceLimits:
     # A kernel may do with the largest what it does with smaller ones.
     copies[2 * COPIED_BYTES] = found["copy_bytes_per_s"]
     # Where multiply-adds have lanes enough they are issued as fast as anything.
-    issued = max(found["instructions_per_s"], found["multiply_adds_per_s"] / WARP_THREADS)
+    issued = max(found["instructions_per_s"], found["multiply_adds_per_s"] / WARP)
     found["instructions_per_s"] = issued
     stated = theoretical_limits(machine.info)
     rates: dict[str, Any] = {name: Limit(value, stated.get(name)) for name, value in found.items()}
@@ -149,14 +150,14 @@ def _steps(machine: Backend, attributes: GpuAttributes) -> list[Step]:
 
     def started(count: int) -> float:
         kernel: Callable[[], Kernel] = idle_kernel
-        launch = _Launch(kernel(), (int32, float32[::1]), count, (count, out), WARP_THREADS)
+        launch = _Launch(kernel(), (int32, float32[::1]), count, (count, out), WARP)
         return count / _least_s(machine, launch, out, out)
 
     steps: list[Step] = [
         ("multiply_adds_per_s", lambda: arithmetic(MULTIPLY_ADDS)),
         ("l2_bytes_per_s", l2),
         ("shared_bytes_per_s", shared),
-        ("instructions_per_s", lambda: arithmetic(MIXED) / WARP_THREADS),
+        ("instructions_per_s", lambda: arithmetic(MIXED) / WARP),
         ("blocks_per_s", lambda: started(_STARTED)),
         ("launches_per_s", lambda: started(1)),
     ]
