@@ -12,6 +12,7 @@ from typing import Any, cast
 _TAPS_PER_LOOP = 8
 # What is longer stays a loop: its code would not fit in the cache of instructions.
 MOST_UNROLLED = 32
+_UNROLLED = "is_unrolled"
 
 
 def unrolled(kernel: Callable[..., None]) -> Callable[..., None]:
@@ -20,18 +21,23 @@ def unrolled(kernel: Callable[..., None]) -> Callable[..., None]:
     Those are `for n in range(COUNT)`, COUNT a constant of the function around the kernel. Each is cut into
     loops of a few taps, one after the other, so that kernels that are compared have straight-line code alike.
     """
+    definition, constants = definition_of(kernel)
+    _CutLoops(constants).visit(definition)
+    ast.increment_lineno(definition, kernel.__code__.co_firstlineno - 1)
+    made = function_of(definition, constants, kernel.__globals__, kernel.__code__.co_filename)
+    setattr(made, _UNROLLED, True)
+    return made
+
+
+def definition_of(kernel: Callable[..., None]) -> tuple[ast.FunctionDef, dict[str, object]]:
+    """Return the definition of a kernel, its loops cut as they are, and the constants around it."""
     constants = dict(inspect.getclosurevars(kernel).nonlocals)
-    (function,) = ast.parse(textwrap.dedent(inspect.getsource(kernel))).body
-    assert isinstance(function, ast.FunctionDef)
-    function.decorator_list = []
-    cut_loops(function, constants)
-    ast.increment_lineno(function, kernel.__code__.co_firstlineno - 1)
-    return function_of(function, constants, kernel.__globals__, kernel.__code__.co_filename)
-
-
-def cut_loops(function: ast.FunctionDef, constants: dict[str, object]) -> None:
-    """Cut the loops of a kernel, which has these constants around it, in its syntax tree."""
-    _CutLoops(constants).visit(function)
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kernel))).body
+    assert isinstance(definition, ast.FunctionDef)
+    definition.decorator_list = []
+    if hasattr(kernel, _UNROLLED):
+        _CutLoops(constants).visit(definition)
+    return definition, constants
 
 
 def function_of(

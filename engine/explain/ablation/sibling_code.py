@@ -8,7 +8,7 @@ Only what a kernel writes itself can be taken out: an access that an emitter mak
 import ast
 import inspect
 import linecache
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 
 from engine.device.kernel_factory import note_origin
 from engine.device.launches import Between, Kernel, Pass, Placeholder
-from engine.device.unrolled import cut_loops, function_of, unrolled
+from engine.device.unrolled import definition_of, function_of
 from engine.explain.ablation import stand_in_code
 from engine.explain.ablation.results import Cost
 from engine.geometry.border import Border
@@ -236,10 +236,7 @@ def _roles(step: Pass) -> _Roles:
 def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     """Return a kernel without a cost; None where its source has none of it."""
     function = kernel.py_func
-    constants = dict(inspect.getclosurevars(function).nonlocals)
-    definition, is_unrolled = _definition(function)
-    if is_unrolled:
-        cut_loops(definition, constants)
+    definition, constants = definition_of(function)
     rules = {name: value for name, value in constants.items() if _rule_of(value) in _RULES}
 
     def of(wanted: str) -> tuple[str, ...]:
@@ -256,24 +253,6 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
 def _rule_of(value: object) -> object:
     """Return the plain function of a device function."""
     return getattr(value, "py_func", getattr(value, "fn", None))
-
-
-def _definition(function: Callable[..., None]) -> tuple[ast.FunctionDef, bool]:
-    """Return the definition of a kernel in its file, and whether its loops are cut (`unrolled`)."""
-    code = function.__code__
-    tree = ast.parse(Path(code.co_filename).read_text(encoding="utf-8"))
-    (definition,) = _defined(tree, code.co_name, code.co_firstlineno)
-    is_unrolled = any(ast.unparse(one) == unrolled.__name__ for one in definition.decorator_list)
-    definition.decorator_list = []
-    return definition, is_unrolled
-
-
-def _defined(tree: ast.Module, name: str, line: int) -> Iterator[ast.FunctionDef]:
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == name:
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            if first <= line <= node.lineno:
-                yield node
 
 
 def _made(
