@@ -23,7 +23,7 @@ from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
 from gui.explore.session_view import SessionView
-from gui.page.contract import PageStatus, Services, Tool, Unsaved
+from gui.page.contract import PageStatus, Services, Tool
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles, TakeContent
 from gui.page.messages import Message, Severity
 from gui.page.panels import Panel, PanelTabs
@@ -152,13 +152,6 @@ class ExplorePage(ExploreParts):
 
     def run_all(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run_every_variant))
-
-    def clear_results(self) -> None:
-        self.results_panel.clear()
-
-    @property
-    def unsaved(self) -> Unsaved:
-        return super().unsaved._replace(results=self.sessions.unsaved_results)
 
     def work(self) -> Callable[[], bytes]:
         return self.sessions.work()

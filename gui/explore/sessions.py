@@ -16,14 +16,14 @@ from engine.host.protocol import PictureHandle
 from engine.mask.resolve import resolve_mask
 from gui.explore.picture_digest import PictureDigest
 from gui.explore.picture_job import comparable_of_result, is_chain, job_of, step_of
-from gui.explore.results.removed_runs import ExchangeRuns
-from gui.explore.results.results_model import Asked, ResultsModel, Row
+from gui.explore.results.results_model import Asked, ResultsModel
 from gui.explore.session import KeptRun, Session, View
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
 from gui.page.intents import Begin
 from gui.page.messages import Message, Messages, Severity
+from gui.runs.kept import ExchangeRuns
 from gui.typed_json import in_short
 
 _PICTURE = "picture of the session"
@@ -61,7 +61,6 @@ class Sessions(QObject):
         self._background = background
         self._workspace, self._results, self._messages = workspace, results, messages
         self._pages, self._view = pages or Part(), view or Part(View)
-        self._saved_rows: tuple[Asked, ...] = ()
         self._digest = PictureDigest(workspace)
         self._digest.known.connect(self._compare_digest)
         self._expected: tuple[PictureSource, str] | None = None
@@ -74,20 +73,11 @@ class Sessions(QObject):
         ):
             changed.connect(self.edited)
 
-    @property
-    def unsaved_results(self) -> int:
-        """How many results no session has."""
-        return sum(asked not in self._saved_rows for asked in self._rows)
-
-    @property
-    def _rows(self) -> tuple[Asked, ...]:
-        return tuple(row.asked for row in self._results.rows_made_here())
-
     def snapshot(self) -> Session:
         """Return all that there is now; it can be written on any thread."""
         return Session(
             self._workspace.state,
-            tuple(map(_kept, self._results.rows_made_here())),
+            tuple(map(_kept, self._results.asked)),
             self._digest.of(self._workspace.state.source),
             self._view.read(),
             self._pages.read(),
@@ -95,7 +85,7 @@ class Sessions(QObject):
 
     def save(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
         """Write all that there is now, on a thread."""
-        session, written = self.snapshot(), self._saving()
+        session, written = self.snapshot(), self._pages.saving()
 
         def note(_: None) -> None:
             written()
@@ -108,7 +98,7 @@ class Sessions(QObject):
 
         def show(session: Session) -> None:
             self._show(session, f"Open {path.name}", path.name)
-            self._saving()()
+            self._pages.saving()()
             done()
 
         self._background.do(lambda: session_file().load_session(path), show, failed)
@@ -148,28 +138,15 @@ class Sessions(QObject):
         if begin.output and source is not None:
             check_other_file(begin.output, source.path)
         self._workspace.begin_with(session.state)
-        self._results.put_back(_rows_of(session.runs))
+        self._results.put_back(enumerate(map(_asked, session.runs)))
         self._show_rest(session, path.name if path else "")
-        self._saving()()
+        self._pages.saving()()
         return begin.first is not None or source is not None
-
-    def _saving(self) -> Callable[[], None]:
-        """Return what notes that all there is now is in a session, once that is written."""
-        at, rows, note_pages = self._workspace.undo_stack.index(), self._rows, self._pages.saving()
-
-        def written() -> None:
-            self._saved_rows = rows
-            # An edit meanwhile is not in the file.
-            if self._workspace.undo_stack.index() == at:
-                self._workspace.undo_stack.setClean()
-            note_pages()
-
-        return written
 
     def _show(self, session: Session, text: str, name: str) -> None:
         stack = self._workspace.undo_stack
         stack.beginMacro(text)
-        runs = ExchangeRuns(self._results, text, self._results.results(), _rows_of(session.runs))
+        runs = ExchangeRuns(self._results, text, self._results.kept, map(_asked, session.runs))
         self._workspace.edit(session.state, text)
         stack.push(runs)
         stack.endMacro()
@@ -190,8 +167,7 @@ class Sessions(QObject):
     def _bring_jobs(self, picture: PictureHandle) -> None:
         """Give the runs of a session their jobs, now that their picture is here."""
         shown = PictureSource.of(picture)
-        for row in self._results.rows_made_here():
-            asked = row.asked
+        for asked in self._results.asked:
             if asked.job is None and asked.step is not None and asked.source == shown:
                 asked.job = job_of(asked.step, picture, asked.step.settings.range_mode)
 
@@ -221,19 +197,14 @@ def with_options(state: State, begin: Begin) -> State:
     return state.with_step(step.with_settings(**{name: value for name, value in named.items() if value}))
 
 
-def _kept(row: Row) -> KeptRun:
-    asked = row.asked
+def _kept(asked: Asked) -> KeptRun:
     if asked.step is None and asked.job is not None and not is_chain(asked.job):
         picture = asked.job.picture
         asked.step, asked.source = step_of(asked.job), PictureSource.of(picture)
-    return KeptRun(row.result, asked.step, asked.source, asked.note, asked.is_pinned)
+    return KeptRun(asked.result, asked.step, asked.source, asked.note, asked.is_pinned)
 
 
-def _rows_of(runs: tuple[KeptRun, ...]) -> tuple[Row, ...]:
-    rows = []
-    for at, run in enumerate(runs):
-        patch = run.step.settings.patch_path if run.step else ""
-        problem = comparable_of_result(run.result, patch)
-        asked = Asked(problem, None, run.step, run.source, run.note, run.is_pinned)
-        rows.append(Row(at, run.result, asked))
-    return tuple(rows)
+def _asked(run: KeptRun) -> Asked:
+    patch = run.step.settings.patch_path if run.step else ""
+    problem = comparable_of_result(run.result, patch)
+    return Asked(run.result, problem, run.note, run.is_pinned, None, run.step, run.source)

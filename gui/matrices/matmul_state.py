@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from PySide6.QtCore import Signal
 
 from engine.device_info import AUTO, SIMULATOR
+from engine.results.columns import KERNEL
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
 from gui.runs.state import RunsState
 
@@ -39,19 +40,9 @@ class MatmulState(RunsState[MatmulSettings]):
     loaded_changed = Signal()
 
     def __init__(self) -> None:
-        super().__init__(MatmulSettings())
+        super().__init__(MatmulSettings(), "numpy", ("variant", "tile", KERNEL))
         self.loaded: Cell | None = None
         self.settings_changed.connect(lambda: self._mark(None))
-
-    @property
-    def rows(self) -> tuple[ProductResult, ...]:
-        runs = self.shown_runs
-        return tuple(runs.get(self.key_of(row), row) for row in self._listed)
-
-    @property
-    def runnable(self) -> tuple[ProductResult, ...]:
-        """The counted rows of the cells that can run here."""
-        return tuple(row for row in self._listed if not row.failure)
 
     def key_of(self, result: ProductResult) -> Cell:
         return result.variant, tile_of(result)
@@ -69,10 +60,6 @@ class MatmulState(RunsState[MatmulSettings]):
         """Choose a product that the simulator does at once."""
         small = MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE)
         self.change(product=small, tiles=SMALL_TILES, device=SIMULATOR)
-
-    def add(self, result: ProductResult) -> None:
-        """Store the result of a cell; the table shows it if its product is still chosen."""
-        self._add(result)
 
     def _mark(self, loaded: Cell | None) -> None:
         if loaded != self.loaded:

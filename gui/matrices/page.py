@@ -8,7 +8,6 @@ import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from engine.results.columns import KERNEL
 from engine.results.compare import Compared
 from engine.results.metrics import metric
 from engine.tasks.product.columns import variant_name
@@ -26,7 +25,6 @@ from gui.page.runs_page import run_sentence
 from gui.page.shares import Share, Shares
 from gui.page.slot import Slot
 from gui.page.variants_page import Change, VariantsPage
-from gui.runs.state import StateRuns
 from gui.style.metrics import GRID
 from gui.typed_json import Reading, Table
 
@@ -43,7 +41,6 @@ _SIDES = "rows", "inner", "columns"
 
 # At first, with letters of the usual size.
 _LEAST_LEFT, _LEAST_RIGHT = 36 * GRID, 39 * GRID
-_FIRST_COLUMNS = ("variant", "tile", KERNEL)
 
 
 class MatricesPage(VariantsPage):
@@ -62,8 +59,7 @@ class MatricesPage(VariantsPage):
         self._state = state = services.state
         self.matmul = matmul = MatmulState()
         self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
-        self.show_state(services, matmul, StateRuns(matmul, "numpy", _FIRST_COLUMNS))
-        self.shown.connect(matmul.shown)
+        self.show_state(services, matmul)
         product = PanelTabs(Panel("product", "Product", Slot(lambda: ProductPanel(matmul, state))))
         plot = Slot(self._made_plot, f"{__package__}.tile_plot", above=GRID)
         said = Slot(lambda: LecturePanel(matmul, state))
@@ -82,7 +78,7 @@ class MatricesPage(VariantsPage):
     @cached_property
     def results_panel(self) -> MatmulResultsPanel:
         """The table of products; made when it is first looked at, as the other panels are."""
-        made = MatmulResultsPanel(self._runs_model, self.matmul)
+        made = MatmulResultsPanel(self.matmul)
         made.try_small.clicked.connect(self._try_small)
         self.take_panel(made)
         return made
@@ -90,7 +86,7 @@ class MatricesPage(VariantsPage):
     @property
     def status(self) -> PageStatus:
         nothing_runs = "Nothing can run here; the table says why."
-        is_hopeless = bool(self.matmul.rows) and not self.matmul.runnable
+        is_hopeless = bool(self.matmul.results()) and not self.matmul.runnable
         return replace(
             super().status,
             sentence=self._sentence(),
@@ -107,7 +103,7 @@ class MatricesPage(VariantsPage):
             return _product_sentence(self.matmul.last)
         if not self._state.is_ready:
             return "No product yet: matrices are multiplied once the engine is up."
-        if not self.matmul.rows:
+        if not self.matmul.results():
             return "No product yet: counting what can run here."
         if not runnable:
             return "No product yet: nothing can run here; the table says why."

@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QPushButton
 from engine.device_info import SIMULATOR_SIDE
 from engine.tasks.product.problem import tile_of
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
-from gui.runs.model import RunsModel, by_reason
+from gui.runs.model import by_reason
 from gui.runs.panel import RunsPanel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -28,8 +28,8 @@ _TYPICAL = {"variant": "■  numpy (BLAS)", "proof": "verified, simulated"}
 class MatmulResultsPanel(RunsPanel):
     """Every variant with every tile."""
 
-    def __init__(self, model: RunsModel, matmul: MatmulState) -> None:
-        super().__init__(model, _EMPTY, name="Products of matrices", shown=_SHOWN, typical=_TYPICAL)
+    def __init__(self, matmul: MatmulState) -> None:
+        super().__init__(matmul, _EMPTY, name="Products of matrices", shown=_SHOWN, typical=_TYPICAL)
         self._matmul = matmul
         self.reasons = ElidedLabel(small=True)
         self.try_small = QPushButton(_TRY_SMALL)
@@ -45,16 +45,16 @@ class MatmulResultsPanel(RunsPanel):
         matmul.rows_changed.connect(self._refresh)
         matmul.running_changed.connect(self._refresh)
         matmul.loaded_changed.connect(self._select_loaded)
-        model.modelReset.connect(self._select_loaded)
+        matmul.modelReset.connect(self._select_loaded)
         self._refresh()
         self._select_loaded()
 
     def _select_loaded(self) -> None:
         """Mark the rows of the kernel that a paper brought."""
-        self.model.select(lambda run: (run.variant, tile_of(run)) == self._matmul.loaded)
+        self._matmul.select(lambda run: (run.variant, tile_of(run)) == self._matmul.loaded)
 
     def _refresh(self) -> None:
-        rows = self._matmul.rows
+        rows = self._matmul.results()
         reasons = by_reason(result for result in rows if result.failure)
         self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
         self.reasons.setVisible(bool(reasons))

@@ -27,7 +27,7 @@ class TilePlot(FigurePlot):
         self._follow()
 
     def _follow(self) -> None:
-        rows = self._matmul.rows
+        rows = self._matmul.results()
         self.show_figure(tile_figure(rows) if rows else None, limit_words(rows))
 
 

@@ -18,7 +18,7 @@ from engine.tasks.network.messages import (
     Recognised,
     StageRequest,
 )
-from engine.tasks.network.problem import Confusion
+from engine.tasks.network.problem import Confusion, NetworkResult
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
@@ -73,7 +73,7 @@ class NetworkController(RunsController[NetworkState]):
     def run(self) -> None:
         """Run the chosen stage."""
         if self._network.settle():
-            self._begin_jobs([self._run_of(self._network.settings.stage)])
+            self._begin_jobs([self._run_stage(self._network.settings.stage)])
 
     def classify_digits(self) -> None:
         """Classify every held-out digit, for the confusion matrix; the simulator takes no batch so large."""
@@ -98,7 +98,10 @@ class NetworkController(RunsController[NetworkState]):
         if self._was_shown:
             self._describe()
 
-    def _run_of(self, stage: str) -> Job:
+    def _run_of(self, row: NetworkResult) -> Job:
+        return self._run_stage(row.variant)
+
+    def _run_stage(self, stage: str) -> Job:
         network, settings = self._network, self._network.settings
         known = network.known_stage(stage)
         # A stage on the CPU runs in the real host, whatever device is chosen.

@@ -1,41 +1,15 @@
-"""The state of the page Network: the drawing and its answer, the chosen cell, a row per stage."""
-
-from dataclasses import dataclass
+"""The state of the page Network: the drawing and its answer, the chosen cell, and the runs of the stages."""
 
 import numpy as np
 from PySide6.QtCore import Signal
 
-from engine.device_info import AUTO
-from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability
-from engine.reason import Reason
-from engine.results.measurement import Environment
-from engine.results.problem import TaskProblem
-from engine.tasks.network.messages import NetworkRun
-from engine.tasks.network.problem import Confusion, ForwardPass, NetworkResult
+from engine.tasks.network.problem import Confusion
 from gui.network.drawing import Drawing
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
-from gui.runs.state import RunsState, Shared
-
-BASELINE = "network-serial"
-FIRST_BATCH = 100
+from gui.network.stages_model import StagesModel
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkSettings:
-    """The stage that Run runs, the batch and the device."""
-
-    stage: str = BASELINE
-    batch: int = FIRST_BATCH
-    device: str = AUTO
-
-    @property
-    def problem(self) -> ForwardPass:
-        """What is computed."""
-        return ForwardPass(self.batch)
-
-
-class NetworkState(RunsState[NetworkSettings]):
+class NetworkState(StagesModel):
     """Everything that the page shows."""
 
     facts_changed = Signal()  # `facts` or `why_no_facts`
@@ -44,12 +18,9 @@ class NetworkState(RunsState[NetworkSettings]):
     confusion_changed = Signal()
 
     def __init__(self) -> None:
-        super().__init__(NetworkSettings())
+        super().__init__()
         self.drawing = Drawing(self.undo_stack, self)
-        self.facts: Facts | None = None
         self.why_no_facts = ""
-        # File of the weights; empty for the program's own.
-        self.weights = ""
         self.answer: Answer | None = None
         self.why_no_answer = ""
         self.cell: Cell | None = None
@@ -61,16 +32,6 @@ class NetworkState(RunsState[NetworkSettings]):
         """How the held-out digits are classified, by the file of the weights."""
 
     @property
-    def runs(self) -> dict[str, NetworkRun]:
-        """The runs of this batch on this device with these weights, by the key of the stage."""
-        return {str(key): run for key, run in self.shown_runs.items()}
-
-    @property
-    def rows(self) -> tuple[NetworkResult, ...]:
-        runs = self.runs
-        return tuple(self._row(entry, runs.get(entry.variant)) for entry in self._listed)
-
-    @property
     def confusion(self) -> Confusion | None:
         """How the held-out digits are classified with these weights; None where nobody asked."""
         found = self.confusions.get(self.weights)
@@ -78,35 +39,13 @@ class NetworkState(RunsState[NetworkSettings]):
         # A session may be of other digits.
         return found if found and all(number < known for number in found.wrong) else None
 
-    def key_of(self, result: NetworkResult) -> str:
-        return result.variant
-
-    def result_of(self, run: NetworkRun) -> NetworkResult:
-        return run.result
-
-    def shared_by(self, problem: TaskProblem) -> Shared:
-        return super().shared_by(problem)._replace(weights=self.weights)
-
-    @property
-    def runnable(self) -> tuple[str, ...]:
-        """The keys of the stages that can run here."""
-        return tuple(entry.variant for entry in self._listed if not entry.reason)
-
-    def known_stage(self, stage: str) -> VariantInfo | None:
-        """Return what the engine says about a stage; None while the network is not known."""
-        return next((one for one in self.facts.stages if one.key == stage), None) if self.facts else None
-
-    def reason(self, stage: str) -> str:
-        """Return why a stage cannot run here; empty if it can, or if that is not known yet."""
-        return next((str(entry.reason or "") for entry in self._listed if entry.variant == stage), "")
-
     def set_facts(self, facts: Facts, weights: str = "") -> None:
         """Store what the network is, with the weights of a file; what they gave is shown."""
         is_other = weights != self.weights
         self.facts, self.why_no_facts, self.weights = facts, "", weights
         if is_other:
             self.confusion_changed.emit()
-            self.rows_changed.emit()
+            self._show_kept()
         self.facts_changed.emit()
 
     def refuse_facts(self, why: str) -> None:
@@ -176,26 +115,7 @@ class NetworkState(RunsState[NetworkSettings]):
             return float(values[cell.column])
         return float(values[cell.map, cell.row, cell.column])
 
-    def add(self, run: NetworkRun) -> None:
-        """Store the run of a stage; the table shows it if its batch is still chosen."""
-        self._add(run)
-
-    def fail(self, stage: str, reason: Reason) -> None:
-        """Store why a stage's run came to nothing."""
-        self.add(NetworkRun(self._unrun(stage, reason, refused=False)))
-
     def set_confusion(self, confusion: Confusion) -> None:
         """Store how the held-out digits are classified with these weights."""
         self.confusions[self.weights] = confusion
         self.confusion_changed.emit()
-
-    def _row(self, entry: Availability, run: NetworkRun | None) -> NetworkResult:
-        return run.result if run else self._unrun(entry.variant, entry.reason, refused=bool(entry.reason))
-
-    def _unrun(self, stage: str, reason: Reason | None, *, refused: bool) -> NetworkResult:
-        known = self.known_stage(stage)
-        title, kind = (known.title, known.kind) if known else (stage, "")
-        device = "cpu" if kind == "cpu" else self.settings.device
-        machine = Environment("")
-        problem = self.settings.problem
-        return NetworkResult(stage, title, device, problem, None, machine, failure=reason, refused=refused)

@@ -16,9 +16,9 @@ from gui.network.confusion_panel import ConfusionPanel
 from gui.network.drawing_panel import DrawingPanel
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
-from gui.network.network_state import BASELINE, NetworkState
+from gui.network.network_state import NetworkState
 from gui.network.session_part import part_of, run_in, show_part, table_of
-from gui.network.stages_model import StagesModel
+from gui.network.stages_model import BASELINE
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
@@ -69,9 +69,7 @@ class NetworkPage(VariantsPage):
         self.network = network = NetworkState()
         parts = network, state, services.link, services.jobs, services.messages.on(self)
         self.stages = NetworkController(*parts)
-        self._model = StagesModel(network)
-        self.show_state(services, network, self._model)
-        self.shown.connect(network.shown)
+        self.show_state(services, network)
         network.confusion_changed.connect(self.edited)
         self._lay_out()
         self._ran_one = False
@@ -87,7 +85,7 @@ class NetworkPage(VariantsPage):
     @cached_property
     def stages_panel(self) -> StagesPanel:
         """What is run, and the table of stages."""
-        made = StagesPanel(self._model, self.network, self._state)
+        made = StagesPanel(self.network, self._state)
         self.take_panel(made)
         return made
 
@@ -227,7 +225,8 @@ class NetworkPage(VariantsPage):
         network = self.network
         if network.facts is None:
             return network.why_no_facts or "The engine has not described the network yet."
-        return "Nothing can run here; the table says why." if network.rows and not network.runnable else ""
+        is_hopeless = bool(network.results()) and not network.runnable
+        return "Nothing can run here; the table says why." if is_hopeless else ""
 
     def _sentence(self) -> str:
         """Return the last run of a stage, else what can be run now."""
@@ -239,7 +238,7 @@ class NetworkPage(VariantsPage):
         return "No run yet: press Run (Ctrl+R) to verify and measure the chosen stage, Run all for every one."
 
     def _figure(self) -> str:
-        runs = compared(self.network.rows, BASELINE)
+        runs = compared(self.network.results(), BASELINE)
         last = next((run for run in runs if run.result is self.network.last), None)
         if last is None or last.speed_up is None or last.result.variant == BASELINE:
             return ""

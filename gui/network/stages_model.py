@@ -1,16 +1,24 @@
 """The stages as runs: the bar of each is its time by layer, as wide as all others."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
+from engine.device_info import AUTO
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability
+from engine.reason import Reason
 from engine.results.columns import KERNEL, SPEED_UP, Column
 from engine.results.compare import Compared
+from engine.results.measurement import Environment
+from engine.results.problem import TaskProblem
 from engine.results.quantities import ms_text, percent_text
-from engine.tasks.network.problem import LayerTime
-from gui.network.network_state import BASELINE, NetworkState
+from engine.tasks.network.messages import NetworkRun
+from engine.tasks.network.problem import ForwardPass, LayerTime, NetworkResult
+from gui.network.layers import Facts
 from gui.runs.bars import Part
-from gui.runs.model import Run
-from gui.runs.state import StateRuns
+from gui.runs.kept import Run
+from gui.runs.state import RunsState, Shared, TaskRun
 from gui.style.series import series_at
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.legend import LegendEntry
@@ -22,13 +30,66 @@ _STREAM_PARTS = ("copy in", "kernels", "copy out")
 _LAYER_COLOURS = 0, 1, 2, 3, 4, 7
 
 
-class StagesModel(StateRuns):
-    """The runs of the stages that are shown, with the times of their layers."""
+BASELINE = "network-serial"
 
-    def __init__(self, network: NetworkState) -> None:
-        self._network = network
-        super().__init__(network, BASELINE, _FIRST_COLUMNS)
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """The stage that Run runs, the batch and the device."""
+
+    stage: str = BASELINE
+    batch: int = 100
+    device: str = AUTO
+
+    @property
+    def problem(self) -> ForwardPass:
+        """What is computed."""
+        return ForwardPass(self.batch)
+
+
+class StagesModel(RunsState[NetworkSettings]):
+    """The stages and their runs, with the times of their layers."""
+
+    def __init__(self) -> None:
+        super().__init__(NetworkSettings(), BASELINE, _FIRST_COLUMNS)
+        self.facts: Facts | None = None
+        # File of the weights; empty for the program's own.
+        self.weights = ""
         theme_notifier().changed.connect(self._forget_bars)
+
+    @property
+    def runs(self) -> dict[str, NetworkRun]:
+        """The runs of this batch on this device with these weights, by the key of the stage."""
+        return {str(key): run for key, run in self.shown_runs.items()}
+
+    def result_of(self, run: NetworkRun) -> NetworkResult:
+        return run.result
+
+    def shared_by(self, problem: TaskProblem) -> Shared:
+        return super().shared_by(problem)._replace(weights=self.weights)
+
+    def known_stage(self, stage: str) -> VariantInfo | None:
+        """Return what the engine says about a stage; None while the network is not known."""
+        return next((one for one in self.facts.stages if one.key == stage), None) if self.facts else None
+
+    def reason(self, stage: str) -> str:
+        """Return why a stage cannot run here; empty if it can, or if that is not known yet."""
+        return next((str(entry.reason or "") for entry in self._listed if entry.variant == stage), "")
+
+    def row_of(self, listed: Availability) -> NetworkResult:
+        return self._unrun(listed.variant, listed.reason, refused=bool(listed.reason))
+
+    def fail(self, stage: str, reason: Reason) -> None:
+        """Store why a stage's run came to nothing."""
+        self.add(NetworkRun(self._unrun(stage, reason, refused=False)))
+
+    def _unrun(self, stage: str, reason: Reason | None, *, refused: bool) -> NetworkResult:
+        known = self.known_stage(stage)
+        title, kind = (known.title, known.kind) if known else (stage, "")
+        device = "cpu" if kind == "cpu" else self.settings.device
+        machine = Environment("")
+        problem = self.settings.problem
+        return NetworkResult(stage, title, device, problem, None, machine, failure=reason, refused=refused)
 
     def parts_of(self, run: Run) -> tuple[Part, ...]:
         layers = self._layers_of(run)
@@ -43,8 +104,8 @@ class StagesModel(StateRuns):
 
     def legend(self) -> list[LegendEntry]:
         """Return the colours of the layers, and of what else is drawn; none before a stage has run."""
-        drawn = {one.name for run in self._network.runs.values() for one in run.layers}
-        layers = self._network.facts.layers if self._network.facts and drawn else ()
+        drawn = {one.name for run in self.runs.values() for one in run.layers}
+        layers = self.facts.layers if self.facts and drawn else ()
         names = [*(layer.key for layer in layers), *(part for part in _STREAM_PARTS if part in drawn)]
         return [LegendEntry(self._title(name), self._colour(name)) for name in names]
 
@@ -59,8 +120,8 @@ class StagesModel(StateRuns):
         return "Time by layer" if column.key == KERNEL and self.bars.parts else super()._head(column)
 
     def _layers_of(self, run: Run) -> Sequence[LayerTime]:
-        shown = self._network.runs.get(run.variant)
-        return shown.layers if shown is not None and shown.result is run else ()
+        kept = self.kept_of(run)
+        return kept.whole.layers if isinstance(kept, TaskRun) else ()
 
     def _layers_in_words(self, run: Run) -> list[str]:
         layers = self._layers_of(run)
@@ -70,12 +131,12 @@ class StagesModel(StateRuns):
         ]
 
     def _title(self, name: str) -> str:
-        layers = self._network.facts.layers if self._network.facts else ()
+        layers = self.facts.layers if self.facts else ()
         titles = {layer.key: layer.title for layer in layers}
         return " + ".join(titles.get(key, key) for key in _keys(name))
 
     def _colour(self, key: str) -> str:
-        layers = self._network.facts.layers if self._network.facts else ()
+        layers = self.facts.layers if self.facts else ()
         keys = [layer.key for layer in layers]
         if key in keys:
             return series_at(_LAYER_COLOURS[keys.index(key) % len(_LAYER_COLOURS)]).colour

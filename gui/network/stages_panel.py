@@ -6,7 +6,6 @@ from engine.tasks.network.problem import MAX_BATCH, SIMULATOR_BATCH
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
-from gui.network.stages_model import StagesModel
 from gui.runs.model import by_reason
 from gui.runs.panel import RunsPanel
 from gui.style.letters import at_present_letters, follow_letters
@@ -53,8 +52,8 @@ _BATCHES = (1, 10, 100, 1000, 10_000)
 class StagesPanel(RunsPanel):
     """Edits `NetworkSettings`."""
 
-    def __init__(self, model: StagesModel, network: NetworkState, engine_state: EngineState) -> None:
-        super().__init__(model, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
+    def __init__(self, network: NetworkState, engine_state: EngineState) -> None:
+        super().__init__(network, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
         self._network = network
         self.stage = NarrowBox(8)
         wanted = f"a whole number from 1 to {MAX_BATCH:,}"
@@ -62,7 +61,6 @@ class StagesPanel(RunsPanel):
         self.device = DeviceBox(
             network, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
         )
-        self._stages = model
         self.note = ElidedLabel(small=True)
         self.legend = Legend("Colours of the layers")
         self._refusal = ""
@@ -80,7 +78,7 @@ class StagesPanel(RunsPanel):
             network.running_changed,
         ):
             signal.connect(self._show)
-        self.model.modelReset.connect(self._select_stage)
+        network.modelReset.connect(self._select_stage)
         theme_notifier().changed.connect(self._show_legend)
         self._show()
 
@@ -129,14 +127,14 @@ class StagesPanel(RunsPanel):
         self._show_legend()
 
     def _show_legend(self) -> None:
-        entries = self._stages.legend()
+        entries = self._network.legend()
         self.legend.show_entries(entries)
         # In a low panel the rows need the room; their tooltips name the layers too.
         self.legend.setVisible(bool(entries) and self.height() >= at_present_letters(_LOW))
 
     def _reasons(self) -> str:
         """Return why stages cannot run, those with the same reason together."""
-        found = by_reason(result for result in self._network.rows if result.refused)
+        found = by_reason(result for result in self._network.results() if result.refused)
         return "; ".join(
             f"{', '.join(names) if len(names) <= _FEW else f'{len(names)} stages'} cannot run: {why}"
             for why, names in found.items()
@@ -144,11 +142,11 @@ class StagesPanel(RunsPanel):
 
     def _select_stage(self) -> None:
         """Mark the row of the chosen stage."""
-        if self._network.rows:
-            self.model.select(lambda run: run.variant == self._network.settings.stage)
+        if self._network.results():
+            self._network.select(lambda run: run.variant == self._network.settings.stage)
 
     def _take_selected(self) -> None:
-        chosen = self.model.selected
+        chosen = self._network.selected
         if len(chosen) == 1 and not self._network.running:
             self._network.change(stage=chosen[0].result.variant)
 

@@ -15,7 +15,8 @@ from engine.results.text_forms import json_text
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.messages import Message, Messages, Severity
-from gui.runs.model import Run, RunsModel
+from gui.runs.kept import ExchangeRuns, Kept, Run
+from gui.runs.model import RunsModel
 from gui.runs.panel import PICTURE_FILTERS, RunsPanel
 from gui.runs.table import RunsTable
 
@@ -57,7 +58,7 @@ class RunsPage(Page):
         return PageStatus(
             has_results=bool(model.tried()),
             can_copy=self._table is not None and model.rowCount() > 0,
-            can_clear=model.can_clear,
+            can_clear=bool(model.clearable),
         )
 
     def export(self, suffix: str) -> None:
@@ -83,7 +84,14 @@ class RunsPage(Page):
             self._table.copy_all()
 
     def clear_results(self) -> None:
-        self._runs_model.clear()
+        runs, stack = self._runs_model.clearable, self.undo_stack
+        if runs and stack is not None:
+            text = f"Clear {len(runs)} result{'s' if len(runs) != 1 else ''}"
+            stack.push(ExchangeRuns(self._runs_model, text, runs))
+
+    @property
+    def work_results(self) -> tuple[Kept, ...]:
+        return self._runs_model.kept
 
     @property
     def chosen_columns(self) -> dict[str, bool]:

@@ -10,7 +10,8 @@ from PySide6.QtGui import QUndoStack
 from engine.errors import BadValue, EngineError
 from gui.page.contract import Services
 from gui.page.runs_page import RunsPage
-from gui.runs.state import Runs, RunsState, Shared, StateRuns
+from gui.runs.kept import ExchangeRuns
+from gui.runs.state import RunsState, Shared, TaskRun
 from gui.typed_json import Reading, Table, Text, in_short
 
 Change = Callable[[], object]
@@ -22,13 +23,11 @@ class VariantsPage(RunsPage):
     title = ""
     """That of the page, for messages."""
 
-    def show_state(self, services: Services, state: RunsState[Any], model: StateRuns) -> None:
-        """Take the state, and its runs as the rows of a table."""
+    def show_state(self, services: Services, state: RunsState[Any]) -> None:
+        """Take the state, whose runs are the rows of a table."""
         self._runs_state = state
-        # A run, by its identity, and what it is as plain values: that takes 0.7 ms for each.
-        self._tables: dict[int, tuple[Any, Table]] = {}
-        changes = state.rows_changed, state.settings_changed, state.running_changed
-        self.show_runs(services, model, *changes)
+        self.show_runs(services, state, state.rows_changed, state.settings_changed, state.running_changed)
+        self.shown.connect(state.shown)
         for changed in (state.rows_changed, state.settings_changed, state.undo_stack.indexChanged):
             changed.connect(self.edited)
 
@@ -53,38 +52,34 @@ class VariantsPage(RunsPage):
         return self._runs_state.undo_stack
 
     @property
-    def work_results(self) -> tuple[Any, ...]:
-        return tuple(self._runs_state.all_runs.values())
-
-    @property
     def session_part(self) -> Table:
-        known, self._tables = self._tables, {}
-        runs = []
-        for (shared, _key), run in self._runs_state.all_runs.items():
-            self._tables[id(run)] = _, table = known.get(id(run)) or (run, self.table_of(run))
-            own = {"device": shared.device} | ({"weights": shared.weights} if shared.weights else {})
-            runs.append({**own, **table})
-        return {**self.own_part(), "runs": runs}
+        return {**self.own_part(), "runs": [self._kept_table(run) for run in self._runs_state.task_runs]}
+
+    def _kept_table(self, run: TaskRun) -> Table:
+        if run.table is None:
+            # 0.7 ms for each.
+            weights = {"weights": run.problem.weights} if run.problem.weights else {}
+            run.table = {"device": run.problem.device, **weights, **self.table_of(run.whole)}
+        return run.table
 
     def take_session_part(self, part: Table) -> None:
-        what = f"The session's part for the page {self.title}"
-        if self._runs_state.running:
+        what, state = f"The session's part for the page {self.title}", self._runs_state
+        if state.running:
             raise BadValue(what, "a run is under way", "Open it again when the run is over.")
         reading = Reading()
         own = {name: value for name, value in part.items() if name != "runs"}
         change, runs = self.take_own_part(own, reading), self._runs_in(part, reading)
-        stack, is_other = self.undo_stack, bool(runs or self._runs_state.all_runs)
-        if change is not None or is_other:
-            stack.beginMacro("Open session")
+        if change is not None or runs or state.kept:
+            self.undo_stack.beginMacro("Open session")
             if change is not None:
                 change()
-            self._runs_state.take_runs(runs, "Open session")
-            stack.endMacro()
+            self.undo_stack.push(ExchangeRuns(state, "Open session", state.kept, runs))
+            self.undo_stack.endMacro()
         if reading.notes:
             raise BadValue(f"{what} was opened as far as possible", in_short(reading.notes))
 
-    def _runs_in(self, part: Table, reading: Reading) -> Runs:
-        found: dict[Any, Any] = {}
+    def _runs_in(self, part: Table, reading: Reading) -> list[TaskRun]:
+        found = []
         kept = {"runs": part["runs"]} if "runs" in part else {}
         tables = reading.fields(kept, {"runs": list[dict[str, Any]]}).get("runs", [])
         for number, table in enumerate(tables, start=1):
@@ -97,6 +92,6 @@ class VariantsPage(RunsPage):
             except (EngineError, ValueError, LookupError, TypeError) as error:
                 reading.leave_out(f"result {number}", error)
             else:
-                found[Shared(result.problem, device, weights), self._runs_state.key_of(result)] = run
-                self._tables[id(run)] = run, table
+                shared = Shared(result.problem, device, weights)
+                found.append(TaskRun(result, shared, whole=run, table=table))
         return found

@@ -1,6 +1,7 @@
 """Runs of one or more tasks as a table model: every metric and fact is a column. No widgets in here."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from PySide6.QtCore import (
@@ -17,15 +18,14 @@ from PySide6.QtCore import (
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column, columns_of, layout_suffix
 from engine.results.compare import Compared, compared
-from engine.results.measurement import Measurement
 from engine.results.metrics import AnyMetric, Metric
 from engine.results.problem import TaskProblem
 from engine.results.quantities import duration_text, ratio_text
 from gui.runs.bars import CGMA, READING, Bars, Part, bars_of, needs_time, number_text
+from gui.runs.kept import Kept, Placed, Run
 from gui.runs.tooltip import no_speed_sentence, run_tooltip
 
 Index = QModelIndex | QPersistentModelIndex
-Run = Measurement[Any]
 
 SORT_ROLE = Qt.ItemDataRole.UserRole
 RUN_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -42,7 +42,7 @@ _NO_PARENT = QModelIndex()
 
 
 class RunsModel(QAbstractTableModel):
-    """A row for each run of some kinds of problem; subclasses add the runs.
+    """Keeps runs of some kinds of problem, and has a row for each; subclasses say which of them are shown.
 
     `first` has the keys of the first columns, `teaching` returns the variants in their order. All views share
     `order`, in which they show the rows, and `selection`.
@@ -54,6 +54,7 @@ class RunsModel(QAbstractTableModel):
     # Other runs than before are for the problem that is set now.
     present_changed = Signal()
     bars_changed = Signal()  # another number is drawn
+    said_changed = Signal()  # a run was pinned, or got a note
 
     def __init__(
         self,
@@ -66,6 +67,12 @@ class RunsModel(QAbstractTableModel):
         self.columns: tuple[Column, ...] = columns_of(*problems, first=first)
         self._by_key = {column.key: column for column in self.columns}
         self._teaching = teaching
+        self._kept: list[Kept] = []
+        # By the identity of its result.
+        self._kept_of: dict[int, Kept] = {}
+        self.present: Hashable = None
+        """What runs share that are for the problem that is set now; None where none is for an earlier one."""
+        # What has a row, and the same compared.
         self._results: list[Run] = []
         self._runs: list[Compared] = []
         self.baseline = baseline
@@ -168,13 +175,48 @@ class RunsModel(QAbstractTableModel):
         return tuple(run for run in self._runs if run.result.no_speed != "not run yet")
 
     @property
-    def can_clear(self) -> bool:
-        """Whether there are runs that can be forgotten."""
-        return bool(self._runs)
+    def kept(self) -> tuple[Kept, ...]:
+        """The runs of this machine, oldest first."""
+        return tuple(self._kept)
 
-    def clear(self) -> None:
-        """Forget all runs."""
+    @property
+    def clearable(self) -> tuple[Kept, ...]:
+        """The runs that Clear forgets."""
+        return self.kept
+
+    def kept_of(self, result: Run) -> Kept | None:
+        """Return what is kept of a result; None where it was recorded or only listed."""
+        return self._kept_of.get(id(result))
+
+    def take_out(self, runs: Iterable[Kept]) -> tuple[Placed, ...]:
+        """Forget runs; return those that were there, each with its place."""
+        wanted = set(map(id, runs))
+        gone = tuple((at, run) for at, run in enumerate(self._kept) if id(run) in wanted)
+        if gone:
+            self._keep([run for run in self._kept if id(run) not in wanted])
+        return gone
+
+    def put_back(self, runs: Iterable[Placed]) -> None:
+        """Have runs again, each in its place."""
+        kept = list(self._kept)
+        for at, run in sorted(runs, key=itemgetter(0)):
+            kept.insert(at, run)
+        if len(kept) > len(self._kept):
+            self._keep(kept)
+
+    def _keep(self, kept: list[Kept]) -> None:
+        self._kept, self._kept_of = kept, {id(run.result): run for run in kept}
+        self._show_kept()
+
+    def _show_kept(self) -> None:
+        """Have rows of what is kept now."""
         raise NotImplementedError
+
+    def _show_results(self, results: list[Run]) -> None:
+        self.beginResetModel()
+        self._results = results
+        self._runs = compared(results, self.baseline, self.chosen)
+        self.endResetModel()
 
     def position(self, key: str) -> int:
         return [column.key for column in self.columns].index(key)
@@ -195,16 +237,35 @@ class RunsModel(QAbstractTableModel):
         self._show_baseline()
 
     def is_earlier(self, result: Run) -> bool:
-        """Return whether a run is for an earlier problem than the one that is set now; by default none is."""
-        return False
+        """Return whether a run is for an earlier problem than the one that is set now."""
+        kept = self.kept_of(result)
+        return kept is not None and self.present not in (None, kept.problem)
 
     def note_of(self, result: Run) -> str:
-        """Return what a person has noted about a run; by default nothing can be."""
-        return ""
+        """Return what a person has noted about a run."""
+        kept = self.kept_of(result)
+        return kept.note if kept else ""
 
     def is_pinned(self, result: Run) -> bool:
-        """Whether a run stays on top; by default none does."""
-        return False
+        """Whether a run stays on top."""
+        kept = self.kept_of(result)
+        return kept is not None and kept.is_pinned
+
+    def set_note(self, result: Run, note: str) -> None:
+        """Note something about a run; its row shows it."""
+        self._say(result, note=" ".join(note.split()))
+
+    def pin(self, result: Run, is_pinned: bool) -> None:
+        """Keep a run on top, or no more."""
+        self._say(result, is_pinned=is_pinned)
+
+    def _say(self, result: Run, **said: Any) -> None:
+        # A recorded run comes and goes with the problem.
+        if (kept := self.kept_of(result)) is not None:
+            for name, value in said.items():
+                setattr(kept, name, value)
+            self._compare()
+            self.said_changed.emit()
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._runs)

@@ -1,15 +1,16 @@
-"""The state of a page that runs the variants of a task: settings, and a row for each. No widgets in here."""
+"""The runs of a page that runs the variants of a task: settings, and a row for each. No widgets in here."""
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QUndoCommand, QUndoStack
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QUndoStack
 
-from engine.results.compare import compared
 from engine.results.problem import TaskProblem
-from gui.runs.model import Run, RunsModel
+from gui.runs.kept import Kept, Placed, Run
+from gui.runs.model import RunsModel
+from gui.typed_json import Table
 
 
 class RunSettings(Protocol):
@@ -33,46 +34,35 @@ class Shared(NamedTuple):
     weights: str = ""  # file of a network's weights; empty for the program's own
 
 
-Runs = Mapping[tuple[Shared, Hashable], Any]
-"""Runs by what they share with others and by their own key, the newest last."""
+@dataclass(slots=True)
+class TaskRun(Kept):
+    """A run with what came with its result, and both as plain JSON values once a session has them."""
+
+    problem: Shared
+    whole: Any = None
+    table: Table | None = None
 
 
-class _Exchange(QUndoCommand):
-    """Some runs go, and others come; undone, those that went are back."""
-
-    def __init__(self, state: "RunsState[Any]", text: str, gone: Runs, come: Runs) -> None:
-        super().__init__(text)
-        self._state, self._gone, self._come = state, gone, come
-
-    def redo(self) -> None:
-        self._state._exchange(self._gone, self._come)
-
-    def undo(self) -> None:
-        self._state._exchange(self._come, self._gone)
-
-
-class RunsState(QObject, Generic[S]):
+class RunsState(RunsModel, Generic[S]):
     """Settings, and the runs of every problem on every device that was chosen.
 
-    Those of the problem and device that are chosen now are shown. Taking runs away is a step that can be
-    undone.
+    For the problem and device that are chosen now each variant has a row: its newest run, else why there is
+    none. `baseline` and `first` are those of `RunsModel`.
     """
 
     settings_changed = Signal(object)  # the new settings
-    # `rows` or what has run changed.
-    rows_changed = Signal()
+    rows_changed = Signal()  # rows, or what is known of them
     running_changed = Signal()
     shown = Signal()  # the page is shown for the first time, or once more
     settling = Signal(object)  # editors take what was typed; one that cannot appends why to this list
 
-    def __init__(self, settings: S) -> None:
-        super().__init__()
+    def __init__(self, settings: S, baseline: str, first: Iterable[str]) -> None:
+        super().__init__([type(settings.problem)], baseline, first)
         self.running = False
         self.undo_stack = QUndoStack(self)
         self._settings = settings
         # What is known of each variant before it has run.
         self._listed: tuple[Any, ...] = ()
-        self._runs: dict[tuple[Shared, Hashable], Any] = {}
 
     @property
     def settings(self) -> S:
@@ -80,42 +70,45 @@ class RunsState(QObject, Generic[S]):
         return self._settings
 
     @property
-    def rows(self) -> tuple[Run, ...]:
-        """The result of each variant: measured where it has run, else why it has not."""
-        raise NotImplementedError
+    def task_runs(self) -> tuple[TaskRun, ...]:
+        """The runs of all problems, the newest last."""
+        return tuple(run for run in self._kept if isinstance(run, TaskRun))
 
     @property
-    def runnable(self) -> tuple[Any, ...]:
-        """What can run here, of what is listed."""
-        raise NotImplementedError
+    def runnable(self) -> tuple[Run, ...]:
+        """The rows, as they were before they ran, of what can run here."""
+        return tuple(row for row in map(self.row_of, self._listed) if not row.failure)
+
+    def row_of(self, listed: Any) -> Run:
+        """Return the row of what has not run; by default that is listed."""
+        row: Run = listed
+        return row
 
     def key_of(self, result: Any) -> Hashable:
-        """Return what tells a result from others that are shown with it."""
-        raise NotImplementedError
+        """Return what tells a result from others that are shown with it; by default its variant."""
+        return result.variant
 
     def result_of(self, run: Any) -> Any:
         """Return the result of a run, which may know more; by default a run is its result."""
         return run
 
     def shared_by(self, problem: TaskProblem) -> Shared:
-        """Return what a run of a problem shares with others, made with the settings as they are."""
+        """Return what runs of a problem share, made with the settings as they are."""
         return Shared(problem, self._settings.device)
 
     @property
-    def all_runs(self) -> Runs:
-        """The runs of all problems."""
-        return self._runs
+    def clearable(self) -> tuple[Kept, ...]:
+        return () if self.running else tuple(self._shown().values())
 
     @property
     def shown_runs(self) -> dict[Hashable, Any]:
-        """The runs of what is chosen now, by their keys."""
-        shown = self.shared_by(self._settings.problem)
-        return {key: run for (shared, key), run in self._runs.items() if shared == shown}
+        """The runs of what is chosen now, by their keys, the newest last."""
+        return {key: run.whole for key, run in self._shown().items()}
 
     @property
     def last(self) -> Any:
         """The result of the newest run, also of an earlier problem; None where nothing has run."""
-        return self.result_of(next(reversed(self._runs.values()))) if self._runs else None
+        return self._kept[-1].result if self._kept else None
 
     def legal(self, settings: S) -> S:
         """Return settings of which each follows the others; by default they are independent."""
@@ -130,7 +123,7 @@ class RunsState(QObject, Generic[S]):
         if (settings.problem, settings.device) != (before.problem, before.device):
             # Listed anew in a moment.
             self._listed = ()
-            self.rows_changed.emit()
+            self._show_kept()
         self.settings_changed.emit(settings)
 
     def settle(self) -> bool:
@@ -145,66 +138,39 @@ class RunsState(QObject, Generic[S]):
             self.running = running
             self.running_changed.emit()
 
-    def clear_runs(self) -> None:
-        """Forget the runs that are shown, as a step that can be undone."""
-        shown = self.shared_by(self._settings.problem)
-        gone = {at: run for at, run in self._runs.items() if at[0] == shown}
-        if gone:
-            text = f"Clear {len(gone)} result{'s' if len(gone) != 1 else ''}"
-            self.undo_stack.push(_Exchange(self, text, gone, {}))
-
-    def take_runs(self, runs: Runs, text: str) -> None:
-        """Have these runs, as those of a session, in place of all others: a step that can be undone."""
-        if runs or self._runs:
-            self.undo_stack.push(_Exchange(self, text, dict(self._runs), runs))
-
     def set_listed(self, listed: tuple[Any, ...]) -> None:
         """Store what is known of each variant before it has run."""
         if listed != self._listed:
             self._listed = listed
-            self.rows_changed.emit()
+            self._show_kept()
 
-    def _add(self, run: Any) -> None:
-        """Store a run in place of an earlier one of its kind; it has a row while its problem is chosen."""
+    def add(self, run: Any) -> None:
+        """Keep a run in place of an earlier one of its kind; it has a row while its problem is chosen."""
         result = self.result_of(run)
-        at = self.shared_by(result.problem), self.key_of(result)
-        self._runs.pop(at, None)
-        self._runs[at] = run
-        self.rows_changed.emit()
+        new = TaskRun(result, self.shared_by(result.problem), whole=run)
+        at = self._place_of(new)
+        self._keep([*(kept for kept in self._kept if self._place_of(kept) != at), new])
 
-    def _exchange(self, gone: Runs, come: Runs) -> None:
+    def put_back(self, runs: Iterable[Placed]) -> None:
         # One that was run again meanwhile is newer than the one that comes back.
-        left = {at: run for at, run in self._runs.items() if gone.get(at) is not run}
-        self._runs = {at: run for at, run in come.items() if at not in left} | left
-        self.rows_changed.emit()
+        known = set(map(self._place_of, self._kept))
+        super().put_back(placed for placed in runs if self._place_of(placed[1]) not in known)
 
+    def _place_of(self, kept: Kept) -> Hashable:
+        return kept.problem, self.key_of(kept.result)
 
-class StateRuns(RunsModel):
-    """The rows of a state as a table, in its order."""
+    def _shown(self) -> dict[Hashable, TaskRun]:
+        shown = self.shared_by(self._settings.problem)
+        return {self.key_of(run.result): run for run in self.task_runs if run.problem == shown}
 
-    def __init__(self, state: RunsState[Any], baseline: str, first: Iterable[str]) -> None:
-        super().__init__([type(state.settings.problem)], baseline, first)
-        self._state = state
-        state.rows_changed.connect(self._follow)
-        self._follow()
-
-    @property
-    def can_clear(self) -> bool:
-        return bool(self._state.shown_runs) and not self._state.running
-
-    def clear(self) -> None:
-        self._state.clear_runs()
-
-    def _follow(self) -> None:
-        before, self._results = self._results, list(self._state.rows)
-        if [_key(row) for row in before] == [_key(row) for row in self._results]:
+    def _show_kept(self) -> None:
+        runs, before = self._shown(), self._results
+        rows = map(self.row_of, self._listed)
+        results = [runs[key].result if (key := self.key_of(row)) in runs else row for row in rows]
+        if [(row.variant, row.block) for row in before] == [(row.variant, row.block) for row in results]:
             # The selection and the position of the scroll bar stay.
+            self._results = results
             self._compare()
-            return
-        self.beginResetModel()
-        self._runs = compared(self._results, self.baseline, self.chosen)
-        self.endResetModel()
-
-
-def _key(row: Run) -> Hashable:
-    return row.variant, row.block
+        else:
+            self._show_results(results)
+        self.rows_changed.emit()

@@ -22,7 +22,6 @@ from gui.matrices.matmul_state import MatmulState
 from gui.page.messages import Messages
 from gui.page.runs_page import save_runs
 from gui.runs.metric_menu import all_actions
-from gui.runs.state import StateRuns
 from tests.fresh_python import ROOT
 from tests.gui.made_results import make_engine_state, make_workspace
 from tests.made_runs import made_product, made_rows, make_result
@@ -69,7 +68,7 @@ def test_that_the_window_shows_it_wherever_it_shows_metrics(qtbot):
     model.add(make_result("tiled", 0.5))
     state = MatmulState()
     state.set_listed(tuple(made_product(row) for row in made_rows(state.settings.product, (8,), cuda=True)))
-    for runs, text in ((model, "2000.0"), (StateRuns(state, "numpy", ()), "500.0")):
+    for runs, text in ((model, "2000.0"), (state, "500.0")):
         at = runs.position("toy_rate")
         assert runs.headerData(at, Qt.Orientation.Horizontal) == "Toy rate, toys/s"
         assert runs.headerData(at, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == TOY.explanation

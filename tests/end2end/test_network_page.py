@@ -72,7 +72,7 @@ def test_that_the_shown_parts_of_a_value_are_those_that_the_engine_added(page):
 
 def test_that_run_proves_a_stage_whose_layers_it_times(page, window, qtbot):
     page.network.change(stage="network-cpu", batch=10, device="cpu")
-    qtbot.waitUntil(lambda: bool(page.network.rows), timeout=RUN_MS)
+    qtbot.waitUntil(lambda: bool(page.network.results()), timeout=RUN_MS)
     with qtbot.waitSignal(window.jobs.finished, timeout=RUN_MS):
         window.actions["run"].trigger()
     run = page.network.runs["network-cpu"]

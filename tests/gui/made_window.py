@@ -84,7 +84,7 @@ class OpenedWindow(Haloscope):
         while fake.asked:
             fake.answer()
         self.window.show_page("explore")
-        self.results.clear()
+        self.results.take_out(self.results.kept)
         self.workspace.begin_with(
             State((Step.of(preset(FIRST_MASK)),), source=PictureSource("", "astronaut"))
         )

@@ -10,7 +10,6 @@ from engine.results.columns import device_text
 from engine.results.measurement import Measurement
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER
-from gui.explore.results.removed_runs import ExchangeRuns
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.row_actions import RowActions
 from gui.explore.run_words import EARLIER, compared_words, costs_words, run_title, work_words
@@ -87,12 +86,6 @@ class ResultsPanel(RunsPanel):
 
     def _offer_recorded(self) -> None:
         self.explain_empty(f"{_EMPTY}\n{OFFER}" if self._state.lacks_gpu else _EMPTY)
-
-    def clear(self) -> None:
-        """Forget all results, as a step that can be undone."""
-        runs = self._results.results()
-        text = f"Clear {len(runs)} result{'s' if len(runs) != 1 else ''}"
-        self._workspace.undo_stack.push(ExchangeRuns(self._results, text, runs))
 
     def _follow_run(self) -> None:
         """Stay where the rows are while runs come; then show the selected one."""

@@ -8,11 +8,11 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from engine.results.compare import Compared
 from engine.work.messages import PictureJob
-from gui.explore.results.removed_runs import ExchangeRuns
 from gui.explore.results.restore import on_open_picture, restore, same_picture
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import run_title
 from gui.explore.workspace import Workspace
+from gui.runs.kept import ExchangeRuns
 
 _MOST_NOTE = 60
 
@@ -42,10 +42,10 @@ class RowActions(QObject):
 
     def delete(self, runs: Sequence[Compared]) -> None:
         """Forget runs, as a step that can be undone."""
-        here = [run for run in runs if any(run.result is one for one in self.results.results())]
-        if here:
-            what = f"run {here[0].number}" if len(here) == 1 else f"{len(here)} runs"
-            gone = [run.result for run in here]
+        found = [(run.number, kept) for run in runs if (kept := self.results.kept_of(run.result))]
+        if found:
+            what = f"run {found[0][0]}" if len(found) == 1 else f"{len(found)} runs"
+            gone = [kept for _number, kept in found]
             self.workspace.undo_stack.push(ExchangeRuns(self.results, f"Delete {what}", gone))
 
     def ask_for_note(self, run: Compared, parent: QWidget) -> None:
@@ -70,7 +70,7 @@ class RowActions(QObject):
         results = self.results
         selected = list(results.selected)
         runs = selected if any(one.result is run.result for one in selected) else [run]
-        is_here = any(run.result is one for one in results.results())
+        is_here = results.kept_of(run.result) is not None
         is_pinned = results.is_pinned(run.result)
         menu.addSeparator()
         many = f" {len(runs)} runs" if len(runs) > 1 else ""

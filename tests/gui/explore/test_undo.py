@@ -10,8 +10,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from gui.explore.results.removed_runs import ExchangeRuns
 from gui.explore.state import PictureSource
+from gui.runs.kept import ExchangeRuns
 from tests.made_runs import make_result
 
 SETTINGS = {
@@ -159,12 +159,12 @@ def test_that_times_and_name_come_back_with_the_settings(haloscope, qtbot):
 def test_that_cleared_results_come_back_among_later_ones_with_what_they_were_asked_for(workspace, results):
     for number, variant in enumerate(("naive", "tiled", "cached")):
         results.add(make_result(variant, 2.0), ("problem", number))
-    rows = results.rows_made_here()
-    workspace.undo_stack.push(ExchangeRuns(results, "Delete 2 results", results.results()[:2]))
-    assert [row.result.variant for row in results.rows_made_here()] == ["cached"]
+    rows = results.kept
+    workspace.undo_stack.push(ExchangeRuns(results, "Delete 2 results", results.kept[:2]))
+    assert [row.result.variant for row in results.kept] == ["cached"]
     results.add(make_result("cpu-serial", 9.0))
     workspace.undo_stack.undo()
-    assert results.rows_made_here()[:3] == rows
+    assert results.kept[:3] == rows
     assert results.results()[3].variant == "cpu-serial"
 
 

@@ -50,10 +50,10 @@ def test_that_nothing_is_counted_before_somebody_looks(bench):
     assert asked(bench, ProductGrid) == []
     bench.matmul.shown.emit()
     bench.settle()
-    assert [tile_of(row) for row in bench.matmul.rows] == [8, 8, None]
+    assert [tile_of(row) for row in bench.matmul.results()] == [8, 8, None]
     bench.matmul.change(tiles=(8, 16))
     bench.settle()
-    assert [tile_of(row) for row in bench.matmul.rows] == [8, 16, 8, 16, None]
+    assert [tile_of(row) for row in bench.matmul.results()] == [8, 16, 8, 16, None]
 
 
 def test_that_only_the_newest_question_is_answered(slow):
@@ -62,7 +62,7 @@ def test_that_only_the_newest_question_is_answered(slow):
     first, second = slow.fake.waiting(ProductGrid)
     slow.answer(second)
     slow.answer(first)
-    assert {row.problem.rows for row in slow.matmul.rows} == {64}
+    assert {row.problem.rows for row in slow.matmul.results()} == {64}
     slow.lose()
     assert slow.fake.waiting(ProductGrid) == []
     slow.become_ready()
@@ -80,9 +80,9 @@ def test_that_the_simulator_gets_the_kernels_and_the_cpu_gets_numpy(bench, qtbot
     kernels = [*SMALL_TILES, *SMALL_TILES] * on_simulator
     requests = [(request.tile, request.device) for request in asked(bench, (Run, ProductRequest))]
     assert requests == [*((tile, "simulator") for tile in kernels), (None, "auto")]
-    assert [row.is_proven for row in bench.matmul.rows] == [on_simulator] * (6 if on_simulator else 8) + [
-        True
-    ]
+    assert [row.is_proven for row in bench.matmul.results()] == [on_simulator] * (
+        6 if on_simulator else 8
+    ) + [True]
     assert (bench.state.running, bench.matmul.running) == (False, False)
 
 
@@ -94,15 +94,15 @@ def test_that_cancel_keeps_what_is_finished(small, qtbot):
     with qtbot.waitSignal(small.jobs.finished):
         small.jobs.cancel()
     assert [request.job.tile for request in small.fake.cancelled] == [4]
-    assert [row.is_proven for row in small.matmul.rows] == [True] + [False] * 6
-    assert [row.failure for row in small.matmul.rows] == [None] * 7
+    assert [row.is_proven for row in small.matmul.results()] == [True] + [False] * 6
+    assert [row.failure for row in small.matmul.results()] == [None] * 7
     assert not small.state.running
     assert small.messages.count == 0
 
 
 def test_that_a_cell_that_fails_is_a_row_with_its_reason(small):
     small.fail(EngineError("The product", "the memory is full", "Choose a smaller size."))
-    first = small.matmul.rows[0]
+    first = small.matmul.results()[0]
     assert first.status == "The product: the memory is full. Choose a smaller size."
     assert number_of(first, "cgma_flop_per_load") == 1.0
     assert len(small.fake.waiting((Run, ProductRequest))) == 1

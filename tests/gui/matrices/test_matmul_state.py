@@ -9,7 +9,6 @@ from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_state import MatmulState
 from gui.matrices.product_panel import ProductPanel
 from gui.matrices.tile_plot import limit_words, tile_figure
-from gui.runs.state import StateRuns
 from tests.made_runs import made_product, made_rows
 
 PRODUCT = MatrixProduct(1024, 1024, 1024)
@@ -37,24 +36,30 @@ def test_that_what_ran_takes_the_place_of_the_count_until_the_product_or_device_
     rows = made_rows(PRODUCT, (4, 16), cuda=True)
     state.set_listed(rows)
     state.add(made_product(rows[2]))
-    assert [number_of(row, "gflops") is not None for row in state.rows] == [False, False, True, False, False]
+    assert [number_of(row, "gflops") is not None for row in state.results()] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+    ]
     assert state.runnable == rows
     # The tile goes and comes back: what was measured is still about the same product.
     state.set_listed(made_rows(PRODUCT, (16,), cuda=True))
-    assert [number_of(row, "gflops") for row in state.rows] == [None] * 3
+    assert [number_of(row, "gflops") for row in state.results()] == [None] * 3
     state.set_listed(rows)
-    assert number_of(state.rows[2], "gflops") is not None
+    assert number_of(state.results()[2], "gflops") is not None
     for change in ({"product": MatrixProduct(8, 8, 8)}, {"device": "simulator"}):
         rows = made_rows(state.settings.product, (4,), cuda=True)
         state.set_listed(rows)
         state.add(made_product(rows[0]))
         state.change(**change)
-        assert state.rows == ()
+        assert state.results() == ()
         # One that was on its way is about the product of before.
         state.set_listed(made_rows(state.settings.product, (4,), cuda=True))
         if "product" in change:
             state.add(made_product(rows[0]))
-        assert state.rows[0].verification is None
+        assert state.results()[0].verification is None
 
 
 def cell(model, row, key, role=Qt.ItemDataRole.DisplayRole):
@@ -62,7 +67,7 @@ def cell(model, row, key, role=Qt.ItemDataRole.DisplayRole):
 
 
 def test_that_a_table_shows_what_is_known_of_each_product(state, qtbot):
-    model = StateRuns(state, "numpy", ("variant", "tile"))
+    model = state
     QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
     rows = made_rows(PRODUCT, (16,), cuda=True)
     state.set_listed(rows)
@@ -88,7 +93,7 @@ def test_that_a_table_shows_what_is_known_of_each_product(state, qtbot):
     assert cell(model, 1, "cgma_flop_per_load") == "16"
     assert [row.variant for row in state.runnable] == ["numpy"]
     with qtbot.assertNotEmitted(model.modelReset), qtbot.waitSignal(model.dataChanged):
-        state.add(made_product(state.rows[2]))
+        state.add(made_product(state.results()[2]))
 
 
 def test_that_the_figure_has_what_was_measured_beside_the_limit():

@@ -33,7 +33,7 @@ def open_page(open_window, qtbot):
         haloscope = open_window(*arguments, **options)
         assert haloscope.window.findChild(QWidget, "matrices") is None, "built before it is shown"
         shown_page(haloscope.window, "matrices", qtbot)
-        qtbot.waitUntil(lambda: bool(haloscope.matmul.rows))
+        qtbot.waitUntil(lambda: bool(haloscope.matmul.results()))
         page = haloscope.window.pages.currentWidget().findChild(QWidget, "matrices")
         return haloscope, page
 
@@ -80,7 +80,7 @@ def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
     assert_fits(haloscope, page)
     tiles.setText("4")
     page.results_panel.try_small.click()
-    qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 7 and not haloscope.state.running)
+    qtbot.waitUntil(lambda: len(haloscope.matmul.results()) == 7 and not haloscope.state.running)
     assert_fits(haloscope, page)
 
 
@@ -89,7 +89,7 @@ def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
     assert status(haloscope) == f"{READY} Only numpy (BLAS) can run here; the table says why."
     assert haloscope.actions["run"].isEnabled()
     qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
-    qtbot.waitUntil(lambda: haloscope.matmul.rows[-1].is_proven and not haloscope.state.running)
+    qtbot.waitUntil(lambda: haloscope.matmul.results()[-1].is_proven and not haloscope.state.running)
     told = page.findChild(QWidget, "tile plot").accessibleDescription()
     assert "numpy (BLAS) here" in told
     assert "matmul-tiled limit at 86.4 GB/s: 4: 86.4" in told
@@ -129,7 +129,7 @@ def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(op
         haloscope.files.dialog.fileSelected.emit(str(tmp_path / f"products.{suffix}"))
         haloscope.files.dialog.reject()
         assert haloscope.window.message_bar.text == f"2 results saved as {tmp_path}/products.{suffix}."
-    runs = [run for run in compared(haloscope.matmul.rows, "numpy") if not run.result.no_speed]
+    runs = [run for run in compared(haloscope.matmul.results(), "numpy") if not run.result.no_speed]
     assert (tmp_path / "products.csv").read_bytes().decode() == results_csv(runs, "numpy")
     written = json.loads((tmp_path / "products.json").read_text())
     machine = machine_document(haloscope.state.devices, {}, "")
@@ -162,11 +162,11 @@ def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(ope
     )
     for side, tile, by_button in ((300, 5, False), (200, 7, True)):
         type_and_run(str(side), str(tile), by_button=by_button)
-        qtbot.waitUntil(lambda: bool(haloscope.matmul.rows) and haloscope.matmul.rows[-1].is_proven)
+        qtbot.waitUntil(lambda: bool(haloscope.matmul.results()) and haloscope.matmul.results()[-1].is_proven)
         qtbot.waitUntil(lambda: not haloscope.state.running)
         assert not panel.refusal.isVisible()
         assert haloscope.matmul.settings.product == MatrixProduct(side, side, side)
-        assert [tile_of(row) for row in haloscope.matmul.rows] == [tile, tile, None]
+        assert [tile_of(row) for row in haloscope.matmul.results()] == [tile, tile, None]
 
 
 def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(open_page, qtbot):
@@ -175,9 +175,9 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_
     assert results.reasons.text() == "matmul-naive, matmul-tiled: No NVIDIA driver"
     assert results.try_small.isVisible()
     results.try_small.click()
-    qtbot.waitUntil(lambda: bool(haloscope.matmul.rows) and not haloscope.state.running)
+    qtbot.waitUntil(lambda: bool(haloscope.matmul.results()) and not haloscope.state.running)
     assert haloscope.matmul.settings.product == MatrixProduct(16, 16, 16)
-    assert all(row.is_proven for row in haloscope.matmul.rows)
+    assert all(row.is_proven for row in haloscope.matmul.results())
     assert not results.try_small.isVisible()
     assert not results.reasons.isVisible()
     assert "512 × 512" in made(page, "product").device_note.text()
@@ -236,10 +236,10 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, v
     haloscope.courses.load(kernel)
     assert haloscope.window.pages.currentIndex() == POSITION
     assert haloscope.matmul.settings.tiles == (kernel.block.x,)
-    qtbot.waitUntil(lambda: len(haloscope.matmul.rows) == 3)
+    qtbot.waitUntil(lambda: len(haloscope.matmul.results()) == 3)
     panel = haloscope.window.page_of("matrices").results_panel
     marked = [index.row() for index in panel.table.selectionModel().selectedRows()]
-    assert [haloscope.matmul.rows[at].variant for at in marked] == [variant]
+    assert [haloscope.matmul.results()[at].variant for at in marked] == [variant]
 
 
 def test_that_the_window_speaks_of_the_page_that_is_shown(open_page, qtbot):

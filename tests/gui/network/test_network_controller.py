@@ -143,7 +143,7 @@ def test_that_a_lost_engine_is_asked_again_by_itself(slow):
     slow.become_ready()
     assert slow.network.facts is not None
     assert slow.network.answer is not None
-    assert slow.network.rows != ()
+    assert slow.network.results() != ()
 
 
 def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
@@ -190,7 +190,7 @@ def test_that_the_next_stage_runs_after_one_that_fails(slow):
     slow.stages.run_all()
     slow.answer_all((Check, StageRequest))
     slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), (Run, StageRequest))
-    row = slow.network.rows[0]
+    row = slow.network.results()[0]
     assert row.status == "The batch: the memory is full. Choose a smaller one."
     assert not row.refused
     assert [one.request.job.stage for one in slow.fake.waiting((Run, StageRequest))] == ["network-cpu"]

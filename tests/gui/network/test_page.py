@@ -29,7 +29,7 @@ def open_page(open_window, qtbot):
         haloscope.link._client.automatic = has_facts
         page = shown_page(haloscope.window, "network", qtbot)
         if has_facts:
-            qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.rows))
+            qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.results()))
         return haloscope, page
 
     return make

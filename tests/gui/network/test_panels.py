@@ -8,7 +8,6 @@ from engine.tasks.network.problem import ChunkSpan, LayerTime
 from gui.network.layers import Facts
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_state import NetworkState
-from gui.network.stages_model import StagesModel
 from gui.network.timeline_panel import TimelinePanel, timeline_words
 from gui.style.theme import apply_theme
 from tests.gui.made_network import LAYERS, STAGES, checked_stages, made_digits, made_run, made_weights
@@ -70,28 +69,26 @@ def test_that_the_timeline_of_the_newest_run_is_drawn_span_by_span(network, qtbo
 
 
 def test_that_parts_of_a_bar_are_as_long_as_their_times(network):
-    model = StagesModel(network)
     run = made_run("network-cpu")
     layers = (LayerTime("convolution-1 + pool-1", 1.0), LayerTime("hidden", 3.0), LayerTime("copy in", 4.0))
     network.add(type(run)(run.result, layers))
-    parts = model.parts_of(run.result)
+    parts = network.parts_of(run.result)
     assert [(part.begin, part.end) for part in parts] == [(0.0, 0.125), (0.125, 0.5), (0.5, 1.0)]
-    colours = {entry.text: entry.colour for entry in model.legend()}
+    colours = {entry.text: entry.colour for entry in network.legend()}
     assert (parts[0].colour, parts[0].stripe) == (colours["Convolution 1"], colours["Average pool 1"])
     assert not parts[1].stripe
 
 
 def test_that_the_legend_tells_every_colour_from_the_others(network, qapp, light_again):
-    model = StagesModel(network)
-    assert not model.legend()
+    assert not network.legend()
     run = made_run("network-fused")
     parts = tuple(LayerTime(name, 1.0) for name in ("copy in", "kernels", "copy out"))
     network.add(type(run)(run.result, parts))
-    texts = [entry.text for entry in model.legend()]
+    texts = [entry.text for entry in network.legend()]
     assert texts == [*(layer.title for layer in LAYERS), "copy in", "kernels", "copy out"]
     for theme in ("dark", "light"):
         apply_theme(qapp, theme)
-        hues = [QColor(one.colour) for one in model.legend()[:-1]]
+        hues = [QColor(one.colour) for one in network.legend()[:-1]]
         for at, one in enumerate(hues):
             for other in hues[at + 1 :]:
                 far = sum(abs(a - b) for a, b in zip(one.getRgb(), other.getRgb(), strict=True))

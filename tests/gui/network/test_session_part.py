@@ -68,19 +68,19 @@ def test_that_a_wrong_value_is_left_out_and_said_and_the_rest_is_shown(network, 
 def test_that_runs_of_every_batch_and_file_of_weights_come_back_through_json(open_window, qtbot):
     haloscope = open_window()
     haloscope.window.show_page("network")
-    qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.rows))
+    qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.results()))
     page, network = haloscope.window.page, haloscope.network
     network.add(made_run("network-serial"))
     network.change(batch=7, device="simulator")
     network.add(made_run("network-fused", 7))
-    kept = dict(network.all_runs)
+    kept = [(run.problem, run.whole) for run in network.task_runs]
     part = json.loads(json.dumps(strict(page.session_part), allow_nan=False))
     network.change(batch=8)
     network.add(made_run("network-cpu", 8))
     page.take_session_part(part)
-    assert dict(network.all_runs) == kept
+    assert [(run.problem, run.whole) for run in network.task_runs] == kept
     assert network.settings == replace(network.settings, batch=7, device="simulator")
     page.undo_stack.undo()
-    assert [run.result.variant for run in network.all_runs.values()] == [
+    assert [run.result.variant for run in network.kept] == [
         "network-serial", "network-fused", "network-cpu",
     ]  # fmt: skip

@@ -37,7 +37,7 @@ def show(qtbot):
     def do(haloscope, key):
         haloscope.window.show_page(key)
         state = getattr(haloscope, PAGES[key][0])
-        qtbot.waitUntil(lambda: bool(state.rows))
+        qtbot.waitUntil(lambda: bool(state.results()))
         return state
 
     return do
@@ -51,6 +51,11 @@ def ran(haloscope, show, key):
     return haloscope, state
 
 
+def runs_of(state):
+    """Return all runs of a page, by what tells them apart."""
+    return {(run.problem, run.result.variant, run.result.block): run.whole for run in state.task_runs}
+
+
 def save(haloscope, path, qtbot):
     haloscope.window.first_page.files.save_session(path)
     qtbot.waitUntil(lambda: path.exists() and not haloscope.window.unsaved)
@@ -58,35 +63,35 @@ def save(haloscope, path, qtbot):
 
 def test_that_clear_is_undone_by_the_menu(ran):
     haloscope, state = ran
-    before = dict(state.all_runs), state.rows
+    before = runs_of(state), state.results()
     haloscope.actions["clear_results"].trigger()
-    assert not state.all_runs
+    assert not state.kept
     assert state.last is None
     assert not haloscope.actions["clear_results"].isEnabled()
     assert haloscope.actions["undo"].text() == "&Undo Clear 2 results"
     haloscope.actions["undo"].trigger()
-    assert (dict(state.all_runs), state.rows) == before
+    assert (runs_of(state), state.results()) == before
     haloscope.actions["redo"].trigger()
-    assert not state.all_runs
+    assert not state.kept
 
 
 def test_that_a_run_after_clear_is_not_replaced_by_the_one_that_comes_back(ran):
     haloscope, state = ran
-    state.clear_runs()
+    haloscope.window.page.clear_results()
     PAGES[haloscope.window.page.objectName()][1](haloscope)
-    again = list(map(id, state.all_runs.values()))
+    again = [id(run) for run in state.kept]
     haloscope.actions["undo"].trigger()
-    assert list(map(id, state.all_runs.values())) == again
+    assert [id(run) for run in state.kept] == again
     haloscope.actions["redo"].trigger()
-    assert list(map(id, state.all_runs.values())) == again, "Clear forgot the earlier ones"
+    assert [id(run) for run in state.kept] == again, "Clear forgot the earlier ones"
 
 
 def test_that_clear_leaves_the_runs_of_other_settings(ran):
-    _haloscope, state = ran
-    runs = state.all_runs
+    haloscope, state = ran
+    runs = runs_of(state)
     state.change(device="simulator")
     assert not state.shown_runs
-    state.clear_runs()
+    haloscope.window.page.clear_results()
     assert not state.undo_stack.count()
     state.change(device="auto")
     assert list(state.shown_runs.values()) == list(runs.values())
@@ -96,19 +101,19 @@ def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_
     haloscope, state = ran
     assert haloscope.window.unsaved == "2 results"
     save(haloscope, tmp_path / "work.haloscope", qtbot)
-    runs = dict(state.all_runs)
+    runs = runs_of(state)
     haloscope.actions["clear_results"].trigger()
     assert haloscope.window.unsaved == "1 edit"
     other = open_window()
     show(other, key)
     other.window.first_page.files.open_session(tmp_path / "work.haloscope")
     brought = getattr(other, PAGES[key][0])
-    qtbot.waitUntil(lambda: bool(brought.all_runs))
-    assert dict(brought.all_runs) == runs
-    assert set(brought.shown_runs) == {own for _shared, own in runs}
+    qtbot.waitUntil(lambda: bool(brought.kept))
+    assert runs_of(brought) == runs
+    assert list(brought.shown_runs.values()) == list(runs.values())
     qtbot.waitUntil(lambda: not other.window.unsaved)
     other.actions["undo"].trigger()
-    assert not brought.all_runs
+    assert not brought.kept
     assert other.window.unsaved == "1 edit"
 
 
@@ -122,7 +127,7 @@ def test_that_a_page_first_shown_after_its_session_was_opened_is_saved(
     files.open_session(tmp_path / "work.haloscope")
     qtbot.waitUntil(lambda: key in other.window.session_parts())
     brought = show(other, key)
-    assert dict(brought.all_runs) == dict(state.all_runs)
+    assert runs_of(brought) == runs_of(state)
     assert not other.window.unsaved
 
 
@@ -141,7 +146,7 @@ def test_that_of_a_session_whose_runs_are_damaged_the_others_open(ran, qtbot, tm
     save(haloscope, path, qtbot)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     (part,) = [line["part"] for line in lines if line.get("key") == key]
-    kept = list(state.all_runs.values())
+    before = runs_of(state)
     part["runs"].insert(1, part["runs"][0] | {"result": make_result("tiled", 2.0).as_json()})
     part["runs"].insert(1, part["runs"][0] | {"device": 7})
     part["runs"].insert(1, {})
@@ -152,7 +157,7 @@ def test_that_of_a_session_whose_runs_are_damaged_the_others_open(ran, qtbot, tm
     said = haloscope.window.message_bar.text
     assert all(f"result {number} was left out" in said for number in (2, 3, 4))
     assert '"brightness" is not known to this version' in said
-    assert list(state.all_runs.values()) == kept
+    assert runs_of(state) == before
 
 
 def test_that_each_run_that_replaces_another_is_the_one_that_is_saved(haloscope, show):
@@ -176,10 +181,10 @@ def test_that_a_session_without_runs_opens_as_before(ran, qtbot, tmp_path, key):
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     assert load_session(path).left_out == ()
     haloscope.window.first_page.files.open_session(path)
-    qtbot.waitUntil(lambda: not state.all_runs)
+    qtbot.waitUntil(lambda: not state.kept)
     assert haloscope.window.message_bar.text == ""
     haloscope.actions["undo"].trigger()
-    assert len(state.all_runs) == 2
+    assert len(state.kept) == 2
 
 
 @pytest.fixture
@@ -204,8 +209,8 @@ def test_that_runs_are_kept_against_a_crash_and_come_back(keeping, show, qtbot, 
     second = keeping()
     brought = show(second, key)
     second.recovery.restore()
-    qtbot.waitUntil(lambda: bool(brought.all_runs))
-    assert dict(brought.all_runs) == dict(state.all_runs)
+    qtbot.waitUntil(lambda: bool(brought.kept))
+    assert runs_of(brought) == runs_of(state)
     assert "2 results" in second.window.unsaved
 
 

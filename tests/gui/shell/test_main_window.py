@@ -502,7 +502,7 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
     shown_page(window, "network", qtbot)
-    qtbot.waitUntil(lambda: bool(haloscope.network.rows))
+    qtbot.waitUntil(lambda: bool(haloscope.network.results()))
     assert not actions["undo"].isEnabled(), "nothing was drawn yet"
     assert "There are no runs to clear" in actions["clear_results"].toolTip()
     haloscope.network.drawing.clear()
@@ -512,7 +512,7 @@ def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):
     assert haloscope.workspace.mask == preset("box-3")
     actions["copy_results"].trigger()
     lines = clipboard.text().strip().splitlines()
-    assert len(lines) == 1 + len(haloscope.network.rows), "all stages, though one is chosen"
+    assert len(lines) == 1 + len(haloscope.network.results()), "all stages, though one is chosen"
     actions["run"].trigger()
     qtbot.waitUntil(lambda: actions["clear_results"].isEnabled())
     actions["clear_results"].trigger()

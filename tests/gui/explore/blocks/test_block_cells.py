@@ -63,7 +63,7 @@ def test_that_the_cells_are_those_of_the_newest_problem_and_layout(cells, result
     assert set(cells.all()["tiled"]) == {B8, B16}
     assert cells.all()["tiled"][B8].result.kernel_ms == 0.2, "the newest counts"
     with qtbot.waitSignal(cells.changed):
-        results.clear()
+        results.take_out(results.kept)
     assert cells.all() == {}
     assert cells.newest is None
 

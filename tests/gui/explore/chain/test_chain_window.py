@@ -217,7 +217,7 @@ def run_save_and_open(page, qtbot, folder):
     page.run()
     qtbot.waitUntil(lambda: page.results.rowCount() == 1)
     page.files.save_session(folder / "work.haloscope")
-    page.results.clear()
+    page.results.take_out(page.results.kept)
     page.files.open_session(folder / "work.haloscope")
     qtbot.waitUntil(lambda: len(page.results.results()) == 1)
 

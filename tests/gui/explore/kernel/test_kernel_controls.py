@@ -166,7 +166,7 @@ def test_that_the_best_of_this_session_is_offered_unless_it_is_the_default(with_
         results.add(make_result("tiled", 0.01 * at, block=block))
     editor.refresh()
     assert editor.offer.text() == "Best: 64 × 2"
-    results.clear()
+    results.take_out(results.kept)
     keep_best_blocks(path, best_of(Block(32, 8), Block(8, 8)))
     editor.refresh()
     assert not editor.offer.isVisible()

@@ -50,7 +50,7 @@ def test_that_recorded_rows_come_and_go_as_a_model_must_say(results):
     QAbstractItemModelTester(results, QAbstractItemModelTester.FailureReportingMode.Fatal)
     results.show_recorded(RECORDED_RUNS)
     results.add(make_result())
-    results.clear()
+    results.take_out(results.kept)
     results.show_recorded(RecordedRuns())
     assert results.rowCount() == 0
 
@@ -78,7 +78,7 @@ def test_that_results_of_this_machine_are_without_recorded_ones(mixed):
 
 
 def test_that_clearing_forgets_the_runs_of_this_machine_only(mixed):
-    mixed.clear()
+    mixed.take_out(mixed.kept)
     assert variants(mixed) == [("cpu-serial", True), ("tiled", True)]
 
 
@@ -154,7 +154,7 @@ def test_that_no_recorded_runs_are_asked_for_unless_they_are_shown(haloscope):
 
 def test_that_a_saved_file_names_recorded_runs_and_the_versions_of_this_machine(haloscope, mixed, tmp_path):
     path = tmp_path / "results.json"
-    mixed.clear()
+    mixed.take_out(mixed.kept)
     save_runs(path, mixed, haloscope.state, haloscope.messages)
     saved = json.loads(path.read_text())
     assert {run["device"] for run in saved["results"]} == {"recorded"}

@@ -60,7 +60,7 @@ def test_that_a_panel_without_results_says_how_to_fill_it(panel, results):
     results.add(make_result())
     assert panel.table.isVisible()
     assert panel.more.isVisible()
-    panel.clear()
+    results.take_out(results.kept)
     assert not panel.table.isVisible()
 
 
@@ -100,7 +100,7 @@ def test_that_what_is_the_same_stands_above_the_table_unless_its_column_is_chose
     results.add(make_result("cpu-serial"))
     assert hidden(panel, results, "device") == [False]
     assert "cuda:0" not in panel.summary.toolTip()
-    results.clear()
+    results.take_out(results.kept)
     results.add(make_result("tiled"))
     actions = {action.text(): action for action in all_actions(column_menu(panel))}
     assert not actions["Compile, ms"].isChecked()
@@ -158,7 +158,7 @@ def test_that_the_model_keeps_to_the_rules_of_qt(results, order):
         results.add(result)
     results.set_baseline("tiled")
     order.sort(results.position(KERNEL))
-    results.clear()
+    results.take_out(results.kept)
     assert results.rowCount() == 0
     assert len(testers) == 2
 
@@ -179,7 +179,7 @@ def test_that_a_speed_up_says_which_run_it_is_against(results):
     add(results, ("cpu-serial", 20.0), ("cpu-serial", 10.0), ("tiled", 0.5))
     assert cell(results, 2, SPEED_UP, TOOLTIP) == "20.0×: 500 µs against 10.0 ms of run 2 (cpu-serial)."
     assert [cell(results, row, "baseline_run") for row in range(3)] == ["2", "2", "2"]
-    results.clear()
+    results.take_out(results.kept)
     add(results, ("naive", 2.0), ("naive", 8.0))
     slow = results.results()[1]
     results.use_as_baseline(slow)
@@ -193,7 +193,7 @@ def test_that_a_speed_up_says_which_run_it_is_against(results):
     results.set_baseline("tiled")
     assert results.chosen is None
     results.use_as_baseline(slow)
-    results.clear()
+    results.take_out(results.kept)
     assert results.chosen is None
     add(results, ("naive", 8.0), ("naive", 2.0))
     assert speed_ups(results) == ["4.00× slower", "1.00×"]
@@ -403,7 +403,7 @@ def test_that_the_axis_ends_at_the_data_and_says_that_it_is_logarithmic(panel, r
     assert words == ["100 µs", "1 ms", "10 ms"]
     assert "log" in results.headerData(results.bar_column, Qt.Orientation.Horizontal)
     add(results, ("tiled", 10.0))
-    results.take_out(results.rows_made_here()[1:2])
+    results.take_out(results.kept[1:2])
     assert "log" not in results.headerData(results.bar_column, Qt.Orientation.Horizontal)
 
 
