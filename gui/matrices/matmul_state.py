@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import Signal
-
 from engine.device_info import AUTO, SIMULATOR
 from engine.results.columns import KERNEL
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
@@ -37,12 +35,10 @@ class MatmulSettings:
 class MatmulState(RunsState[MatmulSettings]):
     """Settings, and a row for each variant with each tile."""
 
-    loaded_changed = Signal()
-
     def __init__(self) -> None:
         super().__init__(MatmulSettings(), "numpy", ("variant", "tile", KERNEL))
         self.loaded: Cell | None = None
-        self.settings_changed.connect(lambda: self._mark(None))
+        self.settings_changed.connect(lambda: self._load(None))
 
     def key_of(self, result: ProductResult) -> Cell:
         return result.variant, tile_of(result)
@@ -54,14 +50,17 @@ class MatmulState(RunsState[MatmulSettings]):
     def load(self, variant: str, tile: int) -> None:
         """Choose the tile of a paper's kernel alone, and mark that kernel until something else is chosen."""
         self.change(tiles=(tile,))
-        self._mark((variant, tile))
+        self._load((variant, tile))
 
     def try_small(self) -> None:
         """Choose a product that the simulator does at once."""
         small = MatrixProduct(SMALL_SIDE, SMALL_SIDE, SMALL_SIDE)
         self.change(product=small, tiles=SMALL_TILES, device=SIMULATOR)
 
-    def _mark(self, loaded: Cell | None) -> None:
+    def is_marked(self, row: ProductResult) -> bool:
+        return self.key_of(row) == self.loaded
+
+    def _load(self, loaded: Cell | None) -> None:
         if loaded != self.loaded:
             self.loaded = loaded
-            self.loaded_changed.emit()
+            self.mark()

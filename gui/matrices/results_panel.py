@@ -5,7 +5,6 @@ from PySide6.QtWidgets import QPushButton
 from engine.device_info import SIMULATOR_SIDE
 from engine.tasks.product.problem import tile_of
 from gui.matrices.matmul_state import SMALL_SIDE, MatmulState
-from gui.runs.model import by_reason
 from gui.runs.panel import RunsPanel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
@@ -44,19 +43,12 @@ class MatmulResultsPanel(RunsPanel):
         )
         matmul.rows_changed.connect(self._refresh)
         matmul.running_changed.connect(self._refresh)
-        matmul.loaded_changed.connect(self._select_loaded)
-        matmul.modelReset.connect(self._select_loaded)
         self._refresh()
-        self._select_loaded()
-
-    def _select_loaded(self) -> None:
-        """Mark the rows of the kernel that a paper brought."""
-        self._matmul.select(lambda run: (run.variant, tile_of(run)) == self._matmul.loaded)
 
     def _refresh(self) -> None:
         rows = self._matmul.results()
-        reasons = by_reason(result for result in rows if result.failure)
-        self.reasons.setText("; ".join(f"{', '.join(names)}: {why}" for why, names in reasons.items()))
+        reasons = self._matmul.refusals
+        self.reasons.setText(reasons)
         self.reasons.setVisible(bool(reasons))
         failures = [result.failure for result in rows if tile_of(result) is not None]
         none_runs = bool(failures) and all(failures)

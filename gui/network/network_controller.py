@@ -71,7 +71,7 @@ class NetworkController(RunsController[NetworkState]):
         return has_weights and not self._is_stale and self._answers.in_flight is None
 
     def run(self) -> None:
-        """Run the chosen stage."""
+        """Run the selected stage."""
         if self._network.settle():
             self._begin_jobs([self._run_stage(self._network.settings.stage)])
 

@@ -119,7 +119,7 @@ class NetworkPage(VariantsPage):
             figure=self._figure(),
             figure_tip=f"Against {BASELINE}, same batch and weights.",
             device=network.settings.device,
-            run_does="Verifies the chosen stage against the float64 reference, then measures it by layer.",
+            run_does="Verifies the selected stage against the float64 reference, then measures it by layer.",
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
             why_no_run=self._why_no_run(),
             caption=f"{Path(network.weights).name or 'Trained weights'}, batch of {size}",
@@ -216,7 +216,7 @@ class NetworkPage(VariantsPage):
         actions.allow("trained_weights", why_not or ("" if self.network.weights else "They are in use."))
 
     def _show_timeline(self) -> None:
-        """Bring the chunks to the front when the chosen stage has run by itself and works in some."""
+        """Bring the chunks to the front when the selected stage has run by itself and works in some."""
         run = self.network.runs.get(self.network.settings.stage)
         if self._ran_one and not self.network.running and run is not None and run.timeline:
             self.bring_to_front("timeline")
@@ -235,7 +235,7 @@ class NetworkPage(VariantsPage):
             return run_sentence(f"Last run: {last.title}, {last.problem.size_text}", last)
         if not self._state.is_ready:
             return "No run yet: stages run once the engine is up."
-        return "No run yet: press Run (Ctrl+R) to verify and measure the chosen stage, Run all for every one."
+        return "No run yet: press Run (Ctrl+R) to verify and measure the selected stage, Run all for all."
 
     def _figure(self) -> str:
         runs = compared(self.network.results(), BASELINE)

@@ -56,6 +56,9 @@ class StagesModel(RunsState[NetworkSettings]):
         # File of the weights; empty for the program's own.
         self.weights = ""
         theme_notifier().changed.connect(self._forget_bars)
+        self.selection.selectionChanged.connect(self._take_selected)
+        for changed in (self.settings_changed, self.running_changed):
+            changed.connect(self.mark)
 
     @property
     def runs(self) -> dict[str, NetworkRun]:
@@ -72,12 +75,17 @@ class StagesModel(RunsState[NetworkSettings]):
         """Return what the engine says about a stage; None while the network is not known."""
         return next((one for one in self.facts.stages if one.key == stage), None) if self.facts else None
 
-    def reason(self, stage: str) -> str:
-        """Return why a stage cannot run here; empty if it can, or if that is not known yet."""
-        return next((str(entry.reason or "") for entry in self._listed if entry.variant == stage), "")
-
     def row_of(self, listed: Availability) -> NetworkResult:
         return self._unrun(listed.variant, listed.reason, refused=bool(listed.reason))
+
+    def is_marked(self, row: NetworkResult) -> bool:
+        return row.variant == self.settings.stage
+
+    def _take_selected(self) -> None:
+        """Have Run run the one stage that is selected."""
+        selected = self.selected
+        if len(selected) == 1 and not self.running:
+            self.change(stage=selected[0].result.variant)
 
     def fail(self, stage: str, reason: Reason) -> None:
         """Store why a stage's run came to nothing."""
@@ -113,8 +121,9 @@ class StagesModel(RunsState[NetworkSettings]):
         return "; ".join((super().words(run), *self._layers_in_words(run.result)))
 
     def _tooltip(self, key: str, run: Compared) -> str:
-        layers = self._layers_in_words(run.result) if key == KERNEL else ()
-        return "\n".join((*layers, *([""] if layers else ()), super()._tooltip(key, run)))
+        known = self.known_stage(run.result.variant)
+        above = self._layers_in_words(run.result) if key == KERNEL else [known.idea] if known else []
+        return "\n".join((*above, *([""] if above else ()), super()._tooltip(key, run)))
 
     def _head(self, column: Column) -> str:
         return "Time by layer" if column.key == KERNEL and self.bars.parts else super()._head(column)

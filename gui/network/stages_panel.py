@@ -1,4 +1,4 @@
-"""The stages: which one is run, on which batch and device, and a table of all of them with their runs."""
+"""The stages: a table of all of them with their runs, and the batch and device of the next ones."""
 
 from PySide6.QtGui import QResizeEvent
 
@@ -6,7 +6,6 @@ from engine.tasks.network.problem import MAX_BATCH, SIMULATOR_BATCH
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
-from gui.runs.model import by_reason
 from gui.runs.panel import RunsPanel
 from gui.style.letters import at_present_letters, follow_letters
 from gui.style.metrics import GRID, HALF_GRID, digits_width
@@ -14,7 +13,7 @@ from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.legend import Legend
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import NarrowBox, column, fill_box, label_for, row
+from gui.widgets.panel_parts import column, label_for, row
 
 _EMPTY = "The stages are listed here once the engine is ready."
 _SIMULATOR_NOTE = f"Batches up to {SIMULATOR_BATCH}. For checking results, not speed."
@@ -40,8 +39,6 @@ _SHOWN = {
     "speed_up": True,
 }
 _TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "not run yet"}
-# Stages with one reason that are named.
-_FEW = 2
 # With less height, letters of the usual size, there is no legend.
 _LOW = 21 * GRID
 # The arrows go through these.
@@ -50,12 +47,11 @@ _BATCHES = (1, 10, 100, 1000, 10_000)
 
 
 class StagesPanel(RunsPanel):
-    """Edits `NetworkSettings`."""
+    """Edits `NetworkSettings`: the selected row is the stage that Run runs."""
 
     def __init__(self, network: NetworkState, engine_state: EngineState) -> None:
         super().__init__(network, _EMPTY, name="Stages of the network", shown=_SHOWN, typical=_TYPICAL)
         self._network = network
-        self.stage = NarrowBox(8)
         wanted = f"a whole number from 1 to {MAX_BATCH:,}"
         self.batch = NumberBox("Batch", 1, MAX_BATCH, wanted, follows=_next_batch)
         self.device = DeviceBox(
@@ -65,11 +61,9 @@ class StagesPanel(RunsPanel):
         self.legend = Legend("Colours of the layers")
         self._refusal = ""
         self._build()
-        self.stage.activated.connect(lambda at: network.change(stage=self.stage.itemData(at)))
         self.batch.valueChanged.connect(lambda: network.change(batch=self.batch.value()))
         self.batch.refused.connect(self._refuse)
         self.batch.typing.connect(lambda: self._refuse(""))
-        self.table.selectionModel().selectionChanged.connect(self._take_selected)
         network.settling.connect(self._settle)
         for signal in (
             network.facts_changed,
@@ -78,18 +72,16 @@ class StagesPanel(RunsPanel):
             network.running_changed,
         ):
             signal.connect(self._show)
-        network.modelReset.connect(self._select_stage)
         theme_notifier().changed.connect(self._show_legend)
         self._show()
 
     def _build(self) -> None:
-        self.stage.setAccessibleName("Stage")
         # Its widest number is rare, and in the narrowest window the stages need the room.
         follow_letters(self.batch, lambda: self.batch.setMaximumWidth(digits_width(_BATCH_DIGITS) + 5 * GRID))
         self.device.setMinimumContentsLength(5)
         choices = row(
-            label_for("&Stage", self.stage), (self.stage, 3), label_for("Batc&h", self.batch), self.batch,
-            label_for("De&vice", self.device), (self.device, 1), spacing=HALF_GRID,
+            label_for("Batc&h", self.batch), self.batch, label_for("De&vice", self.device), self.device, 1,
+            spacing=HALF_GRID,
         )  # fmt: skip
         line = row((self.note, 1), self.more, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, GRID)
@@ -109,18 +101,13 @@ class StagesPanel(RunsPanel):
     def _show(self) -> None:
         network = self._network
         settings, is_idle = network.settings, not network.running
-        stages = network.facts.stages if network.facts else ()
-        fill_box(self.stage, {entry.key: entry.title for entry in stages}, settings.stage)
-        busy, known = "" if is_idle else _BUSY, network.known_stage(settings.stage)
-        why_not = network.reason(settings.stage) or busy
-        self.stage.setToolTip(f"What Run runs. {known.idea if known else ''} {why_not}".strip())
+        busy = "" if is_idle else _BUSY
         self.batch.show_value(settings.batch)
-        for control in (self.stage, self.batch, self.device):
+        for control in (self.batch, self.device):
             control.setEnabled(is_idle)
-        self.note.setText(self._refusal or busy or self.device.note or self._reasons())
+        self.note.setText(self._refusal or busy or self.device.note or network.refusals)
         self.batch.setToolTip(f"{_BATCH_TEACHES} {busy}".strip())
         self._show_legend()
-        self._select_stage()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -131,24 +118,6 @@ class StagesPanel(RunsPanel):
         self.legend.show_entries(entries)
         # In a low panel the rows need the room; their tooltips name the layers too.
         self.legend.setVisible(bool(entries) and self.height() >= at_present_letters(_LOW))
-
-    def _reasons(self) -> str:
-        """Return why stages cannot run, those with the same reason together."""
-        found = by_reason(result for result in self._network.results() if result.refused)
-        return "; ".join(
-            f"{', '.join(names) if len(names) <= _FEW else f'{len(names)} stages'} cannot run: {why}"
-            for why, names in found.items()
-        )
-
-    def _select_stage(self) -> None:
-        """Mark the row of the chosen stage."""
-        if self._network.results():
-            self._network.select(lambda run: run.variant == self._network.settings.stage)
-
-    def _take_selected(self) -> None:
-        chosen = self._network.selected
-        if len(chosen) == 1 and not self._network.running:
-            self._network.change(stage=chosen[0].result.variant)
 
 
 def _next_batch(batch: int, up: bool) -> int:

@@ -380,14 +380,6 @@ class RunsModel(QAbstractTableModel):
         )
 
 
-def by_reason(failed: Iterable[Run]) -> dict[str, list[str]]:
-    """Return in a few words why runs failed, and the variants of each reason."""
-    found: dict[str, dict[str, None]] = {}
-    for result in failed:
-        found.setdefault(result.short_status, {})[result.variant] = None
-    return {why: list(variants) for why, variants in found.items()}
-
-
 def baseline_name(run: Compared) -> str:
     """Return which run a speed-up is against: run 3 (tiled, block 16 x 16)."""
     if run.baseline is None:

@@ -12,6 +12,9 @@ from gui.runs.kept import Kept, Placed, Run
 from gui.runs.model import RunsModel
 from gui.typed_json import Table
 
+# Kernels with one reason that are named.
+_FEW = 2
+
 
 class RunSettings(Protocol):
     """What a page computes and where: a frozen dataclass."""
@@ -78,6 +81,18 @@ class RunsState(RunsModel, Generic[S]):
     def runnable(self) -> tuple[Run, ...]:
         """The rows, as they were before they ran, of what can run here."""
         return tuple(row for row in map(self.row_of, self._listed) if not row.failure)
+
+    @property
+    def refusals(self) -> str:
+        """Why kernels cannot run here, those with one reason together; empty for none."""
+        found: dict[str, dict[str, None]] = {}
+        for row in map(self.row_of, self._listed):
+            if row.failure:
+                found.setdefault(row.short_status, {})[row.variant] = None
+        return "; ".join(
+            f"{', '.join(names) if len(names) <= _FEW else f'{len(names)} kernels'} cannot run: {why}"
+            for why, names in found.items()
+        )
 
     def row_of(self, listed: Any) -> Run:
         """Return the row of what has not run; by default that is listed."""
@@ -173,4 +188,13 @@ class RunsState(RunsModel, Generic[S]):
             self._compare()
         else:
             self._show_results(results)
+            self.mark()
         self.rows_changed.emit()
+
+    def mark(self) -> None:
+        """Select the rows that the settings name, if they name some."""
+        self.select(self.is_marked)
+
+    def is_marked(self, row: Any) -> bool:
+        """Whether the settings name a row; by default they name none."""
+        return False

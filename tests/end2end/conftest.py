@@ -75,5 +75,5 @@ def window(haloscope, qtbot):
     """Return the window when nothing is going on in it."""
     qtbot.waitUntil(lambda: haloscope.state.last_result is not None, timeout=START_MS)
     qtbot.waitUntil(lambda: not haloscope.state.busy, timeout=START_MS)
-    haloscope.results.clear()
+    haloscope.results.take_out(haloscope.results.kept)
     return haloscope

@@ -172,7 +172,7 @@ def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(ope
 def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(open_page, qtbot):
     haloscope, page = open_page()
     results = page.results_panel
-    assert results.reasons.text() == "matmul-naive, matmul-tiled: No NVIDIA driver"
+    assert results.reasons.text() == "matmul-naive, matmul-tiled cannot run: No NVIDIA driver"
     assert results.try_small.isVisible()
     results.try_small.click()
     qtbot.waitUntil(lambda: bool(haloscope.matmul.results()) and not haloscope.state.running)
