@@ -63,15 +63,20 @@ def preset_names() -> tuple[str, ...]:
     return tuple(entry.key for entry in presets())
 
 
-def find_preset(key: str) -> Preset:
-    """Return the preset of a key; capitals do not matter, and blanks or underscores may replace its hyphens.
+def preset(key: str) -> "Mask":
+    """Return the mask of a preset.
 
-    Raises UnknownName with the closest key.
+    Capitals in the key do not matter, and blanks or underscores may replace its hyphens.
+
+    Raises
+    ------
+    UnknownName
+        There is no preset of that key; the error names the closest.
     """
     if not isinstance(key, str):
         raise UnknownName(f"preset {key!r}", "a preset is named by text", "List them: engine.preset_names().")
     wanted = "-".join(key.lower().replace("_", " ").split())
-    by_key = {entry.key: entry for entry in presets()}
+    by_key = {entry.key: entry.mask for entry in presets()}
     if wanted in by_key:
         return by_key[wanted]
     shown = key if len(key) <= 40 else f"{key[:39]}…"
@@ -83,14 +88,3 @@ def find_preset(key: str) -> Preset:
 def closest_preset(key: str) -> str | None:
     """Return the key that a misspelt one was probably meant to be, or None."""
     return closest("-".join(key.lower().replace("_", " ").split()), preset_names())
-
-
-def preset(key: str) -> "Mask":
-    """Return the mask of a preset.
-
-    Raises
-    ------
-    UnknownName
-        There is no preset of that key; the error names the closest.
-    """
-    return find_preset(key).mask

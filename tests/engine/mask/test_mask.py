@@ -21,7 +21,7 @@ from engine.mask.analysis import analyse, describe
 from engine.mask.generators import box, disk, gaussian, generate, misspelt_generator, motion
 from engine.mask.generators import laplacian_of_gaussian as log
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask, names_size
-from engine.mask.presets import PRESETS_FILE, find_preset, preset, preset_names, preset_texts, presets
+from engine.mask.presets import PRESETS_FILE, preset, preset_names, preset_texts, presets
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
@@ -344,7 +344,7 @@ def test_that_y_is_x_transposed():
 
 def test_that_names_of_presets_forgive_small_mistakes():
     assert preset("roberts-x").anchor == preset("roberts-y").anchor == (0, 0)
-    assert [find_preset(key).mask.typed.divisor for key in ("gaussian-5", "sobel-x")] == ["256", ""]
+    assert [preset(key).typed.divisor for key in ("gaussian-5", "sobel-x")] == ["256", ""]
     assert preset("Sobel X") == preset("sobel_x") == preset("sobel-x")
 
 
