@@ -138,14 +138,6 @@ class Unsupported(Exception):
     """An intact file of a kind that is not read; its text names the kind: "it has 12 bits per sample"."""
 
 
-def unsupported_kind(error: Exception, unsupported: tuple[tuple[str, str], ...]) -> str:
-    """Return what kind of intact file a library does not read; empty where its error means damage.
-
-    `unsupported` is that of a `Format`.
-    """
-    return _first_match((*unsupported, _NO_DECODER), error)
-
-
 def shortage_of_decoder(error: Exception) -> EngineError | None:
     """Return what was short where imagecodecs could not load a decoder; else None.
 
@@ -166,13 +158,8 @@ def shortage_of_decoder(error: Exception) -> EngineError | None:
     return None
 
 
-def cause_of_damage(error: Exception) -> str:
-    """Return what an error of a library means for a damaged file; empty if unknown."""
-    from_codec = type(error).__module__.startswith("imagecodecs")
-    return _first_match(_DAMAGED, error) or (_COMPRESSED if from_codec else "")
-
-
 def _first_match(table: tuple[tuple[str, str], ...], error: Exception) -> str:
+    """Return the words that a table has for what a library says; empty where it has none."""
     text = " ".join(str(error).split())
     for pattern, words in table:
         found = re.search(pattern, text, re.IGNORECASE)
@@ -208,13 +195,16 @@ def errors_in_words(
         if short is not None:
             why = f"its decoder cannot be loaded: {short.what[0].lower()}{short.what[1:]}, {short.why}"
             raise ImageReadError(what, why, short.remedy) from error
-        kind = str(error) if isinstance(error, Unsupported) else unsupported_kind(error, unsupported)
+        kind = _first_match((*unsupported, _NO_DECODER), error)
+        if isinstance(error, Unsupported):
+            kind = str(error)
         if kind:
             raise ImageReadError(
                 what,
                 f"this kind of {title} is not supported: {kind}",
                 "Save it as an 8- or 16-bit PNG or TIFF in the program that made it, and open that.",
             ) from error
-        cause = cause_of_damage(error)
+        is_of_codec = type(error).__module__.startswith("imagecodecs")
+        cause = _first_match(_DAMAGED, error) or (_COMPRESSED if is_of_codec else "")
         why = f"its {title} data is damaged or cut short" + (f": {cause}" if cause else "")
         raise ImageReadError(what, why, SAVE_AGAIN) from error
