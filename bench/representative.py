@@ -46,7 +46,7 @@ def mask_for(variant: Variant, rows: int, columns: int) -> Mask:
         return Mask(np.full((rows, columns), 1 / (rows * columns)), name=f"box {rows} × {columns}")
     if variant.masks is MaskClass.ONE_ROW:
         return Mask(binomial(columns)[np.newaxis], name=f"binomial 1 × {columns}")
-    if variant.rounds_weights:
+    if variant.rank > 1:
         kind = f"rank {variant.rank}" if variant.rank else "random"
         return mask_of(kind, max(rows, columns, variant.least_side + 2))
     return Mask(np.outer(binomial(rows), binomial(columns)), name=name)

@@ -8,7 +8,6 @@ how a request is resolved, one class that answers the questions below with them,
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from engine.device.backend import Backend, Buffers
@@ -21,7 +20,7 @@ from engine.reason import Reason
 from engine.results.problem import P
 from engine.results.work import Work
 from engine.run.device_choice import refuse_unsuitable
-from engine.run.registered import V, named
+from engine.run.registered import V
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
@@ -118,12 +117,6 @@ class Job(Generic[P, O, V]):
     seed: int = 0
     affordable: int | None = None  # multiply-adds that the oracle may spend; None: the task's own
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Send a variant, which has functions, as the call that returns it."""
-        made = self.variant.made_by or partial(_registered, self.task, self.variant.key)
-        rest = self.block, self.problem, self.operands, self.chosen_because, self.seed, self.affordable
-        return _received, (self.task, made, *rest)
-
     @property
     def constant(self) -> Any:
         """What its variant is compiled with; None where there is nothing."""
@@ -149,16 +142,6 @@ class Job(Generic[P, O, V]):
     def refuse_problem(self, device: DeviceInfo) -> None:
         """Raise the same for what cannot be done whatever the operands are."""
         self.task.refuse(self.variant, self.problem, self.constant, self.block, device)
-
-
-def _received(
-    task: Task[Any, object, Any], made_by: Callable[[], object], *rest: Any
-) -> Job[Any, object, Any]:
-    return Job(task, made_by(), *rest)
-
-
-def _registered(task: Task[Any, Any, V], key: str) -> V:
-    return named(key, task.variants, (), "no variant of the task is called that")
 
 
 ProblemJob = Job[P, Any, Any]

@@ -47,8 +47,6 @@ class VariantOf(Generic[P, C]):
     remark: str = ""  # a warning or limit for users; empty where the idea says it all
     # The Python package that does the work; empty where our own code does. Such a variant has no passes.
     library: str = ""
-    # Makes the variant in another process, to which it is sent; None where the registry has it.
-    made_by: Callable[[], Any] | None = None
 
     @property
     def has_kernels(self) -> bool:

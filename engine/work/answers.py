@@ -4,7 +4,6 @@ Called on: the main thread of the host process, one at a time; questions on the 
 """
 
 import time
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
@@ -44,30 +43,12 @@ shared.keep_until_trimmed(_kept.drop)
 
 def describe(request: ListRequest, report: Checkpoint) -> tuple[object, ...]:
     """Return the variants that filter, those of every operation, or the ready chains."""
-    return _LISTS[request.of]()
-
-
-def _filters() -> tuple[VariantInfo, ...]:
-    return tuple(map(VariantInfo.of, VARIANTS))
-
-
-def _operations() -> tuple[OperationInfo, ...]:
-    found: dict[str, list[VariantInfo]] = {}
-    for variant in import_module("engine.work.operations.table").OPERATION_VARIANTS:
-        found.setdefault(variant.operation, []).append(VariantInfo.of(variant))
-    return tuple(OperationInfo(key, tuple(variants)) for key, variants in found.items())
-
-
-def _chains() -> tuple[object, ...]:
-    ready: tuple[object, ...] = import_module("engine.work.chain_files").ready_chains()
-    return ready
-
-
-_LISTS: dict[str, Callable[[], tuple[Any, ...]]] = {
-    "filters": _filters,
-    "operations": _operations,
-    "chains": _chains,
-}
+    if request.of == "filters":
+        return tuple(map(VariantInfo.of, VARIANTS))
+    if request.of == "chains":
+        return tuple(import_module("engine.work.chain_files").ready_chains())
+    known = import_module("engine.work.operations.table").OPERATIONS.values()
+    return tuple(OperationInfo(one.key, tuple(map(VariantInfo.of, one.variants))) for one in known)
 
 
 def preview(request: Preview[PictureJob], report: Checkpoint) -> Filtered:

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
-from engine.errors import BadValue, EngineError
+from engine.errors import BadValue, EngineError, UnknownName
 from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.geometry.cut import Reach
@@ -31,7 +31,7 @@ from engine.work.filter_task import (
 from engine.work.filtering.variants import variant
 from engine.work.operations.contract import OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
-from engine.work.operations.problem import OperationProblem
+from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import (
     OPERATION_VARIANTS,
     OPERATIONS,
@@ -71,7 +71,11 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
             raise ValueError(f"{data['operation']!r} is not an operation")
         if not isinstance(data["settings"], str):
             raise TypeError("settings is not of type str")
-        return data | {"settings": operation.read_written(data["settings"])}
+        given = dict(part.partition("=")[::2] for part in filter(None, data["settings"].split(",")))
+        try:
+            return data | {"settings": Settings(operation.read(given).items())}
+        except UnknownName as error:
+            raise ValueError(str(error)) from error
 
     def expected_launch_s(self, job: OperatedJob, device: DeviceInfo) -> float:
         """Estimate one launch, seconds, by what the model of work loads."""

@@ -6,7 +6,7 @@ float32, neither clipped nor rounded to whole numbers.
 """
 
 import hashlib
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
@@ -298,13 +298,8 @@ class Chain(Message, frozen=True):
     @property
     def text(self) -> str:
         """The steps in one line, such as "x = Sobel x of picture; y = ..."."""
-        return "; ".join(_line(step, before) for step, before in self._with_before())
-
-    def _with_before(self) -> Iterator[tuple[AnyStep, str]]:
-        before = PICTURE
-        for step in self.steps:
-            yield step, before
-            before = step.id
+        before = (PICTURE, *(step.id for step in self.steps))
+        return "; ".join(map(_line, self.steps, before))
 
     def replaced(self, id_: str, step: AnyStep) -> "Chain":
         """Return the chain with another step in the place of one."""

@@ -45,7 +45,7 @@ def test_that_a_variant_takes_the_masks_that_it_declares(known):
     if known.rank:
         assert refusal_of(known, fitting(replace(known, rank=known.rank + 1), side + 6, side + 6))
     assert (known.rank > 0) == (known.masks is MaskClass.PRODUCTS)
-    if known.rounds_weights:
+    if known.rank > 1:
         few_digits = np.random.default_rng(4).integers(1, 9, (side, side))
         if known.rank:
             parts = np.random.default_rng(4).integers(1, 4, (known.rank, 2, side))

@@ -25,7 +25,6 @@ float32 partial sum.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -246,8 +245,4 @@ def for_bank(bank: tuple[Mask, ...]) -> Variant:
     below the other: `out` has as many rows as all results together.
     """
     masks, title = len(bank), f"{VARIANT.title}, {len(bank)} masks"
-    more = {
-        "default_block": bank_block(masks),
-        "made_by": partial(for_bank, bank),
-    }
-    return _variant(masks, lambda mask: bank, title=title, **more)
+    return _variant(masks, lambda mask: bank, title=title, default_block=bank_block(masks))

@@ -6,7 +6,6 @@ No Numba in here.
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -108,10 +107,6 @@ class Variant(VariantOf[Problem, Mask]):
     # covers the output tile.
     block_covers_input: bool = False
 
-    def __reduce__(self) -> tuple[object, ...]:
-        """Send a variant, which has functions, as the call that returns it."""
-        return self.made_by or partial(variant, self.key), ()
-
     @property
     def group(self) -> str:
         """The CPU's, those of the papers, those for speed, and those for masks of one row."""
@@ -130,11 +125,6 @@ class Variant(VariantOf[Problem, Mask]):
     def picture_types(self) -> tuple[str, ...]:
         """Types of samples that it takes."""
         return ("uint8",) if self.uint8_only else DTYPES
-
-    @property
-    def rounds_weights(self) -> bool:
-        """Whether it computes with rounded parts of the weights, and refuses those whose sums are exact."""
-        return self.rank > 1
 
     def added_steps(self, mask: Mask) -> float:
         """Return what a result may be off beyond `added_error`, in steps of 2^-149, for subnormal samples."""

@@ -236,20 +236,6 @@ class Operation:
             for parameter in self.parameters
         }
 
-    def read_written(self, text: str) -> Settings:
-        """Return the parameters of a file, which has them as `Settings` writes them.
-
-        Raises ValueError for an unknown parameter, BadValue for one out of range.
-        """
-        known = {parameter.name: parameter for parameter in self.parameters}
-        found: list[tuple[str, Value]] = []
-        for part in filter(None, text.split(",")):
-            name, _, value = part.partition("=")
-            if name not in known:
-                raise ValueError(f"{name!r} is not a parameter of {self.key}")
-            found.append((name, known[name].read(value)))
-        return Settings(found)
-
     def problem(self, samples: np.ndarray, parameters: dict[str, Value]) -> OperationProblem:
         """Return the problem of a picture (H, W, C); a `BadValue` says why it has none."""
         self.refuse(samples, parameters)

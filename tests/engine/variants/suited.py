@@ -41,7 +41,7 @@ def suited(variant, case):
     if case.mask_shape[0] * case.mask_shape[1] > variant.most_cells:
         return None
     case = replace(case, mask_shape=_at_least(variant, *case.mask_shape))
-    if variant.rounds_weights:
+    if variant.rank > 1:
         case = replace(case, weights="even")
     if variant.masks is MaskClass.PRODUCTS:
         case = replace(case, weights=f"rank {variant.rank} {case.weights}")
@@ -111,7 +111,7 @@ def mask_for(variant, rows, columns):
     """Return a mask of that shape that the variant takes, or a larger one where that is too small for it."""
     if variant.masks is MaskClass.ONE_ROW:
         return Mask(np.ones((1, columns)))
-    if variant.rounds_weights:
+    if variant.rank > 1:
         weights = f"rank {variant.rank} even" if variant.rank else "even"
         return Case("mask", mask_shape=_at_least(variant, rows, columns), weights=weights).mask()
     return Mask(np.ones((rows, columns)))
