@@ -90,14 +90,12 @@ def _kernel(what: object, function: str | None, checkpoint: Checkpoint) -> Judge
     if missing:
         raise NotJudged("a kernel cannot be compiled here", missing, INSTALL)
     if not isinstance(what, str | Path):
-        numba_kernels = import_module(_NUMBA_KERNELS)
-        kernel: JudgedKernel = numba_kernels.judged_function(what, header_of(numba_kernels.source_of(what)))
+        kernel: JudgedKernel = import_module(_NUMBA_KERNELS).judged_function(what)
         return kernel
     path = Path(what)
     text = read_text(path, cuda_c.MOST_BYTES, f"the kernel {path.name}")
     if path.suffix.lower() == ".py":
-        judge_file = import_module(_NUMBA_KERNELS).judged_file
-        found: JudgedKernel = judge_file(text, str(path), header_of(text), function)
+        found: JudgedKernel = import_module(_NUMBA_KERNELS).judged_file(text, str(path), function)
         return found
     if path.suffix.lower() not in (".cu", ".cuh", ".cuda"):
         raise NotJudged(f"the file {path.name}", "a kernel is a file .cu (CUDA C) or .py (Numba)")
@@ -116,7 +114,6 @@ def _judged(
     findings: dict[tuple[str, tuple[int, ...]], Finding] = {}
     largest: Outcome | None = None
     wrong: np.ndarray | None = None
-    is_wrong = False
     for number, trial in enumerate(asked):
         outcome = outcome_of(kernel, trial, _within_time(checkpoint, number / len(asked), len(asked)))
         for finding in outcome.run.findings:
@@ -124,7 +121,6 @@ def _judged(
             one = replace(finding, message=finding.message + who)
             findings.setdefault((one.kind, one.numbers), one)
         if outcome.wrong.any():
-            is_wrong = True
             wrong = np.any(outcome.wrong, axis=2) if wrong is None else wrong
             one = _wrong(kernel, outcome)
             findings.setdefault((one.kind, one.numbers), one)
@@ -134,7 +130,7 @@ def _judged(
     device, unlike = import_module(_ON_DEVICE).on_device(kernel, largest) if full else ("", None)
     if unlike is not None:
         findings["device", ()] = unlike
-        is_wrong = True
+    is_wrong = wrong is not None or unlike is not None
     verdict = Verdict.WRONG if is_wrong else Verdict.FAULTY if findings else Verdict.RIGHT
     metrics = metrics_of(kernel, largest.run, largest.wrong.size)
     naive = _naive_metrics(kernel, largest.trial) if gates else {}

@@ -21,7 +21,7 @@ from numba.core.errors import NumbaError
 
 from engine.device.explained_code import ptx_with_lines
 from engine.device.numba_cuda import cuda
-from engine.judging.source import Header, JudgedKernel, NotJudged, checked_parameters, only_one
+from engine.judging.source import Header, JudgedKernel, NotJudged, checked_parameters, header_of, only_one
 
 CAPABILITY = (8, 0)
 # Numbers and texts of a file that are longer are no constants of a kernel, and could use all memory.
@@ -42,7 +42,7 @@ _ARITHMETIC: dict[type, Callable[..., Any]] = {
 _Number = int | float | np.generic
 
 
-def judged_file(text: str, path: str, header: Header, function: str | None = None) -> JudgedKernel:
+def judged_file(text: str, path: str, function: str | None = None) -> JudgedKernel:
     """Return the kernel of a Python file; raises NotJudged for what does not compile or is no filter."""
     try:
         tree = ast.parse(text, path)
@@ -56,23 +56,18 @@ def judged_file(text: str, path: str, header: Header, function: str | None = Non
         raise NotJudged("the file is no Python", f"line {line}: {error.args[0]}", line=line) from error
     except (RecursionError, MemoryError) as error:
         raise NotJudged("the file", "its code is nested too deep") from error
-    return _compiled(name, found, header)
+    return _compiled(name, found, header_of(text))
 
 
-def judged_function(function: object, header: Header) -> JudgedKernel:
+def judged_function(function: object) -> JudgedKernel:
     """Return the kernel of a function, of Numba or plain."""
     plain = getattr(function, "py_func", function)
     if not isinstance(plain, FunctionType):
         raise NotJudged("what was given", "it is neither a path nor a function")
-    return _compiled(plain.__name__, plain, header)
-
-
-def source_of(function: Any) -> str:
-    """Return the source of a function; empty where it is not known."""
-    try:
-        return inspect.getsource(getattr(function, "py_func", function))
-    except (OSError, TypeError):
-        return ""
+    source = ""
+    with contextlib.suppress(OSError, TypeError):
+        source = inspect.getsource(plain)
+    return _compiled(plain.__name__, plain, header_of(source))
 
 
 def _jit_of(function: ast.FunctionDef) -> str:
