@@ -80,14 +80,20 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float],
         float(np.float32(random.uniform(1, 99))) if kernel.header.border is Border.CONSTANT else 0.0
     )
     # NaN, and of bytes any: unlike what is right, so that nothing unwritten seems right.
-    out = Array(
-        "out",
-        np.full(
-            shape, np.nan if kernel.header.result_dtype == "float32" else 0xA5, kernel.header.result_dtype
-        ),
-        True,
+    unwritten = np.nan if kernel.header.result_dtype == "float32" else 0xA5
+    out = Array("out", np.full(shape, unwritten, kernel.header.result_dtype), True)
+    arrays = {"image": Array("image", image), "mask": Array("mask", np.ascontiguousarray(mask.weights32))}
+    given = vars(trial) | arrays | {"out": out, "border_value": border_value}
+    across, down = kernel.header.block_results
+    result = run(
+        kernel.ptx,
+        None if kernel.is_numba else kernel.name,
+        (-(-trial.width // across), -(-trial.height // down)),
+        kernel.header.block,
+        [value for name in kernel.parameters for value in _passed(kernel, given[name])],
+        dynamic_shared=kernel.header.shared,
+        checkpoint=checkpoint,
     )
-    result = _launched(kernel, trial, image, mask, out, border_value, checkpoint)
     wanted = correlate(image, mask, kernel.header.border, border_value)
     bound = rounding_bound(magnitudes(image, mask, kernel.header.border, border_value), mask.weights32.size)
     if kernel.header.result_dtype == "uint8":
@@ -95,6 +101,14 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float],
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(out.values.astype(np.float64) - wanted) <= bound)
     return Outcome(trial, result, out, wanted, wrong)
+
+
+def _passed(kernel: JudgedKernel, argument: object) -> list[object]:
+    """Return an argument as the compiler of the kernel passes it."""
+    if not (kernel.is_numba and isinstance(argument, Array)):
+        return [argument]
+    values = argument.values
+    return array_parameters(argument, values[..., 0] if values.ndim == 3 else values)
 
 
 def _mask(trial: Trial, random: np.random.Generator, *, positive: bool) -> Mask:
@@ -105,47 +119,6 @@ def _mask(trial: Trial, random: np.random.Generator, *, positive: bool) -> Mask:
         # Sums of bytes that are mostly within a byte, and sometimes above and below.
         weights *= 1.6 / max(abs(weights.sum()), 0.25 * np.abs(weights).sum())
     return Mask(weights.reshape(trial.mask_height, trial.mask_width).astype(np.float32).astype(np.float64))
-
-
-def _launched(
-    kernel: JudgedKernel,
-    trial: Trial,
-    image: np.ndarray,
-    mask: Mask,
-    out: Array,
-    border_value: float,
-    checkpoint: Callable[[float], None],
-) -> Run:
-    given: dict[str, object] = {
-        "image": Array("image", image),
-        "mask": Array("mask", np.ascontiguousarray(mask.weights32)),
-        "out": out,
-        "width": trial.width,
-        "height": trial.height,
-        "mask_width": trial.mask_width,
-        "mask_height": trial.mask_height,
-        "channels": trial.channels,
-        "border_value": border_value,
-    }
-    arguments: list[object] = []
-    for name in kernel.parameters:
-        one = given[name]
-        if kernel.is_numba and isinstance(one, Array):
-            values = one.values[..., 0] if one.values.ndim == 3 else one.values
-            arguments += array_parameters(one, values)
-        else:
-            arguments.append(one)
-    across, down = kernel.header.block_results
-    grid = -(-trial.width // across), -(-trial.height // down)
-    return run(
-        kernel.ptx,
-        None if kernel.is_numba else kernel.name,
-        grid,
-        kernel.header.block,
-        arguments,
-        dynamic_shared=kernel.header.shared,
-        checkpoint=checkpoint,
-    )
 
 
 Flags = NDArray[np.bool_]
