@@ -101,7 +101,7 @@ def made_recorded_runs(asked: RecordedRequest) -> RecordedRuns:
         make_result(key, ms, problem=problem, device=RECORDED, weights_digest=asked.mask.weights_digest)
         for key, ms in times.items()
     )
-    return RecordedRuns(tuple(runs), f"Nearest recorded: {problem.picture_text}")
+    return RecordedRuns(tuple(runs), f"Recorded of another problem: {problem.picture_text}")
 
 
 _NO_CUDA = "No NVIDIA driver. Choose numpy, or the simulator."

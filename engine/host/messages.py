@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class VariantInfo(Message, frozen=True):
-    """A variant, as the window shows it; `remark` is a note on its use, `group` its heading in a list."""
+    """A variant, as the window shows it; `remark` is a note on its use, `group` that in a list of many."""
 
     key: str
     title: str
@@ -28,6 +28,11 @@ class VariantInfo(Message, frozen=True):
     uses_block: bool
     remark: str = ""
     group: str = ""
+
+    @property
+    def heading(self) -> str:
+        """The group, or the kind where there is none."""
+        return self.group or self.kind.upper()
 
     @classmethod
     def of(cls, v: "AnyVariant") -> Self:

@@ -112,4 +112,4 @@ def _note(runs: Iterable[RunResult], problem: Problem, mask: Mask) -> str:
             parts[f"mask {mask_text(run)}"] = None
         if other.border != problem.border:
             parts[f"border {other.border}"] = None
-    return f"Nearest recorded: {', '.join(parts)}" if parts else ""
+    return f"Recorded of another problem: {', '.join(parts)}" if parts else ""

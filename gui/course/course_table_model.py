@@ -1,8 +1,10 @@
 """A paper's table as an item model: under each heading what the paper printed and what this machine gives."""
 
+import math
 import re
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal
 
 from PySide6.QtCore import QObject, Qt
 from PySide6.QtGui import QStandardItem, QStandardItemModel
@@ -18,6 +20,8 @@ EMPTY = "–"
 _LONGEST_FIGURE = 24
 _BIG = re.compile(r"\d{4,}")
 _COUNTS = re.compile(r"\d+( of \d+)?")
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+_UNITS = ("s", "ms", "µs", "ns")
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 
@@ -43,6 +47,7 @@ class CourseTableModel(QStandardItemModel):
         if table == self._table:
             return
         self._table = table
+        table = table and _in_short_units(table)
         # The back quotes of keys are for Markdown.
         columns = columns_of(table) if table else ()
         self.columns = tuple(replace(one, heading=one.heading.replace("`", "")) for one in columns)
@@ -84,6 +89,32 @@ class CourseTableModel(QStandardItemModel):
     def _row_name(self, row: int) -> str:
         cells = self._table.rows[row] if self._table else ()
         return ", ".join(cells[one.position].printed for one in self.columns if one.part is Part.NAME)
+
+
+def _in_short_units(table: CourseTable) -> CourseTable:
+    """Return a table whose headings in seconds have a unit that the shortest of their times has one of.
+
+    The paper's digits stay, without the zeros before them, and are compared with the others at a glance.
+    """
+    headings, columns = list(table.headings), list(zip(*table.rows, strict=True))
+    for at, cells in enumerate(columns):
+        texts = {text for cell in cells for text in (cell.printed, cell.here, cell.recorded) if text}
+        times = [abs(float(text)) for text in texts if _NUMBER.fullmatch(text)]
+        if not headings[at].endswith("(s)") or len(times) < len(texts) or not any(times):
+            continue
+        thousands = math.ceil(-math.log10(min(filter(None, times))) / 3)
+        digits = 3 * min(max(thousands, 0), len(_UNITS) - 1)
+        headings[at] = f"{headings[at].removesuffix('(s)')}({_UNITS[digits // 3]})"
+        columns[at] = tuple(_moved(cell, digits) for cell in cells)
+    return replace(table, headings=tuple(headings), rows=tuple(zip(*columns, strict=True)))
+
+
+def _moved(cell: Cell, digits: int) -> Cell:
+    """Return a cell of numbers, each with its point so many digits further right."""
+    printed, here, recorded = (
+        text and f"{Decimal(text).scaleb(digits):f}" for text in (cell.printed, cell.here, cell.recorded)
+    )
+    return replace(cell, printed=printed, here=here, recorded=recorded)
 
 
 def _has_digit(text: str) -> bool:

@@ -1,5 +1,7 @@
 """Beside the tab of Explain: the kernel that its segments speak of, what it is compared with, and the GPU."""
 
+from itertools import groupby
+
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
@@ -56,8 +58,10 @@ class ExplainHead(QWidget):
         title = known.title if known else ""
         self.kernel.setText(f"{title}, block {block}" if block else title)
         self.kernel.setToolTip(f"{self.kernel.text()}\n\n{_TIP}".strip())
-        others = {"": "Compare …"} | {one.key: one.title for one in selection.others}
-        fill_box(self.other, others, other.key if other else "", drops_wide=True)
+        others = {"": "Compare …"}
+        for heading, kernels in groupby(selection.others, lambda one: one.heading):
+            others |= {f"head {heading}": heading} | {one.key: one.title for one in kernels}
+        fill_box(self.other, others, other.key if other else "", drops_wide=True, heads="head ")
         here = {None: "This GPU"} if selection.has_gpu else {}
         gpus = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
         fill_box(self.gpu, here | gpus, selection.gpu, drops_wide=True)

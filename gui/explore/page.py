@@ -110,6 +110,9 @@ class ExplorePage(ExploreParts):
         each_block = f" with block {settings.blocks[0]}" if settings.blocks else ""
         if len(settings.blocks) > 1:
             each_block = f" with each of {len(settings.blocks)} blocks"
+        why_not, kernel = "", self.kernel_panel.variants.row(self.selection.kernel)
+        if kernel is not None and not kernel.can_run and not self.workspace.is_chain:
+            why_not = f"{kernel.title} cannot run: {kernel.reason}"
         # A kernel without blocks runs once.
         known = self._services.state.variant(settings.variant)
         own_block = each_block if known is None or known.uses_block else ""
@@ -122,17 +125,19 @@ class ExplorePage(ExploreParts):
         return replace(
             super().status,
             # What has run stands in the line over the panels.
-            sentence="" if self.results.current else no_run_sentence(is_ready, picture is not None),
+            sentence=why_not
+            or ("" if self.results.current else no_run_sentence(is_ready, picture is not None)),
             device=settings.device,
             run_does=_RUN_CHAIN
             if self.workspace.is_chain
-            else f"Verifies the chosen kernel{own_block} against the float64 reference, then measures "
-            f"its time.{of_part}",
+            else f"Verifies {known.title if known else 'Automatic'}{own_block} against the float64 "
+            f"reference, then measures its time.{of_part}",
             run_all_does=_RUN_CHAIN
             if self.workspace.is_chain
             else f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
             f"to compare them.{of_part}",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
+            why_not_one=why_not,
             document=picture.title if picture else "",
             caption=picture.description if picture else "",
             caption_tip=picture.path if picture else "",
@@ -311,6 +316,8 @@ class ExplorePage(ExploreParts):
         self.previews.failed.connect(self.settled)
         workspace.operation_changed.connect(self._follow_operation)
         self._services.state.ready_changed.connect(self._choose_baseline)
+        for changed in (self.selection.changed, self.kernel_panel.variants.dataChanged):
+            changed.connect(self.status_changed)
         self.sessions.edited.connect(self.edited)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)

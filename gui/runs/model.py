@@ -23,7 +23,7 @@ from engine.results.problem import TaskProblem
 from engine.results.quantities import duration_text, ratio_text
 from gui.runs.bars import CGMA, READING, Bars, Part, bars_of, needs_time, number_text
 from gui.runs.kept import Kept, Placed, Run
-from gui.runs.tooltip import no_speed_sentence, run_tooltip
+from gui.runs.tooltip import no_speed_sentence, number_sentence, run_heading
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -365,10 +365,15 @@ class RunsModel(QAbstractTableModel):
         self._compare()
 
     def _tooltip(self, key: str, run: Compared) -> str:
+        """Return what a cell has no room for, in so few lines that the rows below stay readable."""
+        if key == VARIANT.key:
+            return run_heading(run.result)
         if key == "proof":
             return run.result.status
         if key != SPEED_UP:
-            return run_tooltip(run)
+            metric = self._by_key[key]
+            has_number = isinstance(metric, Metric) and metric.value(run) is not None
+            return number_sentence(run, self._metric(metric)) if has_number else no_speed_sentence(run.result)
         if run.speed_up is not None and run.baseline is not None:
             return (
                 f"{ratio_text(run.speed_up)}: {duration_text(run.result.kernel_ms or 0.0)} against "

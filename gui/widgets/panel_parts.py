@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QRect, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QAction, QPalette
+from PySide6.QtGui import QAction, QPalette, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
@@ -315,16 +315,22 @@ class Placeholder(QStackedWidget):
         self.button.setVisible(True)
 
 
-def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object, *, drops_wide: bool = False) -> None:
+def fill_box(
+    box: QComboBox, entries: Mapping[Any, str], chosen: object, *, drops_wide: bool = False, heads: str = ""
+) -> None:
     """List texts by their data, and show the chosen one; no signal is emitted.
 
-    With `drops_wide` the list that drops down is as wide as its entries, where the box is not.
+    With `drops_wide` the list that drops down is as wide as its entries, where the box is not. Entries whose
+    data begins with `heads` stand over others and cannot be chosen.
     """
     with QSignalBlocker(box):
         if list(entries.items()) != [(box.itemData(at), box.itemText(at)) for at in range(box.count())]:
             box.clear()
             for data, text in entries.items():
                 box.addItem(text, data)
+                model = box.model()
+                if heads and data.startswith(heads) and isinstance(model, QStandardItemModel):
+                    model.item(box.count() - 1).setFlags(Qt.ItemFlag.NoItemFlags)
         box.setCurrentIndex(list(entries).index(chosen) if chosen in entries else -1)
     if drops_wide:
         box.view().setMinimumWidth(box.view().sizeHintForColumn(0) + 3 * GRID)

@@ -22,6 +22,7 @@ from gui.matrices.matmul_state import MatmulState
 from gui.page.messages import Messages
 from gui.page.runs_page import save_runs
 from gui.runs.metric_menu import all_actions
+from gui.runs.tooltip import run_tooltip
 from tests.fresh_python import ROOT
 from tests.gui.made_results import make_engine_state, make_workspace
 from tests.made_runs import made_product, made_rows, make_result
@@ -73,7 +74,8 @@ def test_that_the_window_shows_it_wherever_it_shows_metrics(qtbot):
         assert runs.headerData(at, Qt.Orientation.Horizontal) == "Toy rate, toys/s"
         assert runs.headerData(at, Qt.Orientation.Horizontal, Qt.ItemDataRole.ToolTipRole) == TOY.explanation
         assert runs.index(0, at).data() == text
-        assert f"{text} toys/s" in runs.index(0, 0).data(Qt.ItemDataRole.ToolTipRole)
+        assert f"{text} toys/s" in runs.index(0, at).data(Qt.ItemDataRole.ToolTipRole)
+        assert f"{text} toys/s" in run_tooltip(runs.rows()[0])
     assert not panel.table.isColumnHidden(model.position("toy_rate"))
     menu = QMenu(panel)
     panel.table.fill_column_menu(menu)

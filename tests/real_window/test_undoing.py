@@ -79,7 +79,7 @@ def test_that_a_generator_is_taken_where_a_mask_is_typed(program, read):
     assert weights[0][0] < weights[4][4]
 
 
-def test_that_numbers_of_a_generator_are_one_step(program, read):
+def test_that_numbers_of_a_generator_are_one_step_that_escape_takes_back(program, read):
     program.press("ctrl+alt+g")
     program.wait_for_rest()
     # From the list of generators to the rows.
@@ -87,6 +87,8 @@ def test_that_numbers_of_a_generator_are_one_step(program, read):
     program.wait_for_rest()
     program.press("Escape")
     program.wait_for_rest()
+    assert read()["mask"]["weights"] == SHARPEN
+    program.press("ctrl+shift+z")
     assert len(read()["mask"]["weights"]) == 5
     program.press("ctrl+z")
     assert read()["mask"]["weights"] == SHARPEN

@@ -3,6 +3,8 @@
 It is not modal: the page can be used while a batch runs, whose job is that of the moment when it began.
 """
 
+import glob
+import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -85,6 +87,11 @@ class BatchDialog(QDialog):
     def start(self, *, dry: bool = False) -> None:
         """Run what is chosen, or only say what would be done."""
         self._is_dry = dry
+        named = _parts(self.pictures.text())
+        if missing := [one for one in named if not os.path.lexists(one) and not _matches(one)]:
+            what = f"There is no file or folder {', '.join(missing)}."
+            self._show_end(BatchEnd(why=f"{what} Correct it under Pictures, or leave it out."))
+            return
         self._show_end(None)
         try:
             words = self.words()
@@ -301,6 +308,10 @@ def _button(text: str, tip: str) -> QPushButton:
 
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(_SEPARATOR.strip()) if part.strip()]
+
+
+def _matches(pattern: str) -> bool:
+    return any(glob.iglob(pattern, recursive=True))
 
 
 def _dropped(event: QDropEvent) -> list[str]:

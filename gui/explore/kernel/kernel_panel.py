@@ -33,7 +33,7 @@ _SMALL_PICTURE_TIP = (
     "run the GPU's kernels on it in the simulator."
 )
 # Of a fixed height, so that nothing moves when another kernel is chosen; longer texts scroll.
-NOTE_LINES = 3
+NOTE_LINES = 2
 _DEVICE_NOTE_LINES = 2
 
 _OPTIONS_TIP = "The type of the results, how rows lie in memory, and what speed-ups are measured against."
@@ -89,6 +89,7 @@ class KernelPanel(QWidget):
                 self.note,
                 self._form(),
                 0,
+                spacing=HALF_GRID,
                 margins=(GRID, HALF_GRID, GRID, HALF_GRID),
             )
         )

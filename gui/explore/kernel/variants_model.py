@@ -164,7 +164,7 @@ class VariantsModel(QAbstractListModel):
     def _grouped(self, rows: Sequence[VariantRow]) -> list[VariantRow | GroupRow]:
         """Return auto, then each group: its head, and its kernels where it is open."""
         variants = self._engine_state.variants_of(self._workspace.operation)
-        titles = {one.key: one.group or ("CPU" if one.kind == "cpu" else "CUDA") for one in variants}
+        titles = {one.key: one.heading for one in variants}
         cuda = [row for row in rows[1:] if titles[row.key] != "CPU"]
         if _shared_reason(cuda) is not None:
             # One line for all of them: nothing but another device or picture helps.

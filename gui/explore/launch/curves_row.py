@@ -9,7 +9,7 @@ from gui.explore.launch.occupancy_plot import OccupancyPlot
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import row
 
-AXES = {"threads": "Over threads", "registers": "Over registers", "shared_bytes": "Over shared memory"}
+AXES = {"threads": "Threads", "registers": "Registers", "shared_bytes": "Shared memory"}
 """The curves and their names in a list."""
 _KIB = 1024
 # Least width of a curve where others stand beside it.

@@ -37,7 +37,7 @@ class LaunchPanel(QWidget):
         super().__init__()
         self._launch = launch
         self.passes = narrow_box("Pass of the kernel", _PASS_TIP, 5)
-        self.axis = narrow_box("What the occupancy is drawn over", _AXIS_TIP, 7)
+        self.axis = narrow_box("What the occupancy is drawn over", _AXIS_TIP, 11)
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
         self.numbers, self.curves = NumberGrid(), CurvesRow()

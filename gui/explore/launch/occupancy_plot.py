@@ -94,12 +94,13 @@ class OccupancyPlot(QWidget):
 
     def _place_words(self) -> None:
         """Write along the axis what there is room for."""
-        is_narrow = self.width() < _NARROW
         now = f"now {self._at_text(self._now[0])}" if self._now else ""
         bottom = self.plot.bottom
-        bottom.setTicks([self._ticks[:: 2 if is_narrow else 1]])
+        bottom.setTicks([self._ticks[:: 2 if self.width() < _NARROW else 1]])
         # What is along the axis is also in the list where the curve was chosen.
-        bottom.setLabel(now if is_narrow else ", ".join(filter(None, (self._title, now))))
+        label = ", ".join(filter(None, (self._title, now)))
+        is_cut = self.fontMetrics().horizontalAdvance(label) > self.plot.box.width()
+        bottom.setLabel(now if is_cut else label)
 
     def _add_marks(self, spots: Sequence[dict[str, object]]) -> None:
         self.plot.draw(

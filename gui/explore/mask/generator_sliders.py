@@ -59,6 +59,7 @@ class GeneratorSliders(QWidget):
         self._workspace = workspace
         # All that is slid while the sliders are shown is one step.
         self._times_shown = 0
+        self._before = workspace.step
         self._generator = next(iter(GENERATORS.values()))
         # What was chosen, by generator and name; all else follows the defaults.
         self._chosen: dict[str, dict[str, float]] = {}
@@ -97,7 +98,13 @@ class GeneratorSliders(QWidget):
     def begin(self, generator: Generator) -> None:
         """Show a generator and its mask, as a new step."""
         self._times_shown += 1
+        self._before = self._workspace.step
         self.choose(generator)
+
+    def take_back(self) -> None:
+        """Undo that step."""
+        if self._workspace.step != self._before:
+            self._workspace.undo_stack.undo()
 
     def choose(self, generator: Generator) -> None:
         """Show a generator, with the numbers that were chosen before."""

@@ -37,7 +37,7 @@ _NOTHING = "No mask has these words. Own masks can be kept below; Generate makes
 
 
 class MaskLibrary(QFrame):
-    """A popup: a click or Enter takes a mask and closes it, Esc closes it."""
+    """A popup: a click or Enter takes a mask and closes it; Esc closes it and undoes what was generated."""
 
     def __init__(
         self, workspace: Workspace, own: OwnMasks, parent: QWidget, effects: MaskEffects | None = None
@@ -60,6 +60,8 @@ class MaskLibrary(QFrame):
         self.verdict, self.undo_button = QLabel(), QPushButton("Restore")
         self.sliders = GeneratorSliders(workspace)
         self.back_button = text_button("arrow-left", "Masks", "Back", "Back to the list of masks.")
+        self.done_button = QPushButton("Done")
+        self.done_button.setToolTip("Keep the mask that is shown. Esc takes it back.")
         self._pages = QStackedWidget()
         self._build()
         self._connect()
@@ -162,6 +164,12 @@ class MaskLibrary(QFrame):
                 return True
         return super().eventFilter(watched, event)
 
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        super().keyPressEvent(event)
+        if event.key() == Qt.Key.Key_Escape and self._pages.currentIndex() == 1:
+            # A number that was being typed was entered as its field was left.
+            self.sliders.take_back()
+
     def _read(self) -> None:
         kept, faults = self._own.read()
         self._entries = library_entries(kept)
@@ -244,7 +252,8 @@ class MaskLibrary(QFrame):
         self.name_field.setAccessibleName("Name under which the mask is kept")
         for part in (self.name_field, self.keep_button):
             part.setToolTip(_KEEP_TIP)
-        self.keep_button.setAutoDefault(False)
+        for button in (self.keep_button, self.done_button):
+            button.setAutoDefault(False)
         self.verdict.setWordWrap(True)
         listed, generated = QWidget(), QWidget()
         margins = (GRID, GRID, GRID, GRID)
@@ -258,7 +267,8 @@ class MaskLibrary(QFrame):
                 margins=margins,
             )
         )
-        generated.setLayout(column(row(self.back_button, 1), (self.sliders, 1), margins=margins))
+        ends = row(self.back_button, 1, self.done_button)
+        generated.setLayout(column(ends, (self.sliders, 1), margins=margins))
         for page in (listed, generated):
             self._pages.addWidget(page)
         self.setLayout(column(self._pages))
@@ -273,6 +283,7 @@ class MaskLibrary(QFrame):
         self.list.customContextMenuRequested.connect(self._show_menu)
         self.generate_button.clicked.connect(lambda: self.show_generator(GENERATORS["gaussian"]))
         self.back_button.clicked.connect(self._show_list)
+        self.done_button.clicked.connect(self.close)
         self.keep_button.clicked.connect(self.keep)
         self.name_field.returnPressed.connect(self.keep)
         self.undo_button.clicked.connect(self._restore)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QToolButton
 
+from engine.device_info import RECORDED
 from engine.results.columns import device_text
 from engine.results.measurement import Measurement
 from gui.engine_link.engine_state import EngineState
@@ -118,10 +119,11 @@ class ResultsPanel(RunsPanel):
             self.difference.setEnabled(self._row_actions.jobs_of_pair(selected) is not None)
             self.about.setText(compared_words(*selected))
         elif run is None:
-            self.about.setText(_SELECT)
+            self.about.setText(self._results.recorded_note or _SELECT)
         else:
             title = run_title(run, is_earlier=self._results.is_earlier(run.result))
-            self.about.setText(" · ".join(filter(None, (title, costs_words(run), work_words(run)))))
+            note = self._results.recorded_note if run.result.device == RECORDED else ""
+            self.about.setText(" · ".join(filter(None, (title, note, costs_words(run), work_words(run)))))
             self.about.setToolTip(run_tooltip(run))
 
     def _show_summary(self) -> None:

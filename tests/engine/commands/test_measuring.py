@@ -445,4 +445,4 @@ def test_that_only_the_variants_that_are_asked_for_and_the_baseline_are_recorded
 @pytest.mark.usefixtures("recorded")
 def test_that_the_nearest_recorded_picture_is_named(command, tmp_path):
     answer = command(BENCH, "cpu-serial --recorded --out", tmp_path / "r.json")
-    assert "Nearest recorded: 4096 × 4096 grey float32" in answer.err
+    assert "Recorded of another problem: 4096 × 4096 grey float32" in answer.err

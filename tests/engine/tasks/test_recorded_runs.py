@@ -107,7 +107,7 @@ def test_that_a_run_on_the_nearest_picture_keeps_its_own_time_and_size():
 def test_that_a_note_says_what_is_not_as_in_the_problem():
     other = structs.replace(GREY, height=700, width=700, border=Border.MIRROR)
     note = recorded_runs(other, Mask(np.ones((3, 3)))).note
-    assert note == "Nearest recorded: 512 × 512 grey float32, mask box 3 × 3, border zero"
+    assert note == "Recorded of another problem: 512 × 512 grey float32, mask box 3 × 3, border zero"
 
 
 @pytest.mark.usefixtures("recording")

@@ -156,12 +156,12 @@ def test_that_a_table_is_written_with_tabs():
 
 def test_that_a_cell_says_what_it_is_or_why_it_is_empty(model):
     tips = [model.index(1, column).data(Qt.ItemDataRole.ToolTipRole) for column in range(6)]
-    where = "Time {} (s), 1024x1024, 16: "
+    where = "Time {}, 1024x1024, 16: "
     assert tips[2:] == [
-        where.format("serial") + "the paper printed 0.0185.",
-        where.format("serial") + "0.0121 on this machine.",
-        where.format("naïve") + "the paper printed 0.0004.",
-        where.format("naïve") + f"empty. {NO_GPU}",
+        where.format("serial (ms)") + "the paper printed 18.5.",
+        where.format("serial (ms)") + "12.1 on this machine.",
+        where.format("naïve (µs)") + "the paper printed 400.",
+        where.format("naïve (µs)") + f"empty. {NO_GPU}",
     ]
     assert model.index(1, 5).data(Qt.ItemDataRole.AccessibleTextRole) == tips[5]
     assert reasons_of(TIMES) == (f"– (3 cells): {NO_GPU}",)
@@ -170,10 +170,21 @@ def test_that_a_cell_says_what_it_is_or_why_it_is_empty(model):
     assert [column.part for column in model.columns] == [Part.NAME, Part.NAME, *pair, *pair]
     assert [column.position for column in model.columns] == [0, 1, 2, 2, 3, 3]
     cells = [model.index(0, column) for column in range(6)]
-    assert [cell.data() for cell in cells] == ["512x512", "16", "0.0185", "0.0121", "0.0004", "–"]
+    assert [cell.data() for cell in cells] == ["512x512", "16", "18.5", "12.1", "400", "–"]
     assert [cell.data(IS_QUIET_ROLE) for cell in cells] == [False, False, True, False, True, True]
     model.show(None)
     assert (model.rowCount(), model.columnCount()) == (0, 0)
+
+
+def test_that_times_stand_in_units_that_people_read_and_files_keep_the_seconds_of_the_paper(model):
+    texts = (("0.0402", "0.00002224"), ("-1.10", "0.0000502"))
+    rows = tuple((Cell("a"), Cell(*times), Cell("0.5 a run")) for times in texts)
+    table = CourseTable("t", ("Size", "Change (s)", "Words (s)"), rows)
+    model.show(table)
+    assert [column.heading for column in model.columns] == ["Size", "Change (µs)", "Change (µs)", "Words (s)"]
+    shown = [[model.index(row, column).data() for column in (1, 2)] for row in (0, 1)]
+    assert shown == [["40200", "22.24"], ["-1100000", "50.2"]]
+    assert "a\t0.0402\t0.00002224\t" in tabs_of(table)
 
 
 def test_that_a_misprint_has_the_mark_of_its_note_which_a_file_for_spreadsheets_leaves_out(model):
@@ -266,7 +277,7 @@ def test_that_a_table_is_filled_by_a_measurement(panel, course):
     course.set_measured(PAPER.key, MeasuredPaper(MEASURED))
     assert panel.shown.title == "Loads"
     panel.choice.setCurrentIndex(0)
-    assert panel.table.cells.index(0, 3).data() == "0.0121"
+    assert panel.table.cells.index(0, 3).data() == "12.1"
     assert NO_GPU in panel.notes.text
     course.choose(OTHER_PAPER.key)
     assert panel.shown == MEASURED[0]
@@ -329,7 +340,7 @@ def test_that_recorded_figures_are_in_a_column_of_their_own(panel, course):
     course.set_recorded(PAPER.key, made_recorded_paper())
     course.show_recorded(True)
     column = [one.part for one in panel.table.cells.columns].index(Part.RECORDED)
-    assert panel.table.cells.index(0, column).data() == "0.00002"
+    assert panel.table.cells.index(0, column).data() == "20"
 
 
 def test_that_a_column_of_names_is_read_from_the_left(panel, course):

@@ -4,6 +4,8 @@ from PySide6.QtCore import Qt
 
 from engine.explain.gpus import Architecture
 from engine.geometry.block import Block
+from engine.geometry.refusal import Refusal
+from engine.host.protocol import Availability
 from tests.gui.made_explained import add_gpu_run
 
 
@@ -14,6 +16,19 @@ def test_that_the_head_names_the_selected_kernel_and_its_block(haloscope):
     assert page.explain_head.kernel.text() == f"{known.title}, block {page.selection.block}"
     page.selection.select("cpu-serial")
     assert page.explain_head.kernel.text() == page.selection.known.title
+
+
+def test_that_run_runs_the_selected_kernel_or_says_why_it_cannot(haloscope, qtbot):
+    page, run, run_all = haloscope.window.page, *(haloscope.actions[name] for name in ("run", "run_all"))
+    assert "Automatic" in run.toolTip()
+    reason = Refusal("device", "No NVIDIA driver")
+    haloscope.state.set_availability((Availability("tiled", reason),))
+    page.selection.select("tiled")
+    assert (run.isEnabled(), run_all.isEnabled()) == (False, True)
+    assert str(reason) in run.toolTip()
+    assert str(reason) in page.status.sentence
+    page.selection.select("auto")
+    assert run.isEnabled()
 
 
 def test_that_the_head_names_the_block_that_the_segment_in_front_is_about(haloscope):
@@ -46,6 +61,11 @@ def test_that_another_kernel_and_the_gpu_are_chosen_for_all_segments(haloscope):
     page.selection.select("tiled")
     page.bring_to_front("launch")
     assert head.other.findData("tiled") == -1
+    # Heads over the groups of so many kernels: no choices.
+    model = head.other.model()
+    flags = [model.flags(model.index(at, 0)) for at in range(model.rowCount())]
+    heads = [head.other.itemText(at) for at, found in enumerate(flags) if not found]
+    assert heads == list(dict.fromkeys(one.heading for one in page.selection.others))
     head.other.setCurrentIndex(head.other.findData("naive"))
     head.other.activated.emit(head.other.currentIndex())
     assert page.selection.other.key == "naive"

@@ -80,12 +80,13 @@ def test_that_a_dry_run_says_what_would_be_done(dialog, qtbot):
     assert not Path(dialog.out.text()).exists()
 
 
-@pytest.mark.slow
-def test_that_bad_use_is_said_in_the_words_of_the_command(dialog, qtbot):
-    dialog.pictures.setText("/nowhere/*.png")
-    assert "it is a pattern, and no file matches it" in ran(qtbot, dialog).sentence
-    dialog.pictures.setText("/nowhere")
-    assert "there is no such file" in ran(qtbot, dialog).sentence
+@pytest.mark.parametrize("missing", ["/nowhere", "/nowhere/*.png"])
+def test_that_what_is_not_there_is_refused_before_the_other_pictures_are_filtered(dialog, photos, missing):
+    dialog.pictures.setText(f"{photos}; {missing}")
+    dialog.start()
+    assert f"no file or folder {missing}." in dialog.sentence.text()
+    assert not dialog.run.is_running
+    assert dialog.failures.topLevelItemCount() == 0
 
 
 @pytest.mark.slow

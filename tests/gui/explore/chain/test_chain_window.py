@@ -52,6 +52,7 @@ def previews(haloscope):
     return [one.job for one in haloscope.link._client.seen if isinstance(one, Preview)]
 
 
+@pytest.mark.fresh_window
 def test_that_one_step_shows_a_small_button_and_no_list(page):
     assert page.operation_choice.add_button.isVisible()
     assert not page.operation_choice.steps_slot.isVisible()
@@ -161,12 +162,12 @@ def test_that_a_row_is_dragged_to_its_place_as_one_step_of_undo(page, act):
 @pytest.mark.qt_log_ignore("This plugin does not support", extend=True)  # the offscreen platform
 def test_that_a_row_is_not_dragged_over_a_step_that_reads_it_and_the_reason_is_said(page, act, qtbot):
     act("chain:denoise-edges")
-    shown, before = page.chain_list.list, page.workspace.state.steps
+    shown, before = page.chain_list.list, [step.id for step in page.workspace.state.steps]
     end = drag(shown, 0, 2)
     qtbot.waitUntil(QToolTip.isVisible)
     assert QToolTip.text() == "Step 2 reads step 1, so it stays after it."
     QTest.mouseRelease(shown.viewport(), Qt.MouseButton.LeftButton, pos=end)
-    assert page.workspace.state.steps == before
+    assert [step.id for step in page.workspace.state.steps] == before
     QToolTip.hideText()
 
 

@@ -4,6 +4,7 @@ import os
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 
 from engine.errors import EngineError
 from engine.mask.generator_table import GENERATORS
@@ -193,6 +194,23 @@ def test_that_every_position_of_every_slider_makes_a_mask(workspace, button, gen
             if "cannot be made" not in sliders.verdict.text():
                 assert workspace.mask == generate(sliders.spelling.text()), name
         sliders.reset_button.click()
+
+
+def test_that_escape_takes_back_what_was_generated_and_done_keeps_it(workspace, button):
+    before, count = workspace.step, workspace.undo_stack.count()
+    library = button.library
+    library.open_generator(button, GENERATORS["gaussian"])
+    field = library.sliders.sliders["sigma"].field
+    field.setFocus()
+    QTest.keyClicks(field, "3")
+    QTest.keyClick(library.sliders.spelling, Qt.Key.Key_Escape)
+    assert not library.isVisible()
+    assert workspace.step == before
+    library.open_generator(button, GENERATORS["gaussian"])
+    library.done_button.click()
+    assert not library.isVisible()
+    assert workspace.step != before
+    assert workspace.undo_stack.count() == count + 1
 
 
 def test_that_a_slider_gives_back_its_own_positions():

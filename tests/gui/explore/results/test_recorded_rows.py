@@ -103,7 +103,7 @@ def test_that_the_panel_says_whose_the_recorded_rows_are_and_of_what(qtbot, mixe
     panel = ResultsPanel(mixed, workspace, state)
     qtbot.addWidget(panel)
     whose = "Hollow bars: recorded, NVIDIA H200, against its own cpu-serial"
-    assert panel.summary.text() == f"{whose} · Nearest recorded: 4096 × 4096 RGB uint8"
+    assert panel.summary.text() == f"{whose} · {RECORDED_RUNS.note}"
     assert len(mixed.bars.values) == 4
 
 
@@ -113,7 +113,10 @@ def test_that_recorded_runs_alone_have_the_columns_that_1280_pixels_hold(qtbot, 
     results.show_recorded(RECORDED_RUNS)
     shown = [key for key in ("proof", "block", "layout", "device") if is_shown(panel, key)]
     assert shown == ["proof"]
-    assert panel.about.text().startswith("Select a row")
+    # Which problem they are of stands over them, also once one is selected.
+    assert panel.about.text() == RECORDED_RUNS.note != ""
+    results.describe(RECORDED_RUNS.runs[0])
+    assert RECORDED_RUNS.note in panel.about.text()
     assert not panel.about.isHidden()
     results.add(make_result("tiled", 0.5))
     assert is_shown(panel, "block")

@@ -22,6 +22,7 @@ from gui.runs.bar_scale import scale_of
 from gui.runs.bars import tick_words
 from gui.runs.metric_menu import all_actions
 from gui.runs.model import RUN_ROLE
+from gui.runs.tooltip import run_tooltip
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
 
@@ -248,7 +249,7 @@ def test_that_a_row_without_a_speed_has_its_reason_in_its_place(results, result,
 
 def test_that_the_tooltip_has_all_that_is_known_of_a_run(results):
     results.add(make_result("tiled", 0.04, work=WORK, layout="packed"))
-    tooltip = cell(results, 0, KERNEL, TOOLTIP)
+    tooltip = run_tooltip(results.rows()[0])
     for part in (
         *("(CGMA)", ">25<", "shared loads", "per output value 25", "rows packed"),
         *("p20 0.0376", "minimum 0.0360", "max error", "error bound 3e-06"),
@@ -256,6 +257,13 @@ def test_that_the_tooltip_has_all_that_is_known_of_a_run(results):
         *("580.65", "H200"),
     ):
         assert part in tooltip
+
+
+def test_that_the_tooltip_of_a_cell_leaves_the_rows_below_in_sight(results):
+    results.add(make_result("tiled", 0.04, work=WORK, layout="packed"))
+    assert cell(results, 0, KERNEL, TOOLTIP) == "kernel 0.0400 ms (p20 0.0376, p80 0.0456, minimum 0.0360)"
+    tips = [results.index(0, at).data(TOOLTIP) for at in range(len(results.columns))]
+    assert max(tip.count("<br>") + tip.count("<tr>") for tip in tips) <= 1
 
 
 def test_that_each_kind_of_value_is_written_in_its_own_way(results):
@@ -266,7 +274,7 @@ def test_that_each_kind_of_value_is_written_in_its_own_way(results):
     for key in (KERNEL, "kernel_p20_ms", "end_to_end_median_ms"):
         assert cell(results, 0, key)[-3:] in (" ms", " µs"), "durations bring their unit"
     results.add(make_failure(reason="<b>no</b>"))
-    assert "&lt;b&gt;no" in cell(results, 1, KERNEL, TOOLTIP)
+    assert "&lt;b&gt;no" in run_tooltip(results.rows()[1])
 
 
 def test_that_layouts_stand_beside_the_block_only_where_they_differ(panel, results):
