@@ -3,6 +3,9 @@
 import pytest
 from PIL import Image
 
+from bench.real_window import Screen
+from tests.real_window.conftest import Journey, end
+
 pytestmark = pytest.mark.slow
 
 
@@ -67,3 +70,16 @@ def test_that_two_windows_have_their_own_masks(start, screen, tmp_path):
         program.wait_for_turn()
         assert program.weights(tmp_path / f"{number}.haloscope")[0][0] == number
         assert program.quit() == 0
+
+
+def test_that_a_small_screen_shows_the_button_of_the_simulator_at_once(tmp_path):
+    with Screen(tmp_path, 1024, 700) as small:
+        program = Journey(small, tmp_path / "home")
+        try:
+            program.wait_for_rest()
+            program.click(976, 298)
+            program.wait_for_rest()
+            settings = program.session(tmp_path / "small.haloscope")["step"]["settings"]
+            assert settings["device"] == "simulator"
+        finally:
+            end(program)

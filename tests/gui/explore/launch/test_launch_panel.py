@@ -9,9 +9,11 @@ from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.reason import Reason
+from gui.explore.launch.curves_row import AXES
 from gui.explore.launch.launch_panel import LaunchPanel
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.selection import Selection
+from gui.style.metrics import GRID
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_window import panel_of
@@ -205,6 +207,17 @@ def test_that_curves_have_the_present_point_in_words(panel):
         "registers": "Now 60: 50.0 %. Highest: 100 % at 8 to 32.",
         "shared_bytes": "Now 1.69 KiB: 50.0 %. Highest: 50.0 % at 0 KiB to 48 KiB.",
     }
+
+
+@pytest.mark.parametrize("width", [520, 560, 600, 1200])
+def test_that_the_words_along_an_axis_are_whole(panel, width):
+    panel.resize(width, 220)
+    for name in AXES:
+        panel.axis.setCurrentIndex(panel.axis.findData(name))
+        shown = panel.curves.plots[name]
+        assert shown.plot.bottom.label.boundingRect().width() <= shown.width()
+        words = panel.axis.fontMetrics().horizontalAdvance(panel.axis.currentText())
+        assert panel.axis.isHidden() or words <= panel.axis.width() - 3 * GRID
 
 
 def test_that_one_curve_is_chosen_where_there_is_no_room_for_all(panel):
