@@ -9,8 +9,7 @@ from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import MAX_LINE, Mask
-from engine.work.filtering.auto.planner import why_not
-from engine.work.filtering.variants import variant
+from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.cases import problem_of
 
 RANDOM = np.random.default_rng(11)
@@ -29,7 +28,7 @@ def noise(rows, columns, scale=1.0):
 def refusal(key, mask, block=None, limits=None, size=(50, 60), **others):
     known = variant(key)
     problem = problem_of(*size, mask, **((BYTES if known.uint8_only else {}) | others))
-    return why_not(known, problem, mask, block or known.default_block, limits or Limits())
+    return known.why_not(problem, mask, block or known.default_block, limits or Limits(), VARIANTS)
 
 
 # (variant, words of the reason, mask, what is asked for; "nearest" is the block that is offered, "instead" a

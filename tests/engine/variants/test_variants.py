@@ -14,7 +14,7 @@ from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.agreement import verify
-from engine.work.filtering.auto.planner import choose, why_not
+from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import error_in_bounds, faults_of, result_of
@@ -79,7 +79,7 @@ def pictures(height, width):
 def over_the_bound(known, mask, picture):
     """Return the largest error of a variant's results, in bounds; None where it refuses the mask."""
     problem = describe_problem(picture, mask, Border.MIRROR, 0.0)
-    if why_not(known, problem, mask, known.default_block, LIMITS) is not None:
+    if known.why_not(problem, mask, known.default_block, LIMITS, VARIANTS) is not None:
         return None
     out = result_of(known, problem, mask, known.default_block, picture)
     return error_in_bounds(known, problem, mask, picture, out)

@@ -6,19 +6,13 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from engine.device_info import AUTO, DeviceInfo
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.run.task import Choice
 from engine.work.filtering.auto.costs import CostTable, cost_table, rates_of
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
-
-
-def why_not(variant: Variant, problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why a variant cannot filter that on a device of these limits, and which others can; or None."""
-    return variant.why_not(problem, mask, block, limits, VARIANTS)
 
 
 def choose(
@@ -64,7 +58,7 @@ def _fastest(
     able = [
         candidate
         for candidate in candidates
-        if why_not(candidate, problem, mask, candidate.block_for(block), device.limits) is None
+        if candidate.why_not(problem, mask, candidate.block_for(block), device.limits) is None
     ]
     if not able:
         first = candidates[0]

@@ -18,7 +18,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto import costs, planner
-from engine.work.filtering.auto.planner import choose, holds_bound, why_not
+from engine.work.filtering.auto.planner import choose, holds_bound
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import LIMITS, mask_for
@@ -231,7 +231,7 @@ def test_that_the_first_of_a_kind_is_named_where_no_block_suits():
 def refusal_of(known, result_dtype):
     mask = mask_for(known, 3, 3)
     problem = describe_problem(IMAGE, mask, "zero", 0.0, result_dtype)
-    return why_not(known, problem, mask, known.default_block, LIMITS)
+    return known.why_not(problem, mask, known.default_block, LIMITS, VARIANTS)
 
 
 def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_have_them():
@@ -256,4 +256,4 @@ def test_that_auto_takes_one_that_writes_8_bit_results():
             choice = choose("auto", problem, mask, None, device)
             assert choice.variant.integer_output
             assert choice.reason
-            assert why_not(choice.variant, problem, mask, choice.block, device.limits) is None
+            assert choice.variant.why_not(problem, mask, choice.block, device.limits, VARIANTS) is None

@@ -17,7 +17,7 @@ from engine.variants.fused import low_rank_2, low_rank_3, low_rank_sum
 from engine.variants.fused import shape as fused_shape
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.agreement import rounding_bound
-from engine.work.filtering.auto.planner import holds_bound, why_not
+from engine.work.filtering.auto.planner import holds_bound
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.emitted import refused
@@ -122,11 +122,13 @@ def test_that_a_refusal_names_a_variant_that_takes_the_mask(variant):
             masks += [Mask(np.eye(*shape)), Mask(few_digits.astype(float))]
         for mask, dtype, channels in itertools.product(masks, ("uint8", "float32"), (1, 4)):
             problem = problem_of(40, 50, mask, channels, dtype)
-            refusal = why_not(variant, problem, mask, variant.default_block, Limits())
+            refusal = variant.why_not(problem, mask, variant.default_block, Limits(), VARIANTS)
             if refusal is not None:
                 others = (known for known in VARIANTS if known is not variant and not known.library)
                 named = [one for one in others if re.search(rf"(?<![\w-]){one.key}(?![\w-])", str(refusal))]
-                taken = (why_not(one, problem, mask, one.default_block, Limits()) is None for one in named)
+                taken = (
+                    one.why_not(problem, mask, one.default_block, Limits(), VARIANTS) is None for one in named
+                )
                 assert any(taken), str(refusal)
 
 
