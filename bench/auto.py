@@ -38,7 +38,6 @@ from engine.work.filtering.auto.costs import (
     repeated,
     table_path,
 )
-from engine.work.filtering.auto.planner import why_not
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
 
@@ -90,7 +89,7 @@ def cost_rows(known: Variant) -> dict[str, str]:
 def able(problem: Problem, mask: Mask, machine: Backend) -> Iterator[Variant]:
     """Yield the variants of a device that can do a problem."""
     for known in VARIANTS.on(machine.info.kind):
-        if why_not(known, problem, mask, known.default_block, machine.info.limits) is None:
+        if known.why_not(problem, mask, known.default_block, machine.info.limits, VARIANTS) is None:
             yield known
 
 

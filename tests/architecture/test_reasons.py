@@ -15,7 +15,6 @@ from engine.image.save import save_image
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from engine.work.filtering.auto.planner import why_not
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS
 from gui.explore.kernel.variants_model import VariantsModel
@@ -64,7 +63,9 @@ def kernels():
         entries = []
         for variant in VARIANTS:
             wanted = block if block is not None and variant.uses_block else variant.default_block
-            entries.append(Availability(variant.key, why_not(variant, problem, mask, wanted, Limits())))
+            entries.append(
+                Availability(variant.key, variant.why_not(problem, mask, wanted, Limits(), VARIANTS))
+            )
         found.append(entries)
     return found
 

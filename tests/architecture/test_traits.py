@@ -8,7 +8,6 @@ from msgspec import structs
 
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.work.filtering.auto.planner import why_not
 from engine.work.filtering.variants import VARIANTS, Growth, MaskClass
 from engine.work.pictures import DTYPES, MAX_CHANNELS
 from tests.engine.variants.cases import Case, problem_of
@@ -24,7 +23,7 @@ def refusal_of(known, mask, **changes):
     block = Block(32, 32) if known.block_covers_input else known.default_block
     # So large that a tile of any mask has room: what is left are the limits that a variant sets itself.
     limits = replace(Limits(), shared_bytes=1 << 30)
-    refusal = why_not(known, structs.replace(problem, **changes), mask, block, limits)
+    refusal = known.why_not(structs.replace(problem, **changes), mask, block, limits, VARIANTS)
     return "" if refusal is None else str(refusal)
 
 

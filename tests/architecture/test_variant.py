@@ -30,8 +30,8 @@ from engine.variants.ladder import naive
 from engine.work import answers
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import variants
-from engine.work.filtering.auto.planner import choose, why_not
-from engine.work.filtering.variants import MaskClass
+from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.messages import ListRequest
 from gui.engine_link.engine_state import EngineState
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsModel
@@ -134,5 +134,5 @@ def test_that_every_case_for_all_variants_reaches_a_new_one(toys):
     assert mask_for(ONE_ROW, 3, 5).shape == (1, 5)
     floats_only = replace(PLAIN, key="floats", integer_output=False)
     problem = describe_problem(np.zeros((8, 8, 1), np.uint8), gaussian(3), Border.ZERO, 0.0, "uint8")
-    refusal = why_not(floats_only, problem, gaussian(3), Block(1, 1), GPU.limits)
+    refusal = floats_only.why_not(problem, gaussian(3), Block(1, 1), GPU.limits, VARIANTS)
     assert PLAIN.key in str(refusal)
