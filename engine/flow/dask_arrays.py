@@ -30,13 +30,12 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.work.chain_files import ready_chains
-from engine.work.filtering.variants import variant as variant_named
 from engine.work.operations.contract import ResultKind
 from engine.work.operations.problem import Settings
-from engine.work.operations.table import operation_named, operation_variant
+from engine.work.operations.table import operation_named
 from engine.work.pictures import as_samples, sample_type
 from engine.work.request import PictureRequest, of_chain, one_step
-from engine.work.resolve import Resolved, resolved_for_parts
+from engine.work.resolve import Resolved, resolved_for_parts, task_of
 from engine.work.steps import Chain, OperationStep
 
 _CUT = "an array in chunks"
@@ -103,8 +102,6 @@ def filter_dask(
         steps = of_chain(as_chain(mask), device=as_device(device), layout=Layout.named(layout))
         return _mapped(array, steps)
     asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)  # type: ignore[arg-type]
-    if variant != AUTO:
-        variant_named(variant)
     return _mapped(array, asked)
 
 
@@ -139,8 +136,6 @@ def operate_dask(
     settings = Settings(parameters.items())
     step = OperationStep(operation=operation, settings=settings, variant=variant, block=as_block(block))
     asked = one_step(step, device=as_device(device), layout=Layout.named(layout))
-    if variant != AUTO:
-        operation_variant(variant, operation)
     return _mapped(array, asked)
 
 
@@ -178,12 +173,14 @@ def _mapped(array: Any, asked: PictureRequest) -> Any:
         why = "it checks kernels on small pictures and is not made for speed"
         remedy = "Call engine.correlate or engine.operate with a small picture."
         raise BadValue("The simulator in tasks of Dask", why, remedy)
+    step = asked.step
+    named = None if step is None or step.variant == AUTO else task_of(step.kind).named(step)
     dask, arrays = loaded("dask", ""), loaded("dask.array", "")
     # What is known without the workers: variants, blocks and the device are theirs to choose.
     known = _resolved(_without_choices(asked), array.shape, array.dtype).in_parts()
-    if asked.filter and asked.variant != AUTO:
+    if asked.filter and named is not None:
         # Of its own device, which this machine may not have.
-        known.choice = known.choice._replace(variant=variant_named(asked.variant))
+        known.choice = known.choice._replace(variant=named)
     reach, dtype = known.reach, np.dtype(known.problem.result_dtype)
     wraps = reach.border is Border.WRAP
     chunks, halos = [], [(0, 0), (0, 0)]
