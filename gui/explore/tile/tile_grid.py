@@ -3,76 +3,79 @@
 `gui.explore.tile.tile_painter` paints them.
 """
 
-from PySide6.QtCore import QEvent, QPoint, QRect, QSize, Qt, Signal
-from PySide6.QtGui import (
-    QFontMetrics,
-    QHelpEvent,
-    QKeyEvent,
-    QMouseEvent,
-    QPainter,
-    QPaintEvent,
-    QResizeEvent,
-    QWheelEvent,
-)
-from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QToolTip
+import math
+
+from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QResizeEvent, QWheelEvent
+from PySide6.QtWidgets import QHeaderView
 
 from engine.geometry.tile_plan import TilePlan
 from gui.explore.tile.tile_colours import ColourBy
-from gui.explore.tile.tile_painter import GAP, TileFrame, has_results_row, look_of, paint_tile
+from gui.explore.tile.tile_painter import TileFrame, has_results_row, look_of, paint_tile
 from gui.explore.tile.tile_words import cell_sentence, use_sentence
-from gui.style.metrics import GRID, small_font
+from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.number_table import NumberTable
 
+Index = QModelIndex | QPersistentModelIndex
 _LEAST, _LARGEST = 6, 44
 _SCROLLED, _SCROLLED_ROW = 10, 24
 _ZOOM = 1.5
-_ARROWS = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-    Qt.Key.Key_Home: (0, -(10**6)),
-    Qt.Key.Key_End: (0, 10**6),
-    Qt.Key.Key_PageUp: (-(10**6), 0),
-    Qt.Key.Key_PageDown: (10**6, 0),
-}
 
 
-class TileGrid(QAbstractScrollArea):
+class TileGrid(NumberTable):
     """Shows a TilePlan; `current` is the cell under the mouse, or that of the arrow keys."""
 
     current_changed = Signal()
+    plan: TilePlan | None = None
 
     def __init__(self) -> None:
-        super().__init__()
-        self._plan: TilePlan | None = None
+        super().__init__("Tile", chosen_from=True, by_mouse=False)
         self._colour_by = ColourBy.ROLE
         self._look = look_of(None, ColourBy.ROLE, current_theme())
         # Pixels of a cell that were asked for; 0: as large as there is room.
         self._asked_size = 0
-        self.current: tuple[int, int] | None = None
-        self.setFrameShape(QFrame.Shape.NoFrame)
-        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.viewport().setMouseTracking(True)
         self.setFont(small_font())
-        self.setAccessibleName("Tile")
+        # The mouse scrolls nothing.
+        self.setAutoScroll(False)
+        self.setHorizontalHeader(_Ruler(Qt.Orientation.Horizontal, self))
+        self.setVerticalHeader(_Ruler(Qt.Orientation.Vertical, self))
+        for policy in (self.setHorizontalScrollBarPolicy, self.setVerticalScrollBarPolicy):
+            policy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.setHorizontalScrollMode(NumberTable.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(NumberTable.ScrollMode.ScrollPerPixel)
+        self.setStyleSheet("QTableCornerButton::section { border: 0; background: transparent; }")
         theme_notifier().changed.connect(self._colour)
 
     def minimumSizeHint(self) -> QSize:
         return QSize(20 * GRID, 8 * GRID)
 
     @property
-    def plan(self) -> TilePlan | None:
-        return self._plan
+    def current(self) -> tuple[int, int] | None:
+        """Row and column of the current cell; None without a tile."""
+        return self.cell_of(self.currentIndex())
+
+    def cell_of(self, index: Index) -> tuple[int, int] | None:
+        """Return the cell of an index; results in a row of their own lie under their cells."""
+        if self.plan is None or not index.isValid():
+            return None
+        return 0 if has_results_row(self.plan) else index.row(), index.column()
 
     def show_plan(self, plan: TilePlan | None) -> None:
         """Show a tile; the current cell is that of its first result, or stays at its place in the tile."""
-        had = self._plan
-        self._plan = plan
-        if plan is None or 0 in plan.shape:
-            self.current = None
-        elif had is None or self.current is None or had.shape != plan.shape:
-            self.current = plan.first_result[0] - plan.first[0], plan.first_result[1] - plan.first[1]
+        self.plan = plan
+        rows, columns = plan.shape if plan is not None else (0, 0)
+        if plan is not None:
+            has_results = has_results_row(plan)
+            down = (plan.reads, "", plan.writes) if has_results else map(str, plan.source_rows.tolist())
+            self.texts.setVerticalHeaderLabels(tuple(down))
+            across = (plan.source_columns // plan.apart).tolist()
+            self.texts.setHorizontalHeaderLabels(tuple(map(str, across)))
+            rows = 3 if has_results and columns else rows
+        self.show_cells((rows, columns), lambda row, column: "", self._words)
+        if plan is not None and rows and columns and not self.currentIndex().isValid():
+            (row, column), (above, left) = plan.first_result, plan.first
+            self.setCurrentIndex(self.texts.index(row - above, column - left))
         self._colour()
         self._fit()
         self._moved()
@@ -86,12 +89,11 @@ class TileGrid(QAbstractScrollArea):
         """Enlarge or shrink the cells; 0 makes them as large as there is room."""
         if steps:
             factor = _ZOOM if steps > 0 else 1 / _ZOOM
-            wanted = round(self.cell * factor)
-            self._asked_size = min(max(wanted, _LEAST), _LARGEST)
+            self._asked_size = min(max(round(self.cell_size * factor), _LEAST), _LARGEST)
         else:
             self._asked_size = 0
         self._fit()
-        self._show_current()
+        self.scrollTo(self.currentIndex())
 
     @property
     def is_scrolled(self) -> bool:
@@ -99,112 +101,38 @@ class TileGrid(QAbstractScrollArea):
         return self.horizontalScrollBar().maximum() > 0 or self.verticalScrollBar().maximum() > 0
 
     @property
-    def cell(self) -> int:
+    def cell_size(self) -> int:
         """Pixels of a cell."""
-        if self._asked_size or self._plan is None:
+        if self._asked_size or self.plan is None:
             return self._asked_size or _LARGEST
-        rows, columns = self._rows_drawn(), max(1, self._plan.shape[1])
-        left, top = self._rulers()
-        room = self.maximumViewportSize()
-        fitting = min((room.width() - left) // columns, (room.height() - top) // max(1, rows))
+        room, rows, columns = self.maximumViewportSize(), self.texts.rowCount(), self.texts.columnCount()
+        fitting = min(room.width() // max(1, columns), room.height() // max(1, rows))
         if fitting >= _LEAST:
             return min(fitting, _LARGEST)
         # What must be scrolled anyway gets cells that can be told apart, and numbers where it is one row.
-        return _SCROLLED_ROW if self._has_results_row else _SCROLLED
-
-    def cell_rect(self, row: int, column: int) -> QRect:
-        """Return where a cell lies in the viewport."""
-        assert self._plan is not None
-        return self._frame(self._plan).rect(row, column)
-
-    def cell_at(self, point: QPoint) -> tuple[int, int] | None:
-        """Return the cell at a place of the viewport; None beside the tile."""
-        return self._frame(self._plan).cell_at(point) if self._plan is not None else None
-
-    def set_current(self, cell: tuple[int, int]) -> None:
-        """Make a cell the current one."""
-        if self._plan is not None and cell != self.current:
-            self.current = cell
-            self._moved()
+        return _SCROLLED_ROW if has_results_row(self.plan) else _SCROLLED
 
     def sentences(self) -> tuple[str, str]:
         """Return which cells the result at the current cell uses, and who loads that cell."""
-        if self._plan is None or self.current is None:
+        if self.plan is None or self.current is None:
             return "", ""
-        result = self._plan.result_at(*self.current)
-        used = use_sentence(self._plan, *result) if result else "No result of this block lies here."
-        return used, cell_sentence(self._plan, *self.current)
+        result = self.plan.result_at(*self.current)
+        used = use_sentence(self.plan, *result) if result else "No result of this block lies here."
+        return used, cell_sentence(self.plan, *self.current)
 
-    @property
-    def _has_results_row(self) -> bool:
-        return self._plan is not None and has_results_row(self._plan)
-
-    def _frame(self, plan: TilePlan) -> TileFrame:
-        scrolled = QPoint(self.horizontalScrollBar().value(), self.verticalScrollBar().value())
-        return TileFrame(plan, self.cell, *self._rulers(), scrolled, self.viewport().size())
-
-    def _rows_drawn(self) -> int:
-        return 3 if self._has_results_row else self._plan.shape[0] if self._plan else 1
-
-    def _rulers(self) -> tuple[int, int]:
-        """Return the room for row numbers on the left, and for column numbers above."""
-        if self._plan is None:
-            return 0, 0
-        metrics = QFontMetrics(self.font())
-        last_row = self._plan.first[0] + self._plan.shape[0] - 1
-        texts = ("N", "P") if self._has_results_row else (str(last_row), "-99")
-        return max(map(metrics.horizontalAdvance, texts)) + GRID, metrics.height() + GAP
-
-    def _colour(self) -> None:
-        self._look = look_of(self._plan, self._colour_by, current_theme())
-        self.viewport().update()
-
-    def _fit(self) -> None:
-        plan, size, room = self._plan, self.cell, self.viewport().size()
-        left, top = self._rulers()
-        rows, columns = (self._rows_drawn(), plan.shape[1]) if plan else (0, 0)
-        for bar, needed, there in (
-            (self.horizontalScrollBar(), left + columns * size, room.width()),
-            (self.verticalScrollBar(), top + rows * size, room.height()),
-        ):
-            bar.setRange(0, max(0, needed - there))
-            bar.setPageStep(there)
-            bar.setSingleStep(size)
-        self.viewport().update()
+    def currentChanged(self, current: Index, previous: Index) -> None:
+        super().currentChanged(current, previous)
+        self._moved()
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._fit()
 
-    def _moved(self) -> None:
-        self.setAccessibleDescription(" ".join(self.sentences()))
-        self.viewport().update()
-        self.current_changed.emit()
-
-    def _show_current(self) -> None:
-        if self.current is None:
-            return
-        rect, room = self.cell_rect(*self.current), self.viewport().rect()
-        left, top = self._rulers()
-        across, down = self.horizontalScrollBar(), self.verticalScrollBar()
-        across.setValue(across.value() + min(0, rect.left() - left) + max(0, rect.right() - room.right()))
-        down.setValue(down.value() + min(0, rect.top() - top) + max(0, rect.bottom() - room.bottom()))
-
-    def scrollContentsBy(self, dx: int, dy: int) -> None:
-        self.viewport().update()
-
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        cell = self.cell_at(event.position().toPoint())
-        if cell is not None:
-            self.set_current(cell)
-
-    def viewportEvent(self, event: QEvent) -> bool:
-        if isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:
-            cell = self.cell_at(event.pos())
-            text = cell_sentence(self._plan, *cell) if self._plan is not None and cell else ""
-            QToolTip.showText(event.globalPos(), text, self.viewport())
-            return True
-        return super().viewportEvent(event)
+        # Not `entered`: what is scrolled by keys under a resting mouse is not pointed at.
+        index = self.indexAt(event.position().toPoint())
+        if index.isValid():
+            self.setCurrentIndex(index)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier and event.angleDelta().y():
@@ -214,14 +142,7 @@ class TileGrid(QAbstractScrollArea):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key = Qt.Key(event.key())
-        if self._plan is None or self.current is None:
-            super().keyPressEvent(event)
-        elif key in _ARROWS:
-            (row, column), (down, across) = self.current, _ARROWS[key]
-            rows, columns = self._plan.shape
-            self.set_current((min(max(row + down, 0), rows - 1), min(max(column + across, 0), columns - 1)))
-            self._show_current()
-        elif key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
+        if key in (Qt.Key.Key_Plus, Qt.Key.Key_Equal):
             self.zoom(1)
         elif key == Qt.Key.Key_Minus:
             self.zoom(-1)
@@ -229,20 +150,84 @@ class TileGrid(QAbstractScrollArea):
             self.zoom(0)
         else:
             super().keyPressEvent(event)
-
-    def focusInEvent(self, event: object) -> None:
-        super().focusInEvent(event)  # type: ignore[arg-type]
-        self.viewport().update()
-
-    def focusOutEvent(self, event: object) -> None:
-        super().focusOutEvent(event)  # type: ignore[arg-type]
-        self.viewport().update()
+            self.scrollTo(self.currentIndex())
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        plan = self._plan
+        # Cell by cell a delegate would take a hundred times as long.
+        plan = self.plan
         if plan is None or self._look.image.isNull():
             return
         painter = QPainter(self.viewport())
         painter.setFont(self.font())
-        paint_tile(painter, self._frame(plan), self._look, self.current, self.hasFocus(), current_theme())
+        corner = QPoint(self.columnViewportPosition(0), self.rowViewportPosition(0))
+        frame = TileFrame(plan, self.columnWidth(0), corner, self.viewport().size())
+        paint_tile(painter, frame, self._look, self.current, self.hasFocus(), current_theme())
+        painter.end()
+
+    def _words(self, row: int, column: int) -> str:
+        cell = self.cell_of(self.texts.index(row, column))
+        return cell_sentence(self.plan, *cell) if self.plan is not None and cell else ""
+
+    def _colour(self) -> None:
+        self._look = look_of(self.plan, self._colour_by, current_theme())
+        self.viewport().update()
+
+    def _fit(self) -> None:
+        # First the rulers, which leave the room for the cells; then how far these are scrolled.
+        self.updateGeometries()
+        self.set_cell_size(self.cell_size, self.cell_size)
+        self.updateGeometries()
+
+    def _moved(self) -> None:
+        self.setAccessibleDescription(" ".join(self.sentences()))
+        self.viewport().update()
+        self.current_changed.emit()
+
+
+class _Ruler(QHeaderView):
+    """The numbers of rows or columns, as many as there is room for."""
+
+    def __init__(self, orientation: Qt.Orientation, grid: TileGrid) -> None:
+        super().__init__(orientation, grid)
+        self.setMinimumSectionSize(1)
+        self.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
+        self.setFont(small_font())
+        self.viewport().setAutoFillBackground(False)
+
+    @property
+    def _is_across(self) -> bool:
+        return self.orientation() == Qt.Orientation.Horizontal
+
+    def _label(self, section: int) -> str:
+        return str(self.model().headerData(section, self.orientation()))
+
+    def _widest(self) -> int:
+        ends = {0, self.count() - 1} if self.count() else set()
+        return max(self.fontMetrics().horizontalAdvance(text) for text in ("-99", *map(self._label, ends)))
+
+    def sizeHint(self) -> QSize:
+        return QSize(self._widest() + GRID, self.fontMetrics().height() + HALF_GRID)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if not self.count():
+            return
+        painter = QPainter(self.viewport())
+        painter.setPen(QColor(current_theme().muted))
+        size, high, wide = self.sectionSize(0), self.fontMetrics().height(), self._widest()
+        every = math.ceil((wide + HALF_GRID if self._is_across else high) / size)
+        # Of the three rows with results the last is named.
+        every = min(every, 2) if self.count() <= 3 else every
+        for section in range(0, self.count(), every):
+            middle = self.sectionViewportPosition(section) + size // 2
+            if middle < 0:
+                continue
+            if self._is_across:
+                # Whole at the left edge too.
+                half = min(wide, middle)
+                place = QRect(middle - half, 0, half + wide, high)
+                align = Qt.AlignmentFlag.AlignHCenter if half == wide else Qt.AlignmentFlag.AlignLeft
+            else:
+                place = QRect(0, middle - high, self.width() - HALF_GRID, 2 * high)
+                align = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+            painter.drawText(place, int(align), self._label(section))
         painter.end()

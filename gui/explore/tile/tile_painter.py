@@ -1,4 +1,4 @@
-"""Paints a tile: cells, patterns and numbers, the current cell with what belongs to it, the rulers."""
+"""Paints a tile: cells, patterns and numbers, the current cell with what belongs to it."""
 
 from dataclasses import dataclass
 from itertools import groupby
@@ -11,50 +11,32 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
 from engine.geometry.tile_plan import TilePlan
 from gui.explore.tile.tile_colours import ColourBy, colours_of, patterns_of
 from gui.explore.tile.tile_words import is_line
-from gui.style.metrics import HALF_GRID
 from gui.style.theme import Theme
 
-GAP = HALF_GRID
 _LEAST_LINED, _LEAST_PATTERNED = 8, 5
 _CENTRE = int(Qt.AlignmentFlag.AlignCenter)
-_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
 
 @dataclass(frozen=True, slots=True)
 class TileFrame:
-    """Where things lie: pixels of a cell, room for the rulers, how far the cells are scrolled."""
+    """Where things lie: pixels of a cell, the corner of the first one, and what is in sight."""
 
     plan: TilePlan
     cell: int
-    left: int  # for the numbers of rows
-    top: int  # for the numbers of columns
-    scrolled: QPoint
+    corner: QPoint
     room: QSize
 
     def rect(self, row: int, column: int) -> QRect:
         """Return where a cell lies."""
-        x = self.left + column * self.cell - self.scrolled.x()
-        y = self.top + row * self.cell - self.scrolled.y()
+        x, y = self.corner.x() + column * self.cell, self.corner.y() + row * self.cell
         return QRect(x, y, self.cell, self.cell)
-
-    def cell_at(self, point: QPoint) -> tuple[int, int] | None:
-        """Return the cell at a place; None beside the tile."""
-        column = (point.x() - self.left + self.scrolled.x()) // self.cell
-        row = (point.y() - self.top + self.scrolled.y()) // self.cell
-        rows, columns = self.plan.shape
-        if point.x() < self.left or point.y() < self.top or not 0 <= column < columns:
-            return None
-        if has_results_row(self.plan) and row == 2:
-            # The row of results: they lie under their own cells.
-            row = 0
-        return (row, column) if 0 <= row < rows else None
 
     def visible(self) -> tuple[range, range]:
         """Return the rows and columns that are in sight, at least in part."""
-        first_row, first = self.scrolled.y() // self.cell, self.scrolled.x() // self.cell
+        first_row, first = -self.corner.y() // self.cell, -self.corner.x() // self.cell
         rows, columns = self.plan.shape
-        last_row = min(rows, first_row + (self.room.height() - self.top) // self.cell + 2)
-        last = min(columns, first + (self.room.width() - self.left) // self.cell + 2)
+        last_row = min(rows, first_row + self.room.height() // self.cell + 2)
+        last = min(columns, first + self.room.width() // self.cell + 2)
         return range(first_row, last_row), range(first, last)
 
 
@@ -93,7 +75,6 @@ def paint_tile(
 ) -> None:
     """Paint a tile."""
     plan, (rows, columns) = frame.plan, frame.visible()
-    painter.setClipRect(QRect(QPoint(frame.left, frame.top), frame.room))
     target = frame.rect(0, 0).united(frame.rect(plan.shape[0] - 1, plan.shape[1] - 1))
     painter.drawImage(target, look.image)
     if frame.cell >= _LEAST_PATTERNED:
@@ -111,8 +92,6 @@ def paint_tile(
         _paint_results(painter, frame, look.by, theme)
     if current is not None:
         _paint_current(painter, frame, current, has_focus, theme)
-    painter.setClipping(False)
-    _paint_rulers(painter, frame, theme)
     if has_focus:
         painter.setPen(QPen(QColor(theme.accent), 2))
         painter.drawRect(QRect(QPoint(0, 0), frame.room).adjusted(1, 1, -1, -1))
@@ -196,35 +175,6 @@ def _paint_current(
         pen.setStyle(Qt.PenStyle.DotLine)
     painter.setPen(pen)
     painter.drawRect(frame.rect(*current).adjusted(1, 1, -1, -1))
-
-
-def _paint_rulers(painter: QPainter, frame: TileFrame, theme: Theme) -> None:
-    """Write numbers of columns above and of rows on the left, as many as there is room for."""
-    plan, (rows, columns) = frame.plan, frame.visible()
-    painter.setPen(QColor(theme.muted))
-    metrics = painter.fontMetrics()
-    names_across, names_down = plan.source_columns // plan.apart, plan.source_rows
-    width = max(metrics.horizontalAdvance(str(name)) for name in (*names_across[[0, -1]], -99)) + HALF_GRID
-    every = -(-width // frame.cell)
-    for column in columns:
-        if column % every == 0:
-            rect = frame.rect(0, column)
-            label = QRect(rect.center().x() - width, 0, 2 * width, frame.top - GAP)
-            if label.center().x() >= frame.left:
-                painter.drawText(label, _CENTRE, str(names_across[column]))
-    if has_results_row(plan):
-        for row, name in ((0, plan.reads), (2, plan.writes)):
-            rect = frame.rect(row, 0)
-            painter.drawText(QRect(0, rect.top(), frame.left - HALF_GRID, frame.cell), _RIGHT, name)
-        return
-    every = -(-metrics.height() // frame.cell)
-    for row in rows:
-        rect = frame.rect(row, 0)
-        if row % every == 0 and rect.center().y() >= frame.top:
-            label = QRect(
-                0, rect.center().y() - metrics.height(), frame.left - HALF_GRID, 2 * metrics.height()
-            )
-            painter.drawText(label, _RIGHT, str(names_down[row]))
 
 
 def _runs(columns: slice) -> list[tuple[int, int]]:

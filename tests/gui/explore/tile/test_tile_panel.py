@@ -1,7 +1,7 @@
 """The panel Tile: cells reached by mouse and keys, colours, blocks, words where there is no tile."""
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from engine.explain.messages import TileRequest
@@ -40,6 +40,10 @@ def panel(qtbot, bench):
     state.watch(True)
     bench.settle()
     return panel
+
+
+def place(grid, row, column):
+    return grid.visualRect(grid.texts.index(row, column))
 
 
 def contrast(one, other):
@@ -81,14 +85,14 @@ def test_that_the_cell_under_the_mouse_is_described(grid, tile_of):
     grid.show_plan(plan)
     assert grid.current == (0, 2)
     assert grid.sentences()[0].startswith("P[8] uses N[6] to N[10].")
-    QTest.mouseMove(grid.viewport(), grid.cell_rect(0, 5).center())
+    QTest.mouseMove(grid.viewport(), place(grid, 0, 5).center())
     assert grid.current == (0, 5)
     assert grid.accessibleDescription() == " ".join(grid.sentences())
     assert grid.sentences()[0].startswith("P[11] uses N[9] to N[13].")
-    assert grid.cell_at(grid.cell_rect(2, 9).center()) == (0, 9)
-    assert grid.cell_at(grid.cell_rect(1, 9).center()) is None
-    assert grid.cell_at(QPoint(1, 1)) is None
-    grid.set_current((0, 0))
+    assert grid.texts.index(0, 5).data(Qt.ItemDataRole.AccessibleTextRole) == grid.sentences()[1]
+    QTest.mouseMove(grid.viewport(), place(grid, 2, 9).center())
+    assert grid.current == (0, 9), "a result lies under its own cell"
+    grid.setCurrentIndex(grid.texts.index(0, 0))
     assert grid.sentences()[0] == "No result of this block lies here."
     assert grid.grab().toImage().width() == 300
 
@@ -107,19 +111,19 @@ def test_that_the_view_follows_the_arrow_keys_over_the_cells(qtbot, grid, tile_o
     ):
         qtbot.keyClick(grid, key)
         assert grid.current == wanted
-    fitting = grid.cell
+    fitting = grid.cell_size
     assert not grid.is_scrolled
     for _ in range(3):
         qtbot.keyClick(grid, Qt.Key.Key_Plus)
-    assert grid.cell > fitting
+    assert grid.cell_size > fitting
     assert grid.is_scrolled
     # The current cell, the last one, is in sight.
-    assert grid.viewport().rect().contains(grid.cell_rect(11, 35))
+    assert grid.viewport().rect().contains(place(grid, 11, 35))
     qtbot.keyClick(grid, Qt.Key.Key_0)
-    assert grid.cell == fitting
+    assert grid.cell_size == fitting
     for _ in range(9):
         qtbot.keyClick(grid, Qt.Key.Key_Minus)
-    assert grid.cell == 6
+    assert grid.cell_size == 6
 
 
 def test_that_the_panel_follows_kernel_block_and_mask_while_somebody_looks(bench, panel):
