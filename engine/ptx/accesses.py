@@ -189,6 +189,8 @@ def accessed(
     machine, found = group.machine, _places(group, asked, addresses, registers)
     for _, place in found:
         _check_aligned(machine, asked, place)
+        if machine.checks:
+            machine.check(asked, place)
         for observe in machine.observers:
             observe(asked, place)
     return found

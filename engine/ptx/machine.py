@@ -47,7 +47,7 @@ class Machine:
     ) -> None:
         self.kernel, self.grid, self.block, self.layout = kernel, grid, block, layout
         self.checks, self.counts = checks, counts
-        self.observers: list[Observer] = [self.check] if checks else []
+        self.observers: list[Observer] = []
         # Of one kind, array and pair of lines the first.
         self.findings: dict[tuple[object, ...], Finding] = {}
         self.moment = 1

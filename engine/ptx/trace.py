@@ -67,7 +67,9 @@ class Tracer:
         self._bytes = 0
         self._places: list[Place] = []
         if block is not None:
-            machine.observers.append(lambda asked, place: self._places.append(place))
+            # Nothing that the machine refers to refers to it: its memory goes at once.
+            places = self._places
+            machine.observers.append(lambda asked, place: places.append(place))
 
     def traced(self, program: Program) -> Program:
         """Return the steps of a kernel as steps that are noted, with what ends each basic block."""

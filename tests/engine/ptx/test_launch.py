@@ -1,5 +1,8 @@
 """Launches: what runs, what is counted, how a launch ends, what is refused, and the trace of a block."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -229,3 +232,15 @@ def test_that_a_trace_is_bounded(monkeypatch):
     assert not run.trace_is_whole
     assert 0 < len(run.trace) < 30
     assert out.tolist() == launched(*SUM)[1].tolist()
+
+
+@pytest.mark.parametrize("trace", [None, (0, 0, 0)])
+def test_that_the_memory_of_a_launch_goes_with_its_result(trace):
+    run, _ = launched(*SUM, trace=trace)
+    machine = weakref.ref(run.machine)
+    gc.disable()
+    try:
+        del run
+        assert machine() is None
+    finally:
+        gc.enable()
