@@ -34,7 +34,7 @@ class CellPanel(QWidget):
         super().__init__()
         self._network = network
         self.cell_name, self.sentence = QLabel(), QLabel()
-        self.before = NumberBox("Input map", 0, 0, "the number of a map")
+        self.before = NumberBox("Input map", 0, 0, "a whole number")
         self.refusal = Refusal()
         self.before.refused.connect(self.refusal.say)
         self.before.typing.connect(lambda: self.refusal.say(""))
@@ -101,8 +101,7 @@ class CellPanel(QWidget):
         self._which.setVisible(count > 1)
         self.refusal.say("")
         with QSignalBlocker(self.before):
-            self.before.setRange(0, max(0, count - 1))
-            self.before.setValue(origin.map)
+            self.before.show_place(origin.map, max(1, count))
         self.adds.setText(f"adds {number(origin.adds)}")
         of_map = "" if count == 1 and not is_pool(layer) else f", map {origin.map}"
         name = name_of(facts.layers, origin.before)

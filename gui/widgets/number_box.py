@@ -57,6 +57,12 @@ class NumberBox(QDoubleSpinBox):
             with QSignalBlocker(self):
                 self.setValue(value)
 
+    def show_place(self, at: int, count: int) -> None:
+        """Show an index below `count`."""
+        self._wanted = f"a whole number from 0 to {count - 1:,}"
+        self.setRange(0, count - 1)
+        self.show_value(at)
+
     def stepBy(self, steps: int) -> None:
         if self._follows is None:
             super().stepBy(steps)
@@ -84,10 +90,10 @@ class NumberBox(QDoubleSpinBox):
     def fixup(self, text: str) -> str:
         # Qt calls this where an illegal text is entered, and then shows the number before.
         typed = self._typed(text)
-        why = f"{quoted(typed)} is not {self._wanted}" if typed else "nothing was typed"
-        has_comma = self.decimals() > 0 and typed.count(",") == 1
-        point = f" Use a point: {typed.replace(',', '.')}." if has_comma else ""
-        self.refused.emit(f"{self._name} did not change: {why}.{point}")
+        why = f"{quoted(typed)} is not {self._wanted}." if typed else f"type {self._wanted}."
+        with_point = typed.replace(",", ".")
+        is_right = self.validate(with_point, 0)[0] is QValidator.State.Acceptable
+        self.refused.emit(f"{self._name} did not change: {why}{f' Use a point: {with_point}.' * is_right}")
         return text
 
     def _typed(self, text: str) -> str:

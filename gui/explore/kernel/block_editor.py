@@ -219,7 +219,7 @@ class BlockEditor(QWidget):
 
 
 def _side_box(name: str) -> NumberBox:
-    box = NumberBox(name, _DEFAULT, _LARGEST, "a whole number of threads, such as 16", follows=_next_side)
+    box = NumberBox(name, _DEFAULT, _LARGEST, "a whole number below 100,000", follows=_next_side)
     box.setAccessibleName(f"{name}, threads")
     box.setSpecialValueText("auto")
     box.setMinimumWidth(box.fontMetrics().horizontalAdvance("1,024") + 6 * HALF_GRID)

@@ -53,7 +53,7 @@ class RowActions(QObject):
         self.dialog = dialog = QInputDialog(parent)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle("Note")
-        dialog.setLabelText(f"A note for {run_title(run)}, shown in its row:")
+        dialog.setLabelText(f"A note for {run_title(run)}, at most {_MOST_NOTE} characters:")
         dialog.setTextValue(self.results.note_of(run.result))
         dialog.textValueSelected.connect(lambda text: self.results.set_note(run.result, text[:_MOST_NOTE]))
         dialog.open()

@@ -26,7 +26,6 @@ from gui.widgets.panel_parts import (
 )
 from gui.widgets.refusal import Refusal
 
-_LARGEST = 2**31 - 1
 _COLOUR_NAMES = {
     ColourBy.ROLE: "Role",
     ColourBy.STEP: "Step of the load",
@@ -161,10 +160,3 @@ class _CoordinateBox(NumberBox):
         super().__init__(name, 0, 0, "a whole number")
         self.setToolTip(f"{name}: the index of the block in the grid, {how}, from 0.")
         self.setMinimumWidth(self.fontMetrics().horizontalAdvance("9,999") + 4 * GRID)
-
-    def show_place(self, at: int, count: int) -> None:
-        """Show an index below `count`."""
-        self._wanted = f"a whole number from 0 to {count - 1:,}"
-        self.setRange(0, min(count - 1, _LARGEST))
-        if self.value() != at:
-            self.setValue(at)

@@ -1,5 +1,6 @@
 """Invalid text typed into every field of the window: refused in words, the last valid value stays."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +20,7 @@ from gui.explore.operation.operation_panel import OperationPanel
 from gui.explore.state import COMBINE
 from gui.network.stages_panel import StagesPanel
 from gui.shell.pages import PAGES
+from gui.shell.preferences_dialog import PreferencesDialog
 from gui.widgets.code.find_bar import FindBar
 from gui.widgets.number_box import NumberBox
 from tests.gui.made_window import panel_of, shown_page
@@ -107,6 +109,30 @@ def operation_fields(haloscope, qtbot):
             yield f"{key} {box.accessibleName()}", Field(box, state, words_of(panel.refusal), wrong, right)
 
 
+def tile_fields(haloscope, qtbot):
+    """Return the fields of the panel Tile."""
+    page = haloscope.window.page
+    page.selection.select("tiled")
+    panel = panel_of(page, "tile", qtbot)
+    page.bring_to_front("tile")
+    qtbot.waitUntil(panel.across.isVisible)
+    boxes = {"block across": panel.across, "block down": panel.down}
+
+    def state():
+        return [box.value() for box in boxes.values()]
+
+    wrong = (*NO_WHOLE_NUMBERS, "-1", "99")
+    return {name: Field(box, state, words_of(panel.refusal), wrong, "1") for name, box in boxes.items()}
+
+
+def letters_field(haloscope, qtbot):
+    """Return the field of the preferences."""
+    haloscope.actions["preferences"].trigger()
+    dialog = haloscope.window.findChild(PreferencesDialog)
+    wrong = (*NO_WHOLE_NUMBERS, "79", "201")
+    return {"letters": Field(dialog.letters, dialog.letters.value, words_of(dialog.refusal), wrong, "100")}
+
+
 def network_fields(haloscope, qtbot):
     """Return the fields of the page Network."""
     shown_page(haloscope.window, "network", qtbot)
@@ -153,7 +179,10 @@ def write(qtbot, widget, text):
         line.paste()
 
 
-@pytest.mark.parametrize("fields_of", [explore_fields, operation_fields, matrices_fields, network_fields])
+FIELDS = explore_fields, operation_fields, tile_fields, matrices_fields, network_fields, letters_field
+
+
+@pytest.mark.parametrize("fields_of", FIELDS)
 def test_that_a_field_keeps_the_last_right_value(haloscope, qtbot, fields_of):
     size, found = haloscope.window.size(), fields_of(haloscope, qtbot)
     # Those of an operation are there as long as it is chosen.
@@ -170,6 +199,9 @@ def test_that_a_field_keeps_the_last_right_value(haloscope, qtbot, fields_of):
             said = field.reason()
             assert said.endswith((".", "Use a point: 1.5")), f"{given} was taken, or refused without a word"
             assert len(said) < 400, given
+            if isinstance(field.widget, NumberBox):
+                # What is wanted has a limit or an example, also where nothing was typed.
+                assert re.search(r" a (whole )?number .*\d", said) or " × " in said, f"{given}: {said}"
             assert field.state() == before, given
             assert field.widget.text() == (text if field.keeps_text else shown), given
         write(qtbot, field.widget, field.right)
