@@ -71,16 +71,6 @@ def test_that_a_result_in_bands_has_the_bits_of_a_whole_one(monkeypatch, mode, s
         assert np.array_equal(in_bands, whole), border
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", ["cpu-serial", "cpu-parallel", "cpu-separable"])
-def test_that_each_variant_gives_the_same_bits_in_bands(monkeypatch, variant):
-    for mask in ("sobel-x", "gaussian:15:2.5"):
-        in_bands, whole, *_ = both_ways(
-            monkeypatch, picture_of(np.uint8), np.uint8, mask, variant=variant, range="offset"
-        )
-        assert np.array_equal(in_bands, whole)
-
-
 def test_that_what_was_kept_is_verified_as_the_whole_result_is(monkeypatch):
     *_, request, checked = both_ways(monkeypatch, picture_of(np.uint8), np.uint8, "emboss", range="absolute")
     how = {"seed": SEED, "affordable": AFFORDABLE}
@@ -97,12 +87,6 @@ def test_that_what_was_kept_is_verified_as_the_whole_result_is(monkeypatch):
         checked.keep(0, wrong)
         proof = verify(checked, *asked, **how)
         assert f"row {row}, column {column}, channel 1" in proof.reason
-
-
-def test_that_only_pieces_of_what_was_kept_can_be_read():
-    checked = CheckedSamples((8, 8, 1), np.dtype(np.float32), ())
-    with pytest.raises(IndexError, match="was not kept"):
-        checked[0:2, 0:2]
 
 
 def test_that_other_results_are_made_whole():

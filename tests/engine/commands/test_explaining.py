@@ -1,6 +1,7 @@
 """`--explain` of `bench` and `filter`: the reason for each time, in words, JSON and CSV."""
 
 import csv
+import json
 
 import pytest
 
@@ -26,22 +27,15 @@ def asked(monkeypatch):
     return found
 
 
-def test_that_bench_says_why_each_run_takes_its_time(command, asked, tmp_path):
-    answer = command(BENCH, "cpu-serial,cpu-parallel --explain --out", tmp_path / "r.json")
-    assert answer.out.splitlines()[-2:] == [
-        "run 1: Copies bound cpu-serial.",
-        "run 2: Copies bound cpu-parallel.",
-    ]
-
-
-def test_that_bench_writes_the_reason_with_the_run(command, asked, tmp_path):
-    answer = command(
-        BENCH, "cpu-serial --explain --json --out", tmp_path / "r.json", "--csv", tmp_path / "r.csv"
-    )
-    (result,) = answer.document["results"]
-    assert result["explained"]["sentence"] == "Copies bound cpu-serial."
-    assert asked == [("cpu-serial", "cpu", result["kernel_median_ms"])]
-    (row,) = csv.DictReader((tmp_path / "r.csv").read_text().splitlines())
+def test_that_bench_says_why_each_run_takes_its_time_and_writes_it_with_the_run(command, asked, tmp_path):
+    files = ("--out", tmp_path / "r.json", "--csv", tmp_path / "r.csv")
+    answer = command(BENCH, "cpu-serial,cpu-parallel --explain", *files)
+    reasons = ["Copies bound cpu-serial.", "Copies bound cpu-parallel."]
+    assert answer.out.splitlines()[-2:] == [f"run {n}: {reason}" for n, reason in enumerate(reasons, 1)]
+    results = json.loads((tmp_path / "r.json").read_text())["results"]
+    assert [result["explained"]["sentence"] for result in results] == reasons
+    assert asked == [(result["variant"], "cpu", result["kernel_median_ms"]) for result in results]
+    row, _ = csv.DictReader((tmp_path / "r.csv").read_text().splitlines())
     assert (row["share_of_tallest_limit"], row["transactions_per_request"]) == ("0.25", "1.5")
 
 
@@ -58,13 +52,9 @@ def test_that_bench_refuses_to_explain_operations(command, tmp_path):
 
 
 def test_that_filter_says_why_it_takes_its_time(command, asked, tmp_path):
-    answer = command("filter assets/samples/impulse.png", tmp_path / "o.png", "--mask box-3 --explain")
-    assert answer.out.splitlines()[-1] == f"Copies bound {asked[0][0]}."
-
-
-def test_that_filter_prints_the_reason_in_its_document(command, asked, tmp_path):
-    answer = command("filter assets/samples/impulse.png", tmp_path / "o.png", "--mask box-3 --explain --json")
-    assert answer.document["result"]["explained"]["transactions_per_request"] == 1.5
+    given = ("filter assets/samples/impulse.png", tmp_path / "o.png", "--mask box-3 --explain")
+    assert command(*given).out.splitlines()[-1] == f"Copies bound {asked[0][0]}."
+    assert command(*given, "--json").document["result"]["explained"]["transactions_per_request"] == 1.5
 
 
 def test_that_what_is_not_explained_is_said_with_its_reason(command, monkeypatch, tmp_path):

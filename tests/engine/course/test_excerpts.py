@@ -1,17 +1,14 @@
 """Our code beside a paper's: the places that do what a row is about, and kernels in the paper's names."""
 
 import ast
-from pathlib import Path
 
 import pytest
 
-from engine.course.excerpts import _excerpt, in_papers_names, kernels_of
+from engine.course.excerpts import in_papers_names, kernels_of
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.sheet import csv_of, excerpt_lines, markdown_of
 from engine.course.tables import counted_tables
-from engine.explain.code import kernel_source
 
-ROOT = Path(__file__).parents[3]
 PERFORMANCE = paper("performance")
 TITLES = [text.title for text in TABLE_TEXTS[PERFORMANCE] if text.code]
 PRINTED = [(one.key, kernel) for one in PAPERS for kernel in one.kernels if kernel.names]
@@ -32,24 +29,6 @@ def test_that_each_row_of_a_summary_names_the_lines_of_ours_that_do_it(title):
             lit = [excerpt.function.lines[at] for at in excerpt.lit]
             assert [one for one in place.lit if not any(one in line for line in lit)] == [], place
             assert excerpt.where in row[-1].here
-
-
-def test_that_the_summaries_are_the_six_points_the_structure_and_the_memories():
-    assert TITLES == [
-        "Performance improvement guidelines",
-        "Typical structure of a CUDA program",
-        "Which data goes to which memory",
-    ]
-
-
-@pytest.mark.parametrize("title", TITLES)
-def test_that_an_excerpt_is_what_stands_in_its_file(title):
-    for excerpt in (one for row in table(title).excerpts for one in row):
-        lines = (ROOT / excerpt.function.path).read_text(encoding="utf-8").split("\n")
-        assert (
-            tuple(lines[excerpt.function.first_line - 1 :][: len(excerpt.function.lines)])
-            == excerpt.function.lines
-        )
 
 
 def test_that_what_is_offered_of_a_paper_has_names_of_its_own():
@@ -99,18 +78,6 @@ def test_that_attributes_texts_and_comments_keep_their_names():
 
 def test_that_every_kernel_of_a_paper_has_code():
     assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
-
-
-@pytest.mark.slow
-def test_that_without_numba_cuda_the_same_code_is_named(monkeypatch):
-    found = {title: table(title).excerpts for title in TITLES}
-    monkeypatch.setattr(kernel_source, "missing", "numba-cuda is not installed")
-    _excerpt.cache_clear()
-    for title, excerpts in found.items():
-        places = [[(one.function.path, one.lit) for one in row] for row in table(title).excerpts]
-        assert places == [[(one.function.path, one.lit) for one in row] for row in excerpts]
-    assert all(kernels_of(kernel) for one in PAPERS for kernel in one.kernels)
-    _excerpt.cache_clear()
 
 
 def test_that_excerpts_are_printed_with_file_and_lines_below_their_table():

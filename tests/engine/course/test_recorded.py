@@ -44,20 +44,12 @@ def shown():
     return beside(TABLE, recorded_of(ON_H200))
 
 
-def test_that_a_recorded_column_stands_after_that_of_this_machine(shown):
+def test_that_what_was_recorded_stands_after_what_this_machine_has_with_its_name(shown):
     titles = [column.title for column in columns_of(shown)]
     assert titles[-3:] == ["Time (s) (paper)", "Time (s) (here)", "Time (s) (recorded)"]
-
-
-def test_that_a_row_has_the_figure_that_was_recorded_for_it(shown):
     assert [row[-1] for row in sheet_of(shown).rows] == ["0.01", "0.04"]
-
-
-def test_that_a_count_that_is_the_same_everywhere_is_not_repeated(shown):
-    assert "Loads (recorded)" not in [column.title for column in columns_of(shown)]
-
-
-def test_that_the_first_note_names_the_recorded_machine(shown):
+    # A count that is the same everywhere is not repeated.
+    assert "Loads (recorded)" not in titles
     assert shown.notes[0].startswith("Recorded: NVIDIA H200, 2026-11-23, commit abc;")
 
 

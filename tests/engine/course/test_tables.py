@@ -11,7 +11,7 @@ import engine.course.bench
 from engine.course import cnn, lab, report
 from engine.course.cnn import diverging_warps
 from engine.course.paper import MISPRINT
-from engine.course.papers import PAPERS, TABLE_TEXTS, paper
+from engine.course.papers import PAPERS, TABLE_TEXTS
 from engine.course.performance_lecture import TILED
 from engine.course.runs import (
     BEING_COUNTED,
@@ -385,19 +385,6 @@ def test_that_the_documents_say_where_every_printed_table_and_every_misprint_is_
             assert [row for row in misprints if value in row], note
 
 
-def test_that_every_printed_number_of_the_documents_is_judged():
-    listed = PRINTED_NUMBERS.read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in listed.splitlines() if line.startswith("|")]
-    found = [row for row in rows if row[-1] != "here" and not row[0].startswith("---")]
-    assert len(found) >= 75
-    for row in found:
-        assert len(row) == 3, row
-        assert re.match(r"(same|beside|misprint|named)\b", row[-1]), row
-    titles = {title for one in PAPERS for title in one.tables}
-    quoted = {name for row in found for name in re.findall(r'"([^"]+)"', row[-1])}
-    assert not [name for name in quoted - titles if not name.startswith("Time naïve / Time")]
-
-
 def test_that_the_labs_levels_load_less_and_less():
     rows = counted("lab", 2)
     for (mask,), (one, two, *loads) in rows.items():
@@ -405,41 +392,6 @@ def test_that_the_labs_levels_load_less_and_less():
         assert (int(one.here), int(two.here)) == (side * side, side + side)
         one_pass, l0, l1, l2 = (float(cell.here) for cell in loads)
         assert one_pass > l0 > l2 >= l1
-
-
-def test_that_what_the_notes_say_of_the_printed_times_follows_from_them():
-    """Every quotient that a note of the report or the lab states, computed anew from the printed values."""
-    texts = [" ".join(text.notes) for text in TABLE_TEXTS[report.REPORT]]
-    times = {names: [float(text) for text in row] for names, row in TIMES.items()}
-    quotients = [naive / optimized for _, naive, optimized, *_ in times.values()]
-    mean = sum(quotients) / len(quotients)
-    assert f"give {min(quotients):.1f} to {max(quotients):.1f}, on average {mean:.1f}" in texts[0]
-    squares = [f"{size}x{size}" for size in report.SIZES]
-    slower = [times[f"{square}, 32"][1] / times[f"{square}, 8"][1] - 1 for square in squares]
-    assert (
-        "of 32 are {:.0f}, {:.0f} and {:.0f} % above".format(*(100 * share for share in slower)) in texts[1]
-    )
-    of_blocks = [[times[f"{square}, {side}"][2] for side in report.BLOCKS] for square in squares]
-    assert all(min(row) == row[report.BLOCKS.index(16)] for row in of_blocks)
-    most = max(max(row) / min(row) - 1 for row in of_blocks)
-    assert f"at most {100 * most:.0f} %" in texts[2]
-    faster = [float(optimized) / float(naive) for _, naive, optimized in GFLOPS.values()]
-    assert "give {:.1f}, {:.1f} and {:.1f}".format(*faster) in texts[4]
-    largest = max(float(l0) for l0, _, _ in TABLE_TEXTS[lab.LAB][1].printed.values())
-    assert f"a factor of {largest:.0f} is less than two" in " ".join(TABLE_TEXTS[lab.LAB][1].notes)
-
-
-def test_that_what_the_notes_say_of_the_lectures_merged_lines_follows_from_the_count():
-    rows = counted("performance", 3)
-    (naive, *_), (loads, operations, *_) = rows["matmul-naive", "16"], rows["matmul-tiled", "16"]
-    notes = " ".join(TABLE_TEXTS[paper("performance")][3].notes)
-    assert f"{naive.here} loads of a block of 16 × 16 without tiles are {loads.here} with them" in notes
-    assert int(naive.here) == 16 * int(loads.here)
-    # A block's 256 threads read and write an element of P in each of the 16 steps of a phase.
-    of_p = 16 * 16 * 16
-    accesses = int(loads.here) + 2 * of_p
-    assert f"{of_p} reads and {of_p} writes" in notes
-    assert f"CGMA {operations.here} / {accesses} = {int(operations.here) / accesses:.2f}" in notes
 
 
 def test_that_each_misprinted_cell_has_the_mark_of_its_note():
@@ -486,56 +438,10 @@ def test_that_the_lectures_summary_is_told_step_by_step():
     assert all(any(point.startswith(word) for point in guidelines) for word in last_slide)
 
 
-SLIPS = {
-    "report": ("Matrices M and N", "transfer time from CPU to GPU", "previous thread", "Nd is freed twice",
-               "P_shared is never copied back", "grid, not the block"),
-    "convolution": ("N_start_row",),
-    "performance": ("clock() is the processor time", "operations per access"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("key", "slips"), SLIPS.items())
-def test_that_slips_of_wording_are_named_on_the_page_and_in_the_documents(key, slips):
-    notes = (note for table in counted_tables(key) for note in table.notes)
-    on_the_page = " ".join((*(kernel.difference for kernel in paper(key).kernels), *notes))
-    assert [slip for slip in slips if slip not in on_the_page] == []
-    text = PRINTED_NUMBERS.read_text(encoding="utf-8")
-    rows = [line for line in text.splitlines() if line.startswith("|") and "misprint of the wording" in line]
-    assert len(rows) == 9
-
-
 @pytest.mark.parametrize("key", ["report", "lab"])
 def test_that_each_run_is_asked_for_once(key):
     runs = tables_module(key).runs(None)
     assert len(set(runs)) == len(runs)
-
-
-TIMES, NAIVE, OPTIMIZED, OVERHEAD, GFLOPS = (text.printed for text in TABLE_TEXTS[report.REPORT])
-
-
-def time_s(size, block, column):
-    """Return a printed time of the report: of the serial code, or of the naive or the optimized kernel."""
-    return float(TIMES[f"{size}x{size}, {block}"][column])
-
-
-def decimals(text):
-    return len(text.partition(".")[2])
-
-
-def test_that_the_reports_speed_ups_are_the_quotients_of_its_times():
-    for names in TIMES:
-        serial, naive, optimized, *speed_ups = TIMES[names]
-        for parallel, speed_up in zip((naive, optimized), speed_ups, strict=True):
-            assert f"{float(serial) / float(parallel):.{decimals(speed_up)}f}" == speed_up
-
-
-@pytest.mark.parametrize(("printed", "column"), [(NAIVE, 1), (OPTIMIZED, 2)])
-def test_that_the_reports_changes_are_the_differences_of_its_times(printed, column):
-    assert len(printed) == 6
-    for names, (total, _) in printed.items():
-        square, blocks = names.split(", ")
-        before, after = (float(TIMES[f"{square}, {block}"][column]) for block in blocks.split("->"))
-        assert abs(float(total) - (after - before)) < 0.5 * 10 ** -decimals(total)
 
 
 def test_that_exactly_the_papers_misprints_are_named():
@@ -556,26 +462,6 @@ def test_that_exactly_the_papers_misprints_are_named():
     row = next(row for row in table.rows if (row[0].printed, row[1].printed) == (TILED, "16"))
     assert (row[5].printed, row[5].here) == ("347.6", "345.6")
     assert any("345.6" in note and "347.6" in note for note in table.notes)
-
-
-def test_that_the_reports_fractions_follow_from_its_times():
-    found = {}
-    for square, (*overheads, naive, optimized) in OVERHEAD.items():
-        size = int(square.partition("x")[0])
-        for column, overhead, fraction in zip((1, 2), overheads, (naive, optimized), strict=True):
-            found[size, column] = [
-                side
-                for side in report.BLOCKS
-                if f"{float(overhead) / time_s(size, side, column):.3f}" == fraction
-            ]
-    assert found.pop((512, 1)) == [32]
-    assert list(found.values()) == [[8]] * 5
-    assert any("46.207" in note and "66.667" in note for note in counted_tables("report")[3].notes)
-    assert f"{0.0268 / 0.000402:.3f}" == "66.667"
-    for size, (operations, *rates) in GFLOPS.items():
-        assert int(operations) == 25 * int(size) ** 2
-        for column, rate in zip((1, 2), rates, strict=True):
-            assert abs(float(rate) - int(operations) / time_s(size, 16, column) / 1e9) < 1e-4
 
 
 @pytest.mark.slow

@@ -50,27 +50,6 @@ def test_that_a_picture_in_bands_is_bit_for_bit_the_whole():
             assert found == dict.fromkeys(Border, (True, 7))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("key", [v.key for v in CPU if v.integer_output])
-@pytest.mark.parametrize(("dtype", "channels"), [("uint8", 3), ("uint16", 1)])
-def test_that_results_of_the_pictures_type_are_bit_for_bit_those_of_the_whole(key, dtype, channels):
-    random = np.random.default_rng(4)
-    picture = random.integers(0, np.iinfo(dtype).max, (90, 37, channels), dtype, endpoint=True)
-    mask = np.outer([1, 3, 1], [1.5, -2, 1]) / 3
-    how = {"border": "mirror", "variant": key, "device": "cpu", "result": "same"}
-    whole = engine.correlate(picture, mask, **how)
-    out = np.zeros_like(picture)
-    streamed = engine.filter_stream(picture, mask, chunk_bytes=20 * picture[0].nbytes, out=out, **how)
-    assert streamed.values is out
-    assert whole.dtype == dtype
-    chunks = streamed.timeline.chunks
-    assert [chunk.bytes_out // picture[0].nbytes for chunk in chunks] == [
-        chunk.bottom - chunk.top for chunk in chunks
-    ]
-    assert len(chunks) == 5
-    np.testing.assert_array_equal(out, whole)
-
-
 def bands_of_every_variant():
     """Filter a picture whole and in bands with every CUDA variant.
 
@@ -106,15 +85,6 @@ def test_that_every_cuda_variant_gives_the_same_bits_in_bands_in_the_simulator()
     assert {key for key, *_ in found} == {v.key for v in VARIANTS if v.has_kernels and v.band_invariant}
     assert {dtype for _, dtype, *_ in found} == {"float32", "uint8"}
     assert [entry for entry in found if not entry[3] or entry[2] < 2] == []
-
-
-@pytest.mark.slow
-def test_that_the_simulator_filters_chunk_after_chunk():
-    picture = np.arange(12 * 5, dtype=np.float32).reshape(12, 5)
-    how = {"device": "simulator", "variant": "naive", "chunk_bytes": 6 * 5 * 4}
-    streamed = engine.filter_stream(picture, [[1], [2]], **how)
-    np.testing.assert_array_equal(streamed.values, engine.correlate(picture, [[1], [2]], device="cpu"))
-    assert len(streamed.timeline.chunks) == 2
 
 
 def test_that_a_batch_of_unequal_pictures_comes_back_in_order_as_it_is_made():

@@ -71,16 +71,6 @@ def test_that_nothing_is_taken_out_of_a_kernel_whose_accesses_are_emitted():
         assert None in [without(passes, cost) for cost in (Cost.PICTURE_LOADS, Cost.STORES)]
 
 
-def test_that_a_sibling_is_made_once():
-    passes = passes_of(job_of("naive"))
-    assert without(passes, Cost.STORES)[0].kernel is without(passes, Cost.STORES)[0].kernel
-
-
-def test_that_a_sibling_has_its_kernels_name_with_what_is_missing():
-    (step,) = without(passes_of(job_of("naive")), Cost.BORDER_TEST)
-    assert step.name == step.kernel.py_func.__name__ == "correlate_naive_without_border_test"
-
-
 def test_that_the_kernel_itself_is_not_changed():
     (step,) = passes_of(job_of("naive"))
     before = step.kernel.py_func.__code__
@@ -113,15 +103,6 @@ ALL_COSTS = {"separable-l0", "implicit-gemm"}
 def costs_looked_at(key):
     """Return the costs whose siblings are compiled, of a kernel."""
     return list(Cost) if key in ALL_COSTS else list(Cost)[key not in FIRST_COSTS :: 2]
-
-
-def test_that_each_cost_is_looked_at_with_each_kernel_or_the_one_like_it():
-    looked_at = {key: set(costs_looked_at(key)) for key in TEACHING}
-    pairs = [("naive", "constant"), ("tiled", "tiled-input"), ("separable-l1", "separable-l2")]
-    pairs += [("cached", "cached-constant"), ("row-naive", "row-constant")]
-    pairs += [("row-tiled", "row-tiled-constant"), ("row-cached", "row-cached-constant")]
-    pairs += [("cached-constant", "row-cached-constant")]
-    assert all(looked_at[one] | looked_at[other] == set(Cost) for one, other in pairs)
 
 
 @needs_nvvm

@@ -11,7 +11,6 @@ from engine.explain.limits.kept_limits import recorded_limits
 from engine.explain.messages import TimeRequest
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy
 from engine.mask.generators import gaussian
 from tests.engine.explain.bounds.test_cpu_bounds import LIMITS as CPU_LIMITS
 from tests.engine.variants.emitted import needs_nvvm
@@ -37,11 +36,6 @@ def asked(picture, key, ms=None, report=lambda step: None, **fields):
     """Return the reply for a variant."""
     job = mask_job(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
     return explained.describe(TimeRequest(job, ms), report)
-
-
-def test_that_the_question_waits_for_what_runs(picture):
-    request = TimeRequest(mask_job(picture=picture, variant="naive", mask=gaussian(5)))
-    assert request.queue is QueuePolicy.IN_ORDER
 
 
 @pytest.mark.parametrize("key", ["cpu-serial", "naive"])

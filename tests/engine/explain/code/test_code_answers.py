@@ -4,8 +4,7 @@ import pickle
 
 import pytest
 
-from engine.device import disassembler
-from engine.errors import BadValue, Cancelled, FileWriteError
+from engine.errors import Cancelled, FileWriteError
 from engine.explain.code import answers
 from engine.explain.code.listing import Form
 from engine.explain.code.teaching_story import about_text, slides, teaching_story
@@ -15,7 +14,6 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy
 from engine.mask.generators import gaussian
 from tests.engine.variants.emitted import needs_nvvm
 from tests.made_runs import make_result
@@ -54,21 +52,11 @@ def test_that_the_source_is_that_of_the_job(job_of):
     assert (code.block, code.note) == (Block(16, 8), "")
 
 
-def test_that_a_question_waits_for_what_runs(job_of):
-    assert CodeRequest(job_of("tiled")).queue is QueuePolicy.IN_ORDER
-
-
 def test_that_a_kernel_that_cannot_do_the_job_is_shown_for_what_it_takes(job_of):
     code = shown(job_of("row-tiled"))
     assert code.source.kernels[0].name == "correlate_row_tiled"
     assert code.note.startswith("row-tiled: ")
     assert "So it is shown for mask gaussian 1 × 5" in code.note
-
-
-def test_that_a_kernel_of_the_cpu_has_source(job_of):
-    code = shown(job_of("cpu-serial"))
-    assert code.source.kernels[0].name == "correlate_serial"
-    assert code.block is None
 
 
 def test_that_the_kernels_of_other_operations_have_source(picture):
@@ -91,32 +79,9 @@ def test_that_two_sources_are_compared(job_of):
 
 @pytest.mark.slow
 @needs_nvvm
-def test_that_ptx_is_compiled_for_the_architecture_with_the_lines_of_the_source(job_of):
-    code = shown(job_of("naive"), form=Form.PTX)
-    (kernel,) = code.kernels
-    assert kernel.listing.architecture == "sm_86"
-    paths = {place.path for place in kernel.listing.sources()}
-    assert code.source.kernels[0].path in paths
-
-
-@pytest.mark.slow
-@needs_nvvm
 def test_that_two_listings_are_compared(job_of):
     code = shown(job_of("naive"), form=Form.PTX, other="constant")
     assert any("ld.const" in row.right for row in code.diff.rows)
-
-
-@pytest.mark.slow
-@needs_nvvm
-def test_that_without_a_disassembler_it_is_said_how_to_get_one(job_of, monkeypatch):
-    monkeypatch.setattr(disassembler, "disassembler", lambda: None)
-    with pytest.raises(BadValue, match="pip install nvidia-cuda-nvdisasm"):
-        shown(job_of("naive"), form=Form.SASS)
-
-
-def test_that_a_kernel_of_the_cpu_has_no_ptx(job_of):
-    with pytest.raises(BadValue, match="it has no CUDA kernel of ours"):
-        shown(job_of("cpu-serial"), form=Form.PTX)
 
 
 def test_that_the_reply_can_be_sent_to_another_process(job_of):

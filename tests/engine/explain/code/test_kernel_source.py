@@ -1,14 +1,11 @@
 """The source of every kernel: which functions of which files, and what is said where there is none."""
 
-import pickle
-
 import pytest
 
 from engine.explain.code import kernel_source
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.source import Role, module_of, story_in, story_of
+from engine.explain.code.source import Role, story_in, story_of
 from engine.explain.examples import Asked, example_of, variant_named
-from engine.geometry.border import Border
 from engine.tasks.registry import TASKS
 from tests.fresh_python import ROOT
 
@@ -64,11 +61,6 @@ def test_that_two_passes_have_two_kernels():
     assert named("separable-l1", Role.KERNEL) == ["separable_l1_horizontal", "separable_l1_vertical"]
 
 
-def test_that_the_rule_of_the_border_that_is_asked_for_belongs_to_a_kernel():
-    names = [one.name for one in source("tiled", border=Border.MIRROR).functions]
-    assert names == ["correlate_tiled", "mirror"]
-
-
 def test_that_emitters_belong_to_what_calls_them():
     assert named("register-blocked", Role.EMITTER) == ["accumulator", "tile_loader", "result_storer"]
     assert "row_sums" in named("register-blocked", Role.HELPER)
@@ -83,14 +75,6 @@ def test_that_the_words_of_the_emission_layer_are_left_out():
 def test_that_compiled_functions_of_the_cpu_are_kernels():
     assert named("cpu-separable-serial", Role.KERNEL) == ["along_rows_serial", "down_columns_serial"]
     assert "no PTX" in source("cpu-serial").remark
-
-
-def test_that_the_emitters_of_the_cpu_are_named():
-    assert named("cpu-parallel", Role.EMITTER) == ["rows_as_floats", "sum_rows"]
-
-
-def test_that_the_module_of_a_variant_is_the_one_that_declares_it():
-    assert module_of(variant_named("low-rank-3")) == "engine.variants.fused.low_rank_3"
 
 
 # What computes the steps of a chain is only known where their passes can be made.
@@ -113,13 +97,3 @@ def test_that_a_docstring_is_read_in_its_parts():
     assert story.title == "`a`: b."
     parts = [(one.heading, one.text) for one in story.sections]
     assert parts == [("Idea", "One.\nTwo.\n\nThree."), ("Limit", "Four."), ("", "Source: C.")]
-
-
-def test_that_a_part_that_is_not_there_is_empty():
-    assert story_in("A title.").part("Idea") == ""
-
-
-def test_that_a_source_can_be_sent_to_another_process():
-    for key in ["naive", "register-blocked", "cpu-parallel", "numpy"]:
-        found = source(key)
-        assert pickle.loads(pickle.dumps(found)) == found

@@ -1,6 +1,5 @@
 """PTX and SASS of kernels with the lines of their source: the very instructions that are launched."""
 
-import pickle
 import re
 import struct
 
@@ -8,7 +7,6 @@ import pytest
 
 from engine.compiled.code_store import CodeStore
 from engine.device.cuda_presence import missing
-from engine.errors import BadValue
 from engine.explain.code.instruction_classes import InstructionClass as Class
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
@@ -134,21 +132,6 @@ def test_that_lines_of_source_and_of_ptx_mark_each_other():
     assert [line for line in one.listing.lines if line.opcode == "fma.rn.f32" and line not in marked] == []
 
 
-def test_that_names_are_short_and_the_same_in_each_process():
-    (one,) = listed("tiled")
-    assert ".visible .entry correlate_tiled(" in one.listing.text
-    assert re.search(r"\.shared \.align 4 \.b8 shared\[1728\];", one.listing.text)
-    assert "_ZN" not in one.listing.text
-    assert "/" not in one.listing.text
-
-
-def test_that_naive_spends_29_8_instructions_on_a_tap_and_23_5_of_them_on_64_bit_integers():
-    (one,) = listed("naive")
-    taps = one.counts.taps
-    assert (taps.is_loop, taps.taps, taps.instructions, taps.integer_64) == (True, 4, 29.75, 23.5)
-    assert taps.per_tap[Class.LOAD_GLOBAL] == 2
-
-
 def test_that_taps_that_are_written_one_after_another_are_counted_over_the_whole_kernel():
     (one,) = listed("row-naive")
     taps = one.counts.taps
@@ -177,11 +160,6 @@ def test_that_the_second_time_nothing_is_compiled(monkeypatch):
     assert listed("cached") == first
 
 
-def test_that_listings_can_be_sent_to_another_process():
-    found = listed("cached")
-    assert pickle.loads(pickle.dumps(found)) == found
-
-
 def test_that_the_environment_switches_keeping_off(monkeypatch, store):
     monkeypatch.setenv("HALOSCOPE_KEEP_KERNELS", "0")
     listed("cached")
@@ -204,18 +182,6 @@ def test_that_a_block_that_is_too_small_by_default_gives_way_and_one_that_was_ch
     assert listed("tiled-input", mask=Mask([[1.0] * 9] * 9))
     with pytest.raises(UnsupportedVariant):
         listed("tiled-input", mask=mask, block=Block(8, 8))
-
-
-@pytest.mark.parametrize("key", ["cpu-serial", "numpy", "fft"])
-def test_that_what_has_no_kernel_of_ours_says_so(key):
-    with pytest.raises(BadValue, match="it has no CUDA kernel of ours"):
-        listed(key)
-
-
-def test_that_a_missing_disassembler_is_said_with_how_to_get_it(monkeypatch):
-    monkeypatch.setattr(disassembler, "disassembler", lambda: None)
-    with pytest.raises(BadValue, match="pip install nvidia-cuda-nvdisasm"):
-        listed("cached", Form.SASS)
 
 
 @pytest.mark.skipif(not NVDISASM, reason="nvdisasm is not installed")

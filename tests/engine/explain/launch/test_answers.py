@@ -9,7 +9,6 @@ from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy
 from engine.mask.generators import gaussian
 from tests.engine.variants.emitted import NEEDS_NVVM
 from tests.picture_jobs import mask_job
@@ -44,12 +43,6 @@ def test_that_a_launch_is_described_at_once_without_its_registers(picture):
     assert advice.gpu == "sm_86 (GeForce RTX 3090)"
     assert launch.facts.grid == (13, 17, 1)
     assert (launch.facts.registers, drawn.registers, advice.is_complete) == (None, (), False)
-
-
-def test_that_the_question_with_registers_waits_for_what_runs(picture):
-    job = job_of(picture, "tiled")
-    assert LaunchRequest(job).queue is QueuePolicy.AT_ONCE
-    assert CompiledLaunchRequest(job).queue is QueuePolicy.IN_ORDER
 
 
 @pytest.mark.slow

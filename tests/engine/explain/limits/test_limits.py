@@ -24,7 +24,7 @@ from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
 from engine.host.client import EngineClient
-from engine.host.request import QueuePolicy, answer
+from engine.host.request import answer
 from engine.variants.cpu.register_tiles import BUSY_SUMS
 from tests.fresh_python import fresh_python
 
@@ -57,17 +57,6 @@ def unreported(progress):
     """Take a checkpoint's progress."""
 
 
-def test_that_limits_in_json_are_read_back_as_they_were():
-    assert msgspec.json.decode(json.dumps(asdict(LIMITS)), type=DeviceLimits) == LIMITS
-
-
-def test_that_only_limits_that_a_device_has_are_listed():
-    assert [name for name, _ in LIMITS.rates()] == [
-        "copy_bytes_per_s", "l2_bytes_per_s", "multiply_adds_per_s", "core_multiply_adds_per_s",
-        "shared_bytes_per_s",
-    ]  # fmt: skip
-
-
 def test_that_limits_are_kept_for_a_device(store):
     kept_limits.keep(cpu_info(), LIMITS)
     assert kept_limits.kept_limits(cpu_info()) == LIMITS
@@ -93,11 +82,6 @@ def test_that_kept_limits_of_an_unknown_device_are_refused(store):
         answer(KeptLimits("cuda:99"), unreported)
 
 
-def test_that_kept_limits_are_answered_during_a_run_and_measured_ones_after_it():
-    assert KeptLimits("cpu").queue is QueuePolicy.AT_ONCE
-    assert MeasureLimits("cpu").queue is QueuePolicy.IN_ORDER
-
-
 def test_that_asking_for_kept_limits_loads_neither_numba_nor_a_driver():
     code = (
         "import sys; from engine.explain.limits.messages import KeptLimits; "
@@ -105,18 +89,6 @@ def test_that_asking_for_kept_limits_loads_neither_numba_nor_a_driver():
         "sys.exit(bool({'numba', 'cuda.bindings', 'cuda.core'} & set(sys.modules)))"
     )
     fresh_python("-c", code)
-
-
-@pytest.mark.slow
-def test_that_measured_limits_of_the_cpu_are_kept(store, brief):
-    limits = answer(MeasureLimits("cpu"), unreported)
-    assert answer(KeptLimits("cpu"), unreported) == limits
-
-
-@pytest.mark.slow
-def test_that_the_cpu_is_measured_with_all_its_cores_and_its_widest_vectors(brief):
-    limits = measured_cpu.cpu_limits()
-    assert (limits.cores, limits.vector_bits) == (cores(), 32 * cpu_target().vector_floats)
 
 
 def test_that_a_cancelled_measurement_keeps_nothing(store, brief):
@@ -137,6 +109,7 @@ def test_that_a_measurement_can_be_cancelled_before_each_limit(brief, monkeypatc
     # One copy, whose rate is a limit too.
     count = len(list(limits.rates()))
     assert seen == [number / count for number in range(count)]
+    assert (limits.cores, limits.vector_bits) == (cores(), 32 * cpu_target().vector_floats)
 
 
 def test_that_what_fits_in_a_cache_is_copied_as_fast_as_there():
@@ -283,9 +256,6 @@ def test_that_the_theoretical_limits_are_those_of_the_makers_tables():
     assert 2 * found["multiply_adds_per_s"] == pytest.approx(61.8e12, rel=2e-3)
     assert 2 * found["int8_tensor_multiply_adds_per_s"] == pytest.approx(1978.9e12, rel=2e-3)
     assert found["copy_bytes_per_s"] == 3352.3e9
-
-
-def test_that_a_device_of_which_nothing_is_stated_has_no_theoretical_limits():
     assert theoretical_limits(cpu_info()) == {}
 
 
@@ -312,12 +282,6 @@ def test_that_the_command_writes_limits_into_its_document(listed, capsys):
     assert main(["devices", "--limits", "--json"]) == 0
     (entry,) = json.loads(capsys.readouterr().out)["devices"]
     assert msgspec.convert(entry["limits_per_second"], DeviceLimits) == LIMITS
-
-
-def test_that_without_the_option_nothing_of_the_limits_is_said(listed, capsys):
-    assert main(["devices", "--json"]) == 0
-    (entry,) = json.loads(capsys.readouterr().out)["devices"]
-    assert "limits_per_second" not in entry
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from engine.work.filtering.auto.calls import (
     LEAST_GPU_CALL_US,
     cpu_call_us,
     gpu_call_us,
-    why_faster,
 )
 from engine.work.filtering.auto.planner import kernel_us
 from engine.work.filtering.problem import Problem
@@ -26,25 +25,6 @@ def cpu(cores):
 
 def problem(height, width=None, mask=MASK):
     return Problem(height, width or height, mask_shape=mask.shape, anchor=mask.anchor)
-
-
-@pytest.mark.parametrize(
-    ("costs", "says"),
-    [
-        (
-            (4_700.0, 22_000.0, 21_000.0),
-            "CPU: 4.7 ms; the GPU would need 22 ms, 21 of them for copies",
-        ),
-        (
-            (94_000.0, 9_100.0, 8_000.0),
-            "GPU: 9.1 ms, 8 of them for copies; the CPU would need 94 ms",
-        ),
-        ((10.0, 10.0, 5.0), "CPU: 0.01 ms; the GPU would need 0.01 ms, 0.005 of them for copies"),
-    ],
-    ids=["CPU", "GPU", "both"],
-)
-def test_that_the_reason_says_what_both_take(costs, says):
-    assert why_faster(*costs).short == says
 
 
 def test_that_a_call_of_a_gpu_takes_copies_a_launch_and_its_kernel():

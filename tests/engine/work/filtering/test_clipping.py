@@ -13,16 +13,17 @@ from engine.work.steps import MaskStep
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 
 
-def test_that_a_mean_cannot_clip():
-    assert not can_clip(preset("gaussian-5"), 255.0)
+def test_that_edges_and_offsets_can_clip_and_a_mean_cannot():
+    masks = preset("gaussian-5"), SOBEL, preset("identity").with_offset(20.0)
+    assert [can_clip(mask, 255.0) for mask in masks] == [False, True, True]
 
 
-def test_that_an_edge_filter_can_clip():
-    assert can_clip(SOBEL, 255.0)
-
-
-def test_that_an_offset_can_clip():
-    assert can_clip(preset("identity").with_offset(20.0), 255.0)
+def test_that_what_is_clipped_asks_for_the_range_that_shows_it():
+    assert Clipped(0.41, 0.02).better_range == "absolute"
+    assert Clipped(0.1, 0.3).better_range == "rescale"
+    assert Clipped(0.1, 0.1).better_range == ""
+    # In another range only rescaling shows more.
+    assert {Clipped(0.4, 0.1, range_mode=mode).better_range for mode in ("absolute", "offset")} == {"rescale"}
 
 
 def test_that_every_window_of_a_small_picture_is_counted():
@@ -49,18 +50,6 @@ def test_that_a_mask_larger_than_the_picture_says_nothing():
     assert sample_clipped(np.zeros((2, 2, 1), np.uint8), SOBEL, 255.0) == Clipped()
 
 
-def test_that_negative_values_ask_for_the_absolute_range():
-    assert Clipped(0.41, 0.02).better_range == "absolute"
-
-
-def test_that_bright_values_ask_for_rescaling():
-    assert Clipped(0.1, 0.3).better_range == "rescale"
-
-
-def test_that_a_fifth_needs_no_word():
-    assert Clipped(0.1, 0.1).better_range == ""
-
-
 def test_that_what_is_shown_black_or_white_is_counted_in_every_range():
     for how in ["clip", "absolute", "offset", "rescale", "same type"]:
         for weight in [-1, 1, 2, -3]:
@@ -76,8 +65,3 @@ def test_that_what_is_shown_black_or_white_is_counted_in_every_range():
             mode = "clip" if how == "same type" else how
             found = clipped_of(job, np.empty(0), mode)
             assert (found.below, found.above) == expected
-
-
-@pytest.mark.parametrize("mode", ["absolute", "offset"])
-def test_that_in_another_range_only_rescaling_shows_more(mode):
-    assert Clipped(0.4, 0.1, range_mode=mode).better_range == "rescale"
