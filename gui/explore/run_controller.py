@@ -69,40 +69,48 @@ class RunController(QObject):
         job = self._workspace.run_job()
         if job is None:
             return
-        if is_chain(job):
-            run = Run(self._where_looked_at(job), seen=self._seen())
-            title = job.chain.title or f"Chain of {len(job.chain.steps)} steps"
-            made = Job(
-                title, run, lambda reply: self._replied(job, reply), lambda e: self._failed(job, None, e)
-            )
-            self._jobs.begin(SOURCE, [made], self._messages)
-            return
-        if self._workspace.settings.blocks:
-            self._cross(job, (job.variant,))
+        if self._workspace.settings.blocks and not is_chain(job):
+            self._run_able(job, (job.variant,))
         else:
             self._jobs.begin(SOURCE, [self._run_of(job)], self._messages)
 
     def run_every_variant(self) -> None:
         """Run each chosen variant that can do the job as it is now, with each of the blocks."""
-        job, kernels = self._workspace.run_job(), self._workspace.settings.kernels
+        job = self._workspace.run_job()
         if is_chain(job):
             self.run()
             self._messages.show(Message(SOURCE, Severity.INFO, *_ONE_WAY))
-            return
-        if job is None:
-            return
-        if self._workspace.settings.blocks:
-            self._cross(job, kernels)
-            return
+        elif job is not None:
+            self._run_able(job, self._workspace.settings.kernels)
 
-        def checked(availability: tuple[Availability, ...]) -> None:
-            asked = [one for one in availability if one.variant in kernels or not kernels]
-            able = [entry.variant for entry in asked if not entry.reason and entry.variant != AUTO]
-            self._jobs.add([self._run_of(job.changed(variant=variant)) for variant in able])
-            self._show_left_out(kernels, [(entry.variant, entry.reason) for entry in asked])
+    def _run_able(self, job: PictureJob, variants: tuple[str, ...]) -> None:
+        """Run those of these variants, or of all, that can do a job, with each of the blocks.
 
-        ask = Job("Looking for what can run here", Check(job), checked, is_counted=False)
-        self._jobs.begin(SOURCE, [ask], self._messages, lambda: self._select_best(job.device))
+        A block that is refused is a cell with its reason.
+        """
+        blocks = self._workspace.settings.blocks
+
+        def checked(found: tuple[Availability, ...]) -> None:
+            if blocks:
+                self._cells.plan(job, found)
+            else:
+                found = tuple(one for one in found if one.variant in variants or not variants)
+            able = [one for one in found if not one.reason and (blocks or one.variant != AUTO)]
+            self._jobs.add(
+                self._run_of(
+                    job.changed(variant=one.variant, block=one.block if blocks else job.block),
+                    SWEEP_BUDGET_S if blocks else None,
+                )
+                for one in able
+            )
+            self._show_left_out(variants, [(one.variant, one.reason) for one in found])
+
+        def ended() -> None:
+            self._cells.end_plan()
+            self._select_best(job.device)
+
+        ask = Job("Looking for what can run here", Check(job, variants, blocks), checked, is_counted=False)
+        self._jobs.begin(SOURCE, [ask], self._messages, ended)
 
     def _select_best(self, device: str) -> None:
         """Select the best run for the problem, of those on the device that was asked for if there are any."""
@@ -113,27 +121,6 @@ class RunController(QObject):
         if values:
             best = (max if shown.more_is_better else min)(values, key=lambda run: values[run])
             self._results.describe(next(run.result for run in runs if id(run) == best))
-
-    def _cross(self, job: PictureJob, variants: tuple[str, ...]) -> None:
-        """Run these variants, or all, with each of the blocks; what is refused is a cell with its reason."""
-
-        def checked(found: tuple[Availability, ...]) -> None:
-            self._cells.plan(job, found)
-            able = [entry for entry in found if not entry.reason]
-            self._jobs.add(
-                self._run_of(job.changed(variant=entry.variant, block=entry.block), SWEEP_BUDGET_S)
-                for entry in able
-            )
-            self._show_left_out(variants, [(entry.variant, entry.reason) for entry in found])
-
-        ask = Check(job, variants, self._workspace.settings.blocks)
-        look = Job("Looking for what can run here", ask, checked, is_counted=False)
-
-        def ended() -> None:
-            self._cells.end_plan()
-            self._select_best(job.device)
-
-        self._jobs.begin(SOURCE, [look], self._messages, ended)
 
     def _show_left_out(self, asked: tuple[str, ...], found: list[tuple[str, Reason | None]]) -> None:
         """Say that nothing can run, or which of the kernels that were asked for by name cannot, and why."""
@@ -152,8 +139,10 @@ class RunController(QObject):
 
     def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
         asked = self._where_looked_at(job)
-        variant = self._state.variant(job.variant)
+        variant = None if is_chain(job) else self._state.variant(job.variant)
         title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
+        if is_chain(job):
+            title = job.chain.title or f"Chain of {len(job.chain.steps)} steps"
         how = {} if budget_s is None else {"budget_s": budget_s}
         return Job(
             f"{title}, block {job.block}" if job.block and variant and variant.uses_block else title,

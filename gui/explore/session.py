@@ -2,27 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 from msgspec import Meta, Struct
 
-from engine.results.measurement import Measurement
-from gui.explore.state import PictureSource, State, Step
+from gui.explore.results.results_model import Asked
+from gui.explore.state import State
 from gui.typed_json import Text
 
 _Window = tuple[float, float]
 _Place = Annotated[float, Meta(gt=-1e9, lt=1e9)]
-
-
-class KeptRun(NamedTuple):
-    """A result, and the step and the picture that it is of; no step where that was not known."""
-
-    result: Measurement[Any]
-    step: Step | None = None
-    source: PictureSource | None = None
-    # What a person has said of it.
-    note: str = ""
-    is_pinned: bool = False
 
 
 class View(Struct, frozen=True, omit_defaults=True, kw_only=True):
@@ -45,10 +34,10 @@ class View(Struct, frozen=True, omit_defaults=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """All that is kept. Frozen, so that any thread can write it."""
+    """All that is kept. Nobody changes it, so that any thread can write it."""
 
     state: State
-    runs: tuple[KeptRun, ...] = ()
+    runs: tuple[Asked, ...] = ()
     # Of the file of the picture, when it was opened; empty for a sample, and where it is not known.
     digest: str = ""
     view: View = field(default_factory=View)

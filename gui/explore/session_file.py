@@ -31,7 +31,9 @@ from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.operations.table import operation_named
 from engine.work.picture_problem import MAX_SIDE
 from gui.explore.chain.chain_steps import MOST_STEPS
-from gui.explore.session import KeptRun, Session, View
+from gui.explore.picture_job import comparable_of_result
+from gui.explore.results.results_model import Asked
+from gui.explore.session import Session, View
 from gui.explore.state import COMBINE, FIRST_ID, PICTURE, PictureSource, Settings, State, Step
 from gui.typed_json import Reading, Text
 
@@ -215,7 +217,7 @@ class _Reader:
         self._view = View()
         self._pages: Table = {}
         self._problems: dict[int, tuple[Step, PictureSource | None]] = {}
-        self._runs: list[KeptRun] = []
+        self._runs: list[Asked] = []
         self._has_ended = False
 
     def session(self, data: bytes) -> Session:
@@ -359,11 +361,12 @@ class _Reader:
         self._problems[problem.number] = self._step(problem), problem.picture.source(self._folder)
 
     def _take_result(self, kept: _Result) -> None:
-        run = KeptRun(result_from_json(kept.result), note=kept.note, is_pinned=kept.pinned)
+        result, step, source = result_from_json(kept.result), None, None
         if kept.problem in self._problems:
-            step, source = self._problems[kept.problem]
-            run = run._replace(step=step.with_settings(**self._settings(kept.settings)), source=source)
-        self._runs.append(run)
+            common, source = self._problems[kept.problem]
+            step = common.with_settings(**self._settings(kept.settings))
+        problem = comparable_of_result(result, step.settings.patch_path if step else "")
+        self._runs.append(Asked(result, problem, kept.note, kept.pinned, step=step, source=source))
 
     def _take_end(self, end: _Ending) -> None:
         self._has_ended = True

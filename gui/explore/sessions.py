@@ -15,9 +15,9 @@ from engine.geometry.border import Border
 from engine.host.protocol import PictureHandle
 from engine.mask.resolve import resolve_mask
 from gui.explore.picture_digest import PictureDigest
-from gui.explore.picture_job import comparable_of_result, is_chain, job_of, step_of
+from gui.explore.picture_job import is_chain, job_of, step_of
 from gui.explore.results.results_model import Asked, ResultsModel
-from gui.explore.session import KeptRun, Session, View
+from gui.explore.session import Session, View
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
@@ -138,7 +138,7 @@ class Sessions(QObject):
         if begin.output and source is not None:
             check_other_file(begin.output, source.path)
         self._workspace.begin_with(session.state)
-        self._results.put_back(enumerate(map(_asked, session.runs)))
+        self._results.put_back(enumerate(session.runs))
         self._show_rest(session, path.name if path else "")
         self._pages.saving()()
         return begin.first is not None or source is not None
@@ -146,7 +146,7 @@ class Sessions(QObject):
     def _show(self, session: Session, text: str, name: str) -> None:
         stack = self._workspace.undo_stack
         stack.beginMacro(text)
-        runs = ExchangeRuns(self._results, text, self._results.kept, map(_asked, session.runs))
+        runs = ExchangeRuns(self._results, text, self._results.kept, session.runs)
         self._workspace.edit(session.state, text)
         stack.push(runs)
         stack.endMacro()
@@ -197,14 +197,8 @@ def with_options(state: State, begin: Begin) -> State:
     return state.with_step(step.with_settings(**{name: value for name, value in named.items() if value}))
 
 
-def _kept(asked: Asked) -> KeptRun:
+def _kept(asked: Asked) -> Asked:
+    """Return a run as it is now, with the step and the picture of its job."""
     if asked.step is None and asked.job is not None and not is_chain(asked.job):
-        picture = asked.job.picture
-        asked.step, asked.source = step_of(asked.job), PictureSource.of(picture)
-    return KeptRun(asked.result, asked.step, asked.source, asked.note, asked.is_pinned)
-
-
-def _asked(run: KeptRun) -> Asked:
-    patch = run.step.settings.patch_path if run.step else ""
-    problem = comparable_of_result(run.result, patch)
-    return Asked(run.result, problem, run.note, run.is_pinned, None, run.step, run.source)
+        asked.step, asked.source = step_of(asked.job), PictureSource.of(asked.job.picture)
+    return replace(asked, job=None)

@@ -7,7 +7,6 @@ from typing import ClassVar
 
 from PySide6.QtCore import Qt
 
-from engine.results.compare import compared
 from engine.results.quantities import ratio_text
 from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ForwardPass
@@ -18,7 +17,6 @@ from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import NetworkState
 from gui.network.session_part import part_of, run_in, show_part, table_of
-from gui.network.stages_model import BASELINE
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
 from gui.page.actions import Entry
@@ -117,7 +115,7 @@ class NetworkPage(VariantsPage):
             super().status,
             sentence=self._sentence(),
             figure=self._figure(),
-            figure_tip=f"Against {BASELINE}, same batch and weights.",
+            figure_tip=f"Against {self.network.baseline}, same batch and weights.",
             device=network.settings.device,
             run_does="Verifies the selected stage against the float64 reference, then measures it by layer.",
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
@@ -238,11 +236,10 @@ class NetworkPage(VariantsPage):
         return "No run yet: press Run (Ctrl+R) to verify and measure the selected stage, Run all for all."
 
     def _figure(self) -> str:
-        runs = compared(self.network.results(), BASELINE)
-        last = next((run for run in runs if run.result is self.network.last), None)
-        if last is None or last.speed_up is None or last.result.variant == BASELINE:
+        last = next((run for run in self.network.rows() if run.result is self.network.last), None)
+        if last is None or last.speed_up is None or last.result.variant == self.network.baseline:
             return ""
-        return f"{ratio_text(last.speed_up)} vs {BASELINE}"
+        return f"{ratio_text(last.speed_up)} vs {self.network.baseline}"
 
 
 build = NetworkPage

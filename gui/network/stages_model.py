@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from itertools import pairwise
 
 from engine.device_info import AUTO
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
 from engine.reason import Reason
-from engine.results.columns import KERNEL, SPEED_UP, Column
+from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column
 from engine.results.compare import Compared
 from engine.results.measurement import Environment
 from engine.results.problem import TaskProblem
@@ -121,9 +122,11 @@ class StagesModel(RunsState[NetworkSettings]):
         return "; ".join((super().words(run), *self._layers_in_words(run.result)))
 
     def _tooltip(self, key: str, run: Compared) -> str:
-        known = self.known_stage(run.result.variant)
-        above = self._layers_in_words(run.result) if key == KERNEL else [known.idea] if known else []
-        return "\n".join((*above, *([""] if above else ()), super()._tooltip(key, run)))
+        words, known = super()._tooltip(key, run), self.known_stage(run.result.variant)
+        if key == VARIANT.key and known is not None:
+            return f"{words}<br>{escape(known.idea)}"
+        layers = self._layers_in_words(run.result) if key == KERNEL else ()
+        return "\n".join((*layers, *([""] if layers else ()), words))
 
     def _head(self, column: Column) -> str:
         return "Time by layer" if column.key == KERNEL and self.bars.parts else super()._head(column)

@@ -16,8 +16,9 @@ from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_start import FirstPicture
 from gui.explore.picture_digest import digest_of
-from gui.explore.picture_job import comparable_of, step_of
-from gui.explore.session import KeptRun, Session, View
+from gui.explore.picture_job import comparable_of, comparable_of_result, step_of
+from gui.explore.results.results_model import Asked
+from gui.explore.session import Session, View
 from gui.explore.session_file import LARGEST_BYTES, SessionError, encoded, load_session, save_session
 from gui.explore.state import PictureSource, Settings, State, Step
 from gui.page.intents import Begin
@@ -41,6 +42,10 @@ SETTINGS = Settings(
 )
 
 
+def kept_run(result, *said, **of):
+    return Asked(result, comparable_of_result(result), *said, **of)
+
+
 def full_session(folder):
     """Return a session with something of everything."""
     step = Step(MASK, "Größe ±", "", SETTINGS)
@@ -48,9 +53,13 @@ def full_session(folder):
     other = replace(other, id="s2", input="picture", on=False)
     state = State((step, other), 1, PictureSource(str(folder / "photo.png")))
     runs = (
-        KeptRun(make_result("tiled", 2.0), step, state.source, "before the fix", True),
-        KeptRun(make_result("naive", 4.0), step.with_settings(variant="naive", block=None), state.source),
-        KeptRun(make_failure("tiled")),
+        kept_run(make_result("tiled", 2.0), "before the fix", True, step=step, source=state.source),
+        kept_run(
+            make_result("naive", 4.0),
+            step=step.with_settings(variant="naive", block=None),
+            source=state.source,
+        ),
+        kept_run(make_failure("tiled")),
     )
     view = View(mode="split", zoom=2.0, row=3, column=4, panels=("mask",), run=1)
     return Session(state, runs, "ab" * 16, view, {"network": {"batch": 3}})

@@ -224,7 +224,8 @@ def test_that_the_table_chooses_the_stage_that_run_runs(open_page):
     assert "Tiles of outputs." in table.order.index(1, 0).data(Qt.ItemDataRole.ToolTipRole)
     haloscope.network.change(stage="network-fused")
     assert [index.row() for index in table.selectionModel().selectedRows()] == [2]
-    assert "There is no NVIDIA driver here" in table.order.index(2, 0).data(Qt.ItemDataRole.ToolTipRole)
+    proof = table.order.index(2, haloscope.network.position("proof"))
+    assert "There is no NVIDIA driver here" in proof.data(Qt.ItemDataRole.ToolTipRole)
 
 
 def test_that_nothing_runs_with_a_batch_that_is_no_number(open_page, qtbot):
