@@ -120,6 +120,14 @@ class InterpretedPasses:
             if faults := [one for one in result.findings if not _is_harmless(one)]:
                 raise _fault(step, faults)
 
+    def part_ms(self, image: object, out: object, clock: object) -> dict[str, float]:
+        """Return no times: simulated ones mean nothing."""
+        return {}
+
+    def spans(self, image: object, out: object) -> tuple[object, ...]:
+        """Return no spans of time, for the same reason."""
+        return ()
+
     def _array(self, argument: Placeholder | Between, image: object, out: np.ndarray) -> Array:
         values = memory_of(argument, image, out)
         if isinstance(argument, Between):

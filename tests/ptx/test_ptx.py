@@ -4,6 +4,7 @@ import itertools
 import re
 import struct
 from dataclasses import replace
+from inspect import signature
 
 import numpy as np
 import pytest
@@ -78,14 +79,26 @@ def assert_for_device(ptx, capability, launch, **kinds):
     assert re.search(rf"^\.target sm_{capability[0]}{capability[1]}\b", ptx, re.MULTILINE)
 
 
-def assert_places_have_64_bits(ptx):
-    """Check that places in pictures past 2^31 samples are right."""
+def strip_rows_of(step, ptx):
+    """Return the registers with the rows of a strip: a block's number times these is a row of the picture."""
+    at = 0
+    for name, argument in zip(signature(step.kernel.py_func).parameters, step.signature, strict=True):
+        if name == "strip_rows":
+            found = re.findall(rf"ld\.param\.u64\s+(%rd\d+), \[\w+_param_{at}\];", ptx)
+            return set(re.findall(rf"cvt\.u32\.u64\s+(%r\d+), {found[0]};", ptx)) if found else set()
+        at += 5 + 2 * argument.ndim if hasattr(argument, "ndim") else 1
+    return set()
+
+
+def assert_places_have_64_bits(ptx, rows):
+    """Check that places in pictures past 2^31 samples are right; `rows` are registers with rows of strips."""
     blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
     assert blocks
     # A column or a row, the block's times a constant, fits 32 bits
     # (`engine.work.picture_problem.MAX_SIDE`); a row times the pitch does not.
     factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
-    assert [pair for pair in factors if blocks & set(pair) and all(one[0] == "%" for one in pair)] == []
+    pairs = [pair for pair in factors if blocks & set(pair) and all(one[0] == "%" for one in pair)]
+    assert [pair for pair in pairs if not rows & set(pair)] == []
     assert re.search(r"\bmul\.wide\.[su]32\b|\b(?:mul|mad)\.lo\.[su]64\b", ptx)
 
 
@@ -103,7 +116,7 @@ def test_that_code_has_the_planned_bytes_for_that_device(variant, pair):
         ptx = compiled(step, capability)
         assert_for_device(ptx, capability, launch, sums_in_float64=variant.float64_sums)
         assert ("mul.f32" if variant.float64_sums else "fma.rn.f32") in ptx
-        assert_places_have_64_bits(ptx)
+        assert_places_have_64_bits(ptx, strip_rows_of(step, ptx))
 
 
 @pytest.mark.parametrize(
