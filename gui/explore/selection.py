@@ -13,7 +13,7 @@ from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_state import EngineState
-from gui.explore.picture_job import is_chain
+from gui.explore.picture_job import comparable_of, is_chain
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 
@@ -132,8 +132,22 @@ class Selection(QObject):
         return _NO_CHOICE if job.variant == AUTO and self._workspace.is_filtering else ""
 
     def select(self, key: str) -> None:
-        """Select a kernel: Run runs it if it can run here."""
+        """Select a kernel, and its newest run if there is one. Run runs it if it can run here."""
         self._select("" if key == self._workspace.settings.variant else key, None)
+        newest = self.newest_runs().get(key)
+        if newest is not None:
+            self._results.describe(newest)
+
+    def newest_runs(self) -> dict[str, Measurement[Any]]:
+        """Return the newest run of each kernel on the present problem."""
+        job = self._workspace.step_job()
+        present = job and comparable_of(job)
+        layouts = ("", self._workspace.settings.layout)
+        return {
+            result.variant: result
+            for result in self._results.results()
+            if result.layout in layouts and self._results.problem_of(result) == present
+        }
 
     def compare_with(self, key: str) -> None:
         """Compare with another kernel; empty for none."""

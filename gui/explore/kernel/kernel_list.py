@@ -66,7 +66,6 @@ def line_height() -> int:
 class KernelList(QListView):
     """Selects a kernel; one that can run here is the variant of the workspace from then on."""
 
-    chosen = Signal(str)  # the person selected a kernel, by its key
     cure_wanted = Signal()  # the person wants what lets a group run
 
     def __init__(self, model: VariantsModel, workspace: Workspace, selection: Selection) -> None:
@@ -156,7 +155,6 @@ class KernelList(QListView):
             if item.can_run:
                 self._workspace.change(variant=item.key)
             self._selection.select(item.key)
-            self.chosen.emit(item.key)
 
     def reason_width(self) -> int:
         """Return how wide a reason may be, so that its lines stay when a scroll bar appears."""

@@ -57,7 +57,7 @@ class KernelPanel(QWidget):
         super().__init__()
         self._workspace = workspace
         self._engine_state = engine_state
-        self._results, self._selection = results, selection
+        self._selection = selection
         self._take_small_picture = take_small_picture
         self.variants = VariantsModel(workspace, engine_state, results, selection, self)
         self.kernels = KernelList(self.variants, workspace, selection)
@@ -98,7 +98,6 @@ class KernelPanel(QWidget):
         self._fields.setRowVisible(0, self.block.is_wanted)
 
         self.kernels.cure_wanted.connect(self.simulate)
-        self.kernels.chosen.connect(self._describe_newest)
         self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
         self.variants.dataChanged.connect(self._refresh)
         self.variants.modelReset.connect(self._refresh)
@@ -115,12 +114,6 @@ class KernelPanel(QWidget):
             self._take_small_picture()
         else:
             choose_simulator(self._workspace, self._engine_state)
-
-    def _describe_newest(self, key: str) -> None:
-        """Select among the runs the newest run of the kernel that was selected."""
-        newest = self.variants.newest_run(key)
-        if newest is not None:
-            self._results.describe(newest)
 
     def _form(self) -> QFormLayout:
         fields = form()

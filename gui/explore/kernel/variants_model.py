@@ -196,7 +196,7 @@ class VariantsModel(QAbstractListModel):
         return "" if self._engine_state.has_gpu or not self._engine_state.is_ready else SIMULATE
 
     def _read_rows(self) -> list[VariantRow]:
-        newest, described = self._newest_runs(), self._results.described
+        newest, described = self._selection.newest_runs(), self._results.described
         variants = self._engine_state.variants_of(self._workspace.operation)
         rows = [self._auto_row()]
         for entry in variants:
@@ -232,21 +232,6 @@ class VariantsModel(QAbstractListModel):
             reason=found.reason,
             can_run=can_run,
         )
-
-    def _newest_runs(self) -> dict[str, Measurement[Any]]:
-        """Return the newest run of each variant on the present problem."""
-        job = self._workspace.step_job()
-        present = job and comparable_of(job)
-        layouts = ("", self._workspace.settings.layout)
-        return {
-            result.variant: result
-            for result in self._results.results()
-            if result.layout in layouts and self._results.problem_of(result) == present
-        }
-
-    def newest_run(self, key: str) -> Measurement[Any] | None:
-        """Return the newest run of a variant on the present problem; None where there is none."""
-        return self._newest_runs().get(key)
 
     def _auto_row(self) -> VariantRow:
         row = VariantRow(AUTO, "Automatic", _AUTO_IDEA)

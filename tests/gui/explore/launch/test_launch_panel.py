@@ -261,7 +261,7 @@ def test_that_a_selected_run_is_explained(haloscope, qtbot):
     assert page.selection.kernel == "tiled"
     page.results.describe(page.results.results()[0])
     assert page.selection.kernel == "cached"
-    page.kernel_panel.kernels.chosen.emit("auto")
+    page.selection.select("auto")
     page.workspace.change(variant="naive")
     assert page.selection.kernel == "naive"
 
