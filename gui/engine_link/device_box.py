@@ -8,18 +8,16 @@ from typing import Any
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardItemModel
 
-from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS, DeviceInfo
+from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_state import LOST, EngineState
 from gui.style.icons import icon
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import NarrowBox
 
-SIMULATOR_NOTE = "Pictures up to 2 megapixels; no speeds."
 _SIMULATOR_TEACHES = (
     "The simulator interprets the instructions that a GPU would execute, checks every access to memory and "
-    f"finds races. It takes pictures up to {SIMULATOR_PIXELS:,} pixels. Its times mean nothing and are never "
-    "shown as speed."
+    "finds races. Its times mean nothing and are never shown as speed."
 )
 _HERE = "This computer"
 _ANOTHER = "Another machine…"
@@ -33,22 +31,15 @@ class DeviceBox(NarrowBox):
     """Chooses the device of a page.
 
     `workspace` is the state of a page: `settings.device`, `change(device=...)` and the signal
-    `settings_changed`. The page shows `simulator_note` while the simulator is chosen; `simulator_teaches` is
-    its tooltip.
+    `settings_changed`. The page shows `note` while the simulator is chosen, which takes `simulated`.
     """
 
     def __init__(
-        self,
-        workspace: Any,
-        engine_state: EngineState,
-        *,
-        simulator_note: str = SIMULATOR_NOTE,
-        simulator_teaches: str = _SIMULATOR_TEACHES,
+        self, workspace: Any, engine_state: EngineState, simulated: str = "Pictures up to 2 megapixels"
     ) -> None:
         super().__init__(12)
         self._workspace = workspace
-        self._simulator_note = simulator_note
-        self._simulator_teaches = simulator_teaches
+        self._simulator_note = f"{simulated}; no speeds."
         self._engine_state = engine_state
         self._is_stepping = False
         self._items = QStandardItemModel(self)
@@ -150,7 +141,7 @@ class DeviceBox(NarrowBox):
         if not device.available:
             return f"{device.title} cannot be used. {device.reason}"
         if device.key == SIMULATOR:
-            return self._simulator_teaches
+            return f"{_SIMULATOR_TEACHES} {self._simulator_note}"
         return "\n".join([device.title, *(f"{name}: {value}" for name, value in device.facts.items())])
 
 

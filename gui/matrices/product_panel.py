@@ -16,13 +16,6 @@ from gui.widgets.number_box import NumberBox, doubled
 from gui.widgets.panel_parts import column, form, quiet_label, scrolled
 from gui.widgets.refusal import Refusal
 
-_SIMULATOR_NOTE = f"Matrices up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}. For checking results, not speed."
-_SIMULATOR_TEACHES = (
-    "The simulator interprets the instructions that a GPU would execute, checks every access to memory and "
-    f"finds races. It takes matrices up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}. Its times mean nothing and "
-    "are never shown as speed."
-)
-
 
 class ProductPanel(QWidget):
     """Edits `MatmulSettings`."""
@@ -38,9 +31,7 @@ class ProductPanel(QWidget):
         self.refusal = Refusal()
         self.facts = quiet_label(wraps=True)
         self.tiles = TilesField(matmul)
-        self.device = DeviceBox(
-            matmul, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
-        )
+        self.device = DeviceBox(matmul, engine_state, f"Matrices up to {SIMULATOR_SIDE} × {SIMULATOR_SIDE}")
         self.device_note = ElidedLabel(most=2, small=True)
         self._build()
         for box in self._sides:

@@ -16,11 +16,6 @@ from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import column, label_for, row
 
 _EMPTY = "The stages are listed here once the engine is ready."
-_SIMULATOR_NOTE = f"Batches up to {SIMULATOR_BATCH}. For checking results, not speed."
-_SIMULATOR_TEACHES = (
-    "The simulator interprets the instructions that a GPU would execute, checks every access to memory and "
-    "finds races. Its times mean nothing and are never shown as speed."
-)
 _BATCH_TEACHES = (
     "How many drawings go through the network together: the held-out digits, repeated. The arrows go from 1 "
     "to 10,000 in powers of ten; what the memory cannot hold is refused."
@@ -54,9 +49,7 @@ class StagesPanel(RunsPanel):
         self._network = network
         wanted = f"a whole number from 1 to {MAX_BATCH:,}"
         self.batch = NumberBox("Batch", 1, MAX_BATCH, wanted, follows=_next_batch)
-        self.device = DeviceBox(
-            network, engine_state, simulator_note=_SIMULATOR_NOTE, simulator_teaches=_SIMULATOR_TEACHES
-        )
+        self.device = DeviceBox(network, engine_state, f"Batches up to {SIMULATOR_BATCH}")
         self.note = ElidedLabel(small=True)
         self.legend = Legend("Colours of the layers")
         self._refusal = ""
