@@ -57,7 +57,8 @@ def test_that_a_result_in_bands_has_the_bits_of_a_whole_one(monkeypatch, mode, s
     changed = {"range": mode, "depth": "keep" if source == saved else str(8 * np.dtype(saved).itemsize)}
     if mode == "clip" and source == saved:
         changed["result_type"] = "float32"
-    for border in Border:
+    # The kernel sees to the border, before anything is converted.
+    for border in (Border.CONSTANT, Border.WRAP):
         in_bands, whole, *_ = both_ways(
             monkeypatch,
             picture_of(source),

@@ -11,49 +11,56 @@ from engine.image.samples import sample_path
 from tests.engine.commands.conftest import strict_json
 from tests.fresh_python import ROOT
 
-# What each needs beside `--json`, and the ways that load other libraries.
+# Where libraries have the most to say: those that compile, measure the limits of the CPU, or load what others
+# do not.
+AS_A_PROGRAM = (
+    "filter in.png out.png --mask gaussian:5",
+    "filter in.npy out.zarr --mask box:3 --memory 400M",
+    "devices --limits",
+    "course report --sizes 16 --device cpu --out tables",
+    "code tiled --ptx",
+    "judge kernel.cu",
+)
+IN_A_FRESH_CACHE = ("filter in.png out.png", "judge", "devices --limits")
+# What each of the others needs beside `--json`.
 ARGUMENTS = {
-    "filter": (
-        "in.png out.png --mask gaussian:5",
-        "in.png out.tif --operation median --set size=3",
-        "in.npy out.zarr --mask box:3 --memory 400M",
-    ),
-    "batch": ("in.png --out out --mask box:3",),
-    "bench": ("--out r.json --sizes 64 --masks 3 --variants cpu-parallel --budget 0",),
-    "explain": (
-        "64x48 --mask gaussian:5 --variant cpu-parallel",
-        "64x48 --mask box:3 --variant naive --device simulator --ablate",
-    ),
-    "devices": ("", "--limits"),
-    "masks": ("sobel-x --as opencv",),
-    "chains": ("unsharp --out chain.json",),
-    "matmul": ("--size 16",),
-    "network": ("--batch 1 --stage network-cpu",),
-    "course": ("report --sizes 16 --device cpu --out tables",),
-    "code": ("tiled --ptx", "cpu-parallel"),
-    "judge": ("kernel.cu",),
-    "install-desktop": ("", "--remove"),
+    "batch": "in.png --out out --mask box:3",
+    "bench": "--out r.json --sizes 64 --masks 3 --variants cpu-parallel --budget 0",
+    "explain": "64x48 --mask gaussian:5 --variant cpu-parallel",
+    "masks": "sobel-x --as opencv",
+    "chains": "unsharp --out chain.json",
+    "matmul": "--size 16",
+    "network": "--batch 1 --stage network-cpu",
 }
-
 KERNEL = ROOT / "tests" / "judge" / "kernels" / "right" / "naive.cu"
 
 
-# Where these compile all that they need, and measure the limits of the CPU, libraries have the most to say.
-IN_A_FRESH_CACHE = ("filter in.png out.png", "judge", "devices --limits")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "line", [f"{name} {rest} --json" for name in COMMANDS for rest in ARGUMENTS.get(name, ("",))]
-)
-def test_that_standard_output_is_one_document(program, tmp_path, line):
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with what the commands read."""
     (tmp_path / "in.png").write_bytes(sample_path("impulse").read_bytes())
     (tmp_path / "kernel.cu").write_bytes(KERNEL.read_bytes())
     np.save(tmp_path / "in.npy", np.ones((300, 200), np.uint8))
-    fresh = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "NUMBA_CACHE_DIR": str(tmp_path / "numba")}
-    answer = program(line, folder=tmp_path, **(fresh if line.startswith(IN_A_FRESH_CACHE) else {}))
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("line", AS_A_PROGRAM)
+def test_that_standard_output_of_a_program_is_one_document(program, folder, line):
+    fresh = {"XDG_CACHE_HOME": str(folder / "cache"), "NUMBA_CACHE_DIR": str(folder / "numba")}
+    environment = fresh if line.startswith(IN_A_FRESH_CACHE) else {}
+    answer = program(line, "--json", folder=folder, **environment)
     assert answer.status == 0, answer.err
     assert strict_json(answer.out)
+
+
+@pytest.mark.slow
+def test_that_every_other_command_answers_with_one_document(command, folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    for name in set(COMMANDS) - {line.split()[0] for line in AS_A_PROGRAM}:
+        answer = command(name, ARGUMENTS.get(name, ""), "--json")
+        assert answer.status == 0, (name, answer.err)
+        assert answer.document, name
 
 
 def test_that_what_libraries_print_is_no_part_of_an_answer():

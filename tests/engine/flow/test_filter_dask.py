@@ -68,9 +68,8 @@ def masks(draw):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("border", Border)
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=lengths(), columns=lengths(), mask=masks())
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(border=st.sampled_from(Border), rows=lengths(), columns=lengths(), mask=masks())
 def test_that_bits_are_those_of_the_whole_with_any_chunks(border, rows, columns, mask):
     how = {"border": border, "cval": 2.5 * (border == "constant"), "variant": "cpu-parallel"}
     values = computed(FLOATS, mask, (rows, columns), **how)

@@ -76,29 +76,17 @@ def test_that_a_recorded_run_is_read_as_it_was_made():
 
 
 @pytest.mark.usefixtures("recording")
-def test_that_every_recorded_run_is_of_the_device_recorded():
-    assert {run.device for run in recorded_runs(GREY, BOX).runs} == {RECORDED}
-
-
-@pytest.mark.usefixtures("recording")
-def test_that_a_run_with_the_very_mask_comes_before_others():
-    found = recorded_runs(GREY, SHARPEN)
-    assert [run.kernel_ms for run in found.runs if run.variant == "tiled"] == [0.75]
-
-
-@pytest.mark.usefixtures("recording")
-def test_that_the_very_problem_needs_no_note():
-    assert recorded_runs(GREY, BOX).note == ""
-
-
-@pytest.mark.usefixtures("recording")
-def test_that_the_nearest_picture_is_of_the_same_type_before_the_same_size():
+def test_that_runs_of_the_very_mask_and_of_the_nearest_picture_come_before_others():
+    exact = recorded_runs(GREY, BOX)
+    assert ({run.device for run in exact.runs}, exact.note) == ({RECORDED}, "")
+    found = recorded_runs(GREY, SHARPEN).runs
+    assert [run.kernel_ms for run in found if run.variant == "tiled"] == [0.75]
+    # A variant that cannot compute the mask is left out.
+    assert {run.variant for run in found} == {"cpu-serial", "tiled"}
+    # Of the same type before the same size.
     found = recorded_runs(structs.replace(COLOUR, height=500, width=500), BOX)
     assert {run.problem for run in found.runs} == {COLOUR}
-
-
-@pytest.mark.usefixtures("recording")
-def test_that_a_run_on_the_nearest_picture_keeps_its_own_time_and_size():
+    # A run keeps its own time and size.
     found = recorded_runs(structs.replace(GREY, height=700, width=700), BOX)
     assert {(run.problem, run.kernel_ms) for run in found.runs} == {(GREY, 8.0), (GREY, 0.25), (GREY, 0.5)}
 
@@ -108,11 +96,6 @@ def test_that_a_note_says_what_is_not_as_in_the_problem():
     other = structs.replace(GREY, height=700, width=700, border=Border.MIRROR)
     note = recorded_runs(other, Mask(np.ones((3, 3)))).note
     assert note == "Recorded of another problem: 512 × 512 grey float32, mask box 3 × 3, border zero"
-
-
-@pytest.mark.usefixtures("recording")
-def test_that_a_variant_that_cannot_compute_the_mask_is_left_out():
-    assert {run.variant for run in recorded_runs(GREY, SHARPEN).runs} == {"cpu-serial", "tiled"}
 
 
 @pytest.mark.usefixtures("recording")

@@ -124,8 +124,10 @@ AXES = {
     "rows": tuple(Layout),
 }
 # So large that some tiles of a kernel with blocks of its own touch no edge, and its rows take several steps.
+# One border of each sort: a value, a cell of the picture nearby, one at the other end.
 LARGE = {
     **AXES,
+    "border": (Border.CONSTANT, Border.MIRROR, Border.WRAP),
     "samples": ("float32", "uint8", "8 bit", "16 bit"),
     "size": _sizes("70x403 99x400"),
     "channels": (1, 3, 4),

@@ -9,20 +9,10 @@ from engine.explain.code import kernel_listing
 from engine.explain.counts import counting
 from engine.explain.limits.kept_limits import recorded_limits
 from engine.explain.messages import TimeRequest
-from engine.host import shared
-from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.mask.generators import gaussian
 from tests.engine.explain.bounds.test_cpu_bounds import LIMITS as CPU_LIMITS
 from tests.engine.variants.emitted import needs_nvvm
 from tests.picture_jobs import mask_job
-
-
-@pytest.fixture
-def picture():
-    """A picture of 200 x 130 pixels, float32 and grey, in shared memory."""
-    (pixels,) = shared.create(((130, 200, 1), "float32"))
-    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
-    shared.unlink(pixels.name)
 
 
 @pytest.fixture(autouse=True)

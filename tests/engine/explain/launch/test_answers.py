@@ -7,21 +7,11 @@ from engine.explain.gpus import Architecture
 from engine.explain.launch import answers
 from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
-from engine.host import shared
-from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.mask.generators import gaussian
 from tests.engine.variants.emitted import NEEDS_NVVM
 from tests.picture_jobs import mask_job
 
 AMPERE = Architecture(8, 6)
-
-
-@pytest.fixture
-def picture():
-    """A picture of 200 x 130 pixels, float32 and grey, in shared memory."""
-    (pixels,) = shared.create(((130, 200, 1), "float32"))
-    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
-    shared.unlink(pixels.name)
 
 
 @pytest.fixture(autouse=True)

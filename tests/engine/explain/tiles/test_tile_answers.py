@@ -7,20 +7,10 @@ from engine.explain.messages import TileRequest
 from engine.explain.tiles import answers
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.host import shared
-from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from tests.picture_jobs import mask_job
-
-
-@pytest.fixture
-def picture():
-    """A picture of 200 x 130 pixels, float32 and grey, in shared memory."""
-    (pixels,) = shared.create(((130, 200, 1), "float32"))
-    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
-    shared.unlink(pixels.name)
 
 
 def described(picture, key, at=None, **fields):

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
@@ -78,20 +77,6 @@ def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet
         image = random.integers(0, 9, (160, cpu_box.TILE_SAMPLES // channels + 37, channels)).astype(dtype)
         for rows in (1,) if columns > 63 else (1, 2, 5, 63):
             filtered(image, Mask(np.full((rows, columns), 0.5)), border)
-
-
-def test_that_the_cost_in_shared_memory_and_additions_hardly_depends_on_the_side():
-    cells, sides = 4096 * 4096, (3, 5, 9, 15, 31, 63)
-    problems = [Problem(4096, 4096, mask_shape=(side, side), anchor=(side // 2,) * 2) for side in sides]
-    work = [box.work(problem, BLOCK) for problem in problems]
-    accesses = [(one.shared_loads + one.shared_stores) / cells for one in work]
-    assert 5 < accesses[0] < 6
-    assert max(accesses) == accesses[-1] < 2.2 * accesses[0]
-    assert work[-1].flops < 16 * cells
-
-
-def test_that_the_highest_picture_fits_the_grid():
-    assert box.plan(Problem(1 << 24, 8), BLOCK)[0].grid[1] <= MAX_GRID_Y
 
 
 @pytest.mark.slow

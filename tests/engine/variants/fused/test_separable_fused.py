@@ -7,7 +7,6 @@ import pytest
 
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
-from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.fused import separable_fused, shape
 from engine.variants.fused.separable_fused import VARIANT
@@ -47,12 +46,6 @@ def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(dtype):
                         assert not emitted.refused(
                             VARIANT, problem_of(size, size, mask, channels, dtype), mask
                         )
-
-
-def test_that_multiply_adds_grow_with_the_side_only():
-    few, many = (VARIANT.work(problem_of(4096, 4096, gaussian(side)), BLOCK) for side in (5, 15))
-    assert many.flops < 4 * few.flops
-    assert many.picture_loads < 2 * 4096 * 4096
 
 
 CASES = {

@@ -112,14 +112,6 @@ def test_that_nothing_is_multiplied_to_fill_up_a_phase(value):
     assert touched.nonzero()[0].tolist() == list(range(5, 31))
 
 
-def test_that_the_masks_at_once_divide_the_loads_of_the_picture():
-    bank = random_bank(8, (5, 5))
-    problem = problem_of(2048, 2048, bank[0])
-    loads = [for_bank(bank).work(problem, Block(64, rows)).picture_loads for rows in (1, 2, 4, 8)]
-    assert [loads[0] // own for own in loads] == [1, 2, 4, 8]
-    assert loads[-1] == VARIANT.work(problem, Block(256, 1)).picture_loads
-
-
 def test_that_every_bank_of_one_shape_and_block_runs_the_same_compiled_kernel():
     block = Block(64, 8)
     two, nine = random_bank(2, (5, 5)), random_bank(9, (5, 5))

@@ -1,22 +1,19 @@
 """The ladder's weights in constant memory, `tiled-input`, a warp down a column, 1-D: who loads what."""
 
 import itertools
-from collections import defaultdict
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from engine.device.launches import Operand
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from engine.variants.ladder import tiled_input
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
 from tests.engine.variants.cases import result_of
-from tests.engine.variants.executed import check_executed, observed
+from tests.engine.variants.executed import check_executed
 
 BLOCK = Block(8, 4)
 
@@ -117,73 +114,8 @@ def test_that_a_float64_sum_is_rounded_once():
     assert found["naive"] != exact
 
 
-@pytest.mark.parametrize(("side", "percent"), [(3, 12), (5, 23), (15, 68)])
-def test_that_as_many_threads_idle_as_the_docstring_says(side, percent):
-    results = tiled_input.output_tile((side, side), Block(32, 32)).threads
-    assert round(100 * (1 - results / 1024)) == percent
-    assert f"{percent} %" in str(tiled_input.__doc__)
-
-
 ROWS = [known for known in VARIANTS if known.masks is MaskClass.ONE_ROW]
 every_row_variant = pytest.mark.parametrize("known", ROWS, ids=lambda known: known.key)
-TILE = Block(8, 1)
-FIVE = Mask([[1, 2, 3, 4, 5]])
-
-
-def row_of(cells, dtype="float32"):
-    return np.arange(cells, dtype=dtype).reshape(1, cells, 1)
-
-
-def work_of(key, cells, border):
-    return variant(key).work(describe_problem(row_of(cells), FIVE, border, 0.0), TILE)
-
-
-@pytest.mark.slow
-def test_that_an_inner_block_of_the_lecture_loads_12_cells_instead_of_40():
-    for key, loads in [
-        ("row-naive", 40),
-        ("row-tiled", 12),
-        ("row-cached", 14),
-        ("row-tiled-constant", 12),
-        ("row-cached-constant", 14),
-    ]:
-        # `row-cached`: its own 8, and 2 + 1 taps of halo on each side.
-        longer, shorter = (work_of(key, cells, Border.ZERO).picture_loads for cells in (32, 24))
-        assert longer - shorter == loads
-        # In a picture of one tile that wraps, the only block is an inner one; the code says the same.
-        problem = describe_problem(row_of(8), FIVE, Border.WRAP, 0.0)
-        check_executed(variant(key), problem, FIVE, row_of(8), TILE)
-        assert work_of(key, 8, Border.WRAP).picture_loads == loads
-
-
-def columns_loaded(mask, width=24):
-    """Return the columns that the threads of `row-tiled` read, block by block, thread by thread."""
-    problem, columns = describe_problem(row_of(width), mask, Border.ZERO, 0.0), []
-    for block in range(3):
-        with observed(at=(block, 0, 0)) as launches:
-            result_of(variant("row-tiled"), problem, mask, TILE, row_of(width))
-        ((_, _, arrays, accesses),) = launches
-        of_thread = defaultdict(list)
-        for step in accesses:
-            if step.array == arrays[Operand.IMAGE].name:
-                for thread, address in zip(step.threads.tolist(), step.addresses.tolist(), strict=True):
-                    of_thread[thread].append(address // 4)
-        columns += itertools.chain.from_iterable(of_thread[thread] for thread in sorted(of_thread))
-    return columns
-
-
-@pytest.mark.slow
-def test_that_the_last_threads_load_the_left_halo_and_the_first_the_right_one():
-    # Of each block threads 0 and 1 load right halo cells too, 6 and 7 left halo cells, ghost cells excepted.
-    first = [0, 8, 1, 9, 2, 3, 4, 5, 6, 7]
-    inner = [8, 16, 9, 17, 10, 11, 12, 13, 6, 14, 7, 15]
-    last = [16, 17, 18, 19, 20, 21, 14, 22, 15, 23]
-    assert columns_loaded(FIVE) == first + inner + last
-    # Each halo is as wide as the anchor says.
-    to_the_right = columns_loaded(Mask([[1, 2, 3, 4]], (0, 0)))
-    assert to_the_right[:11] == [0, 8, 1, 9, 2, 10, 3, 4, 5, 6, 7]
-    to_the_left = columns_loaded(Mask([[1, 2, 3, 4]], (0, 3)))
-    assert to_the_left[-11:] == [16, 17, 18, 19, 20, 13, 21, 14, 22, 15, 23]
 
 
 # (taps, anchor, border, picture, type, block): the halo is wider than the block, or as wide.

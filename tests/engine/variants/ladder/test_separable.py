@@ -16,7 +16,6 @@ from engine.mask.presets import preset
 from engine.variants.ladder import two_passes
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.agreement import is_exact_class
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of, result_of, verified
 
@@ -175,20 +174,3 @@ def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch):
     assert len(calls) == 1
     assert refusal_of(SEPARABLE[0], box(7)) is None
     assert len(calls) == 1
-
-
-def test_that_shared_memory_holds_the_cells_and_a_one_dimensional_apron():
-    problem = Problem(100, 200, mask_shape=(15, 9), anchor=(7, 4))
-    used = [[step.shared_bytes for step in known.plan(problem, Block(32, 8))] for known in SEPARABLE]
-    assert used == [[0, 0], [8 * (32 + 8) * 4, (8 + 14) * 32 * 4], [32 * 8 * 4, 32 * 8 * 4]]
-
-
-def test_that_the_loads_are_those_of_the_docstrings():
-    problem = Problem(800, 3200, mask_shape=(15, 15), anchor=(7, 7), border=Border.MIRROR)
-    direct, shared, cached = (known.work(problem, Block(32, 8)) for known in SEPARABLE)
-    assert direct.flops == shared.flops == cached.flops == 2 * 30 * problem.samples
-    assert direct.picture_loads == 15 * problem.samples
-    scratch_loads = shared.global_loads - shared.picture_loads - 30 * problem.samples
-    assert shared.picture_loads == (32 + 14) / 32 * problem.samples
-    assert scratch_loads == 2.75 * problem.samples
-    assert shared.picture_loads < cached.picture_loads < direct.picture_loads

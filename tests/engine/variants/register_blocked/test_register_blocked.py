@@ -13,7 +13,6 @@ from engine.variants.tiles.byte_tile_shape import byte_tile_shape
 from engine.work.filtering.problem import Problem
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of
 
-BLOCK = VARIANT.default_block
 BYTES = {"dtype": "uint8", "result_dtype": "uint8"}
 
 
@@ -36,13 +35,6 @@ def test_that_every_mask_up_to_31_fits_shared_memory_whatever_its_anchor(itemsiz
                 assert 31 * shape.across + shape.window <= shape.tile_samples
                 # The window needs no moves from one round of the loop to the next.
                 assert shape.unrolled_rows == rows or shape.unrolled_rows % shape.rows == 0
-
-
-def test_that_loads_fall_far_below_one_a_tap():
-    work = VARIANT.work(problem_of(5, 5, size=(4096, 4096)), BLOCK)
-    assert work.picture_loads < 1.5 * 4096 * 4096
-    # `tiled` has one a tap: 25.
-    assert work.shared_loads < 8 * 4096 * 4096
 
 
 def test_that_only_8_bit_problems_whose_ghost_cells_are_bytes_keep_bytes():
