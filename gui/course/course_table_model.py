@@ -98,22 +98,19 @@ def _in_short_units(table: CourseTable) -> CourseTable:
     """
     headings, columns = list(table.headings), list(zip(*table.rows, strict=True))
     for at, cells in enumerate(columns):
-        texts = {text for cell in cells for text in (cell.printed, cell.here, cell.recorded) if text}
-        times = [abs(float(text)) for text in texts if _NUMBER.fullmatch(text)]
-        if not headings[at].endswith("(s)") or len(times) < len(texts) or not any(times):
-            continue
-        thousands = math.ceil(-math.log10(min(filter(None, times))) / 3)
-        digits = 3 * min(max(thousands, 0), len(_UNITS) - 1)
-        headings[at] = f"{headings[at].removesuffix('(s)')}({_UNITS[digits // 3]})"
-        columns[at] = tuple(_moved(cell, digits) for cell in cells)
+        texts = [text for cell in cells for text in (cell.printed, cell.here, cell.recorded) if text]
+        is_time = headings[at].endswith("(s)") and all(map(_NUMBER.fullmatch, texts))
+        if is_time and (times := [abs(float(text)) for text in texts if float(text)]):
+            thousands = min(max(math.ceil(-math.log10(min(times)) / 3), 0), len(_UNITS) - 1)
+            headings[at] = f"{headings[at].removesuffix('(s)')}({_UNITS[thousands]})"
+            columns[at] = tuple(_moved(cell, 3 * thousands) for cell in cells)
     return replace(table, headings=tuple(headings), rows=tuple(zip(*columns, strict=True)))
 
 
 def _moved(cell: Cell, digits: int) -> Cell:
     """Return a cell of numbers, each with its point so many digits further right."""
-    printed, here, recorded = (
-        text and f"{Decimal(text).scaleb(digits):f}" for text in (cell.printed, cell.here, cell.recorded)
-    )
+    texts = cell.printed, cell.here, cell.recorded
+    printed, here, recorded = (text and f"{Decimal(text).scaleb(digits):f}" for text in texts)
     return replace(cell, printed=printed, here=here, recorded=recorded)
 
 

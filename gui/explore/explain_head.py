@@ -61,10 +61,10 @@ class ExplainHead(QWidget):
         others = {"": "Compare …"}
         for heading, kernels in groupby(selection.others, lambda one: one.heading):
             others |= {f"head {heading}": heading} | {one.key: one.title for one in kernels}
-        fill_box(self.other, others, other.key if other else "", drops_wide=True, heads="head ")
+        fill_box(self.other, others, other.key if other else "", heads="head ")
         here = {None: "This GPU"} if selection.has_gpu else {}
         gpus = {key: gpu.title for key, gpu in ABSENT_GPUS.items()}
-        fill_box(self.gpu, here | gpus, selection.gpu, drops_wide=True)
+        fill_box(self.gpu, here | gpus, selection.gpu)
         shown = {front} | {panel.objectName() for panel in self._segments.panels if panel.is_own_window}
         self.swap.setVisible(other is not None)
         is_cuda = known is not None and known.kind == "cuda"

@@ -37,7 +37,6 @@ class ProductPanel(QWidget):
         for box in self._sides:
             box.valueChanged.connect(self._take)
             box.refused.connect(self.refusal.say)
-            box.typing.connect(lambda: self.refusal.say(""))
         self.square.toggled.connect(lambda on: matmul.change(square=on))
         matmul.settling.connect(self._settle)
         matmul.settings_changed.connect(self._show)

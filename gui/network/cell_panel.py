@@ -1,6 +1,6 @@
 """Where the chosen value comes from: a sentence, the window and the filter in figures, the way to Explore."""
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.mask.mask import Mask
@@ -37,7 +37,6 @@ class CellPanel(QWidget):
         self.before = NumberBox("Input map", 0, 0, "a whole number")
         self.refusal = Refusal()
         self.before.refused.connect(self.refusal.say)
-        self.before.typing.connect(lambda: self.refusal.say(""))
         # They are cut where the panel is narrow, and do not widen what is in it.
         self.adds = ElidedLabel()
         self.window_title, self.filter_title = ElidedLabel(small=True), ElidedLabel(small=True)
@@ -100,8 +99,7 @@ class CellPanel(QWidget):
         count = input_map_count(facts, cell)
         self._which.setVisible(count > 1)
         self.refusal.say("")
-        with QSignalBlocker(self.before):
-            self.before.show_place(origin.map, max(1, count))
+        self.before.show_place(origin.map, max(1, count))
         self.adds.setText(f"adds {number(origin.adds)}")
         of_map = "" if count == 1 and not is_pool(layer) else f", map {origin.map}"
         name = name_of(facts.layers, origin.before)

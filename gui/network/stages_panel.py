@@ -56,7 +56,6 @@ class StagesPanel(RunsPanel):
         self._build()
         self.batch.valueChanged.connect(lambda: network.change(batch=self.batch.value()))
         self.batch.refused.connect(self._refuse)
-        self.batch.typing.connect(lambda: self._refuse(""))
         network.settling.connect(self._settle)
         for signal in (
             network.facts_changed,

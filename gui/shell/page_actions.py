@@ -46,11 +46,8 @@ class PageActions(QObject):
             # Each stage of a preview comes here, four times an edit.
             return
         self._shown = shown
-        for name, does, why_not_it in (
-            ("run", status.run_does, status.why_not_one),
-            ("run_all", status.run_all_does, ""),
-        ):
-            why_not = status.why_no_run or state.why_no_run or why_not_it
+        for name, does in (("run", status.run_does), ("run_all", status.run_all_does)):
+            why_not = status.why_no_run or state.why_no_run or status.why_not_one * (name == "run")
             why_not = why_not if does else "Not available on this page."
             self._actions[name].setEnabled(not why_not)
             self._actions.explain(name, f"{does} {why_not}".strip())

@@ -40,7 +40,6 @@ class PreferencesDialog(QDialog):
         self.letters.valueChanged.connect(self._letters_timer.start)
         self.refusal = quiet_label(wraps=True)
         self.letters.refused.connect(self.refusal.setText)
-        self.letters.typing.connect(lambda: self.refusal.setText(""))
         self.recorded = _check(actions["show_recorded"], "Show recorded figures of a &GPU")
         look = QWidget()
         fields = form(GRID)

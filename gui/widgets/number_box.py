@@ -24,8 +24,7 @@ class NumberBox(QDoubleSpinBox):
     `follows` returns what the arrows lead to from a value, up or not; else they add and subtract.
     """
 
-    refused = Signal(str)  # why the text was not taken
-    typing = Signal()  # the person types: a refusal of the text before no longer holds
+    refused = Signal(str)  # why the text was not taken; empty while another one is typed
 
     def __init__(
         self,
@@ -46,7 +45,7 @@ class NumberBox(QDoubleSpinBox):
         self.setGroupSeparatorShown(False)
         self.setFont(number_font())
         self.setAccessibleName(name)
-        self.lineEdit().textEdited.connect(self.typing)
+        self.lineEdit().textEdited.connect(lambda: self.refused.emit(""))
 
     def value(self) -> Any:
         return super().value() if self.decimals() else int(super().value())
@@ -58,10 +57,11 @@ class NumberBox(QDoubleSpinBox):
                 self.setValue(value)
 
     def show_place(self, at: int, count: int) -> None:
-        """Show an index below `count`."""
+        """Show an index below `count` without a signal."""
         self._wanted = f"a whole number from 0 to {count - 1:,}"
-        self.setRange(0, count - 1)
-        self.show_value(at)
+        with QSignalBlocker(self):
+            self.setRange(0, count - 1)
+            self.setValue(at)
 
     def stepBy(self, steps: int) -> None:
         if self._follows is None:

@@ -149,7 +149,7 @@ def form(spacing: int = HALF_GRID) -> QFormLayout:
 class NarrowBox(QComboBox):
     """A list that drops down, and asks for the width of so many characters, whatever its entries.
 
-    Of a chosen entry that does not fit the end is left out.
+    Of a chosen entry that does not fit the end is left out; the list is as wide as its entries.
     """
 
     def __init__(self, characters: int) -> None:
@@ -163,6 +163,10 @@ class NarrowBox(QComboBox):
         room = self.style().subControlRect(parts, option, field, self).width() - HALF_GRID
         elided = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)
         option.currentText = elided
+
+    def showPopup(self) -> None:
+        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 3 * GRID)
+        super().showPopup()
 
 
 def narrow_box(name: str, tip: str, characters: int) -> NarrowBox:
@@ -315,13 +319,10 @@ class Placeholder(QStackedWidget):
         self.button.setVisible(True)
 
 
-def fill_box(
-    box: QComboBox, entries: Mapping[Any, str], chosen: object, *, drops_wide: bool = False, heads: str = ""
-) -> None:
+def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object, *, heads: str = "") -> None:
     """List texts by their data, and show the chosen one; no signal is emitted.
 
-    With `drops_wide` the list that drops down is as wide as its entries, where the box is not. Entries whose
-    data begins with `heads` stand over others and cannot be chosen.
+    Entries whose data begins with `heads` stand over others and cannot be chosen.
     """
     with QSignalBlocker(box):
         if list(entries.items()) != [(box.itemData(at), box.itemText(at)) for at in range(box.count())]:
@@ -332,8 +333,6 @@ def fill_box(
                 if heads and data.startswith(heads) and isinstance(model, QStandardItemModel):
                     model.item(box.count() - 1).setFlags(Qt.ItemFlag.NoItemFlags)
         box.setCurrentIndex(list(entries).index(chosen) if chosen in entries else -1)
-    if drops_wide:
-        box.view().setMinimumWidth(box.view().sizeHintForColumn(0) + 3 * GRID)
 
 
 def choices_of(box: QComboBox) -> list[QAction]:

@@ -4,7 +4,6 @@ It is not modal: the page can be used while a batch runs, whose job is that of t
 """
 
 import glob
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -88,9 +87,8 @@ class BatchDialog(QDialog):
         """Run what is chosen, or only say what would be done."""
         self._is_dry = dry
         named = _parts(self.pictures.text())
-        if missing := [one for one in named if not os.path.lexists(one) and not _matches(one)]:
-            what = f"There is no file or folder {', '.join(missing)}."
-            self._show_end(BatchEnd(why=f"{what} Correct it under Pictures, or leave it out."))
+        if missing := [one for one in named if not Path(one).exists() and not glob.has_magic(one)]:
+            self._show_end(BatchEnd(why=f"There is no {', '.join(missing)}. Correct it under Pictures."))
             return
         self._show_end(None)
         try:
@@ -187,7 +185,7 @@ class BatchDialog(QDialog):
         for field in (self.pictures, self.out):
             field.textChanged.connect(self._show_state)
             # What became of other pictures is no word about these.
-            field.textChanged.connect(self._forget_end)
+            field.textChanged.connect(lambda: self._show_end(BatchEnd()))
         self.pictures.editingFinished.connect(self._propose_out)
         for changed in (self._workspace.job_changed, self._workspace.operation_changed):
             changed.connect(self._show_state)
@@ -275,7 +273,7 @@ class BatchDialog(QDialog):
         self.failures.clear()
         if end is None or not end.is_stopped:
             self.bar.setRange(0, 0 if end is None else 1)
-            self.bar.setValue(int(end is not None))
+            self.bar.setValue(int(end is not None and bool(end.document)))
         self.sentence.setText("Starting…" if end is None else end.sentence)
         failures = end.failures if end else []
         is_whole = end is not None and bool(end.document) and not end.is_stopped
@@ -286,10 +284,6 @@ class BatchDialog(QDialog):
             item.setToolTip(0, name)
             item.setToolTip(1, why)
             self.failures.addTopLevelItem(item)
-
-    def _forget_end(self) -> None:
-        self._show_end(BatchEnd())
-        self.bar.reset()
 
     def _end(self, end: BatchEnd) -> None:
         self._show_end(end)
@@ -308,10 +302,6 @@ def _button(text: str, tip: str) -> QPushButton:
 
 def _parts(text: str) -> list[str]:
     return [part.strip() for part in text.split(_SEPARATOR.strip()) if part.strip()]
-
-
-def _matches(pattern: str) -> bool:
-    return any(glob.iglob(pattern, recursive=True))
 
 
 def _dropped(event: QDropEvent) -> list[str]:

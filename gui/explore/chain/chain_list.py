@@ -218,9 +218,9 @@ class ChainList(QWidget):
         for at, step in enumerate(state.steps[: state.selected], start=1):
             names[step.id] = f"{at}: {title_of_step(step)}"
         reads = reads_of(state, state.selected)
-        fill_box(self.first, names, reads[0], drops_wide=True)
+        fill_box(self.first, names, reads[0])
         is_two = state.step.operation == COMBINE
-        fill_box(self.second, names, state.step.second, drops_wide=True)
+        fill_box(self.second, names, state.step.second)
         for part in (self._and, self.second):
             part.setVisible(is_two)
 

@@ -60,7 +60,6 @@ class CombinePanel(QWidget):
         self.slider.valueChanged.connect(lambda at: workspace.set_parameter("weight", at / _PER_UNIT))
         self.field.valueChanged.connect(lambda: workspace.set_parameter("weight", self.field.value()))
         self.field.refused.connect(self.refusal.say)
-        self.field.typing.connect(lambda: self.refusal.say(""))
         workspace.settings_changed.connect(self._show)
         workspace.operation_changed.connect(self._show)
         self._show()

@@ -70,7 +70,6 @@ class BlockEditor(QWidget):
         for box in (self.width_box, self.height_box):
             box.valueChanged.connect(self._set_block)
             box.refused.connect(self._show_typing_refusal)
-            box.typing.connect(lambda: self._show_typing_refusal(""))
         self.offer.clicked.connect(lambda: workspace.change(block=self._offered))
         workspace.settings_changed.connect(self._show_settings)
         selection.changed.connect(self.refresh)

@@ -31,7 +31,7 @@ class MaskFacts(ElidedLabel):
         self.setAccessibleName("About the mask")
         self._described.connect(self._show)
         workspace.mask_changed.connect(self.show_facts)
-        workspace.settings_changed.connect(self.forget_refusal)
+        workspace.settings_changed.connect(lambda: self.show_refusal(""))
         self.show_facts()
 
     def show_facts(self) -> None:
@@ -47,16 +47,15 @@ class MaskFacts(ElidedLabel):
             QThreadPool.globalInstance().start(lambda: self._describe(mask))
 
     def show_refusal(self, sentence: str) -> None:
-        """Say why an edit was not made, until the mask or its border changes or something else is typed."""
+        """Say why an edit was not made, until the mask or its border changes; empty: describe the mask."""
+        if not sentence:
+            if self._is_refusal:
+                self.show_facts()
+            return
         self._is_refusal = True
         self.set_most(_LINES_OF_REFUSAL)
         self.setForegroundRole(QPalette.ColorRole.BrightText)
         self.setText(sentence)
-
-    def forget_refusal(self) -> None:
-        """Describe the mask again after a refusal."""
-        if self._is_refusal:
-            self.show_facts()
 
     def _describe(self, mask: Mask) -> None:
         texts = _texts(describe(mask))

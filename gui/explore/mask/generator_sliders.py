@@ -118,8 +118,7 @@ class GeneratorSliders(QWidget):
             slider = self.sliders[parameter.name] = ParameterSlider(parameter)
             self._form.addRow(parameter.title, slider)
             slider.changed.connect(self._setter(parameter.name))
-            slider.field.refused.connect(self._refuse)
-            slider.field.typing.connect(self._say_mask)
+            slider.field.refused.connect(lambda why: self._refuse(why) if why else self._say_mask())
         self._show()
 
     def values(self) -> dict[str, float]:

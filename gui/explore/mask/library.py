@@ -252,8 +252,6 @@ class MaskLibrary(QFrame):
         self.name_field.setAccessibleName("Name under which the mask is kept")
         for part in (self.name_field, self.keep_button):
             part.setToolTip(_KEEP_TIP)
-        for button in (self.keep_button, self.done_button):
-            button.setAutoDefault(False)
         self.verdict.setWordWrap(True)
         listed, generated = QWidget(), QWidget()
         margins = (GRID, GRID, GRID, GRID)

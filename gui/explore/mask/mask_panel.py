@@ -53,12 +53,11 @@ class MaskPanel(QWidget):
         self.model.edit_refused.connect(self.facts.show_refusal)
         for field in (*self.size_controls.fields, self.brush.field, *self.apply_controls.fields):
             field.refused.connect(self.facts.show_refusal)
-            field.typing.connect(self.facts.forget_refusal)
         self.setAccessibleName("Mask panel")
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
-            self.facts.forget_refusal()
+            self.facts.show_refusal("")
         super().keyPressEvent(event)
 
     def edit_as_text(self) -> MaskTextDialog:

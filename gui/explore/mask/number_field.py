@@ -18,12 +18,11 @@ class NumberField(QLineEdit):
     signal `entered_text` alone. `sign` may stand before the number, as people write it elsewhere.
     """
 
-    # Another number than the one shown before, and as typed; why a text was not taken; the person types
-    # something else.
+    # Another number than the one shown before, and as typed; why a text was not taken, empty while another
+    # one is typed.
     entered = Signal(float)
     entered_text = Signal(str)
     refused = Signal(str)
-    typing = Signal()
 
     def __init__(self, name: str, what: str = "", *, may_be_empty: bool = False, sign: str = "") -> None:
         super().__init__()
@@ -36,7 +35,7 @@ class NumberField(QLineEdit):
         self.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.setMinimumWidth(7 * GRID)
         self.editingFinished.connect(self._enter)
-        self.textEdited.connect(self.typing)
+        self.textEdited.connect(lambda: self.refused.emit(""))
 
     def show_number(self, number: float | None) -> None:
         """Show a number, or an empty field."""

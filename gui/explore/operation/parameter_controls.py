@@ -59,7 +59,6 @@ class ParameterControls(QWidget):
         box.valueChanged.connect(lambda: self.changed.emit(parameter.name, box.value()))
         box.refused.connect(self.refused)
         # What was said of the text before no longer holds.
-        box.typing.connect(lambda: self.refused.emit(""))
         return box
 
     def _choice(self, parameter: Parameter, value: Any) -> QComboBox:

@@ -1,6 +1,5 @@
 """The panel Tile: a block of the selected kernel, its cells, their meaning in colours and in words."""
 
-from PySide6.QtCore import QSignalBlocker
 from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
@@ -71,7 +70,6 @@ class TilePanel(QWidget):
         for box in (self.across, self.down):
             box.valueChanged.connect(self._choose_block)
             box.refused.connect(self.refusal.say)
-            box.typing.connect(lambda: self.refusal.say(""))
         self.zoom_in.clicked.connect(lambda: self.grid.zoom(1))
         self.zoom_out.clicked.connect(lambda: self.grid.zoom(-1))
         self.zoom_fit.clicked.connect(lambda: self.grid.zoom(0))
@@ -91,9 +89,8 @@ class TilePanel(QWidget):
             return
         self.refusal.say("")
         across, down = found.grid
-        with QSignalBlocker(self.across), QSignalBlocker(self.down):
-            self.across.show_place(found.at[0], across)
-            self.down.show_place(found.at[1], down)
+        self.across.show_place(found.at[0], across)
+        self.down.show_place(found.at[1], down)
         fill_box(self.passes, dict(enumerate(one.title for one in found.tiles)), self._tile.pass_number)
         self.passes.setVisible(len(found.tiles) > 1)
         self.grid_size.setText(f"of {across:,} × {down:,}")

@@ -273,8 +273,8 @@ def test_that_every_number_box_has_a_place_for_what_it_refuses(haloscope, qtbot)
 
 
 def hears(box):
-    """Whether somebody shows why a box refused a text, and takes that away when another is typed."""
-    return box.receivers("2refused(QString)") > 0 and box.receivers("2typing()") > 0
+    """Whether somebody shows why a box refused a text."""
+    return box.receivers("2refused(QString)") > 0
 
 
 def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope, qtbot):
