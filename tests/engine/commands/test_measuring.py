@@ -240,18 +240,6 @@ def test_that_times_are_raw_samples_with_what_made_them(measured):
 
 
 @pytest.mark.slow
-def test_that_a_1d_variant_takes_127_columns_but_no_square(bench):
-    answer, document, _ = bench(
-        "--variants cpu-parallel,row-naive --sizes 9x2 --masks 1x127,3 --device simulator"
-    )
-    wide_cpu, wide_row, square_cpu, square_row = document["results"]
-    assert wide_cpu["problem"]["mask_shape"] == wide_row["problem"]["mask_shape"] == [1, 127]
-    assert all(result["verification"]["passed"] for result in (wide_cpu, wide_row, square_cpu))
-    assert "A 1-D kernel takes a mask of one row, and this one has 3." in square_row["failure"]
-    assert "Take a mask of one row, or naive" in answer.out
-
-
-@pytest.mark.slow
 def test_that_masks_by_name_are_measured_with_the_variants_they_are_for(bench):
     masks = ["random 3 × 3", "gaussian:3", "box:3", "box:4"]
     options = "--variants cpu-serial,cpu-separable,cpu-box --sizes 9x7 --masks 3,gaussian:3,box:3,box:4"
@@ -371,21 +359,6 @@ def test_that_without_a_gpu_what_can_be_counted_is_there(command, no_gpu, tmp_pa
     assert [value for name, value in rows[0].items() if name.endswith("_ms")] == [""] * 18
     assert (rows[-1]["verified"], rows[0]["status"]) == ("yes", cuda[0]["failure"])
     assert [row["refused"] for row in rows] == [*["yes"] * 8, "no"]
-
-
-def test_that_the_table_of_products_gives_each_reason_once(command, no_gpu):
-    answer = command("matmul --sizes 8,3x5x7 --tiles 4,16 --budget 0")
-    assert answer.status == 0
-    assert [line.split()[0] for line in answer.err.splitlines()] == [f"[{n}/10]" for n in range(1, 11)]
-    assert answer.err.count(": unavailable\n") == 8
-    lines = answer.out.splitlines()
-    assert lines[0].startswith("run  rows × inner × columns  variant")
-    assert lines[1].endswith("unavailable (1)")
-    assert lines[3].endswith("unavailable (1)")
-    assert "numpy (BLAS)" in lines[5]
-    assert "verified" in lines[5]
-    assert lines[6].split()[:6] == ["6", *["3", "×", "5", "×", "7"]]
-    assert [line[:4] for line in lines[11:]] == ["(1) "]
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region
 from engine.work.chain_files import chain_from, chain_named, ready_chains
-from engine.work.filtering.variants import VARIANTS
 from engine.work.messages import ComparePictures, PictureJob
 from engine.work.request import PictureRequest
 from engine.work.steps import MaskStep, OperationStep
@@ -112,7 +111,7 @@ def levels_of(values, mode, alpha=None):
 
 
 @pytest.mark.slow
-@by_pairs(border=list(Border), variant=[one.key for one in VARIANTS.on("cpu") if one.band_invariant])
+@by_pairs(border=list(Border), variant=["cpu-parallel", "cpu-separable"])
 def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, variant):
     mask = Mask(np.outer([1.0, 2.0, 1.0], [3.0, 1.0, 2.0, 5.0, 1.0]) / 60)
     picture = opened(pixels)
@@ -124,8 +123,9 @@ def test_that_any_part_has_the_bits_of_the_whole(ask, opened, pixels, border, va
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mode", ["clip", "absolute", "offset", "rescale"])
-@pytest.mark.parametrize("has_alpha", [False, True])
+@pytest.mark.parametrize(
+    ("mode", "has_alpha"), [("clip", True), ("absolute", False), ("offset", True), ("rescale", False)]
+)
 def test_that_the_screen_shows_the_whole_result_halved(ask, opened, pixels, mode, has_alpha):
     alpha = pixels[..., 0].copy() if has_alpha else None
     picture = opened(pixels, alpha)

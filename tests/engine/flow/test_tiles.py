@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine.geometry.border import Border
 from engine.host import shared, tile_jobs
-from engine.host.display_levels import level_shapes, render
+from engine.host.display_levels import render
 from engine.host.picture_jobs import open_picture
 from engine.host.protocol import OpenPicture
 from engine.host.request import Check, Preview, Run, answer
@@ -17,7 +17,6 @@ from engine.work.chain_files import chain_named
 from engine.work.filtering.variants import VARIANTS
 from engine.work.measured_part import MEASURED_SIDE
 from engine.work.messages import PictureJob
-from tests.pairwise import by_pairs
 from tests.picture_jobs import mask_job, operation_job
 
 MASK = Mask(np.random.default_rng(2).random((5, 7)) - 0.4, anchor=(1, 5))
@@ -65,12 +64,9 @@ def tiles_of(job, level, places):
 
 
 @pytest.mark.slow
-@by_pairs(
-    border=list(Border),
-    work=[*((key, SEPARABLE) for key in CPU), ("cpu-serial", MASK), ("cpu-parallel", MASK)],
-)
-def test_that_any_rectangle_has_the_bits_of_the_whole(picture, pixels, border, work):
-    variant, mask = work
+@pytest.mark.parametrize("border", Border)
+@pytest.mark.parametrize(("variant", "mask"), [("cpu-separable", SEPARABLE), ("cpu-parallel", MASK)])
+def test_that_any_rectangle_has_the_bits_of_the_whole(picture, pixels, border, variant, mask):
     job = mask_job(picture=picture, mask=mask, variant=variant, border=border, device="cpu", cval=0.3)
     whole = engine.correlate(
         pixels, mask, border=border, cval=0.3 * (border == "constant"), variant=variant, device="cpu"
@@ -166,8 +162,3 @@ def test_that_what_needs_all_of_a_picture_in_its_file_is_refused_in_words(pictur
     job = operation_job(operation=operation, settings={}, picture=picture)
     with pytest.raises(engine.EngineError, match="whole picture"):
         answer(Preview(job), silent)
-
-
-def test_that_levels_in_memory_and_in_tiles_have_the_same_sizes(picture):
-    in_memory = [shape[:2] for shape in level_shapes(530, 601)]
-    assert list(picture.screen.levels) == in_memory[: len(picture.screen.levels)]

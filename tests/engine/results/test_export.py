@@ -31,8 +31,6 @@ from tests.made_runs import (
     PROBLEM,
     PROVED,
     WORK,
-    made_product,
-    made_rows,
     make_failure,
     make_result,
     make_simulated,
@@ -116,17 +114,6 @@ def test_that_a_run_without_a_speed_says_why(result):
     assert row["status"]
     (entry,) = read_json(result)["results"]
     assert [key for key, value in entry.items() if key.endswith("_ms") and value is not None] == []
-
-
-def test_that_products_are_written_by_the_same_writer():
-    rows = made_rows(MatrixProduct(64, 32, 16), (8,), cuda=True)
-    results = made_product(rows[1], 1.0), made_product(rows[2], 4.0)
-    row, entry = read_csv(*results, baseline="numpy")[0], read_json(*results, baseline="numpy")["results"][0]
-    assert entry["problem"] == {"rows": 64, "inner": 32, "columns": 16}
-    assert (row["task"], row["rows"], row["inner"], row["columns"]) == ("product", "64", "32", "16")
-    assert (entry["speed_up"], row["speed_up"]) == (4.0, "4.0")
-    assert float(row["gflops"]) == entry["gflops"] == 2 * 64 * 32 * 16 / 1e6
-    assert "mask" not in row
 
 
 MEASURED = RunResult(

@@ -29,7 +29,7 @@ from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice, Job
 from engine.tasks.product.operands import random_matrices
 from engine.tasks.product.problem import MatrixProduct, tile_of
-from engine.tasks.product.task import PRODUCT, product_job, product_jobs
+from engine.tasks.product.task import PRODUCT, product_job
 from engine.tasks.product.variants import matmul_variant
 from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.problem import Problem
@@ -108,7 +108,7 @@ FILTER_JOB = filter_job(
 )
 SMALL = MatrixProduct(6, 9, 5)
 A, B = random_matrices(SMALL, 1)
-NAIVE, TILED, NUMPY = (matmul_variant(key) for key in ("matmul-naive", "matmul-tiled", "numpy"))
+TILED, NUMPY = (matmul_variant(key) for key in ("matmul-tiled", "numpy"))
 PRODUCT_JOB = product_job(NUMPY, 16, A, B, seed=7)
 QUICK = SamplingPlan(warm_up_s=0.0, budget_s=0.0, fewest=3, most=3, fewest_copies=2)
 CPU = backend("cpu")
@@ -366,37 +366,15 @@ def test_that_the_host_clock_divides_by_its_launches(monkeypatch):
     assert clock.sample_ms() == 1e3 * 2**-18
 
 
-def uncomputed(variant, product):
-    return Job(PRODUCT, variant, Block(16, 16), product, operands=None)
+def test_that_zeros_that_fill_a_tile_are_work_of_the_kernel_and_count_as_no_work_done():
+    thin = unrun(Job(PRODUCT, TILED, Block(16, 16), MatrixProduct(16, 1, 16), operands=None), None)
+    assert thin.work.flops == 2 * 16 * 16 * 16
+    assert number_of(thin, "cgma_flop_per_load") == 2 * 16 * 16 / 32
 
 
 def test_that_inner_sizes_that_differ_are_refused():
     with pytest.raises(BadValue, match="these two must be equal"):
         product_job(NUMPY, 16, A, A)
-
-
-def test_that_a_way_without_a_tile_is_one_job():
-    products = [MatrixProduct(4, 4, 4), MatrixProduct(8, 8, 8)]
-    jobs = list(product_jobs(products, [TILED, NUMPY], [4, 8], not_built=True))
-    assert [(job.problem.rows, job.variant.key, job.block.x) for job in jobs] == [
-        (4, "matmul-tiled", 4), (4, "matmul-tiled", 8), (4, "numpy", 16),
-        (8, "matmul-tiled", 4), (8, "matmul-tiled", 8), (8, "numpy", 16),
-    ]  # fmt: skip
-
-
-def test_that_counting_needs_no_device():
-    lecture = unrun(uncomputed(TILED, MatrixProduct(64, 64, 64)), None, "cuda:0", DeviceUnavailable("no GPU"))
-    assert (tile_of(lecture), lecture.status) == (16, "No GPU.")
-    assert number_of(lecture, "cgma_flop_per_load") == 16.0
-    assert number_of(lecture, "lecture_limit_gflops") == pytest.approx(345.6, abs=1e-9)
-    assert [number_of(lecture, key) for key in ("bandwidth_limit_gflops", "share_of_limit")] == [None, None]
-    known = unrun(uncomputed(NAIVE, SMALL), replace(simulator_info(), bandwidth_gb_s=100.0))
-    assert [number_of(known, key) for key in ("cgma_flop_per_load", "bandwidth_limit_gflops")] == [1.0, 25.0]
-    assert (known.is_proven, known.status) == (False, "not run yet")
-    # Zeros that fill a tile are work of the kernel, and do not count as work done.
-    thin = unrun(uncomputed(TILED, MatrixProduct(16, 1, 16)), None)
-    assert thin.work.flops == 2 * 16 * 16 * 16
-    assert number_of(thin, "cgma_flop_per_load") == 2 * 16 * 16 / 32
 
 
 TINY = np.random.default_rng(3).integers(0, 256, (5, 6, 3), np.uint8)
