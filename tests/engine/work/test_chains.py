@@ -43,9 +43,7 @@ from engine.work.operations.contract import Operation
 from engine.work.operations.problem import Settings
 from engine.work.planned import most_between
 from engine.work.request import PictureRequest
-from engine.work.step_times import step_times
 from engine.work.steps import HOW, CombineStep, MaskStep, OperationStep
-from tests.engine.variants.emitted import NEEDS_NVVM, compiled
 
 PHOTO = np.ascontiguousarray(open_sample("astronaut").pixels[100:137, 180:223])
 CPU = "cpu"
@@ -216,16 +214,6 @@ def test_that_the_kernels_of_all_steps_make_a_chain_in_the_simulator():
     assert found.result.variant == "cuda-chain"
 
 
-@pytest.mark.slow
-def test_that_each_step_can_be_timed_by_itself_in_the_simulator_whose_times_are_not_shown():
-    picture = np.random.default_rng(1).integers(0, 256, (6, 7, 3), np.uint8)
-    call, ids = call_of(EVERY_KIND, picture, "simulator"), [step["id"] for step in EVERY_KIND]
-    assert step_times(call.job(), "simulator") == {}
-    assert [(step.id, step.ms) for step in engine.chain(picture, EVERY_KIND, device="simulator").steps] == [
-        (id_, None) for id_ in ids
-    ]
-
-
 def test_that_a_chain_keeps_its_time_where_the_device_has_no_memory_left_to_time_its_steps(monkeypatch):
     def full(*given):
         raise OutOfDeviceMemory("Not enough device memory", "it is full")
@@ -240,14 +228,6 @@ def test_that_all_passes_of_a_step_are_one_part_of_the_whole():
     call = call_of(EVERY_KIND, device="simulator")
     passes = call.choice.variant.passes(call.problem, call.plan, call.choice.block)
     assert [id_ for id_, _ in groupby(one.part for one in passes)] == [step["id"] for step in EVERY_KIND]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("mark", [pytest.param(0, marks=NEEDS_NVVM)])
-def test_that_the_passes_of_all_steps_compile(mark):
-    call = call_of(EVERY_KIND, device="simulator")
-    passes = call.choice.variant.passes(call.problem, call.plan, call.choice.block)
-    assert all(".visible .entry" in compiled(one, (9, 0)) for one in passes)
 
 
 @pytest.mark.slow

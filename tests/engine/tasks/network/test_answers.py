@@ -79,14 +79,6 @@ def test_that_the_time_of_a_drawing_has_no_compiling_in_it(monkeypatch):
     assert found.elapsed_ms == 0.0
 
 
-@pytest.mark.parametrize(
-    ("ink", "why"), [(bytes(784), "the drawing is empty"), (b"123", "the network takes 28 × 28")]
-)
-def test_that_a_drawing_that_is_none_is_refused(ink, why):
-    with pytest.raises(BadValue, match=why):
-        answered(Preview(DrawingRequest(ink)))
-
-
 @pytest.mark.slow
 def test_that_a_run_has_the_times_of_its_layers():
     steps = []

@@ -56,7 +56,7 @@ def test_that_weights_whose_scores_overflow_leave_no_shared_memory(tmp_path, mon
         answer(Preview(DrawingRequest(INK, path)), nothing)
 
 
-@pytest.mark.parametrize("kind", ["damaged", "shape", "nan", "missing"])
+@pytest.mark.parametrize("kind", ["damaged", "shape", "nan", "type", "missing"])
 def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_path):
     path, why = tmp_path / "bad.npz", ""
     if kind == "damaged":
@@ -68,6 +68,9 @@ def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_p
     elif kind == "nan":
         weights_file(path, output=np.full((128, 10), np.nan, np.float32))
         why = "output[0, 0] is nan, not a finite number"
+    elif kind == "type":
+        weights_file(path, output=np.zeros((128, 10), np.int32))
+        why = "output has numbers of type int32"
     else:
         why = "there is no such file"
     for request in (
@@ -79,3 +82,5 @@ def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_p
         with pytest.raises(EngineError, match=r"The weights 'bad\.npz' cannot be used") as error:
             answer(request, nothing)
         assert why in str(error.value)
+        assert error.value.remedy
+        assert "\n" not in str(error.value)

@@ -1,14 +1,11 @@
 """The ladder's weights in constant memory, `tiled-input`, a warp down a column, 1-D: who loads what."""
 
-import itertools
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
-from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
+from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
@@ -21,38 +18,6 @@ BLOCK = Block(8, 4)
 def kernel_for(key, mask, border=Border.ZERO):
     problem = Problem(9, 9, 1, "float32", mask.shape, mask.anchor, border)
     return variant(key).passes(problem, mask, BLOCK)[0].kernel
-
-
-def test_that_an_array_of_the_largest_mask_or_of_the_masks_own_shape_holds_the_weights():
-    for key, shape, wanted in [
-        ("constant", (1, 1), 15_876),
-        ("constant", (MAX_SIDE, MAX_SIDE), 15_876),
-        ("constant", (MAX_LINE, 1), 15_876),
-        ("row-constant", (1, 1), 508),
-        ("row-constant", (1, MAX_LINE), 508),
-        ("cached-constant", (1, 1), 4),
-        ("row-tiled-constant", (1, 3), 508),
-        ("row-cached-constant", (1, 3), 508),
-        ("cached-constant", (5, 5), 100),
-        ("cached-constant", (MAX_SIDE, MAX_SIDE), 15_876),
-    ]:
-        random = np.random.default_rng(5)
-        mask = Mask(random.standard_normal(shape))
-        problem = Problem(9, 9, mask_shape=shape, anchor=mask.anchor)
-        (step,) = variant(key).passes(problem, mask, BLOCK)
-        assert step.launch == variant(key).plan(problem, BLOCK)[0]
-        assert step.launch.constant_bytes == step.constant[1].nbytes == wanted <= 64 * 1024
-        assert np.array_equal(step.constant[1][: mask.taps], mask.weights32.ravel())
-
-
-def test_that_an_edited_mask_has_the_same_kernel():
-    mask = Mask(np.arange(25.0).reshape(5, 5))
-    edited = mask.with_weight(2, 2, 0.5)
-    for key in ("constant", "cached-constant"):
-        assert kernel_for(key, mask) is kernel_for(key, edited)
-        assert kernel_for(key, mask) is not kernel_for(key, mask, Border.WRAP)
-    for key in ("row-constant", "row-tiled-constant", "row-cached-constant"):
-        assert kernel_for(key, Mask([[1, 2, 3]])) is kernel_for(key, Mask([[3, 2, 1]]))
 
 
 def test_that_kernels_that_are_compared_all_know_the_masks_lengths_when_they_are_compiled_or_none():
@@ -68,21 +33,6 @@ def test_that_kernels_that_are_compared_all_know_the_masks_lengths_when_they_are
             short, long = (Mask(np.ones((rows, columns))) for columns in (3, 5))
             found.add(kernel_for(key, short) is kernel_for(key, long))
         assert len(found) == 1
-
-
-def test_that_the_weights_loads_alone_differ_from_those_with_a_mask_in_global_memory():
-    mask = Mask(np.ones((1, 3)), anchor=(0, 0))
-    pairs = [("constant", "naive"), ("row-constant", "row-naive"), ("cached-constant", "cached")]
-    pairs += [("row-tiled-constant", "row-tiled"), ("row-cached-constant", "row-cached")]
-    for (key, naive), border in itertools.product(pairs, Border):
-        problem = Problem(3, 2, 2, "float32", mask.shape, mask.anchor, border, 1.5)
-        model, other = (variant(one).work(problem, Block(4, 2)) for one in (key, naive))
-        assert model.constant_loads == problem.multiply_adds
-        assert replace(model, constant_loads=0) == replace(
-            other,
-            global_loads=other.global_loads - problem.multiply_adds,
-            global_load_bytes=other.global_load_bytes - 4 * problem.multiply_adds,
-        )
 
 
 @pytest.mark.parametrize("block", [Block(16, 16), Block(8, 3), Block(1, 1)], ids=str)
