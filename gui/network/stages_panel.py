@@ -72,8 +72,8 @@ class StagesPanel(RunsPanel):
         follow_letters(self.batch, lambda: self.batch.setMaximumWidth(digits_width(_BATCH_DIGITS) + 5 * GRID))
         self.device.setMinimumContentsLength(5)
         choices = row(
-            label_for("Batc&h", self.batch), self.batch, label_for("De&vice", self.device), self.device, 1,
-            spacing=HALF_GRID,
+            label_for("Batc&h", self.batch), self.batch, label_for("De&vice", self.device), (self.device, 1),
+            1, spacing=HALF_GRID,
         )  # fmt: skip
         line = row((self.note, 1), self.more, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, GRID)
