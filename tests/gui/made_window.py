@@ -85,6 +85,7 @@ class OpenedWindow(Haloscope):
             fake.answer()
         self.window.show_page("explore")
         self.results.take_out(self.results.kept)
+        page.selection.select(self.workspace.settings.variant)
         self.workspace.begin_with(
             State((Step.of(preset(FIRST_MASK)),), source=PictureSource("", "astronaut"))
         )

@@ -54,7 +54,7 @@ def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.course.known(PAPERS[0].key).is_measured)
     assert page.isVisible()
-    assert page.tables.table.cells.index(0, 3).data() == "0.0121"
+    assert page.tables.table.cells.index(0, 3).data() == "12.1"
     assert haloscope.results.rowCount() == 0
     haloscope.link._client.automatic = False
     haloscope.actions["run"].trigger()
