@@ -43,25 +43,12 @@ def applied():
 
 
 def test_that_a_result_says_what_it_ran_as_whether_it_is_right_and_how_fast(applied):
-    rows = dict(rows_of(applied.result))
-    assert list(rows) == ["Variant", "Device", "Verification", "Kernel", "End to end", "Reason"]
-
-
-def test_that_the_texts_of_a_result_are_its_own(applied):
     result, rows = applied.result, dict(rows_of(applied.result))
+    assert list(rows) == ["Variant", "Device", "Verification", "Kernel", "End to end", "Reason"]
     assert (rows["Variant"], rows["Verification"]) == (result.variant, result.status)
-
-
-def test_that_times_have_their_unit(applied):
-    assert re.fullmatch(r"[\d.,]+ ms", dict(rows_of(applied.result))["Kernel"])
-
-
-def test_that_a_filtered_picture_says_of_what_type_and_shape_it_is(applied):
+    assert re.fullmatch(r"[\d.,]+ ms", rows["Kernel"])
     assert rows_of(applied)[0] == ["Values", "float32, 40 × 30"]
-
-
-def test_that_a_result_with_a_block_has_it(applied):
-    assert dict(rows_of(replace(applied.result, block=engine.Block(16, 8))))["Block"] == "16 × 8"
+    assert dict(rows_of(replace(result, block=engine.Block(16, 8))))["Block"] == "16 × 8"
 
 
 def test_that_a_run_that_failed_says_why_and_has_no_time(applied):
@@ -91,11 +78,7 @@ def test_that_a_plan_says_what_it_takes_and_gives():
     with engine.plan(IMAGE, "sobel-x", device="cpu") as plan:
         rows = dict(rows_of(plan))
     assert (rows["Pictures"], rows["Results"]) == ("uint8, 40 × 30", "float32, 40 × 30")
-
-
-def test_that_a_plan_says_why_its_variant_was_chosen():
-    with engine.plan(IMAGE, "sobel-x", device="cpu") as plan:
-        assert dict(rows_of(plan))["Reason"] == plan.reason.clauses
+    assert rows["Reason"] == plan.reason.clauses
 
 
 def test_that_texts_are_never_markup():

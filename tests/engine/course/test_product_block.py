@@ -51,7 +51,6 @@ def test_that_an_element_is_read_as_often_as_counted():
     blocks = [(x, y) for x in range(WIDTH // TILE_WIDTH) for y in range(WIDTH // TILE_WIDTH)]
     for place, key in enumerate(("matmul-naive", "matmul-tiled")):
         loads = [traced(key, at)[:2] for at in blocks]
-        loads = [traced(key, at)[:2] for at in blocks]
         reads = [sum(len(cells) for one in both for cells in one.values()) for both in loads]
         assert times[place] == reads[0] // elements[0]
         assert times[2 + place] == sum(reads) // elements[1]

@@ -272,18 +272,6 @@ def test_that_nan_is_refused_in_the_task_of_a_variant_that_would_spread_it():
         computed(picture, RANDOM.normal(size=(5, 5)), -1, variant="cpu-fft")
 
 
-def test_that_a_chunk_larger_than_a_workers_memory_is_refused(monkeypatch):
-    distributed = pytest.importorskip("distributed")
-
-    class Worker:
-        class memory_manager:  # noqa: N801 - as `distributed` names it
-            memory_limit = 1000
-
-    monkeypatch.setattr(distributed, "get_worker", Worker)
-    with pytest.raises(BadValue, match=r"chunks of 33 × 33: one takes .* a worker has 1e-06 GB"):
-        computed(FLOATS, "box:3", -1, **CPU)
-
-
 @pytest.mark.slow
 def test_that_the_engine_and_a_filter_load_no_dask():
     code = (
@@ -402,14 +390,6 @@ def test_that_options_of_a_mask_are_refused_with_a_chain():
 
 
 # Schedulers
-
-
-@pytest.mark.slow
-def test_that_processes_of_dask_give_the_same_bits():
-    values = engine.filter_dask(da.from_array(FLOATS, chunks=20), COLUMN_TIMES_ROW, variant="cpu-parallel")
-    with dask.config.set(num_workers=2):
-        found = values.compute(scheduler="processes")
-    assert_same_bits(found, engine.correlate(FLOATS, COLUMN_TIMES_ROW, variant="cpu-parallel"))
 
 
 @pytest.fixture(scope="module")

@@ -193,26 +193,6 @@ def test_that_chunks_go_one_at_a_time_through_the_queues_in_order():
         assert b.chunk != a.chunk or b.begin_ms >= a.end_ms
 
 
-def test_that_the_host_does_not_run_ahead_of_two_rounds_of_the_ring():
-    queues = FakeQueues(2)
-    chunks, _ = jobs(queues, pinned_in=True, pinned_out=True)
-    taken = finished = 0
-
-    def one_by_one():
-        nonlocal taken
-        for job in chunks:
-            taken += 1
-            assert taken - finished <= 2 * 2 + 1
-            yield job
-
-    def count(job):
-        nonlocal finished
-        finished += 1
-
-    ClosedLoop(queues, 2, count).run(one_by_one())
-    assert taken == finished == CHUNKS
-
-
 @pytest.mark.parametrize("pinned", [False, True])
 @pytest.mark.parametrize("who", ["pictures", "prepare", "finished"])
 def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
@@ -239,22 +219,6 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
             ClosedLoop(queues, 3, finished).run(pictures())
         assert queues.is_idle, number
         assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
-
-
-def test_that_the_error_of_an_earlier_picture_comes_first():
-    queues = FakeQueues(5)
-    chunks, _ = jobs(queues, pinned_in=True, pinned_out=True)
-
-    def fail():
-        raise EngineError("the first")
-
-    def with_a_wrong_second():
-        yield replace(chunks[0], prepare=fail)
-        raise EngineError("the second")
-
-    with pytest.raises(EngineError, match="the first"):
-        ClosedLoop(queues, 3, lambda job: None).run(with_a_wrong_second())
-    assert queues.is_idle
 
 
 @pytest.mark.parametrize(("pinned", "copied_first"), [(True, 3), (False, 1)])

@@ -9,10 +9,8 @@ import pytest
 
 import engine
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
-from engine.device.devices import device_named
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.flow.timeline import Queue
-from engine.geometry.border import Border
 from tests.engine.flow.fake_gpus import install
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -37,18 +35,6 @@ def _no_threads_left():
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
 
-@pytest.mark.parametrize(("border", "count"), list(zip(Border, (1, 2, 3, 8, 2, 3), strict=True)))
-def test_that_a_picture_over_several_gpus_has_the_bits_of_one(monkeypatch, border, count):
-    wanted = engine.correlate(
-        PICTURE, MASK, border=border, cval=0.3 * (border == "constant"), device="cpu", variant="cpu-serial"
-    )
-    queues = install(monkeypatch, count, cpu_info())
-    streamed = stream(border=border, cval=0.3 * (border == "constant"))
-    np.testing.assert_array_equal(bits(streamed.values), bits(wanted))
-    assert len(queues) == count
-    assert all(found.is_idle for found in queues)
-
-
 @pytest.mark.parametrize("count", [2, 3, 8])
 def test_that_every_gpu_has_its_share_of_a_picture(monkeypatch, count):
     install(monkeypatch, count, cpu_info())
@@ -67,11 +53,6 @@ def test_that_the_timeline_says_which_gpu_had_which_chunk(monkeypatch):
         (chunk.number, queue) for chunk in timeline.chunks for queue in order
     ]
     assert {chunk["device"] for chunk in timeline.as_json()["chunks"]} == {"cuda:0", "cuda:1"}
-
-
-def test_that_one_gpu_is_named_in_the_timeline_too(monkeypatch):
-    install(monkeypatch, 1, cpu_info())
-    assert {chunk.device for chunk in stream().timeline.chunks} == {"cuda:0"}
 
 
 class SlowQueues(FakeQueues):
@@ -249,30 +230,6 @@ def test_that_an_error_of_an_earlier_picture_comes_first(monkeypatch):
 
     with pytest.raises(DeviceFault, match="GPU 1"):
         stream(pictures(), receive=lambda number, values: None)
-
-
-def spread_in_the_simulator():
-    """Filter with CUDA kernels on 1, 2 and 3 simulated GPUs."""
-    picture = np.random.default_rng(2).random((24, 5), np.float32)
-    found = []
-    for variant, border in (("naive", "wrap"), ("separable-l1", "mirror"), ("register-blocked", "constant")):
-        mask = np.outer([1.0, 2.0, 1.0], [1.0, 3.0, 1.0])
-        how = {"variant": variant, "border": border, "cval": 0.3 * (border == "constant"), "block": (4, 4)}
-        whole = engine.correlate(picture, mask, device="simulator", **how)
-        for count in (1, 2, 3):
-            with pytest.MonkeyPatch.context() as monkeypatch:
-                install(monkeypatch, count, device_named("simulator"))
-                streamed = stream(picture, mask, chunk_bytes=6 * 5 * 4, **how)
-            devices = {chunk.device for chunk in streamed.timeline.chunks}
-            found.append((variant, count, len(devices), np.array_equal(bits(whole), bits(streamed.values))))
-    return found
-
-
-@pytest.mark.slow
-def test_that_simulated_gpus_give_the_bits_of_one():
-    found = spread_in_the_simulator()
-    assert found
-    assert [entry for entry in found if entry[1:] != (entry[1], entry[1], True)] == []
 
 
 def test_that_without_a_gpu_it_is_refused_as_cuda_is(monkeypatch):

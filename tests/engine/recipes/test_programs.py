@@ -16,6 +16,7 @@ from engine.recipes.programs import PROGRAMS, as_program
 from engine.verify.closeness import compare_quantised
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound
+from tests.pairwise import by_pairs
 
 # Each tells a turn, an anchor, a border and a rounding from another one; 13 x 13 is what OpenCV transforms.
 MASKS = {
@@ -50,18 +51,18 @@ def both(key, mask, picture, normalise):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("normalise", [False, True])
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-@pytest.mark.parametrize(
-    ("key", "module"),
-    [
+@by_pairs(
+    normalise=[False, True],
+    mask=[*MASKS],
+    program=[
         ("opencv", "cv2"),
         ("scipy-correlate", "scipy.ndimage"),
         ("scipy-convolve", "scipy.ndimage"),
         ("scipy-signal", "scipy.signal"),
     ],
 )
-def test_that_a_library_does_what_its_settings_here_do(key, module, mask, normalise):
+def test_that_a_library_does_what_its_settings_here_do(program, mask, normalise):
+    (key, module), mask = program, MASKS[mask]
     library = pytest.importorskip(module)
     if normalise and mask.total == 0:
         return
@@ -126,13 +127,6 @@ def test_that_gimp_adds_half_of_white_where_the_sum_is_0_and_inverts_below():
     assert (edge.mask.offset, edge.settings["normalise"]) == (127.5, False)
     below = as_program("gimp", engine.Mask([[-1, -2, -1]]), normalise=False, dtype="uint8", channels=1)
     assert (below.mask.weights.tolist(), below.mask.offset) == ([[-0.25, -0.5, -0.25]], 255.0)
-
-
-def test_that_every_program_has_two_sentences_and_a_source():
-    for program in PROGRAMS:
-        assert program.differs.count(". ") == 1, program.key
-        assert program.differs.endswith(".")
-        assert program.source
 
 
 def test_that_the_command_masks_prints_what_programs_do(capsys):
