@@ -26,7 +26,8 @@ CASE = Case("after a refusal", 40, 50, 3, "uint8", (5, 5), weights="whole", bord
 def test_that_the_device_is_well_after_too_much_memory_was_asked_for(gpu, device):
     # Only shape, type and sizes are asked for before the device refuses: the host has nothing of this.
     side = 1 << 20
-    endless = SimpleNamespace(shape=(side, side, 4), dtype=np.dtype(np.float32), itemsize=4)
+    shape = (side, side, 4)
+    endless = SimpleNamespace(shape=shape, dtype=np.dtype(np.float32), itemsize=4, nbytes=16 * side**2)
     with pytest.raises(OutOfDeviceMemory, match=r"bytes free\. Use a smaller picture or batch, or the CPU"):
         gpu.allocate(endless)
     check(variant("tiled"), CASE, device)
