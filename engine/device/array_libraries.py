@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from engine.device.device_arrays import Found, Given, Library
-from engine.device.launches import Handle
+from engine.device.launches import DeviceArray, Handle
 from engine.errors import BadValue
 
 # Memory of a GPU, and memory that is managed for both (kDLCUDA and kDLCUDAManaged of DLPack).
@@ -28,14 +28,14 @@ def cupy_stream(handle: int) -> Any:
 
 
 class _CuPy(Library):
-    def read(self, array: Any, stream: int) -> Found:
+    def read(self, array: DeviceArray, stream: int) -> Found:
         strides = None if array.flags.c_contiguous else array.strides
         return Found(array.data.ptr, array.shape, array.dtype, strides, array.data.device_id)
 
-    def address(self, array: Any) -> int:
+    def address(self, array: DeviceArray) -> int:
         return int(array.data.ptr)
 
-    def stream(self, array: Any) -> int:
+    def stream(self, array: DeviceArray) -> int:
         return int(sys.modules["cupy"].cuda.get_current_stream(array.data.device_id).ptr)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> object:
@@ -52,7 +52,7 @@ class _CuPy(Library):
 
 
 class _Torch(Library):
-    def read(self, array: Any, stream: int) -> Found:
+    def read(self, array: DeviceArray, stream: int) -> Found:
         torch = sys.modules["torch"]
         if array.requires_grad:
             raise BadValue(
@@ -84,10 +84,10 @@ class _Torch(Library):
             strides = [step * dtype.itemsize for step in array.stride()]
         return Found(array.data_ptr(), tuple(array.shape), dtype, strides, array.get_device())
 
-    def address(self, array: Any) -> int:
+    def address(self, array: DeviceArray) -> int:
         return int(array.data_ptr())
 
-    def stream(self, array: Any) -> int:
+    def stream(self, array: DeviceArray) -> int:
         return int(sys.modules["torch"].cuda.current_stream(array.get_device()).cuda_stream)
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype, picture: Given) -> object:
@@ -120,7 +120,7 @@ def _torch_types() -> tuple[dict[object, np.dtype], dict[np.dtype, object]]:
 _CUPY, _TORCH = _CuPy(), _Torch()
 
 
-def library_of(array: Any) -> Library | None:
+def library_of(array: DeviceArray) -> Library | None:
     """Return the library of an array in a GPU's memory; None for everything else."""
     known = _known_as(array.__class__)
     if known == "cupy":

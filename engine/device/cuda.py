@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -16,7 +15,7 @@ from engine.device.cuda_graph import GraphClock
 from engine.device.cuda_streams import context_of
 from engine.device.device_memory import device_array, pinned_array
 from engine.device.host_calls import HostCalls
-from engine.device.launches import Prepared
+from engine.device.launches import Prepared, Stream
 from engine.device.numba_cuda import cuda
 from engine.device.per_thread import interprets
 from engine.device_info import DeviceInfo
@@ -41,7 +40,7 @@ class CudaBackend(Backend):
         with cuda_errors_in_words(f"starting to use {info.title}"):
             self._context = context_of(_number(info))
             with self.selected():
-                self._stream: Any = cuda.stream()
+                self._stream: Stream = cuda.stream()
 
     def activate(self) -> None:
         """Select the device: Numba compiles, allocates and uploads on the one that was selected last."""

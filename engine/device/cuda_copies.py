@@ -1,7 +1,6 @@
 """Copies between the host and a GPU: rows that may be padded there, and arrays of other libraries."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -12,7 +11,7 @@ from engine.device.cuda_streams import check, context_of
 from engine.device.device_arrays import Given
 from engine.device.device_memory import device_array
 from engine.device.device_view import DeviceView, address_of
-from engine.device.launches import DeviceArray
+from engine.device.launches import DeviceArray, Stream
 from engine.device.numba_cuda import driver
 from engine.geometry.layout import Layout
 
@@ -43,7 +42,9 @@ def copy_out(device: object, host: np.ndarray, stream: object, first_row: int = 
     _copy_rows(host, device, stream, first_row, to_device=False)
 
 
-def _copy_rows(host: np.ndarray, device: Any, stream: Any, first_row: int, *, to_device: bool) -> None:
+def _copy_rows(
+    host: np.ndarray, device: DeviceArray, stream: Stream, first_row: int, *, to_device: bool
+) -> None:
     row_bytes = host[0].nbytes
     pitch_bytes = math.prod(device.shape[1:]) * host.itemsize
     address = address_of(device) + first_row * pitch_bytes
@@ -71,7 +72,7 @@ def _copy_rows(host: np.ndarray, device: Any, stream: Any, first_row: int, *, to
     check(driver.cuMemcpy2DAsync(copy, driver.CUstream(handle)))
 
 
-def fill_bytes(device: Any, byte: int) -> None:
+def fill_bytes(device: DeviceArray, byte: int) -> None:
     """Fill a device array with one byte and wait; 255 makes every float32 a NaN."""
     address = driver.CUdeviceptr(address_of(device))
     with CAPTURE_LOCK:
@@ -79,7 +80,7 @@ def fill_bytes(device: Any, byte: int) -> None:
         check(driver.cuCtxSynchronize())
 
 
-def enqueue_fill(device: object, byte: int, size: int, stream: Any) -> None:
+def enqueue_fill(device: object, byte: int, size: int, stream: Stream) -> None:
     """Enqueue filling the first `size` bytes of a device array."""
     address = driver.CUdeviceptr(address_of(device))
     check(driver.cuMemsetD8Async(address, byte, size, driver.CUstream(int(stream.handle))))

@@ -15,7 +15,7 @@ from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import NewestLaunch
 from engine.device.device_memory import device_array, freeing_stream, uploaded
 from engine.device.device_view import DeviceView, address_of, view_of
-from engine.device.launches import Between, Launch, Operand, Pass, Placeholder, Prepared
+from engine.device.launches import Between, DeviceArray, Launch, Operand, Pass, Placeholder, Prepared, Stream
 from engine.results.launch_facts import KernelResources
 
 if TYPE_CHECKING:
@@ -59,11 +59,11 @@ class PreparedPasses:
         """What the kernel of each launch takes."""
         return tuple(kernel.resources for kernel, _, _ in self._steps)
 
-    def launch(self, image: Any, out: object, stream: object = 0) -> None:
+    def launch(self, image: DeviceArray, out: object, stream: object = 0) -> None:
         """Enqueue one filtering of a device array, or of several, into another; on any number of streams."""
         self.launch_part(_ALL, image, out, stream)
 
-    def launch_part(self, part: slice, image: object, out: object, stream: Any = 0) -> None:
+    def launch_part(self, part: slice, image: object, out: object, stream: Stream = 0) -> None:
         """Enqueue some of the passes, on the values that a whole launch left."""
         given = _given(image, out)
         with self._launching:
@@ -71,7 +71,7 @@ class PreparedPasses:
             addresses = [address_of(array) for array in given]
             bound.enqueue(part, addresses, int(stream.handle) if stream else 0)
 
-    def bind(self, image: Any, out: Any) -> "_BoundPasses":
+    def bind(self, image: DeviceArray, out: DeviceArray) -> "_BoundPasses":
         """Return the launches for arrays of these shapes, and keep them: launching allocates no more."""
         given = _given(image, out)
         with self._launching:
@@ -85,7 +85,9 @@ class PreparedPasses:
             self._bound[tuple(array.shape for array in given)] = bound
             return bound
 
-    def part_ms(self, image: Any, out: object, clock: Callable[[Prepared], float]) -> dict[str, float]:
+    def part_ms(
+        self, image: DeviceArray, out: object, clock: Callable[[Prepared], float]
+    ) -> dict[str, float]:
         """Return the time of each part by itself, ms by its name; `clock` times what can be launched.
 
         They work on the values that a whole launch left.

@@ -8,11 +8,12 @@ Sources: "CUDA Array Interface (Version 3)" in Numba's documentation; "Python Sp
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from engine.device.device_view import DeviceView
+from engine.device.launches import DeviceArray
 from engine.errors import BadValue
 
 ALIGNMENT_BYTES = 16
@@ -65,7 +66,7 @@ class Given(NamedTuple):
     """An array in a GPU's memory, as a call gets it, with the streams that are current and asked for."""
 
     library: Library
-    array: Any
+    array: DeviceArray
     found: Found
     current: int
     stream: int

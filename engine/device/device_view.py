@@ -1,9 +1,11 @@
 """Arrays in a device's memory, whoever owns them, as launches and copies take them. No Numba in here."""
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+
+from engine.device.launches import DeviceArray
 
 
 class DeviceView(NamedTuple):
@@ -34,11 +36,11 @@ class DeviceView(NamedTuple):
         }  # fmt: skip
 
 
-def address_of(array: Any) -> int:
+def address_of(array: DeviceArray) -> int:
     """Return where a device array begins: of a `DeviceView` or of Numba's own."""
     return array.address if isinstance(array, DeviceView) else int(array.device_ctypes_pointer.value)
 
 
-def view_of(array: Any) -> DeviceView:
+def view_of(array: DeviceArray) -> DeviceView:
     """Return what a device array is, without holding its memory."""
     return DeviceView(address_of(array), array.shape, array.dtype)

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 
 from engine.device.explained_code import explained_ptx
-from engine.device.launches import Between, HostStep, Operand, Pass, Placeholder, array_parameters
+from engine.device.launches import (
+    Between,
+    DeviceArray,
+    HostStep,
+    Operand,
+    Pass,
+    Placeholder,
+    array_parameters,
+)
 from engine.device.per_thread import report_share
 from engine.errors import EngineError
 from engine.ptx import Array, Finding, Run, run
@@ -37,7 +45,7 @@ def parameters_of(step: Pass) -> tuple[str, ...]:
     return tuple(inspect.signature(step.kernel.py_func).parameters)
 
 
-def memory_of(argument: Placeholder | Between, image: Any, out: np.ndarray) -> np.ndarray:
+def memory_of(argument: Placeholder | Between, image: DeviceArray, out: np.ndarray) -> np.ndarray:
     """Return what a launch has for an argument: an operand, the result, or new values between passes, zeros.
 
     `image` is the picture, or all operands.
@@ -52,7 +60,7 @@ def memory_of(argument: Placeholder | Between, image: Any, out: np.ndarray) -> n
     return values
 
 
-def arrays_of(step: Pass, image: Any, out: np.ndarray) -> Arrays:
+def arrays_of(step: Pass, image: DeviceArray, out: np.ndarray) -> Arrays:
     """Return the arrays of a pass, by what stands for them among its arguments, named as its parameters."""
     pairs = zip(parameters_of(step), step.arguments, strict=True)
     return {

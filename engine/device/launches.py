@@ -107,7 +107,7 @@ class Launch(NamedTuple):
 class Prepared(Protocol):
     """A variant made ready for one problem, mask and block."""
 
-    def launch(self, image: Any, out: Any, stream: object = None) -> None:
+    def launch(self, image: DeviceArray, out: DeviceArray, stream: object = None) -> None:
         """Enqueue (CUDA) or do (CPU) one filtering.
 
         Parameters

@@ -1,12 +1,11 @@
 """Arrays in a GPU's memory of libraries that are known by their protocols alone; results are Numba's."""
 
-from typing import Any
-
 import numpy as np
 from cuda.core.utils import StridedMemoryView
 
 from engine.device.cuda_streams import context_of
 from engine.device.device_arrays import Found, Given, Library, strides_unless_dense
+from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue
 
@@ -40,7 +39,7 @@ class _ByProtocol(Library):
             strides = strides_unless_dense(shape, steps, dtype.itemsize)
         return Found(view.ptr, shape, dtype, strides, view.device_id, bool(view.readonly))
 
-    def address(self, array: Any) -> int:
+    def address(self, array: DeviceArray) -> int:
         return int(array.device_ctypes_pointer.value)
 
     def stream(self, array: object) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from engine.device.cuda_copies import copy_in, copy_out, enqueue_fill
 from engine.device.cuda_streams import check
 from engine.device.device_memory import array_in, device_array, pinned_array
-from engine.device.launches import Prepared
+from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
 from engine.flow.chunks import ChunkJob
 from engine.flow.timeline import Queue
@@ -22,7 +22,7 @@ MOST_VIEWS = 64
 
 
 @cache
-def _streams(device: int, number: int) -> tuple[dict[Queue, Any], Any, Any]:
+def _streams(device: int, number: int) -> tuple[dict[Queue, Stream], Stream, Stream]:
     """Return a stream for each queue of a device, one that reads the clock for copies out, and an idle one.
 
     They are made once for each number, and two threads' pictures go through the same ones.
@@ -71,15 +71,15 @@ class CudaQueues:
         check(driver.cuEventRecord(self._zero.timed, driver.CUstream(int(idle.handle))))
         self.wait(self._zero)
 
-    def image(self, slot: int, job: ChunkJob) -> Any:
+    def image(self, slot: int, job: ChunkJob) -> DeviceArray:
         """Return a slot's device memory for the chunk's picture."""
         return self._view((slot, "image"), job.shape, job.sources[0].dtype)
 
-    def result(self, slot: int, job: ChunkJob) -> Any:
+    def result(self, slot: int, job: ChunkJob) -> DeviceArray:
         """Return a slot's device memory for the result of that picture."""
         return self._view((slot, "out"), job.result_shape, job.target.dtype)
 
-    def _new_view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype) -> Any:
+    def _new_view(self, name: tuple[int, str], shape: tuple[int, int, int], dtype: np.dtype) -> DeviceArray:
         height, width, channels = shape
         pitch = self._layout.row_pixels(width, channels, dtype.itemsize)
         memory, is_new = self._memory_of(name, height * pitch * channels * dtype.itemsize, device_array)

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.launches import DeviceArray
 from engine.device.threads.parallel_copy import copy_array
 from engine.flow.chunks import ChunkJob
 from engine.flow.timeline import Queue, Span
@@ -49,7 +50,7 @@ class _Passage:
 
     job: ChunkJob
     slot: int
-    image: Any = None
+    image: DeviceArray = None
     begins: dict[Queue, Any] = field(default_factory=dict)
     ends: dict[Queue, Any] = field(default_factory=dict)
     host_s: dict[Queue, tuple[float, float]] = field(default_factory=dict)

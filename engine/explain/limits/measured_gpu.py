@@ -13,7 +13,7 @@ from engine.device.cuda_streams import check
 from engine.device.device_memory import device_array
 from engine.device.device_view import address_of
 from engine.device.devices import backend
-from engine.device.launches import DeviceArray, Kernel, Prepared, Signature
+from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream
 from engine.device.loaded_kernel import loaded_kernel
 from engine.device.numba_cuda import driver, float32, int32
 from engine.device_info import SIMULATOR, DeviceInfo
@@ -183,7 +183,7 @@ class _Launch:
     ) -> None:
         self._bound = loaded_kernel(kernel, signature).bound((blocks, 1, 1), (threads, 1, 1), arguments)
 
-    def launch(self, image: DeviceArray, out: DeviceArray, stream: Any = None) -> None:
+    def launch(self, image: DeviceArray, out: DeviceArray, stream: Stream = None) -> None:
         """Enqueue it."""
         self._bound.enqueue(int(stream.handle), ())
 
@@ -194,7 +194,7 @@ class _DriverCopy:
     def __init__(self, size: int) -> None:
         self._size = size
 
-    def launch(self, image: DeviceArray, out: DeviceArray, stream: Any = None) -> None:
+    def launch(self, image: DeviceArray, out: DeviceArray, stream: Stream = None) -> None:
         """Enqueue it."""
         check(driver.cuMemcpyDtoDAsync(address_of(out), address_of(image), self._size, int(stream.handle)))
 
