@@ -99,14 +99,18 @@ class Task:
         if isinstance(error, EngineError | MemoryError) and not isinstance(error, DeviceFault):
             why = shortage_of(error) if isinstance(error, MemoryError) else error
             self.finished = [Finished(file, why) for file in self.files]
-            # The frames that it came through hold the picture.
-            cause: BaseException | None = error
-            while cause is not None:
-                cause.__traceback__ = None
-                cause = cause.__cause__ or cause.__context__
+            _forget_frames(error)
             return True
         # The batch has ended.
         return isinstance(error, CancelledError)
+
+
+def _forget_frames(error: BaseException) -> None:
+    """Forget the frames that an error came through: they hold the picture."""
+    cause: BaseException | None = error
+    while cause is not None:
+        cause.__traceback__ = None
+        cause = cause.__cause__ or cause.__context__
 
 
 Encoded = tuple[bytes | memoryview, Finished]
@@ -277,7 +281,12 @@ class Batch:
 
         def begun(task: Task) -> Asked | None:
             self._end_if_stopped()
-            return ready(task)
+            try:
+                return ready(task)
+            except (EngineError, MemoryError) as error:
+                # Before this thread takes the next picture, and not only once the calling one has seen it.
+                _forget_frames(error)
+                raise
 
         def failed(task: Task, error: BaseException) -> bool:
             if not (is_known := task.failed(error)):
