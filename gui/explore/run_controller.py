@@ -1,12 +1,13 @@
 """Runs of one variant, or of every variant that can do the job; each becomes a row of the results."""
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import Any
 
 from msgspec.structs import replace
 from PySide6.QtCore import QObject
 
-from engine.device_info import AUTO, RECORDED
+from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
@@ -115,12 +116,14 @@ class RunController(QObject):
     def _select_best(self, device: str) -> None:
         """Select the best run for the problem, of those on the device that was asked for if there are any."""
         shown = self._results.bars.metric
-        runs = [run for run in self._results.drawn_runs() if run.result.device != RECORDED]
-        runs = [run for run in runs if run.result.device == device] or runs
-        values = {id(run): value for run in runs if (value := shown.value(run)) is not None}
+        values = [
+            (value, run)
+            for run in self._results.present_runs(device)
+            if (value := shown.value(run)) is not None
+        ]
         if values:
-            best = (max if shown.more_is_better else min)(values, key=lambda run: values[run])
-            self._results.describe(next(run.result for run in runs if id(run) == best))
+            _, best = (max if shown.more_is_better else min)(values, key=itemgetter(0))
+            self._results.describe(best.result)
 
     def _show_left_out(self, asked: tuple[str, ...], found: list[tuple[str, Reason | None]]) -> None:
         """Say that nothing can run, or which of the kernels that were asked for by name cannot, and why."""

@@ -1,11 +1,8 @@
 """The line over the lower panels: what is computed, how many runs there are of it, and the answer."""
 
-from collections.abc import Sequence
-
 from PySide6.QtGui import QFontMetrics, QPalette
 from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy
 
-from engine.results.compare import Compared
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import best_words, problem_words, runs_words
 from gui.explore.workspace import Workspace
@@ -56,7 +53,8 @@ class AnswerLine(QFrame):
 
     def refresh(self) -> None:
         """Read the state again."""
-        runs = self._runs()
+        # On the device that was asked for.
+        runs = self._results.present_runs(self._workspace.settings.device)
         best = best_words(runs)
         words = " · ".join((problem_words(self._workspace), runs_words(runs)))
         self.problem.setText(f"{words} ·" if best else words)
@@ -67,10 +65,3 @@ class AnswerLine(QFrame):
             else ""
         )
         self.setAccessibleName(f"{words}{f' · {best}' if best else ''}")
-
-    def _runs(self) -> Sequence[Compared]:
-        """Return the runs of this machine for the problem that is set, on the device that was asked for."""
-        results, device = self._results, self._workspace.settings.device
-        here = results.rows()[: len(results.results())]
-        present = [run for run in here if not results.is_earlier(run.result)]
-        return [run for run in present if run.result.device == device] or present

@@ -85,6 +85,11 @@ class ResultsModel(RunsModel):
         own = next((run for run in reversed(runs) if not self.is_earlier(run.result)), None)
         return own or (runs[-1] if runs else None)
 
+    def present_runs(self, device: str) -> list[Compared]:
+        """Return this machine's runs for the problem that is set: those on a device, where there are some."""
+        present = [run for run in self._runs[: len(self._kept)] if not self.is_earlier(run.result)]
+        return [run for run in present if run.result.device == device] or present
+
     @property
     def described(self) -> Compared | None:
         """The run that panels describe: the one selected last, or the newest."""
