@@ -11,7 +11,6 @@ from engine.errors import ImageReadError
 from engine.host import halved_tiles
 from engine.host.halved_tiles import HalvedTiles, TimeIsOver
 from engine.host.tiles import TILE, WHOLE
-from engine.image.halving import halved_sides
 from engine.image.large.opening import open_large
 
 SHAPES = {"uint8": (1100, 2391, 3), "uint16": (897, 1029, 1), "float32": (513, 1030, 1)}
@@ -191,10 +190,3 @@ def test_that_a_rectangle_with_a_damaged_part_is_refused_in_words(tmp_path):
     damaged(path)
     with open_large(path) as picture, pytest.raises(ImageReadError, match="damaged"):
         HalvedTiles(picture).rectangle(0, slice(0, 300), slice(0, 300), math.inf)
-
-
-def test_that_the_last_level_is_one_tile():
-    for sides in ((1, 1), (256, 257), (141_000, 3), (70_001, 141_000)):
-        levels = halved_sides(*sides, (TILE, TILE))
-        assert levels[0] == sides
-        assert max(levels[-1]) <= TILE

@@ -1,6 +1,5 @@
 """Quantities, measurements, metrics and their comparison."""
 
-import json
 import math
 from dataclasses import replace
 
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-import engine
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.reason import Reason
@@ -149,26 +147,6 @@ def test_that_a_proof_says_how_much_it_covers():
         f"verified: 1,000 of 4,000 pixels were checked, and all are within rounding, {errors}"
     )
     assert replace(PROOF, passed=False, reason="row 3 is off").sentence() == "row 3 is off"
-
-
-def test_that_the_json_form_has_raw_samples_and_medians():
-    assert isinstance(result_of(1.0), engine.RunResult)
-    spread = Spread((3.0, 1.0, 2.0))
-    timing = Timing(spread, spread, 12.0, 0.5, host_to_device=spread)
-    data = json.loads(json.dumps(result_of(1.0, timing=timing).as_json(), allow_nan=False))
-    assert data["timing"]["kernel"] == {
-        "samples_ms": [3.0, 1.0, 2.0], "median_ms": 2.0, "p20_ms": 1.4, "p80_ms": 2.6, "minimum_ms": 1.0,
-    }  # fmt: skip
-    assert data["timing"]["host_to_device"]["median_ms"] == 2.0
-    assert (data["timing"]["device_to_host"], data["problem"]["border"]) == (None, "wrap")
-    assert data["problem"]["mask_shape"] == [3, 3]
-    assert data["block"] == {"x": 8, "y": 4}
-    assert data["environment"]["device"] == "a GPU"
-    assert data["status"] == PROOF.sentence()
-    failed = result_of(
-        1.0, timing=None, verification=None, failure=Reason("error", "It failed: why")
-    ).as_json()
-    assert (failed["timing"], failed["status"]) == (None, failed["failure"])
 
 
 def test_that_every_metric_and_column_explains_itself():

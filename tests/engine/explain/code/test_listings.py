@@ -12,7 +12,7 @@ from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form, SourceLine
 from engine.explain.examples import Asked, example_of, variant_named
-from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.gpus import DEFAULT, Architecture
 from engine.geometry.block import Block
 from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
@@ -131,12 +131,6 @@ def test_that_lines_of_source_and_of_ptx_mark_each_other():
     assert [line for line in one.listing.lines if line.opcode == "fma.rn.f32" and line not in marked] == []
 
 
-def test_that_taps_that_are_written_one_after_another_are_counted_over_the_whole_kernel():
-    (one,) = listed("row-naive")
-    taps = one.counts.taps
-    assert (taps.is_loop, taps.taps, taps.instructions) == (False, 5, one.counts.total / 5)
-
-
 def test_that_kernels_for_tensor_cores_have_no_cost_of_a_tap():
     (one,) = listed("digit-sums")
     assert one.counts.by_class[Class.TENSOR]
@@ -157,18 +151,6 @@ def test_that_the_second_time_nothing_is_compiled(monkeypatch):
 
     monkeypatch.setattr(kernel_code, "cuda", refuse)
     assert listed("cached") == first
-
-
-def test_that_the_environment_switches_keeping_off(monkeypatch, store):
-    monkeypatch.setenv("HALOSCOPE_KEEP_KERNELS", "0")
-    listed("cached")
-    assert list(store.iterdir()) == []
-
-
-def test_that_code_is_compiled_for_architectures_that_are_not_here():
-    for architecture in ARCHITECTURES:
-        (one,) = listed("tiled", architecture=architecture)
-        assert re.search(rf"^\.target {architecture}a?$", one.listing.text, re.MULTILINE)
 
 
 def test_that_a_kernel_that_does_not_run_there_says_so():

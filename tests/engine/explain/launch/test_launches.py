@@ -11,7 +11,7 @@ from engine.run.task import Job
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.variants import matmul_variant
 from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.filtering.variants import variant
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import operation_variant
 
@@ -48,17 +48,6 @@ def test_that_without_registers_a_launch_has_the_occupancy_of_its_plan():
     assert not launch.is_compiled
     assert (launch.facts.registers, launch.facts.local_bytes, launch.facts.shared_bytes) == (None, None, 1600)
     assert (launch.facts.occupancy, launch.facts.limited_by) == (1.0, "threads")
-
-
-def test_that_a_gpu_of_unknown_size_has_no_waves():
-    (launch,) = launches_of(variant("naive"), HD, Block(32, 8), ABSENT_GPUS[10, 3])
-    assert (launch.facts.waves, launch.facts.occupancy) == (None, 1.0)
-
-
-def test_that_what_has_no_kernels_of_ours_has_no_launches():
-    without = [known for known in VARIANTS if not known.has_kernels]
-    assert without
-    assert all(launches_of(known, HD, known.default_block, H200) == () for known in without)
 
 
 def test_that_a_product_and_an_operation_have_idle_threads_at_their_edges():
