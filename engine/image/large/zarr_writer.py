@@ -43,7 +43,7 @@ class ZarrResult(LargeResult):
             # Only metadata is there yet.
             metadata = [found for found in path.rglob("*") if found.is_file()]
             known = {str(found.relative_to(path)): checksum_of(found) for found in metadata}
-            checksums.append(json.dumps(known).encode())
+            checksums.append(json.dumps(known, allow_nan=False).encode())
         for name, checksum in json.loads(checksums.read(0, checksums.byte_count)).items():
             check_file(path / name, *checksum)
         node = zarr.open(str(path), mode="r+")

@@ -116,6 +116,10 @@ class Variant(VariantOf[Problem, Mask]):
             return "1-D kernels"
         return "Course kernels" if self.is_course_kernel else "Fast kernels"
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Send a variant, which has functions, as its name."""
+        return variant, (self.key,)
+
     @property
     def facts(self) -> dict[str, object]:
         """Whether it writes 8 and 16 bit, and the masks that it takes."""
