@@ -73,7 +73,7 @@ RINGS = (
 def low_rank_shape(problem: Problem, terms: int) -> FusedShape:
     """Return the shape of a block's work: a tile for small pictures, else the first ring that has room.
 
-    The order is that of the times of those tried (H200; docs/experiments/fused.md).
+    The order is that of the times of those tried (H200; docs/experiments/low-rank.md).
     """
     is_small = 0 < tiles_of(problem, 4 * WARPS) < 16 * MULTIPROCESSORS
     return first_fitting(problem, terms, (*[TILE] * is_small, *RINGS))
