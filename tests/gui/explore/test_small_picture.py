@@ -72,7 +72,7 @@ def test_that_a_papers_kernel_without_a_gpu_comes_with_a_button_that_runs_it(hal
     client.fail(
         EngineError("Tiled cannot run", NO_CUDA, "Choose another device."), client.waiting(Preview)[0]
     )
-    client.automatic = True
+    client.automatic, client.unavailable = True, {}  # in the simulator
     qtbot.waitUntil(bar.isVisible)
     button = next(one for one in bar.findChildren(QPushButton) if one.isVisible())
     qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
