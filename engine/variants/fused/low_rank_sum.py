@@ -55,8 +55,6 @@ from engine.work.filtering.variants import Growth, MaskClass, Variant
 WORTH_IT = 0.75
 """Multiply-adds that the sum may have for each one of the direct sum."""
 MOST_TERMS = 3
-MOST_FUSED = 63
-"""Mask rows and columns that `separable-fused` takes."""
 MOST_SAMPLE = 2.0**60
 _WORDS = {2: "two", 3: "three"}
 WARPS = 4
@@ -83,7 +81,7 @@ def refuse_mask(mask: Mask, terms: int) -> Refusal | None:
     """Return why a mask is not worth a sum of so many products, or is none; None if all is well."""
     (rows, columns), word = mask.shape, _WORDS[terms]
     if factor(mask).separable:
-        fitting = "separable-fused" if max(mask.shape) <= MOST_FUSED else "separable-l1"
+        fitting = "separable-fused" if max(mask.shape) <= MAX_SIDE else "separable-l1"
         return Refusal(
             "mask-rank",
             "The mask is one column times one row",

@@ -25,7 +25,7 @@ import numpy as np
 from engine.device.launches import DeviceKind, Launch, Pass
 from engine.geometry.block import Block, Limits
 from engine.geometry.refusal import Refusal
-from engine.mask.mask import Mask
+from engine.mask.mask import MAX_SIDE, Mask
 from engine.results.work import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.fused.kernel import fused_pass
@@ -46,7 +46,6 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
 from engine.work.filtering.variants import Growth, MaskClass, Variant
 
-MAX_SIDE = 63
 TILE_WARPS = 8
 # Mask rows up to which memory is the limit, and from which 8 neighbouring results are better than 16.
 MOST_ROWS_OF_FOUR, LEAST_ROWS_OF_EIGHT = 13, 22
