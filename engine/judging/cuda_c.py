@@ -14,7 +14,15 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from engine.judging.source import EXPECTED, Header, JudgedKernel, NotJudged, checked_parameters, only_one
+from engine.judging.source import (
+    EXPECTED,
+    NUMBERS,
+    Header,
+    JudgedKernel,
+    NotJudged,
+    checked_parameters,
+    only_one,
+)
 
 CAPABILITY = "compute_80"
 MOST_BYTES = 1 << 20
@@ -126,7 +134,7 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
         elif parameter == "border_value":
             if kind != "float":
                 raise NotJudged(f"the kernel {name}", "its parameter border_value must be float", EXPECTED)
-        elif kind not in _NUMBER_TYPES:
+        elif parameter in NUMBERS and kind not in _NUMBER_TYPES:
             raise NotJudged(f"the kernel {name}", f"its parameter {parameter} must be int", EXPECTED)
     return tuple(names), dtypes
 

@@ -100,6 +100,13 @@ def test_that_a_header_line_that_cannot_be_is_refused(judged, line):
     assert (json.loads(answer.out)["verdict"], answer.status) == ("refused", 2)
 
 
+def test_that_an_array_of_another_name_is_not_known(judged):
+    answer = judged(KERNEL.replace("image", "picture"), "--json")
+    (finding,) = json.loads(answer.out)["findings"]
+    assert answer.status == 2
+    assert "picture is not known" in finding["message"]
+
+
 def test_that_the_text_has_the_verdict_and_the_line(judged):
     answer = judged(KERNEL.replace("column < width", "column < width - 1"))
     assert answer.status == 1
