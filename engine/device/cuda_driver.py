@@ -14,6 +14,7 @@ from engine.gpu_attributes import GpuAttributes, allocation_units
 
 _INVALID_VALUE, _NO_DEVICE = 1, 100  # CUDA_ERROR_...
 _PROHIBITED = 2  # CU_COMPUTEMODE_PROHIBITED
+_DEVICE_ORDINAL = 9  # CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
 
 # CUdevice_attribute of cuda.h, without its prefix.
 ATTRIBUTES = {
@@ -108,6 +109,15 @@ def gpu_info(number: int) -> DeviceInfo:
         ),
         attributes=attributes,
     )
+
+
+def gpu_of_memory(address: int) -> int:
+    """Return the number of the GPU whose memory an address is in; raises DriverError."""
+    number = ctypes.c_int()
+    _call(
+        "cuPointerGetAttribute", ctypes.byref(number), ctypes.c_int(_DEVICE_ORDINAL), ctypes.c_uint64(address)
+    )
+    return number.value
 
 
 def memory_bytes_per_second(clock_mhz: float, bus_width_bits: float) -> float:

@@ -3,6 +3,7 @@
 import numpy as np
 from cuda.core.utils import StridedMemoryView
 
+from engine.device.cuda_driver import DriverError, gpu_of_memory
 from engine.device.cuda_streams import context_of
 from engine.device.device_arrays import Found, Given, Library, strides_unless_dense
 from engine.device.launches import DeviceArray
@@ -23,11 +24,21 @@ class _ByProtocol(Library):
             if hasattr(array, "__dlpack__"):
                 # The other library has this stream wait for the array.
                 view = StridedMemoryView.from_dlpack(array, stream_ptr=stream or _DEFAULT_STREAM)
+                device = view.device_id
             else:
                 # Of this protocol the array's own stream is known, and `given` looks at it.
                 view = StridedMemoryView.from_cuda_array_interface(array, stream_ptr=_UNORDERED)
+                # Its `device_id` was 0 for memory of GPU 1 (cuda.core 1.2, two H200).
+                device = gpu_of_memory(view.ptr) if view.ptr else 0
             dtype = np.dtype(view.dtype)
-        except (AttributeError, BufferError, NotImplementedError, TypeError, ValueError) as error:
+        except (
+            AttributeError,
+            BufferError,
+            DriverError,
+            NotImplementedError,
+            TypeError,
+            ValueError,
+        ) as error:
             raise BadValue(
                 f"This {type(array).__name__} in a GPU's memory",
                 f"its library does not lend it: {error}",
@@ -37,7 +48,7 @@ class _ByProtocol(Library):
         if view.strides is not None:
             steps = [step * dtype.itemsize for step in view.strides]
             strides = strides_unless_dense(shape, steps, dtype.itemsize)
-        return Found(view.ptr, shape, dtype, strides, view.device_id, bool(view.readonly))
+        return Found(view.ptr, shape, dtype, strides, device, bool(view.readonly))
 
     def address(self, array: DeviceArray) -> int:
         return int(array.device_ctypes_pointer.value)
