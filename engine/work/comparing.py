@@ -3,18 +3,16 @@
 Called on: the thread for what comes beside a run, or the main thread.
 """
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.devices import backend
 from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
-from engine.host.protocol import Filtered, PictureHandle
+from engine.host.protocol import PictureHandle
 from engine.host.result_values import bands_of, part_of
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
@@ -24,7 +22,6 @@ from engine.image.samples import SAMPLES, open_sample
 from engine.image.scratch import Scratch, bands
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
-from engine.run.compute import compute
 from engine.verify.regions import Region
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import (
@@ -38,10 +35,8 @@ from engine.work.filtering.variants import variant
 from engine.work.messages import (
     Compared,
     ComparePictures,
-    Difference,
     EffectsRequest,
     PictureJob,
-    ShowDifference,
 )
 from engine.work.resolved_job import resolved_job
 
@@ -158,34 +153,6 @@ def _within(region: Region, part: Region) -> Region:
     """Return a region in the coordinates of a part, as far as it lies in it."""
     top, left = max(0, region.top - part.top), max(0, region.left - part.left)
     return Region(top, max(top, region.bottom - part.top), left, max(left, region.right - part.left))
-
-
-def difference(request: ShowDifference, report: Checkpoint) -> Difference:
-    """Filter twice and show the absolute difference; the largest one is white, or nothing is."""
-    begin = time.perf_counter()
-    first, second = request.first, request.second
-    results = [_values_of(job, report) for job in (first, second)]
-    found = results[0].astype(np.float32, copy=False)
-    np.subtract(found, results[1], out=found)
-    np.abs(found, out=found)
-    largest = float(found.max(initial=0.0))
-    with SharedSegment() as segment:
-        values, *levels = segment.create((found.shape, "float32"), *screen_arrays(*found.shape[:2]))
-        shared.attach(values)[...] = found
-        screen = segment.rendered(values, tuple(levels), largest or 1.0, alpha=first.picture.alpha)
-    elapsed_ms = (time.perf_counter() - begin) * 1e3
-    return Difference(Filtered(values, screen, second.variant, second.device, elapsed_ms), largest)
-
-
-def _values_of(asked: PictureJob, report: Checkpoint) -> NDArray[np.generic]:
-    """Return what a job computes."""
-    assert asked.picture.in_memory
-    resolved = resolved_job(asked)
-    job, device = resolved.job(), resolved.device
-    report(Progress("filtering for the difference", 0.0, 2.0 + job.task.expected_launch_s(job, device)))
-    values = np.empty(job.operands.samples.shape, job.problem.result_dtype)
-    compute(job, backend(device.key), values)
-    return values
 
 
 _WHITE = 255.0

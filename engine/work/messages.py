@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from engine.geometry.range_modes import RangeMode
 from engine.host.messages import VariantInfo
-from engine.host.protocol import Filtered, OfValues, PictureHandle, ScreenLevels
+from engine.host.protocol import OfValues, PictureHandle, ScreenLevels
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.mask.mask import Mask
@@ -65,21 +65,6 @@ class PictureJob(PictureRequest, frozen=True, kw_only=True):
     def range_mode(self) -> RangeMode:
         """How results outside the picture's range are shown (`engine.image.convert`)."""
         return self.chain.range
-
-
-class ShowDifference(Message, Request, frozen=True):
-    """Filter by two jobs on one picture, and show where their results differ. Reply: Difference."""
-
-    first: PictureJob
-    second: PictureJob
-    handler: ClassVar[str] = "engine.work.comparing:difference"
-
-
-class Difference(Message, frozen=True):
-    """The absolute difference of two results as a picture, the largest one white."""
-
-    shown: Filtered
-    largest: float
 
 
 class SumOrderRequest(Message, Request, frozen=True):

@@ -64,8 +64,6 @@ class EngineState(QObject):
         self.fraction = 0.0
         self.last_result: Filtered | None = None
         self.result_is_earlier = self.result_is_passing = False
-        self.result_words = ""
-        """What the visible picture is, where that is no result: the difference of two."""
         self._tasks: dict[object, Progress] = {}
         self._beside: set[object] = set()
         # Whether it has been busy for so long that progress is to be shown.
@@ -199,12 +197,9 @@ class EngineState(QObject):
         if self._tasks.pop(task, None) is not None:
             self._show_newest_task()
 
-    def show_filtered(self, filtered: Filtered, *, is_passing: bool = False, words: str = "") -> None:
-        """Show a filtered picture; one that passes is followed by that of a newer edit.
-
-        `words` say what it is, where that is no result.
-        """
-        self.last_result, self.result_is_passing, self.result_words = filtered, is_passing, words
+    def show_filtered(self, filtered: Filtered, *, is_passing: bool = False) -> None:
+        """Show a filtered picture; one that passes is followed by that of a newer edit."""
+        self.last_result, self.result_is_passing = filtered, is_passing
         self.filtered.emit(filtered)
         self.set_result_earlier(False)
 

@@ -88,12 +88,6 @@ class Display(QObject):
             self.step_times = reply.steps
             self.timed.emit()
 
-    def show_difference(self, shown: Filtered, words: str) -> None:
-        """Show what is no result of any settings: it cannot be saved as one."""
-        self._job = None
-        with self._keeper.exchange(self._state.last_result, shown):
-            self._state.show_filtered(shown, words=words)
-
     def _lose_elsewhere(self) -> None:
         """Note that a result on another machine went with the connection: it cannot be saved."""
         if self._state.last_result is not None and self._state.last_result.tiles:

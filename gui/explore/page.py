@@ -116,7 +116,6 @@ class ExplorePage(ExploreParts):
         # A kernel without blocks runs once.
         known = self._services.state.variant(settings.variant)
         own_block = each_block if known is None or known.uses_block else ""
-        chosen = "chosen " if settings.kernels else ""
         of_part = ""
         if picture is not None and isinstance(picture.screen, TiledScreen):
             height, width, _ = measured_shape(picture)
@@ -134,7 +133,7 @@ class ExplorePage(ExploreParts):
             f"reference, then measures its time.{of_part}",
             run_all_does=_RUN_CHAIN
             if self.workspace.is_chain
-            else f"Verifies and times every {chosen}variant that can run these settings{each_block}, "
+            else f"Verifies and times every variant that can run these settings{each_block}, "
             f"to compare them.{of_part}",
             why_no_run="" if picture else "Open a picture first (Ctrl+O).",
             why_not_one=why_not,

@@ -33,7 +33,6 @@ from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.results.row_actions import RowActions
-from gui.explore.results.shown_difference import ShownDifference
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
 from gui.explore.selection import Selection
@@ -116,9 +115,6 @@ class ExploreParts(RunsPage):
         self.sessions = Sessions(workspace, results, answers, self.background, pages, view)
         self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
         self.row_actions = RowActions(results, workspace, self)
-        self.shown_difference = ShownDifference(
-            self.row_actions, state, link, display, self.previews, answers.on(self)
-        )
         self.files.connect_actions(actions, services.files)
 
     def _make_states(self, services: Services) -> None:
@@ -127,8 +123,7 @@ class ExploreParts(RunsPage):
         self.tile = TileState(self.selection, state, link)
         self.launch = LaunchState(self.selection, state, link)
         asking = state, link, services.jobs
-        saving = services.files, messages.on(self), self.files.stem
-        self.roofline = RooflineState(self.selection, self.results, *asking, *saving)
+        self.roofline = RooflineState(self.selection, self.results, *asking, messages.on(self))
         self.why = WhyState(self.selection, self.results, workspace, state, link, self.roofline)
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(self.results.describe)

@@ -71,21 +71,21 @@ class RunController(QObject):
         if job is None:
             return
         if self._workspace.settings.blocks and not is_chain(job):
-            self._run_able(job, (job.variant,))
+            self._run_able(job, job.variant)
         else:
             self._jobs.begin(SOURCE, [self._run_of(job)], self._messages)
 
     def run_every_variant(self) -> None:
-        """Run each chosen variant that can do the job as it is now, with each of the blocks."""
+        """Run each variant that can do the job as it is now, with each of the blocks."""
         job = self._workspace.run_job()
         if is_chain(job):
             self.run()
             self._messages.show(Message(SOURCE, Severity.INFO, *_ONE_WAY))
         elif job is not None:
-            self._run_able(job, self._workspace.settings.kernels)
+            self._run_able(job)
 
-    def _run_able(self, job: PictureJob, variants: tuple[str, ...]) -> None:
-        """Run those of these variants, or of all, that can do a job, with each of the blocks.
+    def _run_able(self, job: PictureJob, *variants: str) -> None:
+        """Run this variant, or all that can do a job, with each of the blocks.
 
         A block that is refused is a cell with its reason.
         """
@@ -94,8 +94,6 @@ class RunController(QObject):
         def checked(found: tuple[Availability, ...]) -> None:
             if blocks:
                 self._cells.plan(job, found)
-            else:
-                found = tuple(one for one in found if one.variant in variants or not variants)
             able = [one for one in found if not one.reason and (blocks or one.variant != AUTO)]
             self._jobs.add(
                 self._run_of(
@@ -104,7 +102,8 @@ class RunController(QObject):
                 )
                 for one in able
             )
-            self._show_left_out(variants, [(one.variant, one.reason) for one in found])
+            if not any(one.variant != AUTO for one in able):
+                self._say_none([one.reason for one in found if one.reason])
 
         def ended() -> None:
             self._cells.end_plan()
@@ -125,20 +124,9 @@ class RunController(QObject):
             _, best = (max if shown.more_is_better else min)(values, key=itemgetter(0))
             self._results.describe(best.result)
 
-    def _show_left_out(self, asked: tuple[str, ...], found: list[tuple[str, Reason | None]]) -> None:
-        """Say that nothing can run, or which of the kernels that were asked for by name cannot, and why."""
-        able = {variant for variant, reason in found if not reason}
-        reasons = {variant: reason for variant, reason in found if reason and variant not in able}
-        left_out = [
-            f"{variant}: {str(reasons[variant]).rstrip('.')}" for variant in asked if variant in reasons
-        ]
-        if not able - {AUTO}:
-            why = str(next(iter(reasons.values()), "there are none"))
-            remedy = "Choose another block or device."
-            self._messages.show(Message(SOURCE, Severity.WARNING, "No variant can do this", why, remedy))
-        elif left_out:
-            what = f"{len(left_out)} of {len(asked)} chosen kernels cannot do this"
-            self._messages.show(Message(SOURCE, Severity.INFO, what, f"{'; '.join(left_out)}."))
+    def _say_none(self, reasons: list[Reason]) -> None:
+        why, remedy = str(next(iter(reasons), "there are none")), "Choose another block or device."
+        self._messages.show(Message(SOURCE, Severity.WARNING, "No variant can do this", why, remedy))
 
     def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
         asked = self._where_looked_at(job)

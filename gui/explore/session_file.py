@@ -54,7 +54,6 @@ _SETTINGS: dict[str, Any] = get_type_hints(Settings) | {
     "range_mode": Literal[tuple(RANGE_MODES)],
     "result_type": Literal[RESULT_TYPES],
     "blocks": Annotated[list[_Block], Meta(max_length=MOST_BLOCKS)] | Literal[EVERY],
-    "kernels": Annotated[list[Text], Meta(max_length=MOST_BLOCKS)],
     "parameters": dict[str, Any],
 }
 _COMBINED = {
@@ -343,15 +342,15 @@ class _Reader:
 
     def _settings(self, table: Table) -> Table:
         """Return the settings of a table that can be used; the others keep their defaults."""
-        found = self._reading.fields(table, _SETTINGS)
+        # Earlier versions wrote which kernels Run all ran, nearly always none.
+        known = {name: value for name, value in table.items() if (name, value) != ("kernels", [])}
+        found = self._reading.fields(known, _SETTINGS)
         if found.get("block"):
             found["block"] = Block(*found["block"])
         if "blocks" in found:
             blocks = found["blocks"]
             every = blocks == EVERY
             found["blocks"] = every_block() if every else tuple(dict.fromkeys(Block(*one) for one in blocks))
-        if "kernels" in found:
-            found["kernels"] = tuple(dict.fromkeys(found["kernels"]))
         return found
 
     def _take_page(self, page: _Page) -> None:

@@ -44,8 +44,6 @@ class Settings:
     baseline: str = "cpu-serial"
     # Runs cross these with the kernels; none: only `block`.
     blocks: tuple[Block, ...] = ()
-    # Keys of the kernels that Run all runs; none: all that can.
-    kernels: tuple[str, ...] = ()
     # Of an operation beside convolution: those that differ from their defaults, and the file of a patch.
     parameters: Mapping[str, Any] = field(default_factory=dict)
     patch_path: str = ""
@@ -62,7 +60,7 @@ WHERE = ("device", "layout", "result_type")
 """Settings that say where, and what is written."""
 MASK_USE = ("border", "cval", "flip", "normalise")
 """Settings that say how a mask is applied."""
-PER_OPERATION = (*KERNEL, "baseline", "blocks", "kernels", "parameters", "patch_path")
+PER_OPERATION = (*KERNEL, "baseline", "blocks", "parameters", "patch_path")
 """Settings that each operation of a step has for itself."""
 SHARED = (*WHERE, "range_mode")
 """Settings that hold for the whole page: all steps have the same."""
@@ -72,7 +70,7 @@ PICTURE = "picture"
 """What a step reads that begins with the picture itself."""
 FIRST_ID = "s1"
 # What only runs read: no result depends on them.
-_OF_RUNS = ("baseline", "blocks", "kernels")
+_OF_RUNS = ("baseline", "blocks")
 # Its variant on the CPU becomes the baseline once the engine has listed it.
 _NEVER_CHOSEN = Settings(baseline="")
 _TITLES = {
@@ -88,7 +86,6 @@ _TITLES = {
     "range_mode": "Display range",
     "baseline": "Baseline",
     "blocks": "Block sizes",
-    "kernels": "Kernels of Run all",
     "patch_path": "Patch",
 }
 

@@ -54,12 +54,10 @@ from engine.work.chain_files import ready_chains
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
 from engine.work.messages import (
-    Difference,
     EffectsRequest,
     ListRequest,
     MergeRequest,
     OperationInfo,
-    ShowDifference,
 )
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import OPERATIONS
@@ -303,7 +301,6 @@ class FakeEngineClient:
             (Run, MaskStep): lambda one: self._seen(one, self._filtered(one.job, _run_result(one.job))),
             (WantedTiles, type(None)): self._tiles_of_result,
             (WantedValues, type(None)): self._values_of_result,
-            (ShowDifference,): lambda one: Difference(self._filtered(one.first, None), 0.5),
             (EffectsRequest,): lambda one: (bytes(RED) * one.side**2,) * len(one.masks),
             (ListRequest,): lambda one: OPERATION_INFOS if one.of == "operations" else ready_chains(),
             (MergeRequest,): lambda one: merger_offers(one, lambda step: None),

@@ -30,7 +30,6 @@ PLACES = {
     "device": (1157, 455),
     "first run": (139, 633),
     "second run": (139, 657),
-    "Show difference": (625, 577),
     "close the message": (927, 462),
     "Restore": (809, 462),
 }

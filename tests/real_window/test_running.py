@@ -2,7 +2,6 @@
 
 import json
 
-import numpy as np
 import pytest
 from PIL import Image
 
@@ -79,22 +78,6 @@ def test_that_the_menu_of_a_row_makes_it_the_baseline(program, ran, tmp_path):
     settings = program.session(tmp_path / "baseline.haloscope")["step"]["settings"]
     assert settings["baseline"] == ran[-1]["variant"] != "cpu-serial"
     program.press("ctrl+z")
-
-
-def test_that_two_rows_show_their_difference_until_one_is_selected(program, ran):
-    program.click_on("second run")
-    program.wait_for_rest()
-    before = right_part(program)
-    program.screen.xdotool("keydown", "ctrl")
-    try:
-        program.click_on("first run")
-    finally:
-        program.screen.xdotool("keyup", "ctrl")
-    program.wait_for_rest()
-    program.click_on("Show difference")
-    program.wait_until(lambda: not np.array_equal(right_part(program), before), "the difference")
-    program.click_on("second run")
-    program.wait_until(lambda: np.array_equal(right_part(program), before), "the result")
 
 
 def test_that_a_session_brings_the_rows(program, ran, tmp_path):

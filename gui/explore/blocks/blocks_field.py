@@ -22,7 +22,7 @@ _SETS: tuple[tuple[str, tuple[Block, ...]], ...] = (
 )
 _TIP = (
     f'Blocks to compare, width × height, such as 8x8, 16x16, 32x8; "{EVERY}" is every one with sides 1, 2, '
-    "4 … that CUDA allows. Run measures each with the chosen kernel, Run all with all chosen kernels. Empty: "
+    "4 … that CUDA allows. Run measures each with the chosen kernel, Run all with every kernel. Empty: "
     "only the block set under Kernel."
 )
 

@@ -17,7 +17,6 @@ from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.blocks.block_map import STAR, BlockMap, Kind, map_of
 from gui.explore.blocks.block_table import BlockTable
 from gui.explore.blocks.blocks_field import BlocksField
-from gui.explore.blocks.kernels_menu import KernelsMenu
 from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
 from gui.explore.run_words import EARLIER
@@ -56,12 +55,11 @@ class BlocksPanel(QWidget):
         self._selection = selection
         self._cells = cells
         self._pointed = ""
-        self.kernels = KernelsMenu(workspace, engine_state)
         self.compare_button = QPushButton("Compare")
         self.compare_button.setToolTip(
             "Run the chosen kernel with each of these blocks; without a list, with the common ones (Return)."
         )
-        self.field = BlocksField(workspace, self.kernels.button, self.compare_button)
+        self.field = BlocksField(workspace, self.compare_button)
         simulate = QAction(SIMULATE, self, toolTip="Choose the simulator, with a picture that it takes.")
         self.summary = ElidedLabel(small=True)
         self.table = BlockTable()

@@ -1,15 +1,12 @@
-"""The panel Look: histograms before and after with what is clipped, a profile along a line, pixels."""
-
-from functools import partial
+"""The panel Look: histograms before and after with what is clipped, a profile along a line."""
 
 import numpy as np
-from numpy.typing import NDArray
 from PySide6.QtCore import QSize, Qt
 from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QStackedWidget, QWidget
 
 from engine.host.picture_numbers import PERCENTILES, ChannelNumbers
-from gui.explore.lens.lens_words import channel_name, place
-from gui.explore.look.look_state import HISTOGRAM, PIXELS, PIXELS_SIDE, PROFILE, LookState
+from gui.explore.lens.lens_words import channel_name
+from gui.explore.look.look_state import HISTOGRAM, PROFILE, LookState
 from gui.explore.look.profile_plot import ProfilePlot
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.picture.pixel_values import value_text
@@ -27,12 +24,11 @@ from gui.widgets.panel_parts import (
     quiet_label,
     row,
 )
-from gui.widgets.value_table import ValueTable, cell_number
 
-_TOOLS = {HISTOGRAM: "Histogram", PROFILE: "Line profile", PIXELS: "Pixels"}
+_TOOLS = {HISTOGRAM: "Histogram", PROFILE: "Line profile"}
 _TOOL_TIP = (
     "Histogram: how often each brightness occurs, in the picture or its region. Line profile: drag a line "
-    "over the picture. Pixels: the values around the mouse."
+    "over the picture."
 )
 _PERCENTILES = "{} to {} % of the values".format(*PERCENTILES)
 _WINDOW_TIP = (
@@ -54,11 +50,6 @@ class LookPanel(QWidget):
         self.before, self.after = HistogramPlot(), HistogramPlot()
         self.numbers = QLabel()
         self.profile = ProfilePlot()
-        self.original, self.result = (
-            ValueTable(name, is_signed=False) for name in ("Pixels of the original", "Pixels of the result")
-        )
-        for table in (self.original, self.result):
-            table.is_grey, table.text = True, cell_number
         fill_box(self.tool, _TOOLS, look.tool)
         self._build()
         self.tool.activated.connect(lambda at: look.choose(self.tool.itemData(at)))
@@ -91,13 +82,6 @@ class LookPanel(QWidget):
                 quiet_label("Dashed: the original. Solid: the result.", small=True, wraps=True),
                 (self.profile, 1),
             ),
-            (
-                quiet_label("Original", small=True),
-                self.original,
-                quiet_label("Result", small=True),
-                self.result,
-                1,
-            ),
         )
         for parts in pages:
             page = QWidget()
@@ -124,7 +108,7 @@ class LookPanel(QWidget):
         self.what.setVisible(look.tool == HISTOGRAM)
         if look.words:
             return
-        {HISTOGRAM: self._show_numbers, PROFILE: self._show_profile, PIXELS: self._show_pixels}[look.tool]()
+        {HISTOGRAM: self._show_numbers, PROFILE: self._show_profile}[look.tool]()
 
     def _show_numbers(self) -> None:
         numbers = self._look.numbers
@@ -159,30 +143,6 @@ class LookPanel(QWidget):
 
     def _show_profile(self) -> None:
         self.profile.show_profile(self._look.profile)
-
-    def _show_pixels(self) -> None:
-        pixels = self._look.pixels
-        if pixels is None:
-            return
-        self.what.setText(place(pixels.pixel))
-        self.what.setVisible(True)
-        channel = min(self._look.channel, pixels.original.shape[2] - 1)
-        middle = PIXELS_SIDE // 2
-        for table, values in ((self.original, pixels.original), (self.result, pixels.result)):
-            shown = (
-                None if values is None else values[..., min(channel, values.shape[2] - 1)].astype(np.float64)
-            )
-            table.is_hatched = partial(_is_outside, pixels.outside)
-            table.show_values(shown, _largest(pixels.original))
-            table.framed = table.texts.index(middle, middle)
-
-
-def _is_outside(outside: NDArray[np.bool_], row: int, column: int) -> bool:
-    return bool(outside[row, column])
-
-
-def _largest(values: np.ndarray) -> float:
-    return float(np.iinfo(values.dtype).max) if values.dtype.kind == "u" else 1.0
 
 
 def _numbers_html(before: ChannelNumbers, after: ChannelNumbers | None, area: int) -> str:

@@ -1,4 +1,4 @@
-"""What the panel Look shows of picture and result: counts of the engine, a line, the pixels at the mouse."""
+"""What the panel Look shows of picture and result: counts of the engine, and the values along a line."""
 
 from typing import Any, NamedTuple
 
@@ -7,11 +7,9 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QTimer
 
 from engine.errors import EngineError
-from engine.geometry.border import Border
 from engine.host.picture_numbers import MeasurePicture, PictureNumbers
 from engine.host.tiles import TiledScreen
 from engine.image.colour import full_scale_of
-from engine.work.filtering.one_pixel import window_of
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
@@ -21,15 +19,14 @@ from gui.explore.picture.pixel_values import NotYet, Numbers
 from gui.explore.question import Question
 from gui.explore.workspace import Workspace
 
-HISTOGRAM, PROFILE, PIXELS = "histogram", "profile", "pixels"
+HISTOGRAM, PROFILE = "histogram", "profile"
 
-_NO_PICTURE = "Open a picture: its histogram, a profile along a line and its pixels are shown here."
+_NO_PICTURE = "Open a picture: its histogram and a profile along a line are shown here."
 _IN_PARTS = (
     "This picture stays in its file, and is not counted as a whole.\n"
     "Select a region with Shift and drag, and crop to it (menu Region)."
 )
 _DRAW = "Drag a line over the picture: the values along it are shown here."
-_POINT = "Point at the picture: the pixels around the mouse are shown here."
 _ASKING = "Counting."
 _READING = "Reading the values."
 _WAIT_MS = 100
@@ -37,7 +34,6 @@ _WAIT_MS = 100
 _ARRIVED_MS = 15
 # Of a longer line so many points are read.
 _LONGEST_LINE, _POINTS = 16_000, 1000
-PIXELS_SIDE = 7
 
 
 class Profile(NamedTuple):
@@ -45,15 +41,6 @@ class Profile(NamedTuple):
 
     original: NDArray[Any]
     result: NDArray[Any] | None
-
-
-class Pixels(NamedTuple):
-    """The pixels around one, outside the picture the nearest ones: (side, side, channels)."""
-
-    pixel: tuple[int, int]
-    original: NDArray[Any]
-    result: NDArray[Any] | None
-    outside: NDArray[np.bool_]
 
 
 class LookState(Question):
@@ -69,19 +56,15 @@ class LookState(Question):
         self.tool = HISTOGRAM
         self.channel = 0
         self.line: Line | None = None
-        self.pixel: tuple[int, int] | None = None
         self.numbers: PictureNumbers | None = None
         self.profile: Profile | None = None
         """The values along the line, a point for each row or column that it crosses."""
-        self.pixels: Pixels | None = None
-        """The pixels around the mouse."""
         self._counted: MeasurePicture | None = None
         self._refused, self._reading = "", _READING
         self._arrived = QTimer(self, singleShot=True, interval=_ARRIVED_MS)
         self._arrived.timeout.connect(self._read)
         view.values_arrived.connect(self._note_arrived)
         view.canvas.line_drawn.connect(self._take_line)
-        view.canvas.pixel_hovered.connect(self._point)
         workspace.picture_changed.connect(self._forget)
         # A preview waits while values are computed to be counted.
         workspace.job_changed.connect(self._newest.cancel)
@@ -140,8 +123,6 @@ class LookState(Question):
             return _NO_PICTURE
         if self.tool == PROFILE:
             return _DRAW if self.line is None else self._reading if self.profile is None else ""
-        if self.tool == PIXELS:
-            return _POINT if self.pixel is None else self._reading if self.pixels is None else ""
         if isinstance(picture.screen, TiledScreen):
             return _IN_PARTS
         return "" if self.numbers is not None else self._refused or _ASKING
@@ -152,17 +133,15 @@ class LookState(Question):
         return super().is_settled and (not self._is_visible or self._newest.in_flight is None)
 
     def _read(self) -> None:
-        """Read the values along the line, or around the mouse; the last ones stay until they come."""
+        """Read the values along the line; the last ones stay until they come."""
         values = self._view.values
         try:
             if self.tool == PROFILE:
                 self.profile = None if values is None or self.line is None else _profile(values, self.line)
-            elif self.tool == PIXELS:
-                self.pixels = None if values is None or self.pixel is None else _pixels(values, self.pixel)
         except NotYet:
             self._reading = _READING
         except EngineError as error:
-            self._reading, self.profile, self.pixels = str(error), None, None
+            self._reading, self.profile = str(error), None
         self.changed.emit()
 
     def _note_arrived(self) -> None:
@@ -182,14 +161,8 @@ class LookState(Question):
         self.line = line
         self._read()
 
-    def _point(self, pixel: tuple[int, int] | None) -> None:
-        if pixel is not None and pixel != self.pixel:
-            self.pixel = pixel
-            if self._is_visible and self.tool == PIXELS:
-                self._read()
-
     def _forget(self) -> None:
-        self.line = self.pixel = self.profile = self.pixels = self.numbers = self._counted = None
+        self.line = self.profile = self.numbers = self._counted = None
         self._newest.forget()
         self._take_mouse()
         self.refresh()
@@ -224,10 +197,3 @@ def _profile(values: Numbers, line: Line) -> Profile:
     columns = np.rint(np.linspace(column, last_column, count)).astype(np.int64)
     original, result = values.original[rows, columns], values.result
     return Profile(original, None if result is None else result[rows, columns])
-
-
-def _pixels(values: Numbers, pixel: tuple[int, int]) -> Pixels:
-    anchor = PIXELS_SIDE // 2, PIXELS_SIDE // 2
-    window = window_of(values.original, pixel, (PIXELS_SIDE, PIXELS_SIDE), anchor, Border.REPLICATE, 0.0)
-    cells, result = np.ix_(window.source_rows, window.source_columns), values.result
-    return Pixels(pixel, values.original[cells], None if result is None else result[cells], window.outside)

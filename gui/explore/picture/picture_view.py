@@ -300,7 +300,7 @@ class PictureView(QWidget):
     def _name_result(self) -> None:
         self.drag_handle.setVisible(self._state.last_result is not None)
         state = self._state
-        name = state.result_words or ("earlier result" if state.result_is_earlier else "result")
+        name = "earlier result" if state.result_is_earlier else "result"
         self.readout.name_result(name)
         number = self._workspace.shown_step
         if name == "result" and number:

@@ -1,7 +1,5 @@
 """The settings of a run, back in the workspace."""
 
-from msgspec.structs import replace
-
 from engine.work.messages import PictureJob
 from gui.explore.chain.chain_job import state_of
 from gui.explore.picture_job import is_chain
@@ -41,11 +39,3 @@ def same_picture(workspace: Workspace, job: PictureJob) -> bool:
         return False
     where = (open_now.path, open_now.sample, open_now.title)
     return open_now == job.picture or where == (job.picture.path, job.picture.sample, job.picture.title)
-
-
-def on_open_picture(workspace: Workspace, job: PictureJob) -> PictureJob | None:
-    """Return the job with the pixels of the open picture; None where that is another one."""
-    picture = workspace.picture
-    if picture is None or not same_picture(workspace, job):
-        return None
-    return replace(job, picture=picture)

@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette
-from PySide6.QtWidgets import QToolButton
 
 from engine.device_info import RECORDED
 from engine.results.columns import device_text
@@ -52,18 +50,11 @@ class ResultsPanel(RunsPanel):
         self.about = ElidedLabel(small=True)
         self.about.setForegroundRole(QPalette.ColorRole.WindowText)
         self.about.setAccessibleName("The selected run")
-        # As high as the button beside it, so that no row moves when it comes.
-        self.difference = QToolButton()
-        self.difference.setText("Show difference")
-        self.difference.setAutoRaise(True)
-        self.difference.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.difference.setToolTip("Filter with both, and show in the picture where their results differ.")
         self.summary = ElidedLabel(small=True)
-        line = row((self.about, 1), self.difference, self.more, spacing=HALF_GRID)
+        line = row((self.about, 1), self.more, spacing=HALF_GRID)
         margins = (GRID, HALF_GRID, GRID, HALF_GRID)
         self.setLayout(column(line, (self.stack, 1), self.summary, spacing=HALF_GRID, margins=margins))
 
-        self.difference.clicked.connect(lambda: self._row_actions.difference_wanted.emit(*results.selected))
         self.table.caption_changed.connect(self._show_summary)
         self.table.baseline_asked.connect(self._keep_baseline)
         self.table.menu_made.connect(lambda menu, run: self._row_actions.fill(menu, run, self))
@@ -112,11 +103,8 @@ class ResultsPanel(RunsPanel):
     def _describe(self) -> None:
         """Say what the selected run cost, or how two differ."""
         selected, run = self._results.selected, self._results.described
-        is_pair = len(selected) == 2
         self.about.setVisible(bool(self._results.rows()))
-        self.difference.setVisible(is_pair)
-        if is_pair:
-            self.difference.setEnabled(self._row_actions.jobs_of_pair(selected) is not None)
+        if len(selected) == 2:
             self.about.setText(compared_words(*selected))
         elif run is None:
             self.about.setText(self._results.recorded_note or _SELECT)

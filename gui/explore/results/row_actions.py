@@ -1,4 +1,4 @@
-"""What can be done with rows of the table and the plot: restore, pin, note, delete, compare two."""
+"""What can be done with rows of the table and the plot: restore, pin, note, delete."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -7,8 +7,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from engine.results.compare import Compared
-from engine.work.messages import PictureJob
-from gui.explore.results.restore import on_open_picture, restore, same_picture
+from gui.explore.results.restore import restore, same_picture
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import run_title
 from gui.explore.workspace import Workspace
@@ -21,7 +20,6 @@ class RowActions(QObject):
     """Acts on the selected runs; table and plot share it."""
 
     picture_wanted = Signal(object, object)  # the PictureHandle of a run, and what to do once it is open
-    difference_wanted = Signal(object, object)  # two Compared whose jobs can be computed again
 
     def __init__(self, results: ResultsModel, workspace: Workspace, parent: QObject | None = None) -> None:
         super().__init__(parent)
@@ -58,13 +56,6 @@ class RowActions(QObject):
         dialog.textValueSelected.connect(lambda text: self.results.set_note(run.result, text[:_MOST_NOTE]))
         dialog.open()
 
-    def jobs_of_pair(self, runs: Sequence[Compared]) -> tuple[PictureJob, PictureJob] | None:
-        """Return what two runs did, on the open picture; None where that cannot be computed again."""
-        jobs = [self.results.job_of(run.result) for run in runs]
-        here = [on_open_picture(self.workspace, job) for job in jobs if job is not None and job.filter]
-        pair = [job for job in here if job is not None]
-        return (pair[0], pair[1]) if len(runs) == len(pair) == 2 else None
-
     def fill(self, menu: QMenu, run: Compared, parent: QWidget) -> None:
         """Append what can be done with a run, and with the selected ones where it is among them."""
         results = self.results
@@ -92,7 +83,3 @@ class RowActions(QObject):
             action = menu.addAction(text)
             action.setEnabled(is_enabled)
             action.triggered.connect(lambda _checked=False, act=act: act())
-        if len(runs) == 2:
-            difference = menu.addAction("Show the difference of the two")
-            difference.setEnabled(self.jobs_of_pair(runs) is not None)
-            difference.triggered.connect(lambda: self.difference_wanted.emit(*runs))

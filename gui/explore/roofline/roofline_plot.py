@@ -81,12 +81,6 @@ class RooflinePlot(Plot):
         self._draw_points()
         self._place_names()
 
-    def draw_paths(self) -> None:
-        """Draw marks as paths from now on, which stay sharp in a file; on the screen they are pictures."""
-        for item in self.items():
-            if isinstance(item, pg.ScatterPlotItem):
-                item.setExportMode(True, {"resolutionScale": 1.0})
-
     def minimumSizeHint(self) -> QSize:
         # With the margins around it as wide as the plots that it lies behind.
         return QSize(28 * GRID, 14 * GRID)

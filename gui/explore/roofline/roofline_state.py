@@ -3,7 +3,6 @@
 The limits are read from the disk, or measured when somebody asks.
 """
 
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -22,7 +21,6 @@ from gui.explore.question import Question
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.roofline.roofs import Point, Roof, compared_words, limits_over, points_of, roofs_of
 from gui.explore.selection import Selection
-from gui.page.files import FileDialogs
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 
@@ -50,15 +48,12 @@ class RooflineState(Question):
         state: EngineState,
         link: EngineLink,
         jobs: JobQueue,
-        files: FileDialogs,
         messages: PageMessages,
-        stem: Callable[[], str],
     ) -> None:
         super().__init__(results.described_changed, selection.changed, state.ready_changed)
         self.selection, self.results = selection, results
         self.state = state
-        self.files, self.messages, self.stem = files, messages, stem
-        self._jobs, self._asked = jobs, Newest(link)
+        self._jobs, self._messages, self._asked = jobs, messages, Newest(link)
         # The kept limits of the device with this key; None where they were not measured.
         self._limits_of = ""
         self._limits: DeviceLimits | None = None
@@ -152,7 +147,7 @@ class RooflineState(Question):
             self.measured.emit(device)
             self.refresh()
 
-        self._jobs.begin("limits", [Job(title, MeasureLimits(device), replied)], self.messages)
+        self._jobs.begin("limits", [Job(title, MeasureLimits(device), replied)], self._messages)
 
     def _ask(self) -> None:
         if self.device != self._limits_of:

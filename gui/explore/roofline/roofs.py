@@ -4,15 +4,12 @@ A roof is what a device does per second at most: copies and caches by the bytes 
 multiply-adds whatever it needs. A run stands at its operations per compulsory byte. No Qt in here.
 """
 
-import csv
-import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from engine.explain.limits.device_limits import DeviceLimits, Limit, Reached, without_refuted
 from engine.results.compare import Compared
 from engine.results.quantities import count_text, digits_text, percent_text, rate_text
-from engine.results.text_forms import harmless
 
 _GIGA = 1e9
 _FLOPS = 2  # of a multiply-add
@@ -114,20 +111,3 @@ def compared_words(one: Point, other: Point) -> str:
     of_roofs = f": {' and '.join(shares)} of their roofs" if len(shares) > 1 else ""
     times = digits_text(one.gflops / other.gflops, 3)
     return f"{names[0]} does {times} times the GFLOPS of {names[1]}{of_roofs}."
-
-
-def points_csv(points: Sequence[Point], roofs: Sequence[Roof]) -> str:
-    """Return the plot as CSV: a row per run, the measured roofs beside it."""
-    names = [f"{roof.name}_{'gflops' if roof.is_flat else 'gb_s'}" for roof in roofs]
-    text = io.StringIO(newline="")
-    writer = csv.writer(text)
-    runs = ("run", "variant", "block", "layout", "device")
-    numbers = ("flop_per_compulsory_byte", "gflops", "roof_gflops", "share_of_roof", "roof")
-    writer.writerow([*runs, *numbers, *names])
-    for point in points:
-        result = point.run.result
-        block = "" if result.block is None else f"{result.block.x}x{result.block.y}"
-        who = [point.run.number, *map(harmless, (result.variant, block, result.layout, result.device))]
-        where = [point.intensity, point.gflops, point.roof, point.share, point.roof_name]
-        writer.writerow([*who, *where, *(roof.measured for roof in roofs)])
-    return text.getvalue()

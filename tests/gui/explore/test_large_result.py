@@ -16,7 +16,7 @@ from engine.host.shared_array import Computed
 from engine.host.tiles import WantedTiles
 from engine.mask.presets import preset
 from engine.verify.regions import Region
-from gui.explore.look.look_state import HISTOGRAM, PIXELS, PROFILE
+from gui.explore.look.look_state import HISTOGRAM, PROFILE
 from gui.explore.picture.drawn import Line
 from gui.explore.picture.layers import ViewMode
 
@@ -94,14 +94,6 @@ def test_that_a_profile_has_the_values_of_the_whole_result(opened, page, pixels,
     wait(qtbot, lambda: page.look.profile is not None)
     np.testing.assert_array_equal(page.look.profile.original, pixels[20])
     np.testing.assert_array_equal(page.look.profile.result, whole[20])
-
-
-def test_that_the_pixels_around_the_mouse_are_those_of_the_result(opened, page, whole, qtbot):
-    opened.actions["region_measure"].trigger()
-    page.look.choose(PIXELS)
-    page.picture_view.canvas.pixel_hovered.emit((63, 64))
-    wait(qtbot, lambda: page.look.pixels is not None)
-    np.testing.assert_array_equal(page.look.pixels.result, whole[60:67, 61:68])
 
 
 def test_that_the_histogram_is_that_of_the_whole_result(opened, page, whole, qtbot):

@@ -153,14 +153,14 @@ def crossed(bench):
     return [(job.variant, job.block) for job in jobs]
 
 
-def test_that_run_all_crosses_the_chosen_kernels_with_the_blocks_they_take(make_bench):
+def test_that_run_all_crosses_the_kernels_with_the_blocks_they_take(make_bench):
     bench = make_bench(unavailable={})
     bench.open()
-    bench.change(blocks=BLOCKS, kernels=("cpu-serial", "naive", "tiled"))
+    bench.change(blocks=BLOCKS)
     bench.runs.run_every_variant()
     bench.settle()
-    legal = BLOCKS[:2]
-    pairs = [("cpu-serial", None), *(("naive", one) for one in legal), *(("tiled", one) for one in legal)]
+    whole = [(one.key, None) for one in VARIANTS if not one.uses_block]
+    pairs = [*whole, *((one.key, block) for one in VARIANTS if one.uses_block for block in BLOCKS[:2])]
     assert crossed(bench) == pairs
     assert [(result.variant, result.block) for result in bench.results.results()] == pairs
     assert all(request.budget_s < 0.5 for request in bench.fake.seen if isinstance(request, Run))
@@ -173,7 +173,7 @@ def test_that_run_all_crosses_the_chosen_kernels_with_the_blocks_they_take(make_
 def test_that_run_crosses_the_chosen_kernel_alone(make_bench):
     bench = make_bench(unavailable={})
     bench.open()
-    bench.change(blocks=BLOCKS, variant="tiled", kernels=("naive",))
+    bench.change(blocks=BLOCKS, variant="tiled")
     bench.runs.run()
     bench.settle()
     assert crossed(bench) == [("tiled", BLOCKS[0]), ("tiled", BLOCKS[1])]
@@ -181,10 +181,6 @@ def test_that_run_crosses_the_chosen_kernel_alone(make_bench):
     bench.runs.run()
     bench.settle()
     assert crossed(bench)[2:] == [("cpu-parallel", None)]
-    bench.change(blocks=())
-    bench.runs.run_every_variant()
-    bench.settle()
-    assert crossed(bench)[3:] == [("naive", None)], "chosen kernels count without blocks too"
 
 
 def test_that_a_stopped_run_of_blocks_leaves_what_is_known(slow_bench):
@@ -249,18 +245,3 @@ def test_that_what_is_missing_before_a_run_is_said():
     assert no_run_sentence(True, False) == "No run yet: open a picture first (Ctrl+O)."
     assert no_run_sentence(False, True) == "No run yet: kernels run once the engine is up."
     assert no_run_sentence(True, True) == "No run yet: press Run (Ctrl+R) to measure and verify."
-
-
-def test_that_a_kernel_of_ones_choice_that_cannot_run_is_told(slow_bench):
-    bench = slow_bench
-    bench.fake.unavailable["naive"] = "It needs a GPU."
-    bench.change(kernels=("cpu-serial", "naive"))
-    run_every_variant(bench)
-    assert len(runs(bench)) == 1
-    message = bench.messages.of("run")
-    assert message.what == "1 of 2 chosen kernels cannot do this"
-    assert message.why == "naive: It needs a GPU."
-    bench.answer_all(Run)
-    bench.change(kernels=())
-    run_every_variant(bench)
-    assert bench.messages.of("run") is None, "nobody asked for that one"

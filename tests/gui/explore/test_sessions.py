@@ -38,7 +38,6 @@ SETTINGS = Settings(
     layout=Layout.PACKED,
     result_type="same",
     blocks=(Block(8, 8), Block(32, 4)),
-    kernels=("naive", "tiled"),
 )
 
 
@@ -138,7 +137,7 @@ def test_that_of_a_newer_session_what_is_known_opens_and_the_rest_is_said(tmp_pa
 WRONG_SETTINGS = [
     ("border", "torus"), ("layout", "dense"), ("result_type", "uint8"), ("flip", 1), ("cval", "1"),
     ("block", [0, 16]), ("block", [16]), ("block", [16, 2048]), ("block", "16x16"),
-    ("blocks", [[8, 8], None]), ("blocks", "most"), ("blocks", [[8, 8]] * 3000), ("kernels", [3]),
+    ("blocks", [[8, 8], None]), ("blocks", "most"), ("blocks", [[8, 8]] * 3000),
     ("range_mode", "wrap"), ("variant", None), ("variant", "x" * 5000), ("variant", "a\0b"),
     ("patch_path", 3), ("parameters", 3),
 ]  # fmt: skip

@@ -27,7 +27,6 @@ SETTINGS = {
     "range_mode": "absolute",
     "baseline": "naive",
     "blocks": (Block(8, 8), Block(16, 16)),
-    "kernels": ("naive",),
     "patch_path": "/p/eye.png",
 }
 

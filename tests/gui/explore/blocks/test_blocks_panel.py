@@ -17,7 +17,7 @@ from gui.explore.selection import Selection
 from gui.style.cell_colours import HEAT, contrast
 from gui.style.theme import DARK, LIGHT, current_theme, palette_of
 from gui.widgets import number_table
-from tests.gui.made_results import VARIANTS, make_engine_state
+from tests.gui.made_results import make_engine_state
 from tests.made_runs import made_reason, make_result, make_simulated
 
 B8, B16, B32 = Block(8, 8), Block(16, 16), Block(32, 8)
@@ -224,33 +224,9 @@ def test_that_what_is_being_typed_stays_when_something_else_changes(shown):
     assert shown.field.field.text() == "8x8, 16x16, 32x8"
 
 
-@pytest.mark.qt_log_ignore("This plugin does not support")
-def test_that_kernels_are_checked_in_the_menu_which_stays_open(shown):
-    menu = shown.panel.kernels
-    button = menu.button
-    menu.popup(QPoint(0, 0))
-    every, _, *kernels = menu.actions()
-    assert every.isChecked()
-    assert [action.text() for action in kernels] == [variant.title for variant in VARIANTS]
-    for key in ("tiled", "naive"):
-        (action,) = (action for action in kernels if action.data() == key)
-        menu.setActiveAction(action)
-        QTest.keyClick(menu, Qt.Key.Key_Space)
-        assert menu.isVisible()
-    assert shown.settings.kernels == ("naive", "tiled")
-    assert not every.isChecked()
-    assert button.text() == f"Kernels: 2 of {len(VARIANTS)}"
-    QTest.mouseClick(menu, Qt.MouseButton.LeftButton, pos=menu.actionGeometry(every).center())
-    assert menu.isVisible()
-    menu.close()
-    assert shown.settings.kernels == ()
-    assert button.text() == "Kernels: all"
-
-
 def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
     shown.panel.explain("Blocks are compared for convolutions.")
     assert not shown.field.field.isEnabled()
-    assert not shown.panel.kernels.button.isEnabled()
     assert shown.panel.stack.text == "Blocks are compared for convolutions."
     assert not shown.table.isVisible(), "a click there would choose a block unseen"
     shown.panel.explain("")

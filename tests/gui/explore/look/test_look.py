@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 
 from engine.host import shared
 from engine.verify.regions import Region
-from gui.explore.look.look_state import HISTOGRAM, PIXELS, PROFILE
+from gui.explore.look.look_state import HISTOGRAM, PROFILE
 from gui.explore.operation.histogram_plot import HistogramPlot
 from gui.explore.picture.drawn import Drawing, Line
 from gui.explore.picture.pixel_values import PixelValues
@@ -60,13 +60,6 @@ def test_that_dragging_draws_a_line_only_while_the_profile_is_shown(look, halosc
     assert canvas.drawing is Drawing.LINE
     look.choose(HISTOGRAM)
     assert canvas.drawing is Drawing.PAN
-
-
-def test_that_pixels_beside_the_picture_are_marked(look):
-    look.choose(PIXELS)
-    look._point((0, 0))
-    assert look.pixels.outside[0, 0]
-    assert not look.pixels.outside[3, 3]
 
 
 def test_that_handles_and_percentiles_choose_what_is_black_and_white_on_the_screen(look, haloscope, qtbot):

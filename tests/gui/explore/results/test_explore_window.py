@@ -7,9 +7,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block
-from engine.host.request import Preview
 from engine.mask.presets import preset
-from engine.work.messages import ShowDifference
 from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.kernel.variants_model import ROW_ROLE
 from gui.page.contract import PageLayout
@@ -63,39 +61,6 @@ def test_that_a_click_on_a_run_selects_its_kernel_and_a_kernel_its_run(haloscope
         page.kernel_panel.variants.index(page.kernel_panel.variants.position(other.variant))
     )
     assert haloscope.results.described.result is other
-
-
-def test_that_two_rows_show_their_difference_in_the_picture_until_one_is_selected(haloscope, qtbot):
-    page = haloscope.window.first_page
-    run_all(haloscope, qtbot)
-    page.results.describe(*haloscope.results.results()[:2])
-    assert page.results_panel.difference.isEnabled()
-    page.results_panel.difference.click()
-    qtbot.waitUntil(lambda: page.surface.result_name == "difference of runs 1 and 2, white: 0.5")
-    assert not page.pictures.can_save_result(), "it is no result"
-    page.results.describe(*haloscope.results.results()[:1])
-    qtbot.waitUntil(lambda: page.surface.result_name == "result")
-
-
-@pytest.mark.parametrize("leave", ["selection", "edit"])
-def test_that_a_difference_that_is_no_longer_wanted_is_not_shown(haloscope, qtbot, leave):
-    page, fake = haloscope.window.first_page, haloscope.link._client
-    run_all(haloscope, qtbot)
-    page.results.describe(*haloscope.results.results()[:2])
-    fake.automatic = False
-    page.results_panel.difference.click()
-    (asked,) = fake.waiting(ShowDifference)
-    assert haloscope.state.stage == "computing the difference"
-    if leave == "selection":
-        page.results.describe(*haloscope.results.results()[:1])
-    else:
-        haloscope.workspace.set_mask(preset("sobel-x"))
-    assert haloscope.state.stage != "computing the difference"
-    fake.answer(asked)
-    settle()
-    assert "difference" not in page.surface.result_name
-    fake.answer_all(Preview)
-    fake.automatic = True
 
 
 def test_that_a_run_of_an_earlier_mask_is_restored_by_a_double_click(haloscope, qtbot):

@@ -1,13 +1,11 @@
-"""The panel Roofline: runs under roofs, a click on one, files, and words where it is empty."""
+"""The panel Roofline: runs under roofs, a click on one, and words where it is empty."""
 
-import csv
 import math
-import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QImage, QMouseEvent
+from PySide6.QtGui import QMouseEvent
 
 from engine.device_info import RECORDED
 from engine.explain.limits.messages import MeasureLimits
@@ -19,7 +17,6 @@ from gui.explore.roofline.roofline_panel import RooflinePanel
 from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.roofline.roofs import points_of, roofs_of
 from gui.explore.selection import Selection
-from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
 from gui.style.theme import apply_theme, current_theme
 from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, gpu_run, made_limits
@@ -34,9 +31,9 @@ def make_panel(look_at, bench):
     def make(*, is_measured=True):
         bench.state.set_ready(WITH_A_GPU)
         bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
-        saving = FileDialogs(), PageMessages(bench.messages, None), bench.files.stem
+        messages = PageMessages(bench.messages, None)
         selection = Selection(bench.workspace, bench.state, bench.results)
-        state = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, *saving)
+        state = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, messages)
         panel = RooflinePanel(state)
         return look_at(panel, state, (500, 300), bench)
 
@@ -198,33 +195,6 @@ def test_that_nothing_is_drawn_while_nobody_looks(bench, panel):
     panel.state.watch(False)
     add(bench, "cached", 0.3)
     assert len(panel.plot._points) == 2
-
-
-def test_that_a_plot_is_saved_as_a_picture_of_a_size_of_its_own(panel, tmp_path):
-    panel.save(tmp_path / "r.png")
-    image = QImage(str(tmp_path / "r.png"))
-    assert (image.width(), image.height()) == (1920, 1200)
-    assert len({image.pixel(x, image.height() // 2) for x in range(image.width())}) > 3
-
-
-def test_that_a_plot_is_saved_as_svg_with_its_words(panel, tmp_path):
-    panel.save(tmp_path / "r.svg")
-    root = ET.parse(tmp_path / "r.svg").getroot()
-    assert "copies 4,100 GB/s" in " ".join(root.itertext())
-    assert not root.findall(".//{*}image")
-
-
-def test_that_a_plot_is_saved_as_csv_with_a_row_per_run(panel, tmp_path):
-    panel.save(tmp_path / "r.csv")
-    rows = list(csv.DictReader((tmp_path / "r.csv").read_text().splitlines()))
-    assert [row["variant"] for row in rows] == ["naive", "tiled"]
-    assert float(rows[1]["gflops"]) == panel.state.points[1].gflops
-    assert float(rows[0]["multiply-adds_gflops"]) == 60_000.0
-
-
-def test_that_a_file_that_cannot_be_written_is_said(bench, panel, tmp_path):
-    panel.save(tmp_path / "missing" / "r.png")
-    assert bench.messages.newest.source == "roofline"
 
 
 @pytest.mark.slow

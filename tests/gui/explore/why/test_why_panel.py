@@ -22,7 +22,6 @@ from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.selection import Selection
 from gui.explore.why.why_panel import WhyPanel
 from gui.explore.why.why_state import WhyState
-from gui.page.files import FileDialogs
 from gui.page.messages import PageMessages
 from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
@@ -41,9 +40,9 @@ def make_panel(look_at):
     def make(bench, *, is_measured=True):
         bench.state.set_ready(WITH_A_GPU)
         bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
-        saving = FileDialogs(), PageMessages(bench.messages, None), bench.files.stem
+        messages = PageMessages(bench.messages, None)
         selection = Selection(bench.workspace, bench.state, bench.results)
-        roofline = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, *saving)
+        roofline = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, messages)
         state = WhyState(selection, bench.results, bench.workspace, bench.state, bench.link, roofline)
         panel = WhyPanel(state)
         return look_at(panel, state, (360, 400), bench)
