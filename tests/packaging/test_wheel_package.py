@@ -7,13 +7,16 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 import engine
 from assets.packaging.wheel_package import ASSETS, renamed_source, renamed_text, write_package
 from gui.shell.documents import documents
 from tests.fresh_python import ROOT, fresh_python
 
+RECIPE = (ROOT / "assets/packaging/recipe.yaml").read_text(encoding="utf-8")
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
@@ -235,6 +238,20 @@ def test_that_the_version_is_the_same_wherever_it_has_to_be():
     assert version == engine.__version__
     assert f"\nversion: {version}\n" in citation
     assert f"\ndate-released: {date}\n" in citation
+    assert yaml.safe_load(RECIPE)["context"]["version"] == version
+
+
+def test_that_the_recipe_for_conda_asks_for_what_the_window_needs():
+    optional = PYPROJECT["project"]["optional-dependencies"]
+    lines = [*PYPROJECT["project"]["dependencies"], *optional["gui"], *optional["figures"]]
+    # As conda-forge names them.
+    names = {"PySide6-Essentials": "pyside6", "matplotlib": "matplotlib-base"}
+    wanted = {(names.get(one.name, one.name), one.specifier) for one in requirements(lines)}
+    stated = {
+        (one.name, one.specifier) for one in requirements(yaml.safe_load(RECIPE)["requirements"]["run"])
+    }
+    python = {("python", SpecifierSet(PYPROJECT["project"]["requires-python"]))}
+    assert stated == {one for one in wanted if one[0] != "haloscope"} | python
 
 
 @pytest.mark.slow
