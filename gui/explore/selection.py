@@ -202,9 +202,12 @@ class Selection(QObject):
             return
         run = self._results.described
         before, self._run = self._run, run.result if run else None
-        if self._run is None or self._run is before:
+        if self._run is before:
             return
-        if self._can_do_it(self._run.variant):
+        if self._run is None:
+            # With the last run its kernel goes, which may be one that cannot run here.
+            self._select("", None)
+        elif self._can_do_it(self._run.variant):
             is_chosen = self._run.variant == self._chosen_by_auto and self._workspace.settings.variant == AUTO
             self._select(*("", None) if is_chosen else (self._run.variant, self._run.block))
 

@@ -1,7 +1,5 @@
 """What the doctor says of a mask: names, numbers and what they mean. No widgets in here."""
 
-from typing import NamedTuple
-
 from engine.geometry.border import Border
 from engine.mask.analysis import (
     Examination,
@@ -11,18 +9,11 @@ from engine.mask.analysis import (
     pixels_at_borders,
     reach,
 )
+from gui.widgets.findings import Finding
 
 _MOST_VALUES = 6
 # Singular values below are 0 but for the rounding of the weights to float32.
 _LEAST_SHARE = 2.0**-24
-
-
-class Finding(NamedTuple):
-    """A name, what is found, and what it means."""
-
-    name: str
-    text: str
-    tip: str
 
 
 def findings(known: Examination, border: Border, shape: tuple[int, int, int] | None) -> list[Finding]:

@@ -1,15 +1,16 @@
 """The panel Launch: what the next run takes of a GPU, what limits its occupancy, and what would change it."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QPalette
+from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from gui.explore.launch.curves_row import AXES, CurvesRow
+from engine.explain.launch.launches import MOST_REGISTERS, STATIC_BYTES, Curves, ExplainedLaunch
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.launch.launch_words import compared_numbers, limit_sentence, numbers_of
-from gui.explore.launch.number_grid import NumberGrid
+from gui.explore.launch.occupancy_plot import OccupancyPlot
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.findings import Findings
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     Placeholder,
@@ -28,6 +29,11 @@ _SENTENCE_TIP = (
 _PASS_TIP = "Which of the kernel's launches is shown."
 # With less width, what is side by side stands below one another.
 _BESIDE_FROM = 52 * GRID
+# With less, one curve is shown, the one that is chosen.
+_ALL_FROM = 112 * GRID
+AXES = {"threads": "Threads", "registers": "Registers", "shared_bytes": "Shared memory"}
+"""The curves and their names in a list."""
+_KIB = 1024
 
 
 class LaunchPanel(QWidget):
@@ -40,11 +46,17 @@ class LaunchPanel(QWidget):
         self.axis = narrow_box("What the occupancy is drawn over", _AXIS_TIP, 11)
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
-        self.numbers, self.curves = NumberGrid(), CurvesRow()
+        self.numbers = Findings("Numbers of the launch")
+        registers = *_ticks(64, 192), (MOST_REGISTERS, str(MOST_REGISTERS))
+        kib = [(at, f"{at // _KIB} KiB" if at else "0") for at in range(0, STATIC_BYTES + 1, 16 * _KIB)]
+        self.plots = {
+            "threads": OccupancyPlot("threads per block", "{:,}".format, _ticks(256, 1024)),
+            "registers": OccupancyPlot("registers per thread", str, registers),
+            "shared_bytes": OccupancyPlot("shared memory per block", _kib_text, kib),
+        }
         self._build()
         self.passes.activated.connect(launch.choose_pass)
-        self.axis.currentIndexChanged.connect(lambda _at: self.curves.choose(self.axis.currentData()))
-        self.curves.fitted.connect(self._show_axis)
+        self.axis.currentIndexChanged.connect(self._fit)
         launch.changed.connect(self._show)
         self._show()
 
@@ -55,7 +67,7 @@ class LaunchPanel(QWidget):
         count = len(advice.launches) if advice is not None else 0
         fill_box(self.passes, {at: f"Pass {at + 1}" for at in range(count)}, state.pass_number)
         self.passes.setVisible(count > 1)
-        self._show_axis()
+        self._fit()
         if shown is None or drawn is None:
             return
         self.sentence.setText(limit_sentence(shown, drawn))
@@ -66,21 +78,47 @@ class LaunchPanel(QWidget):
         if (other := state.other_launch) is not None and state.selection.other is not None:
             others = numbers_of(other, is_compiling=True)
             numbers = compared_numbers(numbers, others, state.selection.other.key)
-        self.numbers.show_numbers(numbers)
-        self.curves.show_curves(shown, drawn, is_compiling=state.is_compiling)
+        self.numbers.show_findings(numbers)
+        self._show_curves(shown, drawn, is_compiling=state.is_compiling)
 
-    def _show_axis(self) -> None:
-        self.axis.setVisible(self._launch.launch is not None and not self.curves.shows_all)
+    def _show_curves(self, launch: ExplainedLaunch, drawn: Curves, *, is_compiling: bool) -> None:
+        """Draw the curves of a launch, with the launch marked on each."""
+        facts, share = launch.facts, launch.occupancy.share
+        empty = "Registers are being found." if is_compiling else "Registers are not known."
+        for (name, plot), now in zip(
+            self.plots.items(), (facts.threads, facts.registers, facts.shared_bytes), strict=True
+        ):
+            plot.show_curve(getattr(drawn, name), None if now is None else (now, share), empty)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Show all curves where there is room, else the one that is chosen."""
+        shows_all = self.width() >= _ALL_FROM
+        for name, plot in self.plots.items():
+            plot.setVisible(shows_all or name == self.axis.currentData())
+        self.axis.setVisible(self._launch.launch is not None and not shows_all)
 
     def _build(self) -> None:
         fill_box(self.axis, AXES, "threads")
         self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.sentence.setAccessibleName("What limits the occupancy")
-        self._body = folding_row(self.numbers, (self.curves, 1), spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        curves = row(*((plot, 1) for plot in self.plots.values()))
+        body = folding_row((self.numbers, 2), (curves, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         said = row(self.passes, (self.sentence, 1), self.axis)
         shown = QWidget()
-        shown.setLayout(column(said, self.note, (self._body, 1), spacing=HALF_GRID))
+        shown.setLayout(column(said, self.note, (body, 1), spacing=HALF_GRID))
         self.stack = Placeholder(shown)
         for box in (self.passes, self.axis):
             said.setAlignment(box, Qt.AlignmentFlag.AlignTop)
         self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))
+
+
+def _ticks(step: int, last: int) -> list[tuple[int, str]]:
+    return [(at, f"{at:,}") for at in range(0, last + 1, step)]
+
+
+def _kib_text(at: int) -> str:
+    return f"{at / _KIB:.3g} KiB"

@@ -1,10 +1,10 @@
 """What the panel Launch says: a launch's numbers by name, and what limits the occupancy in a sentence."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from engine.explain.launch.launches import CurvePoint, Curves, ExplainedLaunch
 from engine.results.quantities import MISSING, digits_text, percent_text
+from gui.widgets.findings import Finding
 
 _KIB = 1024
 # How a sentence begins; with others, the first of them.
@@ -17,49 +17,41 @@ _LIMITS = {
 }
 
 
-class Number(NamedTuple):
-    """One number of a launch in words."""
-
-    name: str
-    text: str
-    tip: str
-
-
-def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, ...]:
+def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Finding, ...]:
     """Return what is worth knowing of a launch, in the order of reading."""
     facts, found = launch.facts, launch.occupancy
     grid = sides_text(facts.grid)
     block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
     room = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
     return (
-        Number(
+        Finding(
             "Threads per block",
             f"{facts.threads:,}, {_several(found.block_warps, 'warp')}",
             f"{block} threads. A warp has 32, and a block takes whole warps.",
         ),
-        Number(
+        Finding(
             "Registers per thread",
             _registers(launch, is_compiling=is_compiling),
             "That the kernel takes, compiled for this architecture. What had no room in registers, and a "
             "thread's own arrays, lie in its local memory, which is global memory.",
         ),
-        Number(
+        Finding(
             "Shared memory",
             MISSING if facts.shared_bytes is None else _bytes(facts.shared_bytes),
             f"Of each block. The kernel declares {_bytes(launch.constant_bytes)} of constant memory besides.",
         ),
-        Number(
+        Finding(
             "Resident blocks",
             f"{found.blocks}, limited by {found.limited_by}",
             f"Blocks that a multiprocessor holds at once. It has room for, by resource: {room}.",
         ),
-        Number(
+        Finding(
             "Occupancy",
             f"{_at_most(launch)}{percent_text(found.share)}, {found.warps} of {found.most_warps} warps",
             "Resident warps over those that a multiprocessor has room for. More of them hide more latency, "
             "but a kernel with more need not be faster.",
         ),
-        Number(
+        Finding(
             "Waves",
             MISSING
             if facts.waves is None or facts.last_wave is None
@@ -67,14 +59,14 @@ def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, 
             f"How often the GPU is filled until all {facts.blocks:,} blocks of the grid ({grid}) have run. "
             "While a last wave runs that is not full, multiprocessors stand idle.",
         ),
-        Number(
+        Finding(
             "Halo redundancy",
             MISSING
             if facts.halo_redundancy is None
             else f"{digits_text(facts.halo_redundancy, 3)} cells per result",
             "Cells of the input tile per result of its block: 1 would be without a halo.",
         ),
-        Number(
+        Finding(
             "Idle threads",
             MISSING if facts.idle_threads is None else percent_text(facts.idle_threads),
             "Threads of the grid that compute no result, such as those beyond the picture's edge.",
@@ -82,7 +74,9 @@ def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Number, 
     )
 
 
-def compared_numbers(numbers: Sequence[Number], others: Sequence[Number], other: str) -> tuple[Number, ...]:
+def compared_numbers(
+    numbers: Sequence[Finding], others: Sequence[Finding], other: str
+) -> tuple[Finding, ...]:
     """Return numbers with those of another kernel behind them, where these differ."""
     texts = {number.name: number.text for number in others}
     return tuple(

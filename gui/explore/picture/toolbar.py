@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QPalette, QResizeEvent
-from PySide6.QtWidgets import QButtonGroup, QComboBox, QLabel, QMenu, QToolButton, QWidget
+from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QComboBox, QLabel, QMenu, QToolButton, QWidget
 
 from engine.geometry.range_modes import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
@@ -80,26 +80,25 @@ class PictureToolbar(QWidget):
         )  # fmt: skip
         self._line.insertSpacing(len(_BUTTONS) + 2, HALF_GRID)
         self.setLayout(self._line)
+        # What is shown where there is room, the most important first.
+        self._parts = (
+            self.zoom_text.setVisible,
+            self._show_steps,
+            self._range_label.setVisible,
+            lambda shown: _show_text(self.more, shown),
+            self._name_modes,
+        )
         follow_letters(self, self._fit_letters)
         workspace.settings_changed.connect(self._show_settings)
         workspace.picture_changed.connect(self._show_settings)
         self._show_settings()
 
     def _fit_letters(self) -> None:
-        """Measure what the row needs with the label, with the steps, and at least."""
         # Wide enough for the largest zoom, so that the buttons beside it stay where they are.
         self.zoom_text.setFixedWidth(digits_width(7) + HALF_GRID)
-        for button in self.mode_buttons.buttons():
-            button.setFixedWidth(ICON_BUTTON_SIDE)
-        self._range_label.show()
-        self._show_steps(True)
-        self._width_with_label = self._line.minimumSize().width()
-        self._range_label.hide()
-        self._width_with_steps = self._line.minimumSize().width()
-        self._show_steps(False)
-        self.zoom_text.hide()
+        for show in self._parts:
+            show(False)
         self._narrowest = self._line.minimumSize()
-        self._width_with_zoom = self._narrowest.width() + self.zoom_text.width() + HALF_GRID
         self.updateGeometry()
         self._fit_width()
 
@@ -133,27 +132,19 @@ class PictureToolbar(QWidget):
         self._fit_width()
 
     def _fit_width(self) -> None:
-        """Write the names of the modes beside their icons where there is room for all of them."""
-        # What is chosen of the menu goes before the label.
-        width = self.width() - self._fit_more()
-        self._range_label.setVisible(width >= self._width_with_label)
-        # Where there is no room at all, the wheel and the keys + and - are left.
-        self._show_steps(width >= self._width_with_steps)
-        self.zoom_text.setVisible(width >= self._width_with_zoom)
-        buttons = self.mode_buttons.buttons()
-        widths = [
-            ICON_BUTTON_SIDE + GRID + self.fontMetrics().horizontalAdvance(button.text())
-            for button in buttons
-        ]
-        others = self._line.sizeHint().width() - sum(button.width() for button in buttons)
-        styles = Qt.ToolButtonStyle
-        has_room = others + sum(widths) <= self.width()
-        style = styles.ToolButtonTextBesideIcon if has_room else styles.ToolButtonIconOnly
-        for button, wide in zip(buttons, widths, strict=True):
-            button.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
-            if isinstance(button, QToolButton):
-                button.setToolButtonStyle(style)
+        """Leave out what there is no room for: the wheel and the keys + and - zoom too."""
+        for show in self._parts:
+            show(True)
+        for show in reversed(self._parts):
+            if self._line.minimumSize().width() <= self.width():
+                break
+            show(False)
         self._line.activate()
+
+    def _name_modes(self, shown: bool) -> None:
+        """Write the names of the modes beside their icons, or not."""
+        for button in self.mode_buttons.buttons():
+            _show_text(button, shown)
 
     def show_clipped(self, words: str) -> None:
         """Say beside the display range what of the result it clips; nothing where that is little."""
@@ -163,7 +154,7 @@ class PictureToolbar(QWidget):
         self._range_label.setForegroundRole(
             QPalette.ColorRole.BrightText if words else QPalette.ColorRole.WindowText
         )
-        self._fit_letters()
+        self._fit_width()
 
     def _show_steps(self, shown: bool) -> None:
         for button in self._step_buttons:
@@ -213,20 +204,10 @@ class PictureToolbar(QWidget):
     def _show_more(self) -> None:
         """Name what is chosen of the menu, so that it is seen where nothing else tells it."""
         chosen = [one for one in (*self._modes.actions(), *self._channels.actions()[1:]) if one.isChecked()]
-        self.more.setText(chosen[0].text().removesuffix(" alone") if chosen else "")
-        self._fit_width()
-
-    def _fit_more(self) -> int:
-        """Write what is chosen of the menu beside its icon, where there is room; return how much it takes."""
-        styles, text = Qt.ToolButtonStyle, self.more.text()
-        wide = ICON_BUTTON_SIDE + 2 * GRID + self.fontMetrics().horizontalAdvance(text)
-        has_room = bool(text) and self.width() - (wide - ICON_BUTTON_SIDE) >= self._width_with_steps
-        self.more.setToolButtonStyle(
-            styles.ToolButtonTextBesideIcon if has_room else styles.ToolButtonIconOnly
-        )
-        self.more.setFixedWidth(wide if has_room else ICON_BUTTON_SIDE)
+        text = chosen[0].text().removesuffix(" alone") if chosen else ""
+        self.more.setText(text)
         self.more.setToolTip(f"Shown: {text}. {_MORE_TIP}" if text else _MORE_TIP)
-        return self.more.width() - ICON_BUTTON_SIDE
+        self._fit_width()
 
     def _set_up_range(self) -> None:
         self._range_label.setBuddy(self.range_box)
@@ -244,6 +225,16 @@ class PictureToolbar(QWidget):
         self.range_box.setEnabled(is_open)
         why_not = _CLIPPED if self._workspace.is_filtering else _SAME_TYPE
         self.range_box.setToolTip(_RANGES if is_open else why_not)
+
+
+def _show_text(button: QAbstractButton, shown: bool) -> None:
+    """Write the text of a button beside its icon, if it has one, or leave it out."""
+    styles, text = Qt.ToolButtonStyle, button.text() if shown else ""
+    button.setFixedWidth(
+        ICON_BUTTON_SIDE + bool(text) * (GRID + button.fontMetrics().horizontalAdvance(text))
+    )
+    if isinstance(button, QToolButton):
+        button.setToolButtonStyle(styles.ToolButtonTextBesideIcon if text else styles.ToolButtonIconOnly)
 
 
 def _give_menu(button: QToolButton, menu: QMenu) -> None:

@@ -4,7 +4,6 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.results.measurement import ExplainedTime
-from gui.explore.launch.number_grid import NumberGrid
 from gui.explore.roofline.roofline_state import MEASURE_TIP
 from gui.explore.run_words import run_title
 from gui.explore.why.why_state import Step, WhyState
@@ -22,6 +21,7 @@ from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import BarChart
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.findings import Findings
 from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
 
 _ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
@@ -46,7 +46,7 @@ class WhyPanel(QWidget):
         self.compared = QLabel(wordWrap=True)
         self.caption = ElidedLabel(most=2, small=True)
         self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
-        self.numbers = NumberGrid()
+        self.numbers = Findings("Numbers of the launch")
         self.button = QPushButton()
         self._build()
         self.sentence.linkActivated.connect(why.follow_remedy)
@@ -79,7 +79,7 @@ class WhyPanel(QWidget):
         self._say(explained)
         self._show_bars(explained)
         known = why.explained.transactions_per_request if why.explained else None
-        self.numbers.show_numbers(numbers_of(launches, known))
+        self.numbers.show_findings(numbers_of(launches, known))
 
     def _say(self, explained: ExplainedTime | None) -> None:
         why, run, remedy = self._why, self._why.run, explained.remedy if explained else ""
@@ -108,7 +108,7 @@ class WhyPanel(QWidget):
             return
         measured = explained.measured_ms
         line = None if measured is None else measured / longest_ms(explained)
-        self.caption.setText(f"Least times in ms. {line_words(explained)}.")
+        self.caption.setText(f"Least times. {line_words(explained)}.")
         self.bars.show_rows(rows_of(explained, current_theme()), heard(explained), line=line)
 
     def _allow(self) -> None:
@@ -124,7 +124,7 @@ class WhyPanel(QWidget):
         self.bars.setToolTip(_LINE_TIP)
         self.compared.setToolTip(_COMPARED_TIP)
         self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.compared.setAccessibleName("Compared with the run that was selected before")
+        self.compared.setAccessibleName("Compared with the other kernel")
         bars = column(self.caption, self.bars, 0)
         self._body = folding_row(
             (bars, 1), (column(self.numbers, 0), 1), spacing=GRID, beside_from=_BESIDE_FROM

@@ -30,8 +30,7 @@ from gui.explore.workspace import Workspace
 
 _NO_RUN = (
     "Why a run takes its time: the least time for each thing that it must do, beside the time that was "
-    "measured.\nPress Run (Ctrl+R), or select a row of the results, then another one: the two are "
-    "compared."
+    "measured.\nPress Run (Ctrl+R), or select a row of the results. Compare … chooses another kernel."
 )
 _CANNOT_RUN = "{} cannot do this now. {}"
 _NOT_RUN = "{} was not run yet: press Run (Ctrl+R), or select a run in the results."
@@ -98,8 +97,6 @@ class WhyState(Question):
         self._times = Newest(link)
         self._was_busy = False
         self._result: Measurement[Any] | None = None
-        # The run that was selected before it, explained or not yet.
-        self._before: Measurement[Any] | None = None
         self._asked_before: Measurement[Any] | None = None
         # Of that result: what came, why nothing else will, and whether what it knows no longer holds.
         self._reply: ExplainedTime | None = None
@@ -124,18 +121,12 @@ class WhyState(Question):
 
     @property
     def before(self) -> Compared | None:
-        """The run that it is compared with, which did the same on the same device.
-
-        It is the newest of the kernel to compare with, or the one that was selected before.
-        """
-        run, before = self.run, self._before
-        if run is None:
+        """The newest run of the kernel to compare with that did the same on the same device."""
+        run, other = self.run, self.selection.other
+        if run is None or other is None:
             return None
-        other = self.selection.other
-        others = [one for one in self.results.rows() if _did_same(one.result, run.result)]
-        if other is not None:
-            return next((one for one in reversed(others) if one.result.variant == other.key), None)
-        return next((one for one in others if one.result is before is not run.result), None)
+        others = [one for one in self.results.rows() if one.result.variant == other.key]
+        return next((one for one in reversed(others) if _did_same(one.result, run.result)), None)
 
     @property
     def words(self) -> str:
@@ -233,7 +224,6 @@ class WhyState(Question):
         result = self.run.result if self.run else None
         if result is not self._result:
             self._drop()
-            self._before = self._result or self._before
             self._result, self._reply, self._why_not, self._is_outdated = result, None, "", False
         if result is not None:
             has_bounds = result.explained is not None and result.explained.bounds
@@ -261,11 +251,9 @@ class WhyState(Question):
         self._times.ask(TimeRequest(job, result.kernel_ms), partial(self._replied, result), self._failed)
 
     def _replied(self, result: Measurement[Any], explained: ExplainedTime) -> None:
-        is_shown, is_before = result is self._result, result is self._before
+        is_shown = result is self._result
         if explained.bounds or explained.transactions_per_request is not None:
             result = self.results.explain(result, explained)
-        if is_before:
-            self._before = result
         if is_shown:
             self._result, self._reply, self._is_outdated = result, explained, False
         self.refresh()

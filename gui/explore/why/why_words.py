@@ -6,10 +6,19 @@ from html import escape
 
 from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import Bound, ExplainedTime
-from engine.results.quantities import MISSING, count_text, digits_text, ms_text, percent_text, rate_text
-from gui.explore.launch.launch_words import Number, sides_text
+from engine.results.quantities import (
+    MISSING,
+    count_text,
+    digits_text,
+    duration_text,
+    ms_text,
+    percent_text,
+    rate_text,
+)
+from gui.explore.launch.launch_words import sides_text
 from gui.style.theme import Theme
 from gui.widgets.bar_chart import Bar, Row
+from gui.widgets.findings import Finding
 
 _BETWEEN = " · "
 _GIGA = 1e9
@@ -24,7 +33,7 @@ def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[Row, ...]:
         Row(
             bound.title,
             (Bar(0.0, bound.ms / longest, theme.muted if at else theme.accent, words=bound_words(bound)),),
-            digits_text(bound.ms, 3),
+            duration_text(bound.ms),
         )
         for at, bound in enumerate(explained.bounds)
     )
@@ -104,32 +113,32 @@ def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
     return text if not title or "href" in text else f"{text} {link(f'Choose {escape(title)}')}"
 
 
-def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[Number, ...]:
+def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[Finding, ...]:
     """Return what is known of the launches of a run, of several each in its turn; nothing of others."""
 
     def of_each(text: Callable[[LaunchFacts], str]) -> str:
         return _BETWEEN.join(_without_repeats(map(text, launches))) or MISSING
 
     numbers = (
-        Number(
+        Finding(
             "Occupancy",
             of_each(_occupancy),
             "Warps that a multiprocessor holds at once over those that it has room for, and what allows no "
             "more. The panel Launch says what would raise it.",
         ),
-        Number("Launch", of_each(_launch), "The grid in blocks, and each block in threads."),
-        Number(
+        Finding("Launch", of_each(_launch), "The grid in blocks, and each block in threads."),
+        Finding(
             "Registers",
             of_each(lambda one: MISSING if one.registers is None else f"{one.registers} per thread"),
             "That the kernel took on this GPU.",
         ),
-        Number("Shared memory", of_each(_shared), "Of each block."),
-        Number(
+        Finding("Shared memory", of_each(_shared), "Of each block."),
+        Finding(
             "Waves",
             of_each(lambda one: MISSING if one.waves is None else digits_text(one.waves, 3)),
             "How often the GPU was filled until all blocks had run.",
         ),
-        Number(
+        Finding(
             "Transactions",
             MISSING if transactions is None else f"{digits_text(transactions, 3)} per request",
             "Transactions of 128 bytes that a warp's request to global memory takes: 1 is the least for 32 "

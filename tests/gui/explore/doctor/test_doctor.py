@@ -31,7 +31,7 @@ def panel(qtbot, state):
 def test_that_the_doctor_says_what_a_mask_is_and_costs(panel, workspace):
     picture = workspace.picture
     samples = picture.height * picture.width * picture.channels
-    shown = panel.shown
+    shown = panel.findings.shown
     assert shown["Rank"] == "1, separable"
     assert shown["Multiply-adds"] == "9 direct, 6 as column and row"
     assert shown["Symmetry"].startswith("antisymmetric")
@@ -42,9 +42,9 @@ def test_that_the_doctor_says_what_a_mask_is_and_costs(panel, workspace):
 
 def test_that_the_doctor_follows_the_mask_as_it_is_applied(qtbot, panel, state, workspace):
     workspace.set_mask(Mask(np.ones((3, 3))))
-    qtbot.waitUntil(lambda: panel.shown["Sum"] == "9")
+    qtbot.waitUntil(lambda: panel.findings.shown["Sum"] == "9")
     workspace.change(normalise=True)
-    qtbot.waitUntil(lambda: panel.shown["Sum"] == "1")
+    qtbot.waitUntil(lambda: panel.findings.shown["Sum"] == "1")
     assert not state.is_earlier
 
 
@@ -72,6 +72,6 @@ def test_that_both_factors_are_copied(panel):
 
 def test_that_what_cannot_be_split_says_why(qtbot, panel, workspace):
     workspace.set_mask(preset("outline"))
-    qtbot.waitUntil(lambda: panel.shown["Rank"] == "2, not separable")
+    qtbot.waitUntil(lambda: panel.findings.shown["Rank"] == "2, not separable")
     assert not panel.split_button.isEnabled()
     assert "Only a separable mask" in panel.split_button.toolTip()

@@ -9,8 +9,7 @@ from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from gui.explore.launch.curves_row import AXES
-from gui.explore.launch.launch_panel import LaunchPanel
+from gui.explore.launch.launch_panel import AXES, LaunchPanel
 from gui.explore.launch.launch_state import LaunchState
 from gui.explore.selection import Selection
 from gui.style.metrics import GRID
@@ -202,7 +201,7 @@ def test_that_another_kernel_can_be_looked_at_where_the_chosen_one_has_no_launch
 
 
 def test_that_curves_have_the_present_point_in_words(panel):
-    assert {name: plot.accessibleDescription() for name, plot in panel.curves.plots.items()} == {
+    assert {name: plot.accessibleDescription() for name, plot in panel.plots.items()} == {
         "threads": "Now 256: 50.0 %. Highest: 50.0 % at 32 to 1,024.",
         "registers": "Now 60: 50.0 %. Highest: 100 % at 8 to 32.",
         "shared_bytes": "Now 1.69 KiB: 50.0 %. Highest: 50.0 % at 0 KiB to 48 KiB.",
@@ -214,7 +213,7 @@ def test_that_the_words_along_an_axis_are_whole(panel, width):
     panel.resize(width, 220)
     for name in AXES:
         panel.axis.setCurrentIndex(panel.axis.findData(name))
-        shown = panel.curves.plots[name]
+        shown = panel.plots[name]
         assert shown.plot.bottom.label.boundingRect().width() <= shown.width()
         words = panel.axis.fontMetrics().horizontalAdvance(panel.axis.currentText())
         assert panel.axis.isHidden() or words <= panel.axis.width() - 3 * GRID
@@ -222,16 +221,16 @@ def test_that_the_words_along_an_axis_are_whole(panel, width):
 
 def test_that_one_curve_is_chosen_where_there_is_no_room_for_all(panel):
     panel.axis.setCurrentIndex(panel.axis.findData("registers"))
-    assert [name for name, plot in panel.curves.plots.items() if plot.isVisible()] == ["registers"]
+    assert [name for name, plot in panel.plots.items() if plot.isVisible()] == ["registers"]
     panel.resize(1200, 300)
-    assert all(plot.isVisible() for plot in panel.curves.plots.values())
+    assert all(plot.isVisible() for plot in panel.plots.values())
     assert panel.axis.isHidden()
 
 
 @pytest.mark.slow
 def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel):
     def ground():
-        return panel.curves.plots["threads"].grab().toImage().pixelColor(2, 2).lightness()
+        return panel.plots["threads"].grab().toImage().pixelColor(2, 2).lightness()
 
     light = ground()
     apply_theme(qapp, "dark")
@@ -264,6 +263,9 @@ def test_that_a_selected_run_is_explained(haloscope, qtbot):
     page.selection.select("auto")
     page.workspace.change(variant="naive")
     assert page.selection.kernel == "naive"
+    page.selection.select("cached")
+    page.clear_results()
+    assert page.selection.kernel == "naive", "no run is left whose kernel it would be"
 
 
 def test_that_what_automatic_chose_for_another_operation_is_no_kernel_of_a_mask(bench):
