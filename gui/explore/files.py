@@ -181,7 +181,7 @@ class ExploreFiles(QObject):
             self._pictures.when_shown(ask)
 
         # Chains are known to those who have one.
-        which = import_module(".chain.which_result", __package__)
+        which = import_module(".chain.chain_list", __package__)
         self.question = which.ask_which(self._workspace.state, dialogs.parent, chosen)
 
     def _ask_where(self, dialogs: FileDialogs, *, metadata: bool) -> None:

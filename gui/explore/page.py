@@ -18,7 +18,7 @@ from engine.host.tiles import TiledScreen
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.work.measured_part import measured_shape
-from gui.explore.explain_head import ExplainHead
+from gui.explore.explain.explain_head import ExplainHead
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
@@ -252,11 +252,11 @@ class ExplorePage(ExploreParts):
         answer, sides = self.answer_line, Qt.Orientation
         follow_letters(answer, lambda: answer.setFixedHeight(max(_LEAST_ANSWER, answer.needed_height)))
         self._mask = Panel("mask", "Mask", self.operation_choice)
-        inspect = Panel("inspect", "Inspect", PanelTabs(*self._later(_INSPECT), are_parts=True))
-        left = PanelTabs(self._mask, *self._later(_OF_MASK), inspect)
+        inspect = Panel("inspect", "Inspect", PanelTabs(*self._later("inspect", _INSPECT), are_parts=True))
+        left = PanelTabs(self._mask, *self._later("inspect", _OF_MASK), inspect)
         right = PanelTabs(Panel("kernel", "Kernels", self.kernel_panel))
-        runs = PanelTabs(Panel("results", "Runs", self.results_panel), *self._later(_OF_RUNS))
-        segments = PanelTabs(*self._later(_EXPLAIN), are_parts=True)
+        runs = PanelTabs(Panel("results", "Runs", self.results_panel), *self._later("results", _OF_RUNS))
+        segments = PanelTabs(*self._later("explain", _EXPLAIN), are_parts=True)
         self.explain_head = ExplainHead(self.selection, segments)
         explain = PanelTabs(Panel("explain", "Explain", segments, self.explain_head))
         upper = Shares(
@@ -287,11 +287,12 @@ class ExplorePage(ExploreParts):
         if not self.panel(name).isVisible():
             self.explain_head.room.setChecked(False)
 
-    def _later(self, titles: Mapping[str, str]) -> list[Panel]:
-        """Return panels that are made when they are first looked at."""
+    def _later(self, package: str, titles: Mapping[str, str]) -> list[Panel]:
+        """Return panels of a package that are made when they are first looked at."""
         panels = []
         for name, title in titles.items():
-            slot = Slot(partial(self._made_panel, name), f"{__package__}.{name}.{name}_panel")
+            made, module = partial(self._made_panel, package, name), f"{__package__}.{package}.{name}_panel"
+            slot = Slot(made, "" if name == "history" else module)
             slot.looked_at.connect(partial(self._watch, name))
             panels.append(Panel(name, title, slot))
         return panels

@@ -4,43 +4,42 @@ from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QMenu, QWidget
+from PySide6.QtGui import QUndoStack
+from PySide6.QtWidgets import QMenu, QUndoView, QWidget
 
 from engine.host.request import Seen
 from engine.mask.presets import preset
-from gui.explore.ablation.ablation_state import AblationState
-from gui.explore.blocks.block_cells import BlockCells
-from gui.explore.clip_hint import ClipHint
 from gui.explore.display import Display
-from gui.explore.doctor.doctor_state import DoctorState
+from gui.explore.explain.ablation_state import AblationState
+from gui.explore.explain.launch_state import LaunchState
+from gui.explore.explain.roofline_state import RooflineState
+from gui.explore.explain.selection import Selection
+from gui.explore.explain.tile_state import TileState
+from gui.explore.explain.why_state import WhyState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
+from gui.explore.inspect.doctor_state import DoctorState
+from gui.explore.inspect.lens_state import LensMarks, LensState
+from gui.explore.inspect.look_state import HISTOGRAM, LookState
 from gui.explore.kernel.kernel_panel import KernelPanel
-from gui.explore.launch.launch_state import LaunchState
-from gui.explore.lens.lens_marks import LensMarks
-from gui.explore.lens.lens_state import LensState
-from gui.explore.look.look_state import HISTOGRAM, LookState
-from gui.explore.mask.effects import MaskEffects
+from gui.explore.mask.library_rows import MaskEffects
 from gui.explore.mask.mask_panel import MaskPanel
-from gui.explore.operation.operation_choice import OperationChoice
+from gui.explore.mask.operation_choice import OperationChoice
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.region_actions import RegionActions
 from gui.explore.results.answer_line import AnswerLine
+from gui.explore.results.block_map import BlockCells
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.results.row_actions import RowActions
-from gui.explore.roofline.roofline_state import RooflineState
 from gui.explore.run_controller import RunController
-from gui.explore.selection import Selection
 from gui.explore.session_view import SessionView
 from gui.explore.sessions import Part, Sessions
-from gui.explore.small_picture import ComputingMessages, choose_simulator
-from gui.explore.tile.tile_state import TileState
-from gui.explore.why.why_state import WhyState
+from gui.explore.small_picture import ClipHint, ComputingMessages, choose_simulator
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
 from gui.page.contract import Services
@@ -49,9 +48,9 @@ from gui.page.runs_page import RunsPage
 
 if TYPE_CHECKING:
     from gui.explore.batch.batch_dialog import BatchDialog
-    from gui.explore.blocks.blocks_panel import BlocksPanel
     from gui.explore.chain.chain_list import ChainList
-    from gui.explore.code.code_state import CodeState
+    from gui.explore.explain.code_state import CodeState
+    from gui.explore.results.blocks_panel import BlocksPanel
 
 # Its result differs visibly from the original, and people want such a picture.
 FIRST_MASK = "sharpen"
@@ -149,7 +148,7 @@ class ExploreParts(RunsPage):
     @cached_property
     def code(self) -> "CodeState":
         """What the panel Code shows; made with it, since what is known of code takes 60 ms to import."""
-        from gui.explore.code.code_state import CodeState
+        from gui.explore.explain.code_state import CodeState
         from gui.page.slides_saving import save_slides
 
         services, results = self._services, self.results
@@ -164,7 +163,7 @@ class ExploreParts(RunsPage):
     def batch(self) -> "BatchDialog":
         """The dialog Batch, made when it is first asked for."""
         services = self._services
-        made: BatchDialog = import_module(".batch.batch_controller", __package__).batch_dialog(
+        made: BatchDialog = import_module(".batch.batch_dialog", __package__).batch_dialog(
             self.window(), self.workspace, services, services.messages.on(self)
         )
         return made
@@ -172,7 +171,7 @@ class ExploreParts(RunsPage):
     @cached_property
     def blocks_panel(self) -> "BlocksPanel":
         """The panel Block sizes, made when it is first looked at."""
-        from gui.explore.blocks.blocks_panel import BlocksPanel
+        from gui.explore.results.blocks_panel import BlocksPanel
 
         made = BlocksPanel(self.workspace, self._services.state, self.selection, self.cells)
         made.run_wanted.connect(self._services.actions["run"].trigger)
@@ -229,10 +228,12 @@ class ExploreParts(RunsPage):
         self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
         self.mask_panel.programs.addActions(self.programs.actions)
 
-    def _made_panel(self, name: str) -> QWidget:
+    def _made_panel(self, package: str, name: str) -> QWidget:
         if name == "blocks":
             return self.blocks_panel
-        module = import_module(f".{name}.{name}_panel", __package__)
+        if name == "history":
+            return _history(self.history)
+        module = import_module(f".{package}.{name}_panel", __package__)
         made: QWidget = getattr(module, f"{name.capitalize()}Panel")(getattr(self, name))
         return made
 
@@ -253,3 +254,13 @@ class ExploreParts(RunsPage):
         """Show the numbers of the region, or of the whole picture."""
         self.look.choose(HISTOGRAM)
         self.bring_to_front("look")
+
+
+def _history(stack: QUndoStack) -> QUndoView:
+    """Return the edits as a list, where a click goes back, or forward, to the state after one."""
+    edits = QUndoView(stack)
+    edits.setEmptyLabel("At the start")
+    edits.setSpacing(2)
+    edits.setAccessibleName("History of edits")
+    edits.setToolTip("Click a line for the state after that edit. Later lines stay until you edit.")
+    return edits

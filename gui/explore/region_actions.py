@@ -9,7 +9,7 @@ from engine.device_info import SIMULATOR_SIDE
 from engine.host.tiles import TiledScreen
 from engine.verify.regions import Region
 from gui.engine_link.engine_state import EngineState
-from gui.explore.picture.drawn import Drawing
+from gui.explore.picture.layers import Drawing
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.small_picture import choose_simulator

@@ -17,9 +17,9 @@ from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS
+from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from tests.gui.made_results import make_engine_state, make_workspace
 

@@ -34,9 +34,9 @@ from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.messages import ListRequest
 from gui.engine_link.engine_state import EngineState
+from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsModel
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.series import series_for
 from tests.engine.variants.case_lists import full_cases

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gui.explore.why.why_state import Step
+from gui.explore.explain.why_state import Step
 
 # The engine's process starts, and measures the limits of the processor for 2 s.
 pytestmark = pytest.mark.slow

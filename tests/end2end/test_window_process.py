@@ -33,8 +33,8 @@ if __name__ == "__main__":
     import main
     status = main.main(["--measure-startup"])
     import gui.course.page
-    import gui.explore.code.code_panel
-    import gui.explore.launch.launch_panel
+    import gui.explore.explain.code_panel
+    import gui.explore.explain.launch_panel
     import gui.network.page
     import gui.plots.figure_plot
     from gui.course.course_model import CourseModel

@@ -12,13 +12,13 @@ from engine.mask.presets import preset
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import StartedEngine
 from gui.engine_link.engine_state import EngineState
-from gui.explore.blocks.block_cells import BlockCells
 from gui.explore.display import Display
 from gui.explore.files import ExploreFiles
 from gui.explore.parts import FIRST_MASK
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.preview_controller import PreviewController
+from gui.explore.results.block_map import BlockCells
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
 from gui.explore.sessions import Sessions

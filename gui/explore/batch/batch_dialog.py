@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import Qt, QUrl, Signal
+from PySide6.QtCore import QCoreApplication, Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -30,6 +30,8 @@ from engine.image.formats import offered_suffixes, opened_suffixes
 from gui.explore.batch.batch_run import BatchEnd, BatchRun
 from gui.explore.batch.present_job import job_sentence, job_words
 from gui.explore.workspace import Workspace
+from gui.page.contract import Services
+from gui.page.messages import Message, PageMessages, Severity
 from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import Placeholder, column, form, label_for, quiet_label, row
 
@@ -312,3 +314,40 @@ def _left(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.2g} h"
+
+
+_SOURCE = "batch"
+
+
+def batch_dialog(
+    window: QWidget, workspace: Workspace, services: Services, messages: PageMessages
+) -> BatchDialog:
+    """Make the dialog."""
+    dialog = BatchDialog(window, workspace, services.files.folder)
+    writing: list[str] = []
+
+    def began(folder: str) -> None:
+        messages.clear(_SOURCE)
+        writing.append(folder)
+        services.link.begin_writing(folder)
+
+    def progressed(done: int, total: int) -> None:
+        if writing and total:
+            stage = f"batch: {done:,} of {total:,}"
+            services.state.set_task(_SOURCE, stage, done / total, is_beside=True)
+
+    def ended(end: BatchEnd) -> None:
+        services.state.end_task(_SOURCE)
+        services.link.end_writing(writing.pop(), is_done=not end.is_stopped)
+        if not dialog.isVisible() and end.document:
+            is_whole = not end.failures
+            message = f"Batch: {end.sentence}"
+            messages.show(Message(_SOURCE, Severity.INFO if is_whole else Severity.WARNING, message))
+
+    dialog.began.connect(began)
+    dialog.run.progressed.connect(progressed)
+    dialog.ended.connect(ended)
+    application = QCoreApplication.instance()
+    if application is not None:
+        application.aboutToQuit.connect(dialog.run.end_now)
+    return dialog

@@ -1,5 +1,6 @@
 """The list of steps over the panel of the selected one: what it reads, its place, what could be merged."""
 
+from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QPoint, QSignalBlocker, QSize, Qt
@@ -8,6 +9,7 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QListView,
+    QMessageBox,
     QPushButton,
     QToolButton,
     QToolTip,
@@ -17,7 +19,7 @@ from PySide6.QtWidgets import (
 from gui.explore.chain.chain_state import ChainState
 from gui.explore.chain.chain_steps import moved, reads_of, why_not_moved
 from gui.explore.chain.step_rows import StepRow, StepRows, row_height, title_of_step
-from gui.explore.state import COMBINE, PICTURE
+from gui.explore.state import COMBINE, PICTURE, State
 from gui.page.actions import Actions
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID
@@ -232,3 +234,25 @@ class ChainList(QWidget):
         self._offered.setVisible(offer is not None)
         if offer is not None:
             self.offer.setText(f"{offer.sentence}.")
+
+
+def ask_which(state: State, parent: QWidget | None, chosen: Callable[[bool], None]) -> QMessageBox:
+    """Ask, not modally for the program; `chosen` is called with True for the chain, and not after Cancel."""
+    number, count = state.selected + 1, len(state.steps)
+    box, role = QMessageBox(parent), QMessageBox.ButtonRole
+    box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    box.setWindowTitle("Save the result")
+    box.setText(f"<b>Save the result of the chain, or of step {number}?</b>")
+    box.setInformativeText(
+        f"The picture shows the result of step {number} of {count}, {title_of_step(state.step)}."
+    )
+    chain = box.addButton("&Chain", role.AcceptRole)
+    chain.setToolTip("Show the result of the last step, and save it.")
+    step = box.addButton(f"&Step {number}", role.ActionRole)
+    step.setToolTip("Save what the picture shows.")
+    box.addButton("Cancel", role.RejectRole)
+    box.setDefaultButton(chain)
+    chain.clicked.connect(lambda: chosen(True))
+    step.clicked.connect(lambda: chosen(False))
+    box.open()
+    return box

@@ -1,5 +1,7 @@
 """Block width and height: any whole number can be typed; a refusal says why and offers the nearest block."""
 
+from pathlib import Path
+
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
@@ -8,17 +10,68 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import Refusal
 from engine.host.messages import VariantInfo
+from engine.work.filtering.best_blocks import (
+    BestBlock,
+    best_block_for,
+    best_blocks_path,
+    fastest_blocks,
+    load_best_blocks,
+)
 from engine.work.filtering.problem import Problem
 from gui.engine_link.engine_state import EngineState
-from gui.explore.kernel.best_measured import BestMeasured
+from gui.explore.explain.selection import Selection
 from gui.explore.picture_job import problem_of
-from gui.explore.selection import Selection
+from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.widgets.number_box import NumberBox, doubled
 from gui.widgets.panel_parts import NO_ARROW, column, label_for, quiet_label, row
 from gui.widgets.refusal import Refusal as RefusalLabel
+
+
+class BestMeasured:
+    """Finds it for the present job; the file is read anew when it has changed."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        engine_state: EngineState,
+        results: ResultsModel,
+        path: Path | None = None,
+    ) -> None:
+        self._workspace = workspace
+        self._engine_state = engine_state
+        self._results = results
+        self._path = path or best_blocks_path()
+        self._read: tuple[int, int] | None = None
+        self._kept: tuple[BestBlock, ...] = ()
+        self.note = ""
+        """Why the file cannot be used; empty if it can, or there is none."""
+
+    def find(self) -> BestBlock | None:
+        """Return the best block for the chosen kernel, picture, mask and device; None if none is known."""
+        settings, job = self._workspace.settings, self._workspace.filter_job()
+        chosen = self._engine_state.variant(settings.variant)
+        device = self._engine_state.used_device(settings.device)
+        if job is None or chosen is None or device is None or not device.is_usable_gpu:
+            return None
+        self._read_file()
+        # Runs of this session come after what is kept: of equals the newest counts.
+        filtered = (run for run in self._results.results() if run.task == Problem.task)
+        known = (*self._kept, *map(BestBlock.of, fastest_blocks(filtered)))
+        return best_block_for(known, device.title, chosen.key, problem_of(job), str(settings.layout))
+
+    def _read_file(self) -> None:
+        try:
+            facts = self._path.stat()
+            found = facts.st_mtime_ns, facts.st_size
+        except OSError:
+            found = (0, 0)
+        if found != self._read:
+            self._read = found
+            self._kept, self.note = load_best_blocks(self._path)
+
 
 PRESETS = tuple(
     Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))

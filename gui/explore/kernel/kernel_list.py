@@ -28,8 +28,8 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.device_info import AUTO
+from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
-from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font, small_font

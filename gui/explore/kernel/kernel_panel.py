@@ -8,13 +8,12 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QToolButton, 
 from engine.device_info import AUTO, SIMULATOR_PIXELS, SIMULATOR_SIDE
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
-from gui.explore.kernel.best_measured import BestMeasured
-from gui.explore.kernel.block_editor import BlockEditor
+from gui.explore.explain.selection import Selection
+from gui.explore.kernel.block_editor import BestMeasured, BlockEditor
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.selection import Selection
 from gui.explore.small_picture import USE_PART, choose_simulator, small_picture_helps
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace

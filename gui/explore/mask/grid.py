@@ -5,12 +5,30 @@ from PySide6.QtGui import QContextMenuEvent, QGuiApplication, QKeyEvent, QKeySeq
 from PySide6.QtWidgets import QAbstractItemView, QFrame, QMenu, QSizePolicy, QTableView
 
 from engine.mask.mask import Mask
-from gui.explore.mask.brush import Brush
 from gui.explore.mask.cell_delegate import CellDelegate, fitting_font
-from gui.explore.mask.cell_line import cells_between
+from gui.explore.mask.mask_controls import Brush
 from gui.explore.mask.mask_model import MaskModel
 from gui.explore.mask.weight_text import texts_of
 from gui.style.metrics import GRID
+
+Cell = tuple[int, int]
+
+
+def cells_between(start: Cell, end: Cell) -> list[Cell]:
+    """Return the cells on the straight line from one cell to another, both included.
+
+    J. Bresenham, "Algorithm for computer control of a digital plotter", IBM Systems Journal 4, 1965, in the
+    form that rounds: one cell for each step along the longer side.
+    """
+    steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
+    return [
+        (
+            round(start[0] + (end[0] - start[0]) * at / steps),
+            round(start[1] + (end[1] - start[1]) * at / steps),
+        )
+        for at in range(steps + 1)
+    ]
+
 
 # 15 x 15 at the width of a small screen.
 _SMALLEST = QSize(17, 14)

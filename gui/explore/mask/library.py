@@ -16,11 +16,9 @@ from PySide6.QtWidgets import (
 
 from engine.errors import EngineError
 from engine.mask.generator_table import GENERATORS, Generator
-from gui.explore.mask.effects import MaskEffects
 from gui.explore.mask.generator_sliders import GeneratorSliders
-from gui.explore.mask.library_entries import LibraryEntry, found_entries, library_entries
-from gui.explore.mask.library_rows import ENTRY, LibraryRow, LibraryRows
-from gui.explore.mask.own_masks import OwnMask, OwnMasks
+from gui.explore.mask.library_entries import LibraryEntry, OwnMask, OwnMasks, found_entries, library_entries
+from gui.explore.mask.library_rows import ENTRY, LibraryRow, LibraryRows, MaskEffects
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme

@@ -1,14 +1,99 @@
 """What the library of masks lists: own masks, generators and presets in their groups. No widgets in here."""
 
+import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
-from engine.errors import EngineError
+import platformdirs
+
+from engine.errors import EngineError, MaskError
+from engine.mask.files import load_mask, save_mask
 from engine.mask.generator_table import GENERATORS, Generator
 from engine.mask.generators import generate
-from engine.mask.mask import Mask
+from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.mask.presets import presets
-from gui.explore.mask.own_masks import OwnMask
+
+# More files are not read: whoever keeps so many looks for them by their names in a folder of their own.
+_MOST = 500
+
+
+def default_folder() -> Path:
+    """Return where own masks are kept."""
+    return Path(platformdirs.user_data_dir("haloscope", appauthor=False)) / "masks"
+
+
+@dataclass(frozen=True)
+class OwnMask:
+    """A mask that was kept, and its file."""
+
+    path: Path
+    mask: Mask
+
+
+class OwnMasks:
+    """Reads, saves, renames and deletes them; what cannot be done is said by an EngineError."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder or default_folder()
+
+    def read(self) -> tuple[list[OwnMask], list[str]]:
+        """Return the masks by their names, and of each file that is none why."""
+        found, faults = [], []
+        for path in sorted(self.folder.glob("*.json"))[:_MOST] if self.folder.is_dir() else ():
+            try:
+                found.append(OwnMask(path, load_mask(path)))
+            except EngineError as error:
+                faults.append(str(error))
+        return sorted(found, key=lambda own: own.mask.name.casefold()), faults
+
+    def save(self, mask: Mask, name: str) -> OwnMask:
+        """Keep a mask under a name that no other one has."""
+        name = self._checked(name)
+        with suppress(OSError):
+            # What is wrong with the folder, writing the file says.
+            self.folder.mkdir(parents=True, exist_ok=True)
+        stem = "-".join(re.findall(r"\w+", name.lower()))[:60] or "mask"
+        taken = (f"{stem}-{number}.json" for number in range(2, _MOST))
+        names = (self.folder / each for each in (f"{stem}.json", *taken))
+        path = next(path for path in names if not path.exists())
+        return self._write(OwnMask(path, mask.with_name(name)))
+
+    def rename(self, own: OwnMask, name: str) -> OwnMask:
+        """Give a mask another name; its file stays."""
+        if name.strip() == own.mask.name:
+            return own
+        return self._write(OwnMask(own.path, own.mask.with_name(self._checked(name))))
+
+    def delete(self, own: OwnMask) -> None:
+        """Remove the file of a mask; `restore` brings it back."""
+        try:
+            own.path.unlink(missing_ok=True)
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise MaskError(f"{own.mask.name!r} was not deleted", why, "Delete its file yourself.") from error
+
+    def restore(self, own: OwnMask) -> OwnMask:
+        """Write the file of a mask again."""
+        return self._write(own)
+
+    def _write(self, own: OwnMask) -> OwnMask:
+        save_mask(own.mask, own.path)
+        return own
+
+    def _checked(self, name: str) -> str:
+        name = " ".join(name.split())
+        what = "The mask was not kept"
+        if not name:
+            raise MaskError(what, "it has no name", "Type a name for it.")
+        if len(name) > MAX_NAME_CHARACTERS:
+            why = f"its name has {len(name)} characters, and at most {MAX_NAME_CHARACTERS} are taken"
+            raise MaskError(what, why, "Shorten it.")
+        if any(own.mask.name.casefold() == name.casefold() for own in self.read()[0]):
+            raise MaskError(what, f"one of your masks is called {name!r}", "Choose another name.")
+        return name
+
 
 OWN, GENERATED = "Yours", "From a few numbers, with sliders"
 

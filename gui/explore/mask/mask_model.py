@@ -1,5 +1,6 @@
 """The mask as a table: every edit can be undone, and what is not a number is refused with the reason."""
 
+import re
 from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any
@@ -11,12 +12,50 @@ from PySide6.QtGui import QColor
 from engine.errors import MaskError
 from engine.mask.generator_table import number_text
 from engine.mask.mask import MAX_LINE, Mask
-from engine.mask.text import format_mask
-from gui.explore.mask.mask_paste import pasted
+from engine.mask.text import format_mask, parse_mask
+from engine.mask.typed import TypedWeights
 from gui.explore.mask.weight_text import read_cell, texts_of
 from gui.explore.workspace import Workspace
 from gui.style.cell_colours import cell_background, readable_text
 from gui.style.theme import current_theme, theme_notifier
+
+# A bracket begins a literal, and a colon follows the name of a generator or ImageMagick's size; a slash or an
+# asterisk with a blank before it is a factor of the whole mask.
+_WHOLE_MASK = re.compile(r"[\[{:]|[\s;][/*]|\*")
+
+
+def pasted(
+    mask: Mask, text: str, cells: list[tuple[int, int]], *, whole: bool = False
+) -> tuple[Mask, str, bool]:
+    """Return the mask after a paste, the name of this step, and whether it is a new mask, not an edited one.
+
+    `cells` are rows and columns that are selected, the current cell first. With `whole` the text is a whole
+    mask, however small it is.
+
+    Raises
+    ------
+    MaskError
+        The text is not a mask, or it does not fit at the current cell.
+    """
+    new = parse_mask(text)
+    is_smaller = new.rows <= mask.rows and new.columns <= mask.columns and new.shape != mask.shape
+    if whole or not is_smaller or _WHOLE_MASK.search(text.strip()):
+        return new, f"Paste a mask of {new.rows} × {new.columns}", True
+    if new.taps == 1:
+        return mask.with_cells(cells, new.typed.cells[0][0]), "Paste a weight", False
+    row, column = map(min, zip(*cells, strict=True))
+    if row + new.rows > mask.rows or column + new.columns > mask.columns:
+        raise MaskError(
+            f"{new.rows} × {new.columns} cells were not pasted",
+            f"they do not fit at row {row + 1}, column {column + 1} of {mask.rows} × {mask.columns}",
+            "Choose a cell further up and left, enlarge the mask, or use Paste as whole mask (Ctrl+Shift+V).",
+        )
+    table = list(mask.typed.cells)
+    for at, put in enumerate(new.typed.cells, start=row):
+        table[at] = table[at][:column] + put + table[at][column + new.columns :]
+    typed = TypedWeights(tuple(table), mask.typed.divisor)
+    return mask.with_typed(typed), f"Paste {new.rows} × {new.columns} cells", False
+
 
 Index = QModelIndex | QPersistentModelIndex
 Cell = tuple[int, int]

@@ -8,14 +8,12 @@ from PySide6.QtWidgets import QMenu, QToolButton, QWidget
 
 from engine.mask.text import STYLES, format_mask
 from gui.explore.mask.apply_controls import ApplyControls
-from gui.explore.mask.brush import Brush
 from gui.explore.mask.facts import MaskFacts
 from gui.explore.mask.grid import MaskGrid
+from gui.explore.mask.mask_controls import Brush, SizeControls, TransformButtons
 from gui.explore.mask.mask_model import MaskModel
 from gui.explore.mask.preset_button import PresetButton
-from gui.explore.mask.size_controls import SizeControls
 from gui.explore.mask.text_dialog import MaskTextDialog
-from gui.explore.mask.transform_buttons import TransformButtons
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import column, menu_icon_button, row, scrolled

@@ -6,10 +6,9 @@ from PySide6.QtWidgets import QPushButton, QSizePolicy, QStyleOptionButton
 
 from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import Mask
-from gui.explore.mask.effects import MaskEffects
 from gui.explore.mask.library import MaskLibrary
-from gui.explore.mask.library_entries import LibraryEntry
-from gui.explore.mask.own_masks import OwnMasks
+from gui.explore.mask.library_entries import LibraryEntry, OwnMasks
+from gui.explore.mask.library_rows import MaskEffects
 from gui.explore.mask.preset_names import preset_of, shown_title
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID

@@ -20,8 +20,20 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.results.found import Mark
 from engine.verify.regions import Region
-from gui.explore.picture.drawn import Drawing, Line, Pixel, paint_line, paint_region, region_between
-from gui.explore.picture.layers import Layer, ViewMode, arranged, paint_layer, paint_mark, pane_width
+from gui.explore.picture.layers import (
+    Drawing,
+    Layer,
+    Line,
+    Pixel,
+    ViewMode,
+    arranged,
+    paint_layer,
+    paint_line,
+    paint_mark,
+    paint_region,
+    pane_width,
+    region_between,
+)
 from gui.explore.picture.levels import Levels
 from gui.explore.picture.pixel_values import Numbers
 from gui.explore.picture.split_handle import SplitHandle

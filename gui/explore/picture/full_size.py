@@ -10,15 +10,27 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 import numpy as np
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QImage, QPainter
 
 from engine.host.display_range import pixels_of
 from engine.host.protocol import Shown
 from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
-from gui.explore.picture.one_channel import one_channel
 from gui.explore.picture.view import ViewTransform
+
+
+def one_channel(image: QImage, source: QRectF, channel: int) -> tuple[QImage, QRectF]:
+    """Return a part of an image with one of its channels in grey, and where that part lies in it."""
+    whole = source.toAlignedRect().intersected(image.rect())
+    part = image.copy(whole)
+    # From the lowest byte blue, green, red, alpha.
+    rows = np.frombuffer(part.constBits(), np.uint8).reshape(part.height(), part.bytesPerLine())
+    grey = np.ascontiguousarray(rows[:, 2 - channel : 4 * part.width() : 4])
+    made = QImage(grey.data, part.width(), part.height(), grey.strides[0], QImage.Format.Format_Grayscale8)
+    # The array's memory is not kept.
+    return made.copy(), source.translated(-QPointF(whole.topLeft()))
+
 
 SIDE = 256
 CACHE_BYTES = 16 << 20

@@ -4,11 +4,13 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
 from engine.results.found import Mark
+from engine.verify.regions import Region
 from gui.explore.picture.levels import Levels
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.metrics import GRID, HALF_GRID, number_font
@@ -228,3 +230,62 @@ def _paint_numbers(
             painter.setPen(QColor("#000000" if is_bright else "#ffffff"))
             cell = QRectF(*transform.to_pane(column, row), transform.zoom, transform.zoom)
             painter.drawText(cell, Qt.AlignmentFlag.AlignCenter, "\n".join(layer.texts(row, column)))
+
+
+Pixel = tuple[int, int]
+
+_DRAWN_WIDTH, _DRAWN_AROUND = 1.5, 4.0
+
+
+class Drawing(StrEnum):
+    """What dragging over the picture does."""
+
+    PAN = "pan"
+    REGION = "region"
+    LINE = "line"
+
+
+class Line(NamedTuple):
+    """A straight line between two pixels (row, column), both on it."""
+
+    first: Pixel
+    last: Pixel
+
+
+def region_between(one: Pixel, other: Pixel) -> Region:
+    """Return the rectangle with these pixels as corners, both in it."""
+    (top, bottom), (left, right) = (sorted(ends) for ends in zip(one, other, strict=True))
+    return Region(top, bottom + 1, left, right + 1)
+
+
+def paint_region(painter: QPainter, layer: Layer, region: Region, at: ViewTransform, ratio: float) -> None:
+    """Paint the frame of a region: dashes, dark around bright, so that they are seen on any picture."""
+    left, top = at.to_pane(region.left, region.top)
+    right, bottom = at.to_pane(region.right, region.bottom)
+    frame = QRectF(left, top, right - left, bottom - top)
+    painter.save()
+    painter.setClipRect(layer.clip)
+    painter.translate(layer.pane.topLeft())
+    painter.setBrush(Qt.BrushStyle.NoBrush)
+    for pen in _pens(ratio, Qt.PenStyle.DashLine):
+        painter.setPen(pen)
+        painter.drawRect(frame)
+    painter.restore()
+
+
+def paint_line(painter: QPainter, layer: Layer, line: Line, at: ViewTransform, ratio: float) -> None:
+    """Paint a line from the middle of one pixel to that of the other."""
+    ends = [at.to_pane(column + 0.5, row + 0.5) for row, column in line]
+    painter.save()
+    painter.setClipRect(layer.clip)
+    painter.translate(layer.pane.topLeft())
+    for pen in _pens(ratio, Qt.PenStyle.SolidLine):
+        painter.setPen(pen)
+        painter.drawLine(QLineF(*ends[0], *ends[1]))
+    painter.restore()
+
+
+def _pens(ratio: float, style: Qt.PenStyle) -> tuple[QPen, QPen]:
+    theme = current_theme()
+    around = QPen(QColor(theme.base), _DRAWN_AROUND * ratio)
+    return around, QPen(QColor(theme.accent), _DRAWN_WIDTH * ratio, style)

@@ -15,8 +15,7 @@ from engine.host.protocol import ScreenLevels
 from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import TiledScreen
-from gui.explore.picture.full_size import FullSize
-from gui.explore.picture.one_channel import one_channel
+from gui.explore.picture.full_size import FullSize, one_channel
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 

@@ -3,14 +3,15 @@
 import math
 
 import numpy as np
-from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
 from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
 from engine.host.request import Seen
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import CloseTiled, TiledScreen
+from engine.image.formats import titles
 from engine.verify.regions import Region
 from engine.work.filtering.clipping import Clipped
 from gui.engine_link.engine_link import Ask, EngineLink
@@ -18,7 +19,6 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.comparison import Comparison
 from gui.explore.picture.drag_handle import DragHandle
-from gui.explore.picture.empty_state import EmptyState
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
 from gui.explore.picture.pixel_values import Numbers, PixelValues, value_text
@@ -29,8 +29,37 @@ from gui.explore.picture.toolbar import PictureToolbar
 from gui.explore.picture.window_level import Window
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, PageMessages, Severity
-from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column, row
+from gui.style.metrics import GRID, scaled_font
+from gui.widgets.panel_parts import centred_text, column, row
+
+_TEXT = (
+    "Open a picture with Ctrl+O, drop one here, or take a sample.\n"
+    "The original and the filtered result are shown here."
+)
+_TITLE = "No picture yet"
+
+
+class EmptyState(QWidget):
+    """The invitation, with its two buttons."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.title = QLabel(_TITLE, alignment=Qt.AlignmentFlag.AlignCenter)
+        self.title.setFont(scaled_font(1.5))
+        self.text = centred_text(_TEXT)
+        self.open_button = QPushButton("Open picture…")
+        self.open_button.setToolTip(f"Choose a {titles()} file (Ctrl+O).")
+        self.sample_button = QPushButton("Use a sample")
+        self.sample_button.setToolTip("Show a picture that came with the program.")
+        buttons = row(1, self.open_button, self.sample_button, 1)
+        self.setLayout(column(1, self.title, self.text, buttons, 1, spacing=2 * GRID))
+
+    def show_stage(self, stage: str) -> None:
+        """Show the stage of opening a picture; empty brings the invitation back."""
+        self.title.setText(f"{stage[:1].upper()}{stage[1:]} …" if stage else _TITLE)
+        for widget in (self.text, self.open_button, self.sample_button):
+            widget.setVisible(not stage)
+
 
 FILE_SOURCE = "picture file"
 _TWO_SIZES = (

@@ -13,8 +13,8 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import WHOLE, Place, Tile, TiledScreen, Tiles, WantedTiles
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
+from gui.explore.picture.full_size import one_channel
 from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for
-from gui.explore.picture.one_channel import one_channel
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 

@@ -11,8 +11,8 @@ from engine.host.request import Preview, Run
 from engine.host.tiles import CloseTiled, TiledScreen, WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from gui.explore.files import filters_in_parts
-from gui.explore.look.look_state import PROFILE
-from gui.explore.picture.drawn import Line
+from gui.explore.inspect.look_state import PROFILE
+from gui.explore.picture.layers import Line
 from gui.explore.picture.picture_controller import SAVE_SOURCE
 from gui.explore.picture.picture_view import FILE_SOURCE
 from gui.page.messages import Severity

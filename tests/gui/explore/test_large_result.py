@@ -16,9 +16,8 @@ from engine.host.shared_array import Computed
 from engine.host.tiles import WantedTiles
 from engine.mask.presets import preset
 from engine.verify.regions import Region
-from gui.explore.look.look_state import HISTOGRAM, PROFILE
-from gui.explore.picture.drawn import Line
-from gui.explore.picture.layers import ViewMode
+from gui.explore.inspect.look_state import HISTOGRAM, PROFILE
+from gui.explore.picture.layers import Line, ViewMode
 
 ROWS, COLUMNS = 300, 530
 # The engine's code may have to be compiled first, in this process.

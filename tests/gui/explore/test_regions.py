@@ -8,8 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 
 from engine.mask.mask import Mask
 from engine.verify.regions import Region
-from gui.explore.picture.drawn import Drawing
-from gui.explore.picture.layers import ViewMode
+from gui.explore.picture.layers import Drawing, ViewMode
 from gui.explore.session import Session
 from gui.explore.session_file import load_session, save_session
 from gui.explore.state import PictureSource, State, Step

@@ -16,7 +16,7 @@ from engine.work.operations.table import OPERATIONS
 from gui.explore.chain.combine_panel import CombinePanel
 from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.mask.mask_panel import MaskPanel
-from gui.explore.operation.operation_panel import OperationPanel
+from gui.explore.mask.operation_panel import OperationPanel
 from gui.explore.state import COMBINE
 from gui.network.stages_panel import StagesPanel
 from gui.shell.pages import PAGES

@@ -6,8 +6,8 @@ from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPalette
 from PySide6.QtWidgets import QWidget
 
 from engine.work.operations.table import OPERATION_VARIANTS
-from gui.explore.operation.histogram_plot import CHANNEL_COLOURS
-from gui.explore.tile.tile_colours import tint
+from gui.explore.explain.tile_painter import tint
+from gui.explore.inspect.histogram_plot import CHANNEL_COLOURS
 from gui.style import icons
 from gui.style.cell_colours import HEAT, heat, mixed, readable_text
 from gui.style.metrics import EARLIER_OPACITY, GRID, digits_width, number_font

@@ -10,11 +10,10 @@ from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
 from engine.work.filtering.best_blocks import fastest_blocks, keep_best_blocks
-from gui.explore.kernel.best_measured import BestMeasured
-from gui.explore.kernel.block_editor import BlockEditor
+from gui.explore.explain.selection import Selection
+from gui.explore.kernel.block_editor import BestMeasured, BlockEditor
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.selection import Selection
 from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
 from tests.made_runs import made_reason, make_result
 

@@ -14,10 +14,10 @@ from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
 from engine.work.filtering import variants as registry
 from gui.engine_link.engine_state import EngineState
+from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantsModel, reasons_in_list
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.metrics import small_font
 from tests.gui.made_results import (

@@ -9,7 +9,7 @@ from PySide6.QtTest import QTest
 
 from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
-from gui.explore.mask.cell_line import cells_between
+from gui.explore.mask.grid import cells_between
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.workspace import Workspace
 

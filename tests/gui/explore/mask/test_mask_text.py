@@ -7,7 +7,7 @@ from engine.errors import MaskError
 from engine.mask.generator_table import number_text
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask, parse_mask
-from gui.explore.mask.mask_paste import pasted
+from gui.explore.mask.mask_model import pasted
 from gui.explore.mask.weight_text import read_cell, read_number, short_texts, texts_of
 
 

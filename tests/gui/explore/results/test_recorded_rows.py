@@ -11,7 +11,7 @@ from engine.device_info import RECORDED
 from engine.geometry.block import Block
 from engine.mask.presets import preset
 from engine.tasks.messages import RecordedRequest, RecordedRuns
-from gui.explore.blocks.block_cells import BlockCells
+from gui.explore.results.block_map import BlockCells
 from gui.explore.results.results_panel import ResultsPanel
 from gui.page.runs_page import save_runs
 from gui.runs.model import RUN_ROLE

@@ -1,1 +1,0 @@
-"""Block sizes side by side: the list of blocks, the map of a kernel, times over blocks."""

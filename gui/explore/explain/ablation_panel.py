@@ -1,0 +1,211 @@
+"""The panel Ablation: a waterfall of what each cost of the kernel takes, and a button that runs it."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from engine.explain.ablation.results import (
+    ON_PURPOSE,
+    OVERLAPPING,
+    Ablation,
+    Cost,
+    Step,
+    amount_and_share,
+    amount_text,
+    most_sentence,
+    step_name,
+)
+from engine.results.quantities import rate_text, tick_text
+from gui.explore.explain.ablation_state import AblationState
+from gui.style.metrics import GRID, HALF_GRID
+from gui.style.series import series_for
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.bar_chart import Bar, BarChart, Row
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
+
+_MOST_TICKS = 3
+# Places of the whole kernel and of the rest around those of the costs.
+_WHOLE, _REST = -1, len(Cost)
+
+
+def waterfall_rows(*ablations: Ablation) -> list[Row]:
+    """Return a row for each step; those of a second kernel stand below the first one's, with marks."""
+    low, high = _extent(ablations)
+    steps = [(one, step) for one in ablations for step in one.steps()]
+    rows = []
+    for one, step in sorted(steps, key=lambda of: _place(of[1])):
+        begin, end = ((at - low) / (high - low) for at in sorted((step.begin, step.end)))
+        bar, series = Bar(begin, end, _colour(one, step), words=_words(one, step)), series_for(one.variant)
+        rows.append(
+            Row(
+                step_name(step),
+                (bar,),
+                amount_and_share(one, step),
+                glyph=(series.glyph, series.colour) if len(ablations) > 1 else ("", ""),
+                is_quiet=one is not ablations[0],
+                is_strong=_place(step) in (_WHOLE, _REST),
+            )
+        )
+    return rows
+
+
+def waterfall_ticks(*ablations: Ablation) -> list[tuple[float, str]]:
+    """Return round values below the bars, as shares of their width, with their words."""
+    low, high = _extent(ablations)
+    is_timed = ablations[0].is_timed
+    return [
+        ((value - low) / (high - low), tick_text(value) if value and is_timed else rate_text(value))
+        for value in _round_values(high - low, high)
+    ]
+
+
+def waterfall_in_words(*ablations: Ablation) -> str:
+    """Return the steps for screen readers."""
+    said = (
+        (f"{one.variant}: " if len(ablations) > 1 else "")
+        + "; ".join(f"{step_name(step)} {amount_and_share(one, step)}" for step in one.steps())
+        for one in ablations
+    )
+    return f"{'. '.join(said)}."
+
+
+def difference_sentence(ablation: Ablation, other: Ablation) -> str:
+    """Say which cost differs most between two kernels."""
+    own = {step_name(step): step.amount for step in ablation.steps()}
+    whole, *costs, _rest = other.steps()
+    unit = "" if other.is_timed else " instructions for a tap"
+    said = f"{other.variant} takes {amount_text(other, whole.amount)}{unit}"
+    shared = [step for step in costs if step_name(step) in own]
+    if not shared:
+        return f"{said}."
+    most = max(shared, key=lambda step: abs(step.amount - own[step_name(step)]))
+    name = step_name(most)
+    amounts = amount_text(other, most.amount), amount_text(ablation, own[name])
+    return f"{said}; the {name} differs most: {' instead of '.join(amounts)}."
+
+
+def _place(step: Step) -> int:
+    if step.altered is None:
+        return _REST
+    return _WHOLE if step.altered.cost is None else list(Cost).index(step.altered.cost)
+
+
+def _extent(ablations: Sequence[Ablation]) -> tuple[float, float]:
+    ends = [end for one in ablations for step in one.steps() for end in (step.begin, step.end)]
+    return min(0.0, *ends), max(ends)
+
+
+def _round_values(extent: float, high: float) -> Iterator[float]:
+    raw = extent / _MOST_TICKS
+    magnitude = 10.0 ** math.floor(math.log10(raw))
+    pace = next(factor * magnitude for factor in (1.0, 2.0, 5.0, 10.0) if factor * magnitude >= raw)
+    for number in range(math.floor(high / pace) + 1):
+        yield number * pace
+
+
+def _colour(ablation: Ablation, step: Step) -> str:
+    theme = current_theme()
+    if step.altered is None:
+        return theme.outline
+    if step.altered.cost is None:
+        return series_for(ablation.variant).colour
+    return theme.warning if step.amount < 0 else theme.accent
+
+
+def _words(ablation: Ablation, step: Step) -> str:
+    """Return what a bar is: what stands in the place of a cost, and how long the kernel takes without it."""
+    altered = step.altered
+    if altered is None:
+        return (
+            "What is left when each saving is taken off: the arithmetic, and what costs hide of one another."
+        )
+    amount = altered.amount(is_time=ablation.is_timed)
+    text = amount_text(ablation, amount or 0.0)
+    samples = f", the median of {len(altered.kernel.samples_ms)} samples" if altered.kernel else ""
+    unit = "" if ablation.is_timed else " instructions for a tap"
+    if altered.cost is None:
+        return f"The kernel as it is: {text}{unit}{samples}."
+    return f"Without {altered.cost.words}: {text}{unit}{samples}. {altered.cost.instead}"
+
+
+_RUN_TIP = "Runs five altered kernels; their pictures are wrong on purpose and are not shown."
+_COUNT_TIP = (
+    "Runs five altered kernels in the interpreter of PTX and counts their instructions: no GPU is here that "
+    "could time them."
+)
+# With less width the words stand above the chart, not beside it.
+_BESIDE_FROM = 58 * GRID
+_SAID_SHARE, _CHART_SHARE = 3, 7
+
+
+class AblationPanel(QWidget):
+    """What the last ablation found."""
+
+    def __init__(self, ablation: AblationState) -> None:
+        super().__init__()
+        self._state = ablation
+        self.run_button = QPushButton("Run ablation")
+        self.sentence = ElidedLabel(most=8)
+        self.note = ElidedLabel(most=8, small=True)
+        self.chart = BarChart("What each cost takes", row=2 * GRID, bar=GRID + 2)
+        self._build()
+        self.run_button.clicked.connect(ablation.run)
+        ablation.changed.connect(self._show)
+        theme_notifier().changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        state = self._state
+        found = state.ablation
+        self.run_button.setEnabled(not state.why_not_now)
+        tip = _RUN_TIP if state.times else _COUNT_TIP
+        self.run_button.setToolTip("\n\n".join(filter(None, (tip, state.why_not_now))))
+        words = state.words
+        self.stack.say(words)
+        if found is None or words:
+            self.chart.show_rows((), "")
+            return
+        drawn = (found, state.other) if state.other is not None and not state.not_compared else (found,)
+        said = [most_sentence(found)]
+        said += [difference_sentence(found, one) for one in drawn[1:]] or [state.not_compared]
+        # A number stays with its unit.
+        text = " ".join(filter(None, said)).replace(" ms", "\u00a0ms").replace(" %", "\u00a0%")
+        self.sentence.setText(text)
+        self.note.setText(_note(found))
+        what = f"{found.title}, block {found.block}, {found.machine}"
+        self.note.setToolTip("\n\n".join(filter(None, (what, _note(found)))))
+        self.chart.show_rows(waterfall_rows(*drawn), waterfall_in_words(*drawn), waterfall_ticks(*drawn))
+
+    def _build(self) -> None:
+        self.run_button.setAccessibleName("Run ablation")
+        self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.sentence.setAccessibleName("Which cost takes most")
+        self.note.setAccessibleName("What the chart shows")
+        self.chart.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        shown, said = QWidget(), QWidget()
+        said.setLayout(column(self.sentence, self.note, 1, spacing=HALF_GRID))
+        self._body = folding_row(said, (self.chart, _CHART_SHARE), spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        # Figures keep off the scroll bar.
+        self._body.setContentsMargins(0, 0, HALF_GRID, 0)
+        shown.setLayout(self._body)
+        self.stack = Placeholder(scrolled(shown))
+        self.setLayout(
+            column(row(1, self.run_button), (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS)
+        )
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        # Above the chart the words take the lines that they need.
+        self._body.setStretch(0, _SAID_SHARE if self._body.is_beside else 0)
+
+
+def _note(found: Ablation) -> str:
+    """Return what has to be known of a chart."""
+    steps = list(found.steps())
+    overlapping = OVERLAPPING if steps[-1].amount < 0 else ""
+    absent = (one.why_not for one in found.siblings)
+    return " ".join(filter(None, (found.reason, ON_PURPOSE, overlapping, *absent)))

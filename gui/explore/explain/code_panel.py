@@ -1,0 +1,302 @@
+"""The panel Code: source, PTX and SASS of the selected kernel, and what another kernel changes."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtWidgets import QWidget
+
+from engine.explain.code.code_diff import Diff
+from engine.explain.code.instruction_classes import InstructionClass
+from engine.explain.code.listing import CodeLine, Form, InstructionCounts, ListedKernel, SourceLine
+from engine.explain.code.source import KernelSource, paragraphs_of
+from engine.explain.messages import ShownCode
+from gui.explore.explain.code_state import CodeState
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.code.code_pair import CodePair
+from gui.widgets.code.code_view import CodeView
+from gui.widgets.code.rows import Look, Row, function_rows
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    Placeholder,
+    column,
+    fill_box,
+    icon_button,
+    narrow_box,
+    row,
+)
+from gui.widgets.scrolled_text import ScrolledText
+
+_EMPTY = Row("", Look.HEADING)
+
+
+def source_rows(source: KernelSource) -> tuple[Row, ...]:
+    """Return each function under its heading."""
+    return tuple(_source_rows(source))
+
+
+def _source_rows(source: KernelSource) -> Iterator[Row]:
+    for one in source.functions:
+        if one is not source.functions[0]:
+            yield _EMPTY
+        yield Row(f"{one.role} {one.name}: {one.path}", Look.HEADING)
+        yield from function_rows(one)
+
+
+def listing_rows(kernels: Sequence[ListedKernel]) -> tuple[Row, ...]:
+    """Return the listing of each kernel under its heading."""
+    return tuple(_listing_rows(kernels))
+
+
+def _listing_rows(kernels: Sequence[ListedKernel]) -> Iterator[Row]:
+    for one in kernels:
+        if one is not kernels[0]:
+            yield _EMPTY
+        yield Row(one.heading, Look.HEADING)
+        for number, line in enumerate(one.listing.lines, start=1):
+            yield Row(line.text.expandtabs(8), number=number, source=line.source)
+
+
+def kernel_at(kernels: Sequence[ListedKernel], row: int) -> ListedKernel | None:
+    """Return the kernel whose listing has a row of `listing_rows`."""
+    found = _place_of(kernels, row)
+    return found[0] if found else None
+
+
+def line_at(kernels: Sequence[ListedKernel], row: int) -> CodeLine | None:
+    """Return the line that a row of `listing_rows` shows; None for a heading."""
+    found = _place_of(kernels, row)
+    lines = found[0].listing.lines if found else ()
+    return lines[found[1]] if found and 0 <= found[1] < len(lines) else None
+
+
+def _place_of(kernels: Sequence[ListedKernel], row: int) -> tuple[ListedKernel, int] | None:
+    """Return the kernel of a row, and the number of the line in its listing, from 0."""
+    for one in kernels:
+        # Its heading stands above its lines, and an empty row below them.
+        rows = len(one.listing.lines) + 2
+        if row < rows:
+            return one, row - 1
+        row -= rows
+    return None
+
+
+def story_text(source: KernelSource) -> str:
+    """Return the story of a module in paragraphs, as wide as there is room."""
+    parts = [source.story.title]
+    for section in source.story.sections:
+        paragraphs = paragraphs_of(section.text)
+        paragraphs[0] = f"{section.heading}: {paragraphs[0]}" if section.heading else paragraphs[0]
+        parts += paragraphs
+    text = "\n".join([*parts, *([source.remark] if source.remark else [])])
+    return re.sub(r"`([^`]+)`|\*(\w+)\*", lambda found: found[1] or found[2], text)
+
+
+def sentences_of(counts: InstructionCounts) -> tuple[str, str]:
+    """Return the instructions of a kernel by class, the most frequent first, and what a multiply-add costs.
+
+    The latter is empty where it has no such number.
+    """
+    return _whole_sentence(counts), _tap_sentence(counts)
+
+
+def _whole_sentence(counts: InstructionCounts) -> str:
+    wide = f", {counts.on_64_bit} of them on 64-bit integers and addresses" if counts.on_64_bit else ""
+    return f"{_several(counts.total)}{wide}: {_by_class(counts.by_class, '{:d}')}."
+
+
+def _tap_sentence(counts: InstructionCounts) -> str:
+    taps = counts.taps
+    if taps is None:
+        return ""
+    if taps.is_loop:
+        where = f"in the loop of lines {taps.first + 1} to {taps.last + 1}"
+    else:
+        where = "over the whole kernel, whose taps are written one after another"
+    wide = f", {taps.integer_64:.1f} of them on 64-bit" if taps.on_64_bit else ""
+    return f"{taps.instructions:.1f} per multiply-add{wide}, {where}: {_by_class(taps.per_tap, '{:.1f}')}."
+
+
+def source_sentence(source: SourceLine, kernels: Sequence[ListedKernel]) -> str:
+    """Return what a line of the source has become."""
+    lines = [one.listing.lines[at] for one in kernels for at in one.listing.of_source(source)]
+    made = Counter(line.kind for line in lines if line.kind)
+    form = kernels[0].listing.form.upper()
+    if not made:
+        return f"Line {source.line}: no instruction of this {form} comes from it."
+    return f"Line {source.line}: {_several(sum(made.values()))} of {form}: {_by_class(made, '{:d}')}."
+
+
+def instruction_sentence(line: CodeLine) -> str:
+    """Return what an instruction is, and where it comes from; empty for what is none."""
+    if line.kind is None:
+        return ""
+    if line.source is None:
+        return f"{line.opcode}: {line.kind}; the compiler names no line that it comes from."
+    return f"{line.opcode}: {line.kind}; from line {line.source.line} of {line.source.path}."
+
+
+def _by_class(counts: Mapping[InstructionClass, float], written: str) -> str:
+    ordered = sorted(counts.items(), key=lambda one: -one[1])
+    # Names of classes have commas.
+    return " · ".join(f"{kind} {written.format(count)}" for kind, count in ordered)
+
+
+def _several(count: int) -> str:
+    return f"{count:,} instruction{'' if count == 1 else 's'}"
+
+
+_FORM_TIP = (
+    "What is shown beside the source. PTX is what the compiler writes for an architecture, SASS the machine "
+    "code that is made of it. Choose a line on either side: what belongs to it is lit on the other."
+)
+_FORMS = {None: "Source", Form.PTX: "PTX", Form.SASS: "SASS"}
+# With less width, what is side by side stands below one another.
+_VIEWS_BESIDE_FROM = 102 * GRID
+# With less height, the story leaves its room to the code.
+_LOW = 36 * GRID
+# Equal lines around each difference of a diff in one column.
+_AROUND = 4
+_STORY_LINES, _COUNT_LINES = 8, 4
+
+
+class CodePanel(QWidget):
+    """The code of the selected kernel."""
+
+    def __init__(self, code: CodeState) -> None:
+        super().__init__()
+        self.code = code
+        self._is_low = False
+        self._kernels: Sequence[ListedKernel] = ()
+        # The rows of the lines of the source that are shown.
+        self._rows_of: dict[SourceLine, int] = {}
+        self._said = ""
+        self.form = narrow_box("What is shown of the kernel", _FORM_TIP, 6)
+        self.slides = icon_button(
+            "presentation",
+            "Save the kernels as slides",
+            "Save as slides: the teaching order of all kernels, each with the lines that it changes and what "
+            "these saved in the results of this page (HTML)",
+        )
+        self.heading, self.said = ElidedLabel(most=2), ElidedLabel(most=2, small=True)
+        self.story = ScrolledText("Story of the kernel's module", 1, _STORY_LINES)
+        self.counts = ScrolledText("Instructions by class", 2, _COUNT_LINES)
+        self.views = CodePair("Source of the kernel", "Listing of the kernel", _VIEWS_BESIDE_FROM, _AROUND)
+        self.left, self.right = self.views.left, self.views.right
+        self._build()
+        self._connect()
+        self._show()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        is_low = self.height() < _LOW
+        if is_low is not self._is_low:
+            self._is_low = is_low
+            self.heading.set_most(1 if is_low else 2)
+            self._show()
+
+    def _show(self) -> None:
+        code = self.code
+        source, diff = code.source, code.diff
+        fill_box(self.form, _FORMS, code.form)
+        self.stack.say(code.words if source is None else "")
+        if source is None:
+            return
+        if diff is None:
+            self._show_code(source)
+        else:
+            self._kernels, self._rows_of, self._said = (), {}, ""
+            self.views.show_diff(diff, is_python=code.form is None)
+        # Lines do not break within 32 × 8.
+        self.heading.setText(
+            self._heading(source, diff).replace(" × ", "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")
+        )
+        self.story.say(story_text(source.source))
+        # A listing or a diff needs the room.
+        self.story.setVisible(code.form is None and diff is None and not self._is_low)
+        self._show_step()
+        self._show_line()
+
+    def _show_code(self, source: ShownCode) -> None:
+        """Show the source, and a listing beside it if one is wanted."""
+        rows = source_rows(source.source)
+        self._rows_of = {row.source: at for at, row in enumerate(rows) if row.source is not None}
+        listed = self.code.listed
+        self._kernels = listed.kernels if listed is not None else ()
+        listing = listing_rows(self._kernels) if self.code.form is not None else None
+        if self.views.show_code(rows, listing, self.code.listing_words):
+            self._said = ""
+
+    def _heading(self, source: ShownCode, diff: Diff | None) -> str:
+        if diff is None:
+            return source.note or f"{source.variant}, compiled for {source.compiled_for}."
+        measured = "" if diff.measured else ": run both, and what was measured stands here"
+        same = "" if diff.removed or diff.added else "Nothing differs."
+        said = f"{diff.heading}{measured}.", same, source.note, source.other_note
+        return " ".join(filter(None, said))
+
+    def _show_step(self) -> None:
+        lines = self.code.step_lines
+        self.left.light_step(frozenset(at for line, at in self._rows_of.items() if line in lines))
+
+    def _show_line(self) -> None:
+        """Say what belongs to the line with the cursor, and how many instructions there are."""
+        kernel = kernel_at(self._kernels, self.right.row)
+        self.said.setText(self._said)
+        self.said.setVisible(bool(self._said))
+        self.counts.say("\n".join(filter(None, sentences_of(kernel.counts))) if kernel else "")
+        self.counts.setVisible(kernel is not None)
+
+    def _choose_source(self, at: int) -> None:
+        """Light what a line of the source has become."""
+        source = self._source_at(self.left, at)
+        self.left.mark(frozenset())
+        if source is None or not self._kernels:
+            self._said = ""
+            self.right.mark(frozenset())
+        else:
+            self._said = source_sentence(source, self._kernels)
+            self.right.mark(_rows_from(self.right.rows, source))
+        self._show_line()
+
+    def _choose_instruction(self, at: int) -> None:
+        """Light the line of the source that an instruction comes from, and all that comes from it."""
+        source = self._source_at(self.right, at)
+        self.right.mark(frozenset())
+        self.left.mark(frozenset(at for line, at in self._rows_of.items() if line == source))
+        line = line_at(self._kernels, at)
+        self._said = instruction_sentence(line) if line is not None else ""
+        self._show_line()
+
+    def _source_at(self, view: CodeView, at: int) -> SourceLine | None:
+        return view.rows[at].source if at < len(view.rows) else None
+
+    def _connect(self) -> None:
+        code = self.code
+        code.changed.connect(self._show)
+        code.step_changed.connect(self._show_step)
+        self.form.activated.connect(lambda at: code.choose_form(list(_FORMS)[at]))
+        self.views.search_from(self)
+        self.slides.clicked.connect(code.wants_slides)
+        self.left.chosen.connect(self._choose_source)
+        self.right.chosen.connect(self._choose_instruction)
+
+    def _build(self) -> None:
+        for label in (self.heading, self.said):
+            label.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.heading.setAccessibleName("What the code is of")
+        self.said.setAccessibleName("What belongs to the chosen line")
+        shown = QWidget()
+        shown.setLayout(column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID))
+        self.stack = Placeholder(shown)
+        buttons = self.views.search, self.views.copy, self.slides
+        head = row(self.form, (self.heading, 1), *buttons, spacing=HALF_GRID)
+        head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
+        self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))
+
+
+def _rows_from(rows: Sequence[Row], source: SourceLine) -> frozenset[int]:
+    return frozenset(at for at, row in enumerate(rows) if row.source == source)

@@ -1,0 +1,273 @@
+"""The panel Roofline: the runs of a device under its roofs; a click selects one."""
+
+import math
+from collections.abc import Sequence
+
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from engine.results.quantities import rate_text
+from gui.explore.explain.roofline_state import MEASURE, MEASURE_TIP, Point, Roof, RooflineState
+from gui.explore.run_words import run_title
+from gui.plots.library import pg
+from gui.plots.log_axis import LogAxis
+from gui.plots.plot import Plot, text_over
+from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, small_font
+from gui.style.series import series_at, series_for
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.panel_parts import PANEL_MARGINS, column, row
+
+_RING_SIZE = 19
+_MARK_SIZE = 11
+# A star and two crossed bars look smaller than they measure.
+_MARK_SIZES = {"star": 16, "x": 13, "+": 13, "d": 13}
+# Blanks before the name of a marked run: half a ring is as wide.
+_BESIDE_RING = "    "
+# The plot reaches so many times further than corners and runs; above the flat roof may be its name.
+_ROOM_X, _ROOM_BELOW, _ROOM_ABOVE = 4.0, 2.5, 4.0
+_FEWEST_DECADES = 1.0
+# Of how many runs names are shown where there is room, and how much of its height a name needs alone.
+_MOST_NAMES, _NAME_HEIGHT = 20, 0.6
+# With less width names have no values beside them.
+_NARROW = 48 * GRID
+
+
+class RooflinePlot(Plot):
+    """Draws points under roofs."""
+
+    clicked = Signal(object)  # the Point
+
+    def __init__(self) -> None:
+        super().__init__(LogAxis(rate_text, "left"), LogAxis(rate_text))
+        self._points: Sequence[Point] = ()
+        self._roofs: Sequence[Roof] = ()
+        self._marked: Sequence[Point] = ()
+        self._earlier: frozenset[int] = frozenset()
+        self._roof_names: list[tuple[pg.TextItem, Roof, QPointF]] = []
+        self._run_names: list[pg.TextItem] = []
+        self.empty_text = text_over(self)
+        for axis in self.axes:
+            axis.setGrid(40)
+        self.setAccessibleName("Roofline")
+        theme_notifier().changed.connect(self.redraw)
+        self.box.sigResized.connect(self._place_names)
+
+    def show_points(
+        self,
+        points: Sequence[Point],
+        roofs: Sequence[Roof],
+        marked: Sequence[Point],
+        earlier: frozenset[int],
+    ) -> None:
+        """Draw runs under roofs; `marked` have rings, dashed from the second on; `earlier` are pale."""
+        self._points, self._roofs = points, roofs
+        self._marked, self._earlier = marked, earlier
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Draw everything anew: there are few runs, and a change of theme affects all."""
+        theme = current_theme()
+        self.clear()
+        self._roof_names, self._run_names = [], []
+        self.colour(theme)
+        for axis, label in zip(self.axes, ("GFLOPS", "operations per byte"), strict=True):
+            axis.setVisible(bool(self._points))
+            axis.setLabel(label, color=theme.muted)
+        self.empty_text.setVisible(not self._points)
+        self.setAccessibleDescription("; ".join(map(_heard, self._points)) or self.empty_text.text())
+        if not self._points:
+            return
+        ends = self._show_range()
+        for at, roof in enumerate(self._roofs):
+            self._draw_roof(roof, series_at(at, theme).colour, ends)
+        self._draw_points()
+        self._place_names()
+
+    def minimumSizeHint(self) -> QSize:
+        # With the margins around it as wide as the plots that it lies behind.
+        return QSize(28 * GRID, 14 * GRID)
+
+    def _show_range(self) -> tuple[float, float]:
+        """Show all runs and the corners of all roofs; return both ends of the axis below."""
+        xs = [point.intensity for point in self._points]
+        ys = [point.gflops for point in self._points]
+        flat = [roof.measured for roof in self._roofs if roof.is_flat]
+        slopes = [roof.measured for roof in self._roofs if not roof.is_flat]
+        corners = [height / slope for height in flat for slope in slopes]
+        low, high = min(xs + corners) / _ROOM_X, max(xs + corners) * _ROOM_X
+        bottom, top = min(ys) / _ROOM_BELOW, max(ys + flat) * _ROOM_ABOVE
+        bottom = min([bottom, *(slope * low for slope in slopes)])
+        self.show_range(_decades(low, high), _decades(bottom, top))
+        return low, high
+
+    def _draw_roof(self, roof: Roof, colour: str, ends: tuple[float, float]) -> None:
+        styles = (roof.measured, Qt.PenStyle.SolidLine), (roof.theoretical, Qt.PenStyle.DashLine)
+        for value, style in styles:
+            if value is None:
+                continue
+            is_stated = style is Qt.PenStyle.DashLine
+            line = self._line(roof, value, ends, is_stated=is_stated)
+            pen = pg.mkPen(colour, width=1 if is_stated else 2, style=style)
+            xs, ys = zip(*((math.log10(x), math.log10(y)) for x, y in line), strict=True)
+            self.draw(pg.PlotCurveItem(list(xs), list(ys), pen=pen, antialias=True))
+            if not is_stated:
+                # Theoretical roofs lie above; the name of the highest slope too, so that names never meet.
+                highest = max(one.measured for one in self._roofs if not one.is_flat)
+                is_above = roof.theoretical is None if roof.is_flat else roof.measured == highest
+                # Beside its line it needs no colour, and is read on any ground.
+                name = self._name(current_theme().text, (int(roof.is_flat), int(is_above)))
+                name.setPos(xs[-1] if roof.is_flat else xs[0], ys[-1] if roof.is_flat else ys[0])
+                self._roof_names.append((name, roof, name.pos()))
+
+    def _line(
+        self, roof: Roof, value: float, ends: tuple[float, float], *, is_stated: bool
+    ) -> list[tuple[float, float]]:
+        """Return a roof's line: a slope ends at the flat roof, which begins at the first corner."""
+        others = [other for other in self._roofs if other.is_flat is not roof.is_flat]
+        values = [
+            other.theoretical if is_stated and other.theoretical else other.measured for other in others
+        ]
+        low, high = ends
+        if roof.is_flat:
+            return [(value / max(values), value), (high, value)]
+        end = min(values) / value
+        return [(low, value * low), (end, value * end)]
+
+    def _draw_points(self) -> None:
+        theme = current_theme()
+        styles = Qt.PenStyle
+        for at, point in enumerate(self._marked):
+            ring = pg.mkPen(theme.text, width=1.5, style=styles.DotLine if at else styles.SolidLine)
+            place = [math.log10(point.intensity)], [math.log10(point.gflops)]
+            self.draw(pg.ScatterPlotItem(*place, symbol="o", size=_RING_SIZE, pen=ring, brush=None))
+        pale = [point for point in self._points if point.run.number in self._earlier]
+        fresh = [point for point in self._points if point.run.number not in self._earlier]
+        # One item for all of a kind: each costs about 0.5 ms when the plot is drawn anew.
+        for points, opacity in ((pale, EARLIER_OPACITY), (fresh, 1.0)):
+            series = [series_for(point.run.result.variant) for point in points]
+            # Marks with the same brush are rendered once.
+            brushes = {one.colour: pg.mkBrush(one.colour) for one in series}
+            marks = pg.ScatterPlotItem(
+                [math.log10(point.intensity) for point in points],
+                [math.log10(point.gflops) for point in points],
+                symbol=[one.symbol for one in series],
+                size=[_MARK_SIZES.get(one.symbol, _MARK_SIZE) for one in series],
+                brush=[brushes[one.colour] for one in series],
+                pen=pg.mkPen(theme.base, width=1),
+                data=list(points),
+                hoverable=True,
+                tip=lambda x, y, data: _heard(data),
+            )
+            marks.setOpacity(opacity)
+            marks.sigClicked.connect(self._click)
+            self.draw(marks)
+        # Marked runs have their names first, then the newest ones.
+        for point in (*self._marked, *reversed(self._points[-_MOST_NAMES:])):
+            name = self._name(theme.text, (0, 0.5))
+            name.setText(f"{_BESIDE_RING}{point.run.result.variant}{_BESIDE_RING}")
+            name.setPos(math.log10(point.intensity), math.log10(point.gflops))
+            name.setOpacity(EARLIER_OPACITY if point.run.number in self._earlier else 1.0)
+            self._run_names.append(name)
+
+    def _click(self, _item: object, spots: Sequence[pg.SpotItem], _event: object = None) -> None:
+        if len(spots):
+            self.clicked.emit(spots[-1].data())
+
+    def _place_names(self) -> None:
+        """Let the names of slopes lie along them, and show those of runs that have room."""
+        box, is_narrow = self.box, self.width() < _NARROW
+        (left, right), (low, high) = box.viewRange()
+        across, up = box.width() / max(right - left, 1e-9), box.height() / max(high - low, 1e-9)
+        for name, roof, begin in self._roof_names:
+            name.setText(roof.name if is_narrow else roof.words)
+            # On these axes each slope rises a decade per decade.
+            name.setAngle(0.0 if roof.is_flat else math.degrees(math.atan2(up, across)))
+            if not roof.is_flat:
+                # A letter's height from the axis, which a turned name would reach over.
+                away = name.boundingRect().height() / across
+                name.setPos(begin.x() + away, begin.y() + away)
+        taken: list[QRectF] = []
+        marks = [
+            QRectF(math.log10(point.intensity) * across, -math.log10(point.gflops) * up, 1, 1)
+            for point in self._points
+        ]
+        for name in self._run_names:
+            size, at = name.boundingRect().size(), name.pos()
+            # On the side towards the middle, unless it covers fewer marks on the other one.
+            rooms, is_beyond = [], at.x() > (left + right) / 2
+            others = [mark for mark in marks if abs(mark.x() - at.x() * across) > _RING_SIZE / 2]
+            for is_left in (is_beyond, not is_beyond):
+                corner = QPointF(at.x() * across - is_left * size.width(), -at.y() * up)
+                room = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
+                around = room.translated(0, -room.height() / 2)
+                is_out = room.left() < left * across or room.right() > right * across
+                rooms.append((is_out, sum(map(around.intersects, others)), room, is_left))
+            *_, room, is_left = min(rooms, key=lambda one: one[:2])
+            name.setAnchor((int(is_left), 0.5))
+            is_shown = not taken or not (is_narrow or any(map(room.intersects, taken)))
+            name.setVisible(is_shown)
+            taken += [room] if is_shown else []
+
+    def _name(self, colour: str, anchor: tuple[float, float]) -> pg.TextItem:
+        """Add the name of something that is drawn."""
+        name = pg.TextItem(color=colour, anchor=anchor)
+        name.setFont(small_font())
+        self.draw(name)
+        return name
+
+
+def _decades(low: float, high: float) -> tuple[float, float]:
+    """Return the ends of an axis, some decades apart."""
+    begin, end = math.log10(low), math.log10(high)
+    missing = max(0.0, _FEWEST_DECADES - (end - begin)) / 2
+    return begin - missing, end + missing
+
+
+def _heard(point: Point) -> str:
+    return f"{run_title(point.run)}: {point.words}"
+
+
+_HINT = (
+    "No run is faster than its roof: copies of its size, or multiply-adds. Solid roofs were measured, dashed "
+    "ones are theoretical. Click a point to select its run."
+)
+
+
+class RooflinePanel(QWidget):
+    """Shows the roofline of the selected run's device."""
+
+    def __init__(self, roofline: RooflineState) -> None:
+        super().__init__()
+        self._roofline = roofline
+        self.caption = ElidedLabel(most=2, small=True)
+        self.note = ElidedLabel(most=2, small=True)
+        self.plot = RooflinePlot()
+        self.measure_button = QPushButton(MEASURE)
+        self.measure_button.setToolTip(MEASURE_TIP)
+        below = row((self.note, 1), self.measure_button)
+        self.setLayout(column(self.caption, (self.plot, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.plot.clicked.connect(self._choose)
+        self.measure_button.clicked.connect(lambda: roofline.measure(roofline.device))
+        roofline.changed.connect(self._show)
+        roofline.state.running_changed.connect(self._allow)
+
+    def _show(self) -> None:
+        state = self._roofline
+        points, words = state.points, state.words
+        self.plot.empty_text.setText(words)
+        earlier = (point.run.number for point in points if state.results.is_earlier(point.run.result))
+        self.plot.show_points(points, state.roofs, state.marked, frozenset(earlier))
+        count = f"{len(points)} run{'s' if len(points) != 1 else ''} on {state.device_title}"
+        self.caption.setText(f"{count}. {state.compared}".removesuffix(". ") if points else "")
+        self.caption.setToolTip(f"{count}\n\n{_HINT}")
+        self.note.setText(state.note)
+        self.note.setVisible(bool(state.note))
+        self.measure_button.setVisible(state.lacks_limits)
+        self._allow()
+
+    def _allow(self) -> None:
+        self.measure_button.setEnabled(not self._roofline.state.why_no_run)
+
+    def _choose(self, point: Point) -> None:
+        self._roofline.chosen.emit(point.run.result)

@@ -1,0 +1,289 @@
+"""The panel Why: the bounds of the selected run beside its time, the reason in a sentence, its launches."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLabel, QPushButton, QWidget
+
+from engine.results.launch_facts import LaunchFacts
+from engine.results.measurement import Bound, ExplainedTime
+from engine.results.quantities import (
+    MISSING,
+    count_text,
+    digits_text,
+    duration_text,
+    ms_text,
+    percent_text,
+    rate_text,
+)
+from gui.explore.explain.launch_words import sides_text
+from gui.explore.explain.roofline_state import MEASURE_TIP
+from gui.explore.explain.why_state import Step, WhyState
+from gui.explore.run_words import run_title
+from gui.style.metrics import GRID, HALF_GRID
+from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.bar_chart import Bar, BarChart, Row
+from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.findings import Finding, Findings
+from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
+
+_BETWEEN = " · "
+_GIGA = 1e9
+# Of the tallest bound: what reaches it is compared with another run.
+_MUCH = 0.5
+
+
+def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[Row, ...]:
+    """Return a bar for each bound, the tallest first and in the accent, on the scale of `longest_ms`."""
+    longest = longest_ms(explained)
+    return tuple(
+        Row(
+            bound.title,
+            (Bar(0.0, bound.ms / longest, theme.muted if at else theme.accent, words=bound_words(bound)),),
+            duration_text(bound.ms),
+        )
+        for at, bound in enumerate(explained.bounds)
+    )
+
+
+def longest_ms(explained: ExplainedTime) -> float:
+    """Return the time at the right end of the bars: the measured one, or the tallest bound above it."""
+    return max([bound.ms for bound in explained.bounds] + [explained.measured_ms or 0.0, 1e-9])
+
+
+def bound_words(bound: Bound) -> str:
+    """Return what is behind a bound: how much is done, how fast it can be, what that is counted from."""
+    amount = f"{rate_text(bound.amount / _GIGA)} · 10⁹" if bound.amount >= _GIGA else count_text(bound.amount)
+    return (
+        f"{bound.title}: at least {ms_text(bound.ms)}\n"
+        f"{amount} {bound.unit}, at most {rate_text(bound.per_s / _GIGA)} · 10⁹ per second\n"
+        f"Counted from {bound.counted_from}."
+    )
+
+
+def heard(explained: ExplainedTime) -> str:
+    """Return the bounds and the time for screen readers."""
+    bounds = ", ".join(f"{bound.title} {ms_text(bound.ms)}" for bound in explained.bounds)
+    return f"At least: {bounds}. {measured_words(explained)}."
+
+
+def compared_words(explained: ExplainedTime, before: ExplainedTime, name: str) -> str:
+    """Return how a run differs from another one: in its time, and in what takes much of one of them."""
+    ratios = [("time", explained.measured_ms, before.measured_ms)]
+    known = {bound.key: bound for bound in before.bounds}
+    for bound in explained.bounds:
+        other = known.get(bound.key)
+        shares = bound.ms / explained.bounds[0].ms, other.ms / before.bounds[0].ms if other else 0.0
+        if other is not None and max(shares) >= _MUCH:
+            ratios.append((bound.title, bound.ms, other.ms))
+    ratios.append(
+        ("transactions per request", explained.transactions_per_request, before.transactions_per_request)
+    )
+    parts = [f"{of} {digits_text(ours / its, 3)}×" for of, ours, its in ratios if ours and its]
+    return f"Compared with {name}: {', '.join(parts)}."
+
+
+def cause_words(explained: ExplainedTime, before: ExplainedTime, variant: str, other: str) -> str:
+    """Return what one of two kernels does otherwise than the other, by its story; empty if neither says."""
+    for one, key, against in ((explained, variant, other), (before, other, variant)):
+        _, is_said, change = one.saves.partition(f"Against `{against}`: ")
+        if is_said:
+            return f"What {key} saves against {against}: {change}".replace("`", "")
+    return ""
+
+
+def measured_words(explained: ExplainedTime) -> str:
+    """Return the measured time in words."""
+    ms = explained.measured_ms
+    return "No time was measured" if ms is None else f"Measured {ms_text(ms)}"
+
+
+def line_words(explained: ExplainedTime) -> str:
+    """Return what the line across the bars is, or why there is none."""
+    ms = explained.measured_ms
+    return measured_words(explained) if ms is None else f"Line: the measured {ms_text(ms)}"
+
+
+def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:
+    """Return the reason as rich text: words in backticks are bold, and the remedy is a link to choose it.
+
+    `title` is the remedy's name for people; without one it is no variant that can be chosen.
+    """
+
+    def name(found: re.Match[str]) -> str:
+        return link(found[1]) if title and found[1] == remedy else f"<b>{found[1]}</b>"
+
+    def link(text: str) -> str:
+        return f"<a href='{remedy}' style='color: {theme.accent}'>{text}</a>"
+
+    text = re.sub("`([^`]+)`", name, escape(sentence, quote=False))
+    return text if not title or "href" in text else f"{text} {link(f'Choose {escape(title)}')}"
+
+
+def numbers_of(launches: Sequence[LaunchFacts], transactions: float | None) -> tuple[Finding, ...]:
+    """Return what is known of the launches of a run, of several each in its turn; nothing of others."""
+
+    def of_each(text: Callable[[LaunchFacts], str]) -> str:
+        return _BETWEEN.join(_without_repeats(map(text, launches))) or MISSING
+
+    numbers = (
+        Finding(
+            "Occupancy",
+            of_each(_occupancy),
+            "Warps that a multiprocessor holds at once over those that it has room for, and what allows no "
+            "more. The panel Launch says what would raise it.",
+        ),
+        Finding("Launch", of_each(_launch), "The grid in blocks, and each block in threads."),
+        Finding(
+            "Registers",
+            of_each(lambda one: MISSING if one.registers is None else f"{one.registers} per thread"),
+            "That the kernel took on this GPU.",
+        ),
+        Finding("Shared memory", of_each(_shared), "Of each block."),
+        Finding(
+            "Waves",
+            of_each(lambda one: MISSING if one.waves is None else digits_text(one.waves, 3)),
+            "How often the GPU was filled until all blocks had run.",
+        ),
+        Finding(
+            "Transactions",
+            MISSING if transactions is None else f"{digits_text(transactions, 3)} per request",
+            "Transactions of 128 bytes that a warp's request to global memory takes: 1 is the least for 32 "
+            "neighbours of 4 bytes.",
+        ),
+    )
+    return tuple(number for number in numbers if number.text != MISSING)
+
+
+def _without_repeats(texts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(texts))
+
+
+def _launch(launch: LaunchFacts) -> str:
+    return f"grid {sides_text(launch.grid)}, block {sides_text(launch.block)}"
+
+
+def _occupancy(launch: LaunchFacts) -> str:
+    if launch.occupancy is None:
+        return MISSING
+    limited = f", limited by {launch.limited_by}" if launch.limited_by else ""
+    return f"{percent_text(launch.occupancy)}{limited}"
+
+
+def _shared(launch: LaunchFacts) -> str:
+    return MISSING if launch.shared_bytes is None else f"{launch.shared_bytes:,} bytes per block"
+
+
+_ROW_HEIGHT, _BAR_HEIGHT = 2 * GRID + 2, GRID + 2
+# With less width, what is side by side stands below one another.
+_BESIDE_FROM = 68 * GRID
+_COMPARED_TIP = (
+    "The time of this run over that of the other one, then the least times and the transactions of "
+    "128 bytes per request to global memory, each over the other's."
+)
+_NOTHING_TO_COMPARE = "No explained run of {} did the same on this device: run it too to compare the two."
+_LINE_TIP = "Each bar is the least time for one thing that the run must do; the line is the measured time."
+
+
+class WhyPanel(QWidget):
+    """Shows the reason for the time of the selected run."""
+
+    def __init__(self, why: WhyState) -> None:
+        super().__init__()
+        self._why = why
+        self.title = ElidedLabel(small=True)
+        self.sentence = QLabel(wordWrap=True)
+        self.compared = QLabel(wordWrap=True)
+        self.caption = ElidedLabel(most=2, small=True)
+        self.bars = BarChart("Least times of the selected run", _ROW_HEIGHT, _BAR_HEIGHT, names=0.54)
+        self.numbers = Findings("Numbers of the launch")
+        self.button = QPushButton()
+        self._build()
+        self.sentence.linkActivated.connect(why.follow_remedy)
+        self.button.clicked.connect(why.take_step)
+        why.changed.connect(self._show)
+        why.state.running_changed.connect(self._allow)
+        theme_notifier().changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        why, run = self._why, self._why.run
+        explained = why.explained if why.explained is not None and why.explained.bounds else None
+        launches = (run.result.launches or ()) if run is not None else ()
+        self.stack.say("" if launches or explained is not None else why.words)
+        self.button.setText(why.step_words)
+        self.button.setVisible(why.step is not Step.NOTHING)
+        self.button.setToolTip(MEASURE_TIP if why.step is Step.MEASURE else why.words)
+        self._allow()
+        if run is None or self.stack.text:
+            return
+        device = why.state.device(run.result.device)
+        # A recorded run says in its title where it ran.
+        where = f" · {device.title}" if device else ""
+        is_earlier = why.results.is_earlier(run.result)
+        title = f"{run_title(run, is_earlier=is_earlier)}{where}"
+        if title != self.title.text():
+            # Another run is read from its beginning.
+            self._area.verticalScrollBar().setValue(0)
+        self.title.setText(title)
+        self._say(explained)
+        self._show_bars(explained)
+        known = why.explained.transactions_per_request if why.explained else None
+        self.numbers.show_findings(numbers_of(launches, known))
+
+    def _say(self, explained: ExplainedTime | None) -> None:
+        why, run, remedy = self._why, self._why.run, explained.remedy if explained else ""
+        known = why.state.variant(remedy) if remedy else None
+        words = explained.sentence if explained else why.words
+        self.sentence.setText(sentence_html(words, remedy, known.title if known else "", current_theme()))
+        self.sentence.setAccessibleDescription(words)
+
+        before = why.before if explained else None
+        its = before.result.explained if before else None
+        other = why.selection.other if explained else None
+        self.compared.setVisible(bool(its and its.bounds) or other is not None)
+        if other is not None:
+            self.compared.setText(_NOTHING_TO_COMPARE.format(other.key))
+        if explained and run and before and its and its.bounds:
+            name = f"{before.result.variant} (run {before.number})"
+            cause = (
+                cause_words(explained, its, why.run.result.variant, before.result.variant) if why.run else ""
+            )
+            self.compared.setText(f"{compared_words(explained, its, name)} {cause}".rstrip())
+
+    def _show_bars(self, explained: ExplainedTime | None) -> None:
+        for part in (self.caption, self.bars):
+            part.setVisible(explained is not None)
+        if explained is None:
+            return
+        measured = explained.measured_ms
+        line = None if measured is None else measured / longest_ms(explained)
+        self.caption.setText(f"Least times. {line_words(explained)}.")
+        self.bars.show_rows(rows_of(explained, current_theme()), heard(explained), line=line)
+
+    def _allow(self) -> None:
+        """Let the limits be measured while nothing runs."""
+        why_not = self._why.state.why_no_run if self._why.step is Step.MEASURE else ""
+        self.button.setEnabled(not why_not)
+
+    def _build(self) -> None:
+        self.sentence.setTextFormat(Qt.TextFormat.RichText)
+        self.sentence.setTextInteractionFlags(Qt.TextInteractionFlag.TextBrowserInteraction)
+        self.sentence.setAlignment(Qt.AlignmentFlag.AlignTop)
+        self.sentence.setAccessibleName("Why the selected run takes its time")
+        self.bars.setToolTip(_LINE_TIP)
+        self.compared.setToolTip(_COMPARED_TIP)
+        self.compared.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.compared.setAccessibleName("Compared with the other kernel")
+        bars = column(self.caption, self.bars, 0)
+        self._body = folding_row(
+            (bars, 1), (column(self.numbers, 0), 1), spacing=GRID, beside_from=_BESIDE_FROM
+        )
+        shown = QWidget()
+        shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
+        self.stack = Placeholder(shown)
+        self._area = scrolled(self.stack)
+        said = row(1, self.button, 1)
+        self.setLayout(column((self._area, 1), said, spacing=HALF_GRID, margins=PANEL_MARGINS))

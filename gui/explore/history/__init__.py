@@ -1,1 +1,0 @@
-"""The panel History: the edits of the page as a list."""

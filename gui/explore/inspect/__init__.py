@@ -1,0 +1,1 @@
+"""What the mask and its result are: analysis, lens, histogram, line profile."""

@@ -1,0 +1,173 @@
+"""The panel Doctor: the frequency response of the mask, and what is to be said of it."""
+
+from PySide6.QtWidgets import QPushButton, QWidget
+
+from engine.geometry.border import Border
+from engine.mask.analysis import (
+    Examination,
+    describe,
+    describe_sum,
+    kept_in_a_corner,
+    pixels_at_borders,
+    reach,
+)
+from gui.explore.inspect.doctor_state import DoctorState
+from gui.plots.response_plot import ResponsePlot
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.findings import Finding, Findings
+from gui.widgets.panel_parts import (
+    PANEL_MARGINS,
+    column,
+    folding_row,
+    icon_button,
+    row,
+    scrolled,
+)
+
+_MOST_VALUES = 6
+# Singular values below are 0 but for the rounding of the weights to float32.
+_LEAST_SHARE = 2.0**-24
+
+
+def findings(known: Examination, border: Border, shape: tuple[int, int, int] | None) -> list[Finding]:
+    """Return what is to be said of a mask on a picture of (height, width, channels), or on none."""
+    mask = known.mask
+    about_rank, _, about_turn, _ = describe(mask)
+    total = describe_sum(mask)
+    costs = {"direct": mask.taps}
+    if known.factors is not None:
+        costs["as column and row"] = sum(mask.shape)
+    found = [
+        Finding("Gain", gain_text(known), _GAIN_TIP),
+        Finding("Sum", total.short.removeprefix("The weights add up to "), total.sentence),
+        Finding("Rank", _rank_text(known), about_rank.sentence),
+        Finding("Singular values", _values_text(known.singular_values), _VALUES_TIP),
+        Finding("Symmetry", _symmetry_text(known), about_turn.sentence),
+        Finding("Multiply-adds", _cost_text(costs, 1), _COST_TIP),
+    ]
+    if shape is not None:
+        height, width, channels = shape
+        found.append(Finding("For the picture", _cost_text(costs, height * width * channels), _COST_TIP))
+        found.append(Finding("At borders", _border_text(known, border, height, width), border.sentence))
+    return found
+
+
+_GAIN_TIP = (
+    "How strong stripes of a frequency are in the result: dark is 0, bright the most. Frequencies are in\n"
+    "cycles per pixel: 0 is an even area, ½ the finest stripes there are, one pixel bright and one dark."
+)
+_VALUES_TIP = (
+    "The mask is a sum of products of a column and a row, each as strong as its singular value.\n"
+    "With one of them the mask is separable."
+)
+_COST_TIP = (
+    "Multiply-adds of a kernel that takes every cell, and of two passes along columns and rows.\n"
+    "Transforms and running sums do with fewer."
+)
+
+
+def gain_text(known: Examination) -> str:
+    """Return the gain at frequency 0, and the strongest frequency, in one line."""
+    response = known.response
+    across, down = response.strongest
+    zero = f"{response.gain_at_zero:.3g}"
+    if describe_sum(known.mask).short.endswith(" 0"):
+        zero = "0"
+    at_zero = f"{zero} at frequency 0"
+    if across == down == 0.0:
+        return f"{at_zero}, the largest"
+    return f"{at_zero}; largest {response.largest:.3g} at {across:.2g} across, {down:.2g} down"
+
+
+def _rank_text(known: Examination) -> str:
+    if known.facts.separable:
+        return f"{known.facts.rank}, separable" if known.facts.rank else "0"
+    return f"{known.facts.rank}, not separable"
+
+
+def _values_text(values: tuple[float, ...]) -> str:
+    kept = [value for value in values if value > _LEAST_SHARE * values[0]] or [0.0]
+    shown = ", ".join(f"{value:.3g}" for value in kept[:_MOST_VALUES])
+    more = len(kept) - _MOST_VALUES
+    return f"{shown}, and {more} more" if more > 0 else shown
+
+
+def _symmetry_text(known: Examination) -> str:
+    if known.facts.is_point_symmetric:
+        return "symmetric: a 180° turn changes nothing"
+    if known.facts.is_point_antisymmetric:
+        return "antisymmetric: a 180° turn flips the sign"
+    return "none: a 180° turn makes another mask"
+
+
+def _cost_text(costs: dict[str, int], times: int) -> str:
+    return ", ".join(f"{_short(count * times)} {way}" for way, count in costs.items())
+
+
+def _short(count: int) -> str:
+    for size, name in ((10**9, "billion"), (10**6, "million")):
+        if count >= size:
+            return f"{count / size:.3g} {name}"
+    return f"{count:,}"
+
+
+def _border_text(known: Examination, border: Border, height: int, width: int) -> str:
+    above, below, left, right = reach(known.mask)
+    if not any((above, below, left, right)):
+        return "reads no cell outside the picture"
+    pixels = pixels_at_borders(known.mask, height, width)
+    share = f"{100 * pixels / (height * width):.2g} %"
+    reached = f"reaches {above} up, {below} down, {left} left, {right} right"
+    if above == below == left == right:
+        reached = f"reaches {above} to each side"
+    kept = kept_in_a_corner(known.mask, border)
+    dark = f"; a corner keeps {100 * kept:.3g} % of an even area" if kept is not None else ""
+    return f"{pixels:,} pixels ({share}) read {border.value} cells: it {reached}{dark}"
+
+
+_SPLIT_TIP = (
+    "Two steps in the place of this one: its column, and then its row with the result. Up to rounding "
+    "and the border they give the same with fewer multiply-adds. It can be undone."
+)
+_COPY_TIP = "Copy the column and the row as text."
+_NOT_SEPARABLE = "Only a separable mask is the product of one column and one row."
+# With less width the facts stand below the picture.
+_BESIDE_FROM = 48 * GRID
+_LINES = 4
+
+
+class DoctorPanel(QWidget):
+    """Shows the examination of the mask. Its plot is why it is made when it is first looked at."""
+
+    def __init__(self, doctor: DoctorState) -> None:
+        super().__init__()
+        self._doctor = doctor
+        self.plot = ResponsePlot()
+        self.split_button = QPushButton("Split into two steps")
+        self.copy_button = icon_button("copy", "Copy row and column", _COPY_TIP)
+        self.findings = Findings("What is known of the mask", _LINES, HALF_GRID)
+        facts = QWidget()
+        buttons = row(self.split_button, self.copy_button, 1)
+        facts.setLayout(column(buttons, self.findings, 1, spacing=GRID))
+        # Scrolled alone, so that the picture stays in view.
+        halves = folding_row((self.plot, 2), (scrolled(facts), 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        self.setLayout(column(halves, margins=PANEL_MARGINS))
+        self.setAccessibleName("Mask doctor")
+        self.split_button.clicked.connect(doctor.split)
+        self.copy_button.clicked.connect(doctor.copy_factors)
+        doctor.changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        known, workspace = self._doctor.examination, self._doctor.workspace
+        for widget in (self.split_button, self.copy_button):
+            widget.setEnabled(known is not None and known.factors is not None)
+        self.split_button.setToolTip(_SPLIT_TIP if self.split_button.isEnabled() else _NOT_SEPARABLE)
+        self.copy_button.setToolTip(_COPY_TIP if self.copy_button.isEnabled() else _NOT_SEPARABLE)
+        if known is None:
+            return
+        picture = workspace.picture
+        shape = (picture.height, picture.width, picture.channels) if picture is not None else None
+        self.findings.show_findings(findings(known, workspace.settings.border, shape))
+        self.findings.setEnabled(not self._doctor.is_earlier)
+        self.plot.show_response(known.response, gain_text(known), is_earlier=self._doctor.is_earlier)

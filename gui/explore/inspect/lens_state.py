@@ -1,0 +1,309 @@
+"""Which pixel the lens looks at, and what it sees there: it follows the mouse until a click pins it.
+
+The window reads the few cells itself, from the memory that picture and result share with the engine; what is
+not there is asked for, such as the result that a step of a chain reads. In which order the kernel adds is
+asked once for each kernel and mask.
+"""
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import numpy as np
+from PySide6.QtCore import QObject, Signal
+
+from engine.errors import EngineError
+from engine.host.tiles import TiledScreen
+from engine.image.colour import full_scale_of
+from engine.results.found import Mark
+from engine.work.filtering.one_pixel import Samples
+from engine.work.filtering.sum_order import SumOrder
+from engine.work.messages import PictureJob, SumOrderRequest
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_state import EngineState
+from gui.engine_link.newest import Newest
+from gui.explore.display import Display
+from gui.explore.explain.question import Question
+from gui.explore.inspect.lens import FilterLens, InChain, Lens, OperationLens, filter_lens, operation_lens
+from gui.explore.picture.canvas import PictureCanvas
+from gui.explore.picture.pixel_values import NotYet, Numbers
+from gui.explore.picture.tiled_values import TiledValues
+from gui.explore.picture_job import is_chain
+from gui.explore.workspace import Workspace
+
+if TYPE_CHECKING:
+    from engine.results.measurement import StepTime
+    from gui.explore.inspect.shown_step import ShownStep
+
+
+class StepInputs(QObject):
+    """The results that are read now; the squares of others are dropped."""
+
+    arrived = Signal()
+
+    def __init__(self, link: EngineLink) -> None:
+        super().__init__()
+        self._link = link
+        self._read: list[tuple[PictureJob, TiledValues]] = []
+
+    def of(self, job: PictureJob) -> Samples:
+        """Return the result of a job of those that are kept to; reading it raises `NotYet`."""
+        values = next(values for one, values in self._read if one == job)
+        assert values.result is not None
+        return values.result
+
+    def keep_to(self, jobs: Sequence[PictureJob]) -> None:
+        """Read the results of these jobs, and no others."""
+        before, self._read = self._read, []
+        for job in jobs:
+            values = next((values for one, values in (*self._read, *before) if one == job), None)
+            self._read.append((job, values or self._made(job)))
+        kept = [values for _, values in self._read]
+        for _, values in before:
+            if values not in kept:
+                values.updated.disconnect(self.arrived)
+
+    def _made(self, job: PictureJob) -> TiledValues:
+        picture = job.picture
+        screen = TiledScreen("", ((picture.height, picture.width),))
+        values = TiledValues(picture, screen, self._link)
+        values.set_result(job, screen)
+        values.updated.connect(self.arrived)
+        return values
+
+
+_NO_PICTURE = "Open a picture. Then point at it: how a pixel of the result comes about is shown here."
+_POINT = "Point at the picture: how that pixel of the result comes about is shown here. A click pins it."
+_ON_A_SERVER = (
+    "This step reads the result of another one, which the server does not keep: select a step that reads the "
+    "picture itself, or compute on this computer."
+)
+_NO_RESULT = "There is no result of these settings yet."
+_READING = "Reading the cells."
+_ASKING = "Finding out in which order the kernel adds."
+_ALONE = InChain()
+_NO_PATCH = "What is found of a patch from a file is shown in the panel Operation."
+
+
+class LensState(Question):
+    """What the panel shows, and which pixel it is of."""
+
+    frames_changed = Signal()  # `pixel` or the size of its window
+    pinned_changed = Signal()
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        display: Display,
+        state: EngineState,
+        link: EngineLink,
+        values: Callable[[], Numbers | None],
+    ) -> None:
+        super().__init__(state.filtered, workspace.job_changed)
+        self._workspace, self._display, self._state = workspace, display, state
+        self._values = values
+        self._orders = Newest(link)
+        self._order: tuple[SumOrderRequest, SumOrder] | None = None
+        self._refused = ""
+        self._inputs = StepInputs(link)
+        self._step: tuple[PictureJob, tuple[StepTime, ...], ShownStep] | None = None
+        self._link = link
+        self.pixel: tuple[int, int] | None = None
+        self.is_pinned = False
+        self.channel = 0
+        self.seen: Lens | None = None
+        self.words = _NO_PICTURE
+        """Why nothing is seen; empty where something is."""
+        workspace.picture_changed.connect(self._forget_pixel)
+        state.ready_changed.connect(self._ask_again)
+        self._inputs.arrived.connect(self.refresh)
+
+    @property
+    def is_visible(self) -> bool:
+        """Whether the panel is visible."""
+        return self._is_visible
+
+    def watch(self, is_visible: bool) -> None:
+        if is_visible != self._is_visible:
+            self._inputs.keep_to(())
+            super().watch(is_visible)
+            # Also to take the frames away.
+            self._timer.start()
+
+    def point(self, pixel: tuple[int, int] | None) -> None:
+        """Look at a pixel (row, column), unless one is pinned; beside the picture the last one stays."""
+        if self._is_visible and not self.is_pinned and pixel is not None and pixel != self.pixel:
+            self.pixel = pixel
+            self._timer.start()
+
+    def pin(self, pixel: tuple[int, int]) -> None:
+        """Keep to a pixel; the one that is pinned lets go."""
+        if not self._is_visible:
+            return
+        if self.is_pinned and pixel == self.pixel:
+            self.let_go()
+            return
+        self.pixel, self.is_pinned = pixel, True
+        self.pinned_changed.emit()
+        self._timer.start()
+
+    def let_go(self) -> None:
+        """Follow the mouse again."""
+        if self.is_pinned:
+            self.is_pinned = False
+            self.pinned_changed.emit()
+            self._timer.start()
+
+    def walk(self, down: int, across: int) -> None:
+        """Go on to a neighbour, at most to the edge of the picture."""
+        values = self._values()
+        if self.pixel is not None and values is not None:
+            rows, columns = values.shape[:2]
+            row, column = self.pixel
+            self.pixel = min(max(row + down, 0), rows - 1), min(max(column + across, 0), columns - 1)
+            self._timer.start()
+
+    def choose_channel(self, channel: int) -> None:
+        """Show the sum of another channel."""
+        self.channel = max(channel, 0)
+        self.changed.emit()
+
+    def _ask(self) -> None:
+        if self._is_visible:
+            self._look_or_wait()
+        self.frames_changed.emit()
+
+    def _look_or_wait(self) -> None:
+        try:
+            self.seen, self.words = self._look()
+        except NotYet:
+            if self.seen is not None:
+                # That stays until the other pixel has come, a moment later.
+                return
+            self.words = _READING
+        except EngineError as error:
+            self.seen, self.words = None, str(error)
+        self.changed.emit()
+
+    def _look(self) -> tuple[Lens | None, str]:
+        values, job, result = self._values(), self._display.job, self._state.last_result
+        if not is_chain(job):
+            self._inputs.keep_to(())
+        if self._workspace.picture is None or values is None:
+            return None, _NO_PICTURE
+        if self.pixel is None:
+            return None, _POINT
+        if job is not None and job.operation is not None:
+            return self._look_at_operation(job, values.original, values.result)
+        if result is None or job is None or values.result is None:
+            return None, _NO_RESULT
+        if is_chain(job):
+            return self._look_at_step(job, result.device, values.original, values.result)
+        ran = job.changed(variant=result.variant, device=result.device)
+        return self._look_at_filter(SumOrderRequest(ran), values.original, values.result)
+
+    def _look_at_filter(
+        self, asked: SumOrderRequest, read: Samples, result: Samples, chain: InChain = _ALONE
+    ) -> tuple[Lens | None, str]:
+        assert self.pixel is not None
+        if self._order is None or self._order[0] != asked:
+            self._ask_order(asked)
+            return None, self._refused or _ASKING
+        return filter_lens(asked.job, self._order[1], self.pixel, read, result, chain), ""
+
+    def _look_at_operation(
+        self, job: PictureJob, read: Samples, result: Samples | None, chain: InChain = _ALONE
+    ) -> tuple[Lens | None, str]:
+        if job.patch_path:
+            return None, _NO_PATCH
+        step = job.operation
+        assert self.pixel is not None
+        assert step is not None
+        known, white = step.known, full_scale_of(np.dtype(job.picture.dtype))
+        half = None if known.window is None else known.window(known.read(dict(step.settings)))
+        return operation_lens(known.title, known.teaches, half, self.pixel, read, result, white, chain), ""
+
+    def _look_at_step(
+        self, job: PictureJob, device: str, original: Samples, result: Samples
+    ) -> tuple[Lens | None, str]:
+        if self._link.is_remote:
+            return None, _ON_A_SERVER
+        # Chains are known to those who have one: their modules take a while to import.
+        module, ran = import_module(".shown_step", __package__), self._display.shown_steps
+        if self._step is None or self._step[0] is not job or self._step[1] is not ran:
+            self._step = job, ran, module.shown_step(job, ran, device)
+        shown = self._step[2]
+        self._inputs.keep_to([one for one in shown.reads if one is not None])
+        read = [original if one is None else self._inputs.of(one) for one in shown.reads]
+        if shown.alone is not None and shown.alone.filter is not None:
+            asked = SumOrderRequest(shown.alone, reads_floats=shown.reads[0] is not None)
+            return self._look_at_filter(asked, read[0], result, shown.words)
+        if shown.alone is not None:
+            return self._look_at_operation(shown.alone, read[0], result, shown.words)
+        return module.combine_lens(shown, job, self.pixel, read, result), ""
+
+    def _ask_order(self, request: SumOrderRequest) -> None:
+        if self._orders.in_flight == request:
+            return
+        self._refused = ""
+
+        def replied(order: SumOrder) -> None:
+            self._order = request, order
+            self._timer.start()
+
+        self._orders.ask(request, replied, self._failed)
+
+    def _failed(self, error: EngineError) -> None:
+        self._refused = _ASKING if needs_no_message(error) else str(error)
+        self.seen, self.words = None, self._refused
+        self.changed.emit()
+
+    def _ask_again(self) -> None:
+        self._refused = ""
+        # What another engine computes may have other bits.
+        self._inputs.keep_to(())
+        self.refresh()
+
+    def _forget_pixel(self) -> None:
+        self.pixel, self._order, self._step = None, None, None
+        self._inputs.keep_to(())
+        if self.is_pinned:
+            self.is_pinned = False
+            self.pinned_changed.emit()
+        self._timer.start()
+
+
+class LensMarks(QObject):
+    """Joins the lens and the canvas."""
+
+    def __init__(self, lens: LensState, canvas: PictureCanvas) -> None:
+        super().__init__(lens)
+        self._lens, self._canvas = lens, canvas
+        canvas.pixel_hovered.connect(lens.point)
+        canvas.pixel_clicked.connect(lens.pin)
+        canvas.walked.connect(lens.walk)
+        canvas.let_go.connect(lens.let_go)
+        lens.pinned_changed.connect(self._pin)
+        lens.frames_changed.connect(self._frame)
+
+    def _pin(self) -> None:
+        self._canvas.is_pinned = self._lens.is_pinned
+        if self._lens.is_pinned:
+            self._canvas.setFocus()
+
+    def _frame(self) -> None:
+        lens = self._lens
+        if not lens.is_visible or lens.pixel is None:
+            self._canvas.set_frames(None, None)
+            return
+        (row, column), seen = lens.pixel, lens.seen
+        pixel = Mark(row, column, 1, 1)
+        if isinstance(seen, FilterLens):
+            (up, left), mask = seen.step.applied.anchor, seen.step.applied
+            window = Mark(row - up, column - left, mask.rows, mask.columns)
+        elif isinstance(seen, OperationLens) and seen.cells is not None:
+            half = seen.cells.shape[0] // 2
+            window = Mark(row - half, column - half, 2 * half + 1, 2 * half + 1)
+        else:
+            window = pixel
+        self._canvas.set_frames(window, pixel if window != pixel else None)

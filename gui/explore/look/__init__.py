@@ -1,1 +1,0 @@
-"""The panel Look: histogram, line profile and pixel values of picture and result."""

@@ -1,0 +1,172 @@
+"""What changes the shape of the mask: its sides, turning and mirroring, the brush, the anchor."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtWidgets import QToolButton, QWidget
+
+from engine.errors import MaskError
+from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
+from gui.explore.mask.number_field import NumberField
+from gui.explore.workspace import Workspace
+from gui.style.metrics import GRID, HALF_GRID
+from gui.widgets.number_box import NumberBox
+from gui.widgets.panel_parts import folding_row, icon_button, label_for, row
+
+_TOOLTIP = (
+    f"{{}} of the mask, 1 to {MAX_SIDE}, or to {MAX_LINE} in a mask of one row or one column.\n"
+    "The arrows step by 2, so that the mask keeps its middle; type any number.\n"
+    "Cells are added or removed around the anchor; new ones are 0."
+)
+# Sides that no mask can have can be typed, so that the mask itself says why they are refused.
+_LARGEST_TYPED = 99_999
+
+
+class SizeControls(QWidget):
+    """Two spin boxes and a lock that keeps the mask square."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.fields = self.rows_box, self.columns_box = _side_box("Rows"), _side_box("Columns")
+        self.square_button = icon_button(
+            "lock-outline", "Keep square", "Keep square: rows and columns change together."
+        )
+        self.square_button.setCheckable(True)
+        self.square_button.setChecked(workspace.mask.rows == workspace.mask.columns)
+        rows_label, columns_label = label_for("Rows", self.rows_box), label_for("Columns", self.columns_box)
+        rows = row(rows_label, self.rows_box, 1, spacing=HALF_GRID)
+        columns = row(columns_label, self.columns_box, self.square_button, 1, spacing=HALF_GRID)
+        self.setLayout(folding_row(rows, (columns, 1), spacing=HALF_GRID))
+        self.rows_box.valueChanged.connect(lambda: self._set_rows(self.rows_box.value()))
+        self.columns_box.valueChanged.connect(lambda: self._set_columns(self.columns_box.value()))
+        self.square_button.toggled.connect(self._toggle_lock)
+        workspace.mask_changed.connect(self._show_mask)
+        self._show_mask(workspace.mask)
+
+    def _set_rows(self, rows: int) -> None:
+        self._resize(rows, rows if self.square_button.isChecked() else self._workspace.mask.columns)
+
+    def _set_columns(self, columns: int) -> None:
+        self._resize(columns if self.square_button.isChecked() else self._workspace.mask.rows, columns)
+
+    def _toggle_lock(self, locked: bool) -> None:
+        if locked:
+            side = max(self._workspace.mask.shape)
+            self._resize(side, side)
+
+    def _resize(self, rows: int, columns: int) -> None:
+        mask = self._workspace.mask
+        if (rows, columns) == mask.shape:
+            return
+        try:
+            resized = mask.resized(rows, columns)
+        except MaskError as error:
+            self._show_mask(mask)
+            self.rows_box.refused.emit(str(error))
+        else:
+            self._workspace.set_mask(resized, f"Resize to {rows} × {columns}")
+
+    def _show_mask(self, mask: Mask) -> None:
+        rows, columns, square = map(QSignalBlocker, (self.rows_box, self.columns_box, self.square_button))
+        with rows, columns, square:
+            self.rows_box.setValue(mask.rows)
+            self.columns_box.setValue(mask.columns)
+            if mask.rows != mask.columns:
+                self.square_button.setChecked(False)
+
+
+def _side_box(name: str) -> NumberBox:
+    box = NumberBox(name, -_LARGEST_TYPED, _LARGEST_TYPED, f"a whole number from 1 to {MAX_LINE}")
+    box.setSingleStep(2)
+    box.setAlignment(Qt.AlignmentFlag.AlignRight)
+    box.setFixedWidth(7 * GRID)
+    box.setToolTip(_TOOLTIP.format(name))
+    return box
+
+
+_TIP = (
+    "Brush: drag over cells to set them to the value beside this button; a stroke is one step to undo.\n"
+    "Ctrl+click takes the value of a cell, Shift+drag selects as without the brush, Esc puts it away."
+)
+
+
+class Brush(QWidget):
+    """A button, and the value that is painted, as it was typed."""
+
+    switched = Signal(bool)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cell = "1"
+        self.button = icon_button("brush", "Brush", _TIP)
+        self.button.setCheckable(True)
+        self.field = NumberField("Value of the brush")
+        self.field.setMinimumWidth(5 * GRID)
+        self.field.setFixedWidth(5 * GRID)
+        self.field.setToolTip(_TIP)
+        self.setLayout(row(self.button, self.field, spacing=HALF_GRID))
+        self.field.hide()
+        self.field.show_text(self.cell)
+        self.field.entered_text.connect(self.take)
+        self.button.toggled.connect(self.field.setVisible)
+        self.button.toggled.connect(self.switched)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether dragging paints."""
+        return self.button.isChecked()
+
+    def take(self, cell: str) -> None:
+        """Paint with another value from now on."""
+        self.cell = cell
+        self.field.show_text(cell)
+
+    def put_away(self) -> None:
+        """Let dragging select again."""
+        self.button.setChecked(False)
+
+
+# fmt: off
+# Icon, name, what it does, and how; the anchor moves with its cell.
+_TRANSFORMS: tuple[tuple[str, str, str, Callable[[Mask], Mask]], ...] = (
+    ("rotate-left", "Rotate left", "Turn the mask by 90°, counter-clockwise.", lambda mask: mask.rotated(1)),
+    ("rotate-right", "Rotate right", "Turn the mask by 90°, clockwise.", lambda mask: mask.rotated(-1)),
+    ("flip-horizontal", "Mirror left and right",
+     "Exchange left and right. (The flip of a convolution is something else: a turn by 180°.)",
+     lambda mask: mask.transposed().rotated(-1)),
+    ("flip-vertical", "Mirror top and bottom", "Exchange top and bottom.",
+     lambda mask: mask.transposed().rotated(1)),
+    ("arrow-top-left-bottom-right", "Transpose", "Exchange rows and columns: Sobel x becomes Sobel y.",
+     lambda mask: mask.transposed()),
+)
+_CENTRE = (
+    "image-filter-center-focus", "Anchor to the middle",
+    "The anchor (framed) is the cell that lies on the pixel whose result is computed.\n"
+    "Another cell becomes the anchor through its context menu.",
+    lambda mask: mask.with_anchor(None),
+)
+# fmt: on
+
+
+class TransformButtons(QWidget):
+    """A row of small buttons, with the brush among them."""
+
+    def __init__(self, workspace: Workspace, brush: QWidget) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.buttons = {entry[1]: self._button(*entry) for entry in _TRANSFORMS}
+        self.centre_button = self._button(*_CENTRE)
+        self.setLayout(row(*self.buttons.values(), brush, 1, self.centre_button, spacing=HALF_GRID))
+        workspace.mask_changed.connect(self._show_mask)
+        self._show_mask(workspace.mask)
+
+    def _button(
+        self, icon_name: str, name: str, sentence: str, change: Callable[[Mask], Mask]
+    ) -> QToolButton:
+        button = icon_button(icon_name, name, f"{name}: {sentence}")
+        button.clicked.connect(lambda: self._workspace.set_mask(change(self._workspace.mask), name))
+        return button
+
+    def _show_mask(self, mask: Mask) -> None:
+        self.centre_button.setEnabled(mask.anchor != (mask.rows // 2, mask.columns // 2))

@@ -1,1 +1,0 @@
-"""The choice of an operation, and what only an operation has: parameters, and what it found."""

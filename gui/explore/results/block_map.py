@@ -1,0 +1,236 @@
+"""The map of one kernel, block width x block height: what each cell shows and says. No widgets in here."""
+
+import math
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from functools import cached_property
+
+from PySide6.QtCore import QModelIndex, QObject, QTimer, Signal
+
+from engine.geometry.block import Block, Limits
+from engine.geometry.block_rules import why_illegal
+from engine.host.protocol import Availability
+from engine.reason import Reason
+from engine.results.compare import Compared, comparable
+from engine.results.metrics import AnyMetric
+from engine.results.quantities import digits_text
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.results import RunResult
+from engine.work.messages import PictureJob
+from gui.explore.picture_job import comparable_of
+from gui.explore.results.results_model import ResultsModel
+
+Cells = dict[Block, Compared | Reason | None]
+"""By block the newest run of a kernel; the reason where it is refused; None where it waits for its turn."""
+
+# The problem with the weights, and the layout of the rows.
+_Key = tuple[Hashable, str]
+
+
+class BlockCells(QObject):
+    """The cells of the newest problem and layout, by kernel and block."""
+
+    changed = Signal()  # once per turn of the event loop
+
+    def __init__(self, results: ResultsModel, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self.results = results
+        self._key: _Key | None = None
+        self._planned_for: _Key | None = None
+        self._planned: dict[tuple[str, Block], Reason | None] = {}
+        self._cells: dict[str, Cells] | None = {}
+        self.newest: RunResult | None = None
+        """The newest run of the problem; None before the first."""
+        self._change_timer = QTimer(self, singleShot=True, interval=0)
+        self._change_timer.timeout.connect(self.changed)
+        results.rowsInserted.connect(self._follow_newest)
+        results.modelReset.connect(self._forget)
+        results.dataChanged.connect(self._refresh)
+        results.present_changed.connect(self._change_timer.start)
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether they are for another problem than the one that is set now."""
+        return self._key is not None and self.results.present not in (None, self._key[0])
+
+    def plan(self, job: PictureJob, entries: Iterable[Availability]) -> None:
+        """Note what a run of several blocks is going to do, and what it cannot."""
+        key = comparable_of(job), str(job.layout)
+        if key != self._key:
+            self.newest = None
+        self._key = self._planned_for = key
+        self._planned = {
+            (entry.variant, entry.block): entry.reason for entry in entries if entry.block is not None
+        }
+        self._refresh()
+
+    def end_plan(self) -> None:
+        """Note that the run is over: what still waits was stopped."""
+        self._planned = {at: reason for at, reason in self._planned.items() if reason}
+        self._refresh()
+
+    def all(self) -> dict[str, Cells]:
+        """Return the cells of every kernel that ran with a block, or is going to."""
+        if self._cells is None:
+            self._cells = {}
+            planned = self._planned.items() if self._planned_for == self._key else ()
+            for (variant, block), reason in planned:
+                self._cells.setdefault(variant, {})[block] = reason
+            for run in self.results.rows():
+                result = run.result
+                if result.block is not None and _key_of(result) == self._key:
+                    self._cells.setdefault(result.variant, {})[result.block] = run
+        return self._cells
+
+    def _follow_newest(self, _parent: QModelIndex, first: int) -> None:
+        made_here = self.results.results()
+        if first >= len(made_here) or made_here[-1].task != Problem.task:
+            return
+        newest = made_here[-1]
+        key = _key_of(newest)
+        # On the CPU rows have one layout only: such a run belongs to either.
+        if newest.layout or self._key is None or key[0] != self._key[0]:
+            self._key = key
+        self.newest = newest
+        self._refresh()
+
+    def _forget(self) -> None:
+        self._key = self._planned_for = self.newest = None
+        self._planned = {}
+        # Some may be left, or have come back.
+        self._follow_newest(QModelIndex(), 0)
+        self._refresh()
+
+    def _refresh(self) -> None:
+        self._cells = None
+        self._change_timer.start()
+
+
+def _key_of(result: RunResult) -> _Key:
+    return comparable(result), result.layout
+
+
+STAR = "★"
+
+
+class Kind(Enum):
+    """What a cell shows: its sign, which is not a colour alone, and the words of the legend."""
+
+    VALUE = "", "measured"
+    WAITING = "·", "waiting"
+    NO_NUMBER = "✓", "verified, not timed"
+    FAILED = "!", "failed"
+    REFUSED = "✕", "refused by the kernel"
+    ILLEGAL = "–", "illegal for CUDA"
+    NOT_CHOSEN = " ", "not chosen"
+
+    @property
+    def sign(self) -> str:
+        """The text of such a cell."""
+        return self.value[0]
+
+    @property
+    def words(self) -> str:
+        """What the sign means."""
+        return self.value[1]
+
+
+@dataclass(frozen=True, slots=True)
+class MapCell:
+    """A cell: `value` of a measured one, `words` for tooltips and screen readers."""
+
+    kind: Kind
+    words: str
+    value: float | None = None
+
+
+@dataclass(frozen=True)
+class BlockMap:
+    """The cells of a kernel, by block; `xs` and `ys` are the widths and heights of its columns and rows."""
+
+    variant: str = ""
+    xs: tuple[int, ...] = ()
+    ys: tuple[int, ...] = ()
+    cells: Mapping[Block, MapCell] = field(default_factory=dict)
+    best: Block | None = None
+    metric: AnyMetric | None = None
+
+    @cached_property
+    def values(self) -> dict[Block, float]:
+        """The values of the measured cells."""
+        return {block: cell.value for block, cell in self.cells.items() if cell.value is not None}
+
+    def ratio(self, block: Block) -> float:
+        """Return how many times worse than the best a measured cell is, at least 1."""
+        best, value = self.cells[self.best].value if self.best else None, self.cells[block].value
+        return max(value / best, best / value) if best and value else 1.0
+
+    @cached_property
+    def worst_ratio(self) -> float:
+        """The largest `ratio`."""
+        return max(map(self.ratio, self.values), default=1.0)
+
+    @property
+    def unit(self) -> str:
+        """The unit of the texts in the cells: small times are in microseconds, because cells are small."""
+        if self.metric is None or self.best is None:
+            return ""
+        is_small = self.metric.unit == "ms" and (self.cells[self.best].value or 1.0) < 1.0
+        return "µs" if is_small else self.metric.unit
+
+    def text(self, block: Block) -> str:
+        """Return the text of a cell: its number, with a star if it is the best; or its sign."""
+        value = self.cells[block].value
+        if self.metric is None or value is None:
+            return self.cells[block].kind.sign
+        factor = 1e3 if self.unit == "µs" else 1.0
+        is_time = self.metric.unit == "ms"
+        number = digits_text(value * factor, 3) if is_time else self.metric.format(value)
+        return f"{STAR} {number}" if block == self.best else number
+
+    def words(self, block: Block) -> str:
+        """Return what is known of a cell, beside the best one."""
+        cell = self.cells[block]
+        words = cell.words if cell.kind is Kind.ILLEGAL else f"{self.variant}, {cell.words}"
+        if block == self.best:
+            return f"{words} The best here."
+        if self.best and self.ratio(block) > 1:
+            return f"{words} The best, {self.best}, is {self.ratio(block):.3g}× better."
+        return words
+
+
+def map_of(variant: str, cells: Cells, shown: AnyMetric, limits: Limits) -> BlockMap:
+    """Return the map of a kernel by its cells; the other blocks of their rows and columns are in it too."""
+    xs = tuple(sorted({block.x for block in cells}))
+    ys = tuple(sorted({block.y for block in cells}))
+    drawn = {
+        block: _known(block, cells[block], shown) if block in cells else _other(block, limits)
+        for block in (Block(x, y) for x in xs for y in ys)
+    }
+    values = {block: cell.value for block, cell in drawn.items() if cell.value is not None}
+    best = (max if shown.more_is_better else min)(values, key=lambda block: values[block], default=None)
+    if len(values) > 1 and len(set(values.values())) == 1:
+        # All are the same, so that none is better.
+        best = None
+    return BlockMap(variant, xs, ys, drawn, best, shown)
+
+
+def _other(block: Block, limits: Limits) -> MapCell:
+    # Without the nearest legal block: of 100 cells that takes 300 ms.
+    if reason := why_illegal(block, limits):
+        return MapCell(Kind.ILLEGAL, str(reason))
+    return MapCell(Kind.NOT_CHOSEN, f"{block}: not in the list of blocks.")
+
+
+def _known(block: Block, cell: Compared | Reason | None, shown: AnyMetric) -> MapCell:
+    if cell is None:
+        return MapCell(Kind.WAITING, f"{block}: waiting for its turn.")
+    if isinstance(cell, Reason):
+        return MapCell(Kind.REFUSED, str(cell))
+    result, value = cell.result, shown.value(cell)
+    if result.is_refuted:
+        return MapCell(Kind.FAILED, f"{block}: {result.status}")
+    if value is None or not math.isfinite(value):
+        return MapCell(Kind.NO_NUMBER, f"{block}: {result.proof}; no {shown.title}.")
+    return MapCell(Kind.VALUE, f"{block}: {shown.words(cell)}, {result.proof}.", float(value))

@@ -1,1 +1,0 @@
-"""The panel Why: the reason for the time of the selected run."""

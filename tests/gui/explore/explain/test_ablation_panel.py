@@ -1,0 +1,227 @@
+"""The panel Ablation: asks on a click only, draws a waterfall, and says what is not there."""
+
+import pytest
+
+from engine.errors import BadValue
+from engine.explain.ablation.results import Cost
+from engine.explain.messages import AblationJob
+from engine.geometry.block import Block
+from engine.host.messages import Ready
+from engine.host.request import Run
+from engine.mask.mask import Mask
+from gui.explore.explain.ablation_panel import AblationPanel
+from gui.explore.explain.ablation_state import AblationState
+from gui.explore.explain.selection import Selection
+from gui.style.theme import apply_theme
+from tests.gui import fake_engine
+from tests.gui.fake_engine import is_kind
+from tests.gui.made_ablation import counted_ablation, made_ablation
+from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
+
+ABLATION = (Run, AblationJob)
+
+
+@pytest.fixture
+def make_panel(look_at):
+    """Return a function that makes the panel on a bench, with a naive kernel."""
+
+    def make(bench, *, has_gpu=True):
+        if has_gpu:
+            bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE, CUDA_DEVICE)))
+        bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
+        bench.change(variant="naive", block=Block(32, 8))
+        selection = Selection(bench.workspace, bench.state, bench.results)
+        state = AblationState(selection, bench.state, bench.jobs, bench.behind)
+        panel = AblationPanel(state)
+        return look_at(panel, state, (700, 220), bench)
+
+    return make
+
+
+@pytest.fixture
+def panel(make_panel, bench):
+    """The panel on a bench whose engine answers at once."""
+    return make_panel(bench)
+
+
+@pytest.fixture
+def answered(monkeypatch):
+    """Return a function that has the engine answer with another ablation."""
+    return lambda made: monkeypatch.setattr(fake_engine, "made_ablation", made)
+
+
+def asked(bench):
+    return [one for one in bench.fake.seen if is_kind(one, ABLATION)]
+
+
+def run(bench, panel):
+    panel.run_button.click()
+    bench.settle()
+
+
+def figures(panel):
+    return {row.name: row.figure for row in panel.chart.rows}
+
+
+def test_that_nothing_is_asked_before_a_click(bench, panel):
+    bench.change(block=Block(16, 16))
+    assert not asked(bench)
+    assert panel.stack.text.endswith("what is left is timed. Press Run ablation.")
+
+
+def test_that_a_click_asks_once_for_the_kernel_that_is_looked_at(bench, panel):
+    run(bench, panel)
+    (request,) = asked(bench)
+    assert (request.job.variant, request.job.block) == ("naive", Block(32, 8))
+
+
+def test_that_each_cost_has_what_it_takes(bench, panel):
+    run(bench, panel)
+    assert figures(panel) == {
+        "whole kernel": "0.360 ms",
+        "border test": "0.0700 ms, 19.4 %",
+        "picture loads": "0.0500 ms, 13.9 %",
+        "weight loads": "0.0300 ms, 8.33 %",
+        "stores": "0.00800 ms, 2.22 %",
+        "the rest": "0.202 ms, 56.1 %",
+    }
+
+
+def test_that_each_bar_begins_where_the_one_before_ends(bench, panel):
+    run(bench, panel)
+    bars = [bar for row in panel.chart.rows for bar in row.bars]
+    whole, *costs, rest = bars
+    assert (whole.begin, whole.end, rest.begin) == (0.0, 1.0, 0.0)
+    levels = [whole.end, *(bar.begin for bar in costs)]
+    assert [bar.end for bar in costs] == pytest.approx(levels[:-1])
+    assert rest.end == pytest.approx(levels[-1])
+
+
+def test_that_a_cost_that_the_kernel_does_not_have_is_said(bench, panel):
+    run(bench, panel)
+    assert panel.note.text().endswith("It has no barrier.")
+
+
+def test_that_no_picture_is_shown_and_no_result_is_added(bench, panel):
+    before = bench.state.last_result
+    run(bench, panel)
+    assert bench.state.last_result is before
+    assert bench.results.rowCount() == 0
+
+
+def test_that_a_kernel_that_is_slower_without_a_cost_goes_up(bench, panel, answered):
+    answered(lambda job: made_ablation(job, {Cost.STORES: 0.4}))
+    run(bench, panel)
+    assert figures(panel)["stores"] == "\u22120.0400 ms, \u221211.1 %"
+
+
+def test_that_costs_that_overlap_are_said_to(bench, panel, answered):
+    answered(lambda job: made_ablation(job, {Cost.BORDER_TEST: 0.01}))
+    run(bench, panel)
+    assert figures(panel)["the rest"].startswith("\u2212")
+    assert "costs overlap" in panel.note.text()
+
+
+def test_that_without_a_gpu_instructions_are_counted(bench, make_panel, answered):
+    answered(counted_ablation)
+    panel = make_panel(bench, has_gpu=False)
+    assert panel.stack.text.endswith("the instructions that are left are counted. Press Run ablation.")
+    run(bench, panel)
+    assert figures(panel)["whole kernel"] == "53.2"
+    assert panel.note.text().startswith("No GPU is here, so nothing is timed")
+
+
+def test_that_what_was_found_is_of_its_kernel_and_block_alone(bench, panel):
+    run(bench, panel)
+    bench.change(block=Block(16, 16))
+    assert not panel.chart.rows
+    assert panel.stack.text
+    bench.change(block=Block(32, 8))
+    assert panel.chart.rows
+    assert len(asked(bench)) == 1
+
+
+def test_that_the_kernel_to_compare_with_runs_too_and_stands_below(bench, panel):
+    panel.state.selection.compare_with("tiled")
+    run(bench, panel)
+    assert [request.job.variant for request in asked(bench)] == ["naive", "tiled"]
+    assert [row.name for row in panel.chart.rows][:4] == ["whole kernel"] * 2 + ["border test"] * 2
+    assert [row.is_quiet for row in panel.chart.rows[:4]] == [False, True] * 2
+    assert "tiled takes" in panel.sentence.text()
+    panel.state.selection.compare_with("cached")
+    bench.settle()
+    assert not any(row.is_quiet for row in panel.chart.rows)
+    panel.state.selection.compare_with("cpu-serial")
+    run(bench, panel)
+    assert {request.job.variant for request in asked(bench)} == {"naive", "tiled"}
+
+
+def test_that_the_button_waits_for_a_run(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    assert panel.run_button.isEnabled()
+    panel.run_button.click()
+    slow_bench.settle()
+    assert not panel.run_button.isEnabled()
+    slow_bench.answer(ABLATION)
+    assert panel.run_button.isEnabled()
+
+
+def test_that_an_ablation_can_be_stopped(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    panel.run_button.click()
+    slow_bench.settle()
+    slow_bench.jobs.cancel()
+    slow_bench.settle()
+    assert is_kind(slow_bench.fake.cancelled[-1], ABLATION)
+    assert not slow_bench.state.running
+    assert not panel.chart.rows
+
+
+def test_that_a_failure_is_a_message(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    panel.run_button.click()
+    slow_bench.settle()
+    slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), ABLATION)
+    assert slow_bench.messages.of("ablation").why == "it is refused here"
+
+
+def test_that_a_kernel_without_siblings_says_why(bench, panel, answered):
+    answered(
+        lambda job: made_ablation(job, whole=type(made_ablation(job).whole)(), siblings=(), reason="Emitted.")
+    )
+    run(bench, panel)
+    assert panel.stack.text == "Emitted."
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"variant": "cpu-serial"}, "The costs are those of CUDA kernels, and cpu-serial runs on the CPU."),
+        ({"variant": "auto", "block": None}, "Automatic has not chosen a kernel for this picture yet."),
+    ],
+)
+def test_that_words_stand_where_nothing_can_be_found(bench, panel, fields, words):
+    bench.change(**fields)
+    assert panel.stack.text.startswith(words)
+    assert not panel.run_button.isEnabled()
+
+
+@pytest.mark.slow
+def test_that_bars_are_drawn_anew_in_the_other_theme(light_again, qapp, bench, panel):
+    run(bench, panel)
+    light = panel.chart.rows[1].bars[0].colour
+    apply_theme(qapp, "dark")
+    assert panel.chart.rows[1].bars[0].colour != light
+
+
+def test_that_the_chart_can_be_heard(bench, panel):
+    run(bench, panel)
+    assert panel.chart.accessibleDescription().startswith("whole kernel 0.360 ms; border test 0.0700 ms")
+
+
+def test_that_a_low_panel_cuts_no_words(bench, panel):
+    run(bench, panel)
+    panel.resize(310, 190)
+    bench.settle()
+    for label in (panel.sentence, panel.note):
+        assert label.height() >= label.heightForWidth(label.width())

@@ -1,0 +1,315 @@
+"""The panel Code: source under its story, listings beside it, diffs, search, steps of a tile, slides."""
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QColor, QGuiApplication
+
+from engine.errors import BadValue
+from engine.explain.gpus import Architecture
+from engine.explain.messages import CodeRequest
+from engine.geometry.block import Block
+from engine.mask.mask import Mask
+from gui.explore.explain.code_panel import CodePanel
+from gui.explore.explain.code_state import CodeState
+from gui.explore.explain.selection import Selection
+from gui.explore.explain.tile_state import TileState
+from gui.style.cell_colours import contrast
+from gui.style.theme import DARK, LIGHT, apply_theme
+from tests.gui.fake_engine import is_kind
+from tests.gui.made_code import FIRST_LINE
+from tests.gui.made_window import panel_of
+from tests.made_runs import make_result
+
+CODE = CodeRequest
+NARROW, WIDE = 620, 1200
+
+
+@pytest.fixture
+def make_panel(qtbot):
+    """Return a function that makes the panel on a bench, with a tiled kernel of 32 x 8 threads."""
+
+    def make(bench):
+        bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
+        bench.change(variant="tiled", block=Block(32, 8))
+        selection = Selection(bench.workspace, bench.state, bench.results)
+        tile = TileState(selection, bench.state, bench.link)
+        panel = CodePanel(CodeState(selection, bench.state, bench.link, tile, bench.results))
+        panel.tile = tile
+        qtbot.addWidget(panel)
+        panel.resize(NARROW, 500)
+        panel.show()
+        panel.code.watch(True)
+        bench.settle()
+        return panel
+
+    return make
+
+
+@pytest.fixture
+def panel(make_panel, bench):
+    """The panel on a bench whose engine answers at once."""
+    return make_panel(bench)
+
+
+def asked(bench):
+    return [one for one in bench.fake.seen if is_kind(one, CODE)]
+
+
+def choose(bench, box, title):
+    """Choose the entry of a list that begins like this, as a person does."""
+    box.setCurrentIndex(box.findText(title, Qt.MatchFlag.MatchStartsWith))
+    box.activated.emit(box.currentIndex())
+    bench.settle()
+
+
+def compare(bench, panel, key):
+    """Choose another kernel in the head of Explain."""
+    panel.code.selection.compare_with(key)
+    bench.settle()
+
+
+def lines_of(view, rows):
+    """Return the numbers of the lines in these rows."""
+    return [view.rows[row].number for row in sorted(rows)]
+
+
+def row_of(view, text):
+    return next(at for at, row in enumerate(view.rows) if text in row.text)
+
+
+def test_that_the_source_stands_under_its_story_with_the_numbers_of_its_lines(panel):
+    assert panel.story.text == "tiled: its title.\nIdea: What it does."
+    assert panel.left.rows[row_of(panel.left, "@kernel_factory")].number == FIRST_LINE
+    assert "correlate_tiled: engine/variants/ladder/tiled.py" in panel.left.toPlainText()
+
+
+def test_that_the_code_follows_the_kernel(bench, panel):
+    bench.change(variant="naive")
+    assert panel.heading.text() == "naive, compiled for a made problem."
+
+
+def test_that_a_listing_stands_beside_the_source_with_its_counts(bench, panel):
+    choose(bench, panel.form, "PTX")
+    assert panel.right.rows[0].text == "correlate_tiled: PTX for sm_90"
+    assert "correlate_tiled" in panel.left.toPlainText()
+    assert panel.counts.text.startswith("4 instructions: ")
+    assert "per multiply-add" in panel.counts.text
+
+
+def test_that_a_line_of_the_source_marks_what_it_has_become(bench, panel):
+    choose(bench, panel.form, "PTX")
+    panel.left.choose(row_of(panel.left, "tile[i] = image[i]"))
+    assert [panel.right.rows[row].text.split()[0] for row in sorted(panel.right.marked)] == [
+        "ld.global.f32",
+        "fma.rn.f32",
+    ]
+    assert panel.said.text().startswith(f"Line {FIRST_LINE + 6}: 2 instructions of PTX")
+
+
+def test_that_an_instruction_marks_the_line_that_it_comes_from(bench, panel):
+    choose(bench, panel.form, "PTX")
+    panel.right.choose(row_of(panel.right, "st.global"))
+    assert lines_of(panel.left, panel.left.marked) == [FIRST_LINE + 8]
+    assert panel.said.text() == (
+        f"st.global.f32: store global; from line {FIRST_LINE + 8} of engine/variants/ladder/tiled.py."
+    )
+
+
+def test_that_a_line_without_instructions_says_so(bench, panel):
+    choose(bench, panel.form, "PTX")
+    panel.left.choose(row_of(panel.left, "# Load the tile."))
+    assert panel.said.text() == f"Line {FIRST_LINE + 5}: no instruction of this PTX comes from it."
+
+
+def test_that_it_is_compiled_for_the_architecture_that_is_chosen(bench, panel):
+    choose(bench, panel.form, "PTX")
+    panel.code.selection.choose_gpu(Architecture(7, 5))
+    bench.settle()
+    assert panel.right.rows[0].text.endswith("sm_75")
+
+
+def test_that_without_a_disassembler_the_way_to_one_stands_in_the_place_of_sass(bench, panel):
+    choose(bench, panel.form, "SASS")
+    assert "pip install nvidia-cuda-nvdisasm" in panel.views.words
+    assert "correlate_tiled" in panel.left.toPlainText()
+
+
+def test_that_the_source_is_there_before_the_listing(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.answer_all(CODE)
+    choose(slow_bench, panel.form, "PTX")
+    slow_bench.answer(CODE)
+    assert panel.views.words == "Compiling for sm_90: a second the first time."
+    assert "correlate_tiled" in panel.left.toPlainText()
+
+
+def test_that_a_listing_of_an_earlier_kernel_is_left_out(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.answer_all(CODE)
+    choose(slow_bench, panel.form, "PTX")
+    slow_bench.answer(CODE)
+    (first,) = slow_bench.fake.waiting(CODE)
+    slow_bench.change(variant="naive")
+    slow_bench.answer_all(CODE)
+    assert first not in slow_bench.fake.waiting(CODE)
+    assert panel.views.words or "correlate_naive" in panel.right.rows[0].text
+
+
+def test_that_an_error_stands_in_the_place_of_the_code(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), CODE)
+    assert "it is refused here" in panel.stack.text
+
+
+def test_that_a_diff_has_one_column_where_the_panel_is_narrow(bench, panel):
+    compare(bench, panel, "naive")
+    marks = {row.text.strip(): str(row.look) for row in panel.left.rows}
+    assert (marks["tile[i] = image[i]"], marks["out[i] = image[i]"]) == ("removed", "added")
+    assert not panel.right.isVisible()
+
+
+def test_that_a_diff_stands_side_by_side_where_the_panel_is_wide(bench, panel):
+    compare(bench, panel, "naive")
+    panel.resize(WIDE, 500)
+    bench.settle()
+    assert panel.right.isVisible()
+    assert len(panel.left.rows) == len(panel.right.rows)
+
+
+def test_that_both_sides_of_a_diff_scroll_together(bench, panel):
+    compare(bench, panel, "naive")
+    panel.resize(WIDE, 200)
+    bench.settle()
+    # The two sources are not equally long, and letters not equally high everywhere.
+    last = min(side.verticalScrollBar().maximum() for side in (panel.left, panel.right))
+    assert last > 0
+    panel.left.verticalScrollBar().setValue(last)
+    assert panel.right.verticalScrollBar().value() == last
+
+
+def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_run(bench, panel):
+    compare(bench, panel, "naive")
+    assert panel.heading.text() == "tiled → naive: run both, and what was measured stands here."
+    bench.results.add(make_result("naive", 2.0))
+    bench.results.add(make_result("tiled", 0.5))
+    bench.settle()
+    assert panel.heading.text().startswith("tiled → naive: 2.00 ms instead of 0.500 ms")
+
+
+def test_that_the_listings_of_two_kernels_are_compared(bench, panel):
+    compare(bench, panel, "naive")
+    choose(bench, panel.form, "PTX")
+    assert panel.heading.text().startswith("tiled → naive: ")
+    assert "ld.global.f32" in panel.left.toPlainText()
+
+
+def test_that_the_two_kernels_of_a_diff_are_swapped(bench, panel):
+    compare(bench, panel, "naive")
+    panel.code.selection.swap()
+    bench.settle()
+    assert panel.heading.text().startswith("naive → tiled: ")
+
+
+def test_that_the_lines_of_the_step_that_is_looked_at_in_the_panel_tile_are_lit(bench, panel):
+    panel.tile.watch(True)
+    bench.settle()
+    panel.tile.look_at((2, 2))
+    assert lines_of(panel.left, panel.left.step) == [FIRST_LINE + 6]
+
+
+def test_that_where_a_step_has_no_lines_nothing_is_lit(bench, panel):
+    panel.tile.watch(True)
+    bench.settle()
+    panel.tile.look_at((2, 2))
+    panel.tile.look_at(None)
+    assert not panel.left.step
+
+
+def test_that_a_step_of_another_kernel_lights_nothing(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    panel.tile.watch(True)
+    slow_bench.settle()
+    slow_bench.answer_all(CODE)
+    for waiting in list(slow_bench.fake.asked):
+        slow_bench.answer(waiting)
+    panel.tile.look_at((2, 2))
+    assert panel.left.step
+    panel.tile.watch(False)
+    slow_bench.change(variant="naive")
+    slow_bench.answer_all(CODE)
+    assert not panel.left.step
+
+
+def test_that_a_text_is_found_from_one_place_to_the_next(qtbot, panel):
+    panel.left.setFocus()
+    qtbot.keyClick(panel.left, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
+    assert panel.views.find_bar.isVisible()
+    panel.views.find_bar.field.setText("tile[i]")
+    assert panel.views.find_bar.count.text() == "1 of 2"
+    qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Return)
+    assert panel.views.find_bar.count.text() == "2 of 2"
+    assert panel.left.textCursor().selectedText() == "tile[i]"
+
+
+def test_that_a_text_that_is_not_there_is_said_not_to_be(panel):
+    panel.views.search.click()
+    panel.views.find_bar.field.setText("nowhere")
+    assert panel.views.find_bar.count.text() == "Not found"
+
+
+def test_that_escape_closes_the_search(qtbot, panel):
+    panel.views.search.click()
+    qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Escape)
+    assert not panel.views.find_bar.isVisible()
+
+
+def test_that_all_of_the_code_is_copied_where_nothing_is_selected(panel):
+    panel.views.copy.click()
+    assert QGuiApplication.clipboard().text() == panel.left.toPlainText()
+
+
+def test_that_what_is_selected_is_copied(panel):
+    panel.views.search.click()
+    panel.views.find_bar.field.setText("syncthreads")
+    panel.views.copy.click()
+    assert QGuiApplication.clipboard().text() == "syncthreads"
+
+
+def test_that_the_kernel_of_another_operation_has_code(bench, panel):
+    bench.workspace.choose("median")
+    bench.settle()
+    assert asked(bench)[-1].job.operation is not None
+    assert panel.heading.text() == "cpu-median, compiled for a made problem."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("theme", [LIGHT, DARK], ids=lambda theme: theme.name)
+def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, panel, theme):
+    apply_theme(qapp, theme.name)
+    compare(bench, panel, "naive")
+    words = theme.text, theme.muted, theme.good, theme.accent, theme.warning
+    grounds = [panel.left.ground_of(row) for row in range(len(panel.left.rows))]
+    panel.left.light_step({1})
+    panel.left.mark({2})
+    grounds += [panel.left.ground_of(1), panel.left.ground_of(2)]
+    assert min(contrast(QColor(word), ground) for word in words for ground in grounds) >= 4.5
+
+
+def code_panel_of(haloscope, qtbot):
+    """Return the page and its panel Code, brought to the front."""
+    page = haloscope.window.page_of("explore")
+    haloscope.workspace.change(variant="tiled", block=Block(8, 8))
+    panel = panel_of(page, "code", qtbot)
+    qtbot.waitUntil(lambda: page.code.source is not None)
+    return page, panel
+
+
+def test_that_escape_in_the_search_stops_no_run(haloscope, qtbot):
+    _, panel = code_panel_of(haloscope, qtbot)
+    stopped = []
+    haloscope.actions["cancel"].triggered.connect(lambda: stopped.append(True))
+    haloscope.actions["cancel"].setEnabled(True)
+    panel.views.search.click()
+    qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Escape)
+    assert not panel.views.find_bar.isVisible()
+    assert not stopped

@@ -1,0 +1,282 @@
+"""The panel Launch: live while the block is edited, for absent GPUs, in words where there is none."""
+
+import pytest
+from msgspec.structs import replace
+
+from engine.errors import BadValue
+from engine.explain.gpus import Architecture
+from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
+from engine.geometry.block import Block
+from engine.mask.mask import Mask
+from engine.reason import Reason
+from gui.explore.explain.launch_panel import AXES, LaunchPanel
+from gui.explore.explain.launch_state import LaunchState
+from gui.explore.explain.selection import Selection
+from gui.style.metrics import GRID
+from gui.style.theme import apply_theme
+from tests.gui.fake_engine import is_kind
+from tests.gui.made_window import panel_of
+from tests.made_runs import make_result
+
+pytestmark = pytest.mark.fresh_window
+
+AT_ONCE, COMPILED = (LaunchRequest,), (CompiledLaunchRequest,)
+
+
+@pytest.fixture
+def make_panel(look_at):
+    """Return a function that makes the panel on a bench, with a tiled kernel of 32 x 8 threads."""
+
+    def make(bench):
+        bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
+        bench.change(variant="tiled", block=Block(32, 8))
+        state = LaunchState(Selection(bench.workspace, bench.state, bench.results), bench.state, bench.link)
+        panel = LaunchPanel(state)
+        return look_at(panel, state, (700, 220), bench)
+
+    return make
+
+
+@pytest.fixture
+def panel(make_panel, bench):
+    """The panel on a bench whose engine answers at once."""
+    return make_panel(bench)
+
+
+def asked(bench, kind):
+    return [one for one in bench.fake.seen if is_kind(one, kind)]
+
+
+def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
+    assert panel.numbers.shown == {
+        "Threads per block": "256, 8 warps",
+        "Registers per thread": "60",
+        "Shared memory": "1,728 bytes",
+        "Resident blocks": "4, limited by registers",
+        "Occupancy": "50.0 %, 32 of 64 warps",
+        "Waves": "0.0568, the last 5.68 % full",
+        "Halo redundancy": "1.69 cells per result",
+        "Idle threads": "32.5 %",
+    }
+    assert panel.sentence.text() == (
+        "Registers limit the occupancy to 50.0 %. It would be 62.5 % with 48 registers per thread."
+    )
+
+
+def test_that_a_launch_follows_the_block_while_it_is_edited(bench, panel):
+    bench.change(block=Block(16, 4))
+    assert panel.numbers.shown["Threads per block"] == "64, 2 warps"
+
+
+def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
+    panel.state.watch(False)
+    before = len(asked(bench, AT_ONCE))
+    bench.change(block=Block(8, 8))
+    assert len(asked(bench, AT_ONCE)) == before
+
+
+def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    assert panel.stack.text == "Finding out what the kernel takes of a GPU."
+    slow_bench.answer_all(AT_ONCE)
+    assert panel.numbers.shown["Registers per thread"] == "compiling …"
+    assert panel.numbers.shown["Occupancy"] == "at most 100 %, 64 of 64 warps"
+    slow_bench.answer_all(COMPILED)
+    assert panel.numbers.shown["Registers per thread"] == "60"
+
+
+def test_that_an_answer_to_an_earlier_question_is_left_out(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.change(block=Block(4, 4))
+    first, second = slow_bench.fake.waiting(AT_ONCE)
+    slow_bench.answer(second)
+    slow_bench.answer(first)
+    assert panel.numbers.shown["Threads per block"] == "16, 1 warp"
+
+
+def test_that_registers_of_an_earlier_block_are_left_out(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.answer_all(AT_ONCE)
+    (first,) = slow_bench.fake.waiting(COMPILED)
+    slow_bench.change(block=Block(4, 4))
+    slow_bench.answer_all(AT_ONCE)
+    slow_bench.answer(first)
+    assert panel.numbers.shown["Registers per thread"] == "compiling …"
+
+
+def test_that_one_kernel_is_compiled_at_a_time(slow_bench, make_panel):
+    make_panel(slow_bench)
+    for width in (4, 8, 16):
+        slow_bench.answer_all(AT_ONCE)
+        slow_bench.change(block=Block(width, 4))
+    slow_bench.answer_all(AT_ONCE)
+    assert len(slow_bench.fake.waiting(COMPILED)) == 1
+    slow_bench.answer(COMPILED)
+    (last,) = slow_bench.fake.waiting(COMPILED)
+    assert last.request.job.block == Block(16, 4)
+
+
+def test_that_nothing_is_compiled_during_a_run(slow_bench, make_panel):
+    make_panel(slow_bench)
+    slow_bench.state.set_running(True)
+    slow_bench.answer_all(AT_ONCE)
+    assert not slow_bench.fake.waiting(COMPILED)
+    slow_bench.state.set_running(False)
+    assert len(slow_bench.fake.waiting(COMPILED)) == 1
+
+
+def test_that_a_kernel_that_cannot_be_compiled_says_why_beside_what_is_known(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.answer_all(AT_ONCE)
+    slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), COMPILED)
+    assert "it is refused here" in panel.note.text()
+    assert panel.numbers.shown["Registers per thread"] == "not known"
+
+
+def test_that_a_launch_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, make_panel):
+    panel = make_panel(slow_bench)
+    slow_bench.lose()
+    assert panel.stack.text == "The launch appears once the engine is up."
+    slow_bench.become_ready()
+    slow_bench.answer_all(AT_ONCE)
+    assert panel.stack.text == ""
+
+
+def test_that_a_launch_is_that_of_the_gpu_that_is_chosen(bench, panel):
+    panel.state.selection.choose_gpu(Architecture(7, 5))
+    bench.settle()
+    assert panel.numbers.shown["Occupancy"] == "100 %, 32 of 32 warps"
+
+
+def test_that_numbers_of_another_kernel_stand_where_they_differ(bench, panel):
+    panel.state.selection.compare_with("naive")
+    bench.settle()
+    shown = panel.numbers.shown
+    assert "(naive: 0 bytes)" in shown["Shared memory"]
+    assert "naive" not in shown["Threads per block"]
+
+
+def test_that_each_pass_has_its_launch(bench, panel):
+    assert panel.passes.isHidden()
+    bench.change(variant="separable-l1")
+    assert [panel.passes.itemText(at) for at in range(panel.passes.count())] == ["Pass 1", "Pass 2"]
+    before = panel.numbers.shown
+    panel.passes.setCurrentIndex(1)
+    panel.passes.activated.emit(1)
+    assert panel.numbers.shown != before
+
+
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"variant": "cpu-serial"},
+            "CPU, one thread runs on the CPU, which has no launches and no blocks of threads.",
+        ),
+        ({"variant": "fft", "block": None}, "Fourier transform (cuFFT) has no kernels of ours."),
+        ({"variant": "auto", "block": None}, "Automatic has not chosen a kernel for this picture yet."),
+        ({"block": Block(64, 64)}, "the limit is 1,024 threads per block"),
+    ],
+)
+def test_that_words_stand_where_there_is_no_launch(bench, panel, fields, words):
+    bench.change(**fields)
+    assert words in panel.stack.text
+
+
+def test_that_operations_other_than_convolution_are_said_to_have_no_launch(bench, panel):
+    bench.workspace.choose("median")
+    bench.settle()
+    assert panel.stack.text.startswith("Launches are explained of convolutions only.")
+
+
+def test_that_another_kernel_can_be_looked_at_where_the_chosen_one_has_no_launch(bench, panel):
+    bench.change(variant="cpu-serial", block=None)
+    panel.state.selection.select("cached")
+    bench.settle()
+    assert panel.stack.text == ""
+    job = asked(bench, AT_ONCE)[-1].job
+    assert job.filter is not None
+    assert job.variant == "cached"
+    assert bench.workspace.settings.variant == "cpu-serial"
+
+
+def test_that_curves_have_the_present_point_in_words(panel):
+    assert {name: plot.accessibleDescription() for name, plot in panel.plots.items()} == {
+        "threads": "Now 256: 50.0 %. Highest: 50.0 % at 32 to 1,024.",
+        "registers": "Now 60: 50.0 %. Highest: 100 % at 8 to 32.",
+        "shared_bytes": "Now 1.69 KiB: 50.0 %. Highest: 50.0 % at 0 KiB to 48 KiB.",
+    }
+
+
+@pytest.mark.parametrize("width", [520, 560, 600, 1200])
+def test_that_the_words_along_an_axis_are_whole(panel, width):
+    panel.resize(width, 220)
+    for name in AXES:
+        panel.axis.setCurrentIndex(panel.axis.findData(name))
+        shown = panel.plots[name]
+        assert shown.plot.bottom.label.boundingRect().width() <= shown.width()
+        words = panel.axis.fontMetrics().horizontalAdvance(panel.axis.currentText())
+        assert panel.axis.isHidden() or words <= panel.axis.width() - 3 * GRID
+
+
+def test_that_one_curve_is_chosen_where_there_is_no_room_for_all(panel):
+    panel.axis.setCurrentIndex(panel.axis.findData("registers"))
+    assert [name for name, plot in panel.plots.items() if plot.isVisible()] == ["registers"]
+    panel.resize(1200, 300)
+    assert all(plot.isVisible() for plot in panel.plots.values())
+    assert panel.axis.isHidden()
+
+
+@pytest.mark.slow
+def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel):
+    def ground():
+        return panel.plots["threads"].grab().toImage().pixelColor(2, 2).lightness()
+
+    light = ground()
+    apply_theme(qapp, "dark")
+    assert ground() < light
+
+
+def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    for name in ("launch", "tile", "code", "ablation"):
+        panel_of(page, name, qtbot)
+    for key in ("cached", "naive"):
+        page.selection.select(key)
+        for panel in (page.launch, page.tile, page.code):
+            panel.watch(True)
+        qtbot.waitUntil(lambda key=key: page.tile.found is not None and page.tile.found.variant == key)
+        qtbot.waitUntil(lambda key=key: page.code.source is not None and page.code.source.variant == key)
+        asked = [one for one in haloscope.link._client.seen if is_kind(one, AT_ONCE)][-1]
+        assert (asked.job.variant, page.ablation.selection.kernel) == (key, key)
+    # What runs is still what the settings say.
+    assert page.workspace.settings.variant == "auto"
+
+
+def test_that_a_selected_run_is_explained(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    page.results.add(make_result("cached", 2.0))
+    page.results.add(make_result("tiled", 1.0))
+    assert page.selection.kernel == "tiled"
+    page.results.describe(page.results.results()[0])
+    assert page.selection.kernel == "cached"
+    page.selection.select("auto")
+    page.workspace.change(variant="naive")
+    assert page.selection.kernel == "naive"
+    page.selection.select("cached")
+    page.clear_results()
+    assert page.selection.kernel == "naive", "no run is left whose kernel it would be"
+
+
+def test_that_what_automatic_chose_for_another_operation_is_no_kernel_of_a_mask(bench):
+    selection = Selection(bench.workspace, bench.state, bench.results)
+    bench.open()
+    chosen = selection.job.variant
+    bench.workspace.choose("median")
+    bench.settle()
+    found = replace(
+        bench.state.last_result, variant="cpu-median", chosen_because=Reason("one", "The only one")
+    )
+    bench.state.filtered.emit(found)
+    bench.workspace.choose("")
+    assert selection.job.variant == chosen != "cpu-median"

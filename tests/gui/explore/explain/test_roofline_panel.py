@@ -1,0 +1,249 @@
+"""The panel Roofline: runs under roofs, a click on one, and words where it is empty."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from PySide6.QtCore import QEvent, QPointF, Qt
+from PySide6.QtGui import QMouseEvent
+
+from engine.device_info import RECORDED
+from engine.explain.limits.messages import MeasureLimits
+from engine.mask.presets import preset
+from engine.results.compare import Compared
+from engine.tasks.messages import RecordedRuns
+from gui.explore.explain.roofline_panel import RooflinePanel
+from gui.explore.explain.roofline_state import RooflineState, points_of, roofs_of
+from gui.explore.explain.selection import Selection
+from gui.explore.picture_job import comparable_of
+from gui.page.messages import PageMessages
+from gui.style.theme import apply_theme, current_theme
+from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, gpu_run, made_limits
+from tests.gui.made_window import panel_of
+from tests.made_runs import WORK, make_failure, make_result
+
+
+@pytest.fixture
+def make_panel(look_at, bench):
+    """Return a function that makes the panel on a bench with a GPU."""
+
+    def make(*, is_measured=True):
+        bench.state.set_ready(WITH_A_GPU)
+        bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
+        messages = PageMessages(bench.messages, None)
+        selection = Selection(bench.workspace, bench.state, bench.results)
+        state = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, messages)
+        panel = RooflinePanel(state)
+        return look_at(panel, state, (500, 300), bench)
+
+    return make
+
+
+@pytest.fixture
+def panel(make_panel, bench):
+    """The panel with two runs on a GPU whose limits were measured."""
+    panel = make_panel()
+    add(bench, "naive", 0.4)
+    add(bench, "tiled", 0.2)
+    return panel
+
+
+def add(bench, *given, **fields):
+    result = add_gpu_run(bench.results, bench.workspace, *given, **fields)
+    bench.settle()
+    return result
+
+
+def place_of(plot, point):
+    """Return where a point is drawn, in pixels of the plot."""
+    at = QPointF(math.log10(point.intensity), math.log10(point.gflops))
+    return plot.mapFromScene(plot.box.mapViewToScene(at))
+
+
+def names(plot):
+    """Return the names of runs that are shown."""
+    return [name.toPlainText().strip() for name in plot._run_names if name.isVisible()]
+
+
+def test_that_a_point_says_the_run_its_numbers_and_its_share_of_the_roof(bench, panel):
+    point = panel.state.points[-1]
+    work = point.run.result.work
+    gflops, intensity = work.flops / 0.2e6, work.flops / work.minimum_bytes
+    assert (point.gflops, point.intensity) == pytest.approx((gflops, intensity), rel=1e-12)
+    # So small a picture is copied from the caches, at the rate of the smallest copy that was measured.
+    assert point.share == pytest.approx(gflops * 1e9 / (6.0e12 * intensity), rel=1e-12)
+    heard = panel.plot.accessibleDescription()
+    assert "Run 2: tiled, 32 × 8: " in heard
+    assert f"{100 * point.share:.2f} % of the roof of copies of this size"[:4] in heard
+
+
+def test_that_a_point_under_the_mouse_says_its_run(qapp, panel):
+    at = QPointF(place_of(panel.plot, panel.plot._points[0]))
+    nothing = Qt.MouseButton.NoButton, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+    qapp.sendEvent(panel.plot.viewport(), QMouseEvent(QEvent.Type.MouseMove, at, at, *nothing))
+    assert panel.plot.box.toolTip().startswith("Run 1: naive, 32 × 8: ")
+
+
+def test_that_a_run_with_many_operations_per_byte_stands_under_the_multiply_adds(results):
+    many = make_result("naive", 1.0, work=replace(WORK, flops=10_000 * WORK.minimum_bytes))
+    (point,) = points_of([Compared(many)], "cuda:0", made_limits())
+    assert (point.roof, point.roof_name) == (pytest.approx(60_000.0), "multiply-adds")
+
+
+def test_that_a_multiply_add_counts_as_two_operations():
+    *_, flat = roofs_of(made_limits())
+    assert (flat.words, flat.theoretical) == ("multiply-adds 60,000 GFLOPS", pytest.approx(67_000.0))
+
+
+def test_that_a_roof_that_a_run_exceeded_is_not_drawn_and_can_be_measured_again(bench, panel):
+    work = panel.state.points[-1].run.result.work
+    # At a tenth of the time that copies of its bytes take.
+    add(bench, "cached", work.minimum_bytes / 6.0e12 * 1e3 / 10)
+    assert "copies" not in {roof.name for roof in panel.state.roofs}
+    assert {point.roof_name for point in panel.state.points} == {"multiply-adds"}
+    assert panel.state.lacks_limits
+    assert panel.note.text()
+
+
+def test_that_slopes_end_at_the_flat_roof(panel):
+    for roof in panel.state.roofs[:2]:
+        _, (x, y) = panel.plot._line(roof, roof.measured, (0.1, 100.0), is_stated=False)
+        assert (x * roof.measured, y) == (pytest.approx(60_000.0), pytest.approx(60_000.0))
+
+
+def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    first = add_gpu_run(haloscope.results, haloscope.workspace, "naive", 0.4)
+    add_gpu_run(haloscope.results, haloscope.workspace, "tiled", 0.2)
+    panel = panel_of(page, "roofline", qtbot)
+    qtbot.waitUntil(lambda: len(panel.plot._points) == 2)
+    qtbot.waitUntil(lambda: panel.plot.box.width() > 100)
+    at = place_of(panel.plot, panel.plot._points[0])
+    qtbot.mouseClick(panel.plot.viewport(), Qt.MouseButton.LeftButton, pos=at)
+    assert haloscope.results.described.result is first
+    (row,) = page.results_panel.table.selectionModel().selectedRows()
+    assert page.results_panel.table.runs([row.row()])[0].result is first
+
+
+def test_that_the_selected_run_is_marked_by_its_name(bench, panel):
+    bench.results.describe(bench.results.results()[0])
+    bench.settle()
+    panel.resize(300, 300)
+    assert names(panel.plot) == ["naive"]
+
+
+def test_that_runs_have_their_names_where_there_is_room(panel):
+    panel.resize(900, 600)
+    assert sorted(names(panel.plot)) == ["naive", "tiled"]
+
+
+def test_that_names_of_runs_never_meet(bench, panel):
+    panel.resize(900, 600)
+    add(bench, "cached", 0.201)
+    assert sorted(names(panel.plot)) == ["cached", "naive"]
+
+
+def test_that_the_kernel_to_compare_with_is_marked_and_its_rate_compared(bench, panel):
+    tiled, naive = reversed(panel.state.points)
+    assert panel.state.marked == (tiled,)
+    panel.state.selection.compare_with("naive")
+    bench.settle()
+    assert panel.state.marked == (tiled, naive)
+    assert "tiled (run 2) does 2.00 times the GFLOPS of naive (run 1)" in panel.caption.text()
+    panel.state.selection.compare_with("cached")
+    bench.settle()
+    assert panel.state.marked == (tiled,)
+    assert "cached" in panel.caption.text()
+
+
+def test_that_runs_of_an_earlier_problem_are_paler(bench, panel):
+    bench.results.follow(bench.results.problem_of(bench.results.results()[0]))
+    bench.workspace.set_mask(preset("emboss"))
+    bench.results.follow(comparable_of(bench.workspace.filter_job()))
+    bench.settle()
+    assert panel.plot._earlier == {1, 2}
+
+
+def test_that_only_runs_of_the_device_of_the_selected_one_are_drawn(bench, panel):
+    add(bench, "cpu-parallel", 3.0, device="cpu", block=None)
+    assert [point.run.result.variant for point in panel.state.points] == ["cpu-parallel"]
+
+
+def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, make_panel):
+    panel = make_panel(is_measured=False)
+    add(bench)
+    assert panel.note.text() == "No roofs yet: the limits of NVIDIA H200 were not measured."
+    assert len(panel.plot._points) == 1
+    panel.measure_button.click()
+    bench.settle()
+    assert [one.device for one in bench.fake.seen if isinstance(one, MeasureLimits)] == ["cuda:0"]
+    assert len(panel.plot._roofs) == 3
+    assert panel.measure_button.isHidden()
+
+
+def test_that_words_stand_where_there_is_nothing_to_draw(bench, make_panel):
+    panel = make_panel()
+    assert panel.plot.empty_text.text().startswith("A point for each timed run")
+    bench.results.add(make_failure("naive"))
+    bench.settle()
+    assert panel.plot.empty_text.text().startswith("None of the runs on NVIDIA H200 has a time")
+    assert panel.plot.empty_text.isVisible()
+
+
+def test_that_nothing_is_drawn_while_nobody_looks(bench, panel):
+    panel.state.watch(False)
+    add(bench, "cached", 0.3)
+    assert len(panel.plot._points) == 2
+
+
+@pytest.mark.slow
+def test_that_a_roofline_is_drawn_anew_in_the_other_theme(light_again, qapp, panel):
+    def ground():
+        return panel.plot.grab().toImage().pixelColor(2, 2).lightness()
+
+    light = ground()
+    apply_theme(qapp, "dark")
+    assert ground() < light
+
+
+def test_that_a_recorded_run_of_a_cpu_does_not_stand_under_the_roofs_of_the_gpu(bench, panel):
+    job = bench.workspace.filter_job()
+    runs = tuple(gpu_run(job, variant, device=RECORDED) for variant in ("cpu-serial", "naive", "tiled"))
+    bench.results.show_recorded(RecordedRuns(runs, ""))
+    bench.results.describe(runs[1])
+    bench.settle()
+    assert [point.run.result.variant for point in panel.state.points] == ["naive", "tiled"]
+
+
+def test_that_the_caption_says_on_which_gpu_recorded_runs_ran(bench, panel):
+    bench.fake.limits[RECORDED] = made_limits("NVIDIA H200")
+    run = gpu_run(bench.workspace.filter_job(), device=RECORDED)
+    bench.results.show_recorded(RecordedRuns((run,), ""))
+    bench.results.describe(run)
+    bench.settle()
+    assert panel.caption.text() == "1 run on NVIDIA H200, recorded"
+
+
+def test_that_the_name_of_the_marked_run_covers_no_other_run(bench, panel):
+    # To its left, as far as its name reaches, is a run with fewer operations per byte.
+    many = replace(panel.state.points[0].run.result.work, flops=30.0 * WORK.minimum_bytes, minimum_bytes=1000)
+    add(bench, "cached", 0.4, work=replace(many, flops=12_000.0))
+    add(bench, "naive", 0.4, work=replace(many, flops=30_000.0))
+    panel.resize(340, 300)
+    plot = panel.plot
+    name = plot._run_names[0]
+    room = name.mapRectToScene(name.boundingRect())
+    others = (place_of(plot, point) for point in plot._points[:-1])
+    assert not any(room.contains(at) for at in others)
+
+
+def test_that_no_name_of_a_roof_reaches_over_the_axis(panel):
+    panel.resize(320, 420)
+    view = panel.plot.box.sceneBoundingRect()
+    for name, _, _ in panel.plot._roof_names:
+        assert name.mapRectToScene(name.boundingRect()).left() >= view.left()
+
+
+def test_that_names_of_roofs_are_as_dark_as_other_text(panel):
+    colours = {name.color.name() for name, _, _ in panel.plot._roof_names}
+    assert colours == {current_theme().text}

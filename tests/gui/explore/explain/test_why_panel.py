@@ -1,0 +1,430 @@
+"""The panel Why: bounds, sentence, remedy and launch of the selected run; in words where there are none."""
+
+import pytest
+from PySide6.QtGui import QTextDocumentFragment
+from PySide6.QtWidgets import QScrollArea
+
+from engine.device_info import RECORDED
+from engine.errors import BadValue
+from engine.explain.limits.messages import MeasureLimits
+from engine.explain.messages import TimeRequest
+from engine.host.messages import Ready
+from engine.host.protocol import Availability
+from engine.host.request import Preview, Run
+from engine.mask.presets import preset
+from engine.reason import Reason
+from engine.results.measurement import ExplainedTime
+from engine.results.metrics import number_of
+from engine.tasks.messages import RecordedRuns
+from engine.work.steps import MaskStep
+from gui.explore.explain.roofline_state import RooflineState
+from gui.explore.explain.selection import Selection
+from gui.explore.explain.why_panel import WhyPanel
+from gui.explore.explain.why_state import WhyState
+from gui.explore.picture_job import comparable_of
+from gui.page.messages import PageMessages
+from gui.style.theme import apply_theme
+from tests.gui.fake_engine import is_kind
+from tests.gui.made_explained import SENTENCE, WITH_A_GPU, add_gpu_run, gpu_run, made_bounds, made_limits
+from tests.gui.made_results import CPU_DEVICE, VARIANTS
+from tests.made_runs import made_reason, make_failure, make_result
+
+WORDS = SENTENCE.replace("`", "")
+TIME = TimeRequest
+
+
+@pytest.fixture
+def make_panel(look_at):
+    """Return a function that makes the panel on a bench with a GPU whose limits were measured."""
+
+    def make(bench, *, is_measured=True):
+        bench.state.set_ready(WITH_A_GPU)
+        bench.fake.limits = {"cuda:0": made_limits()} if is_measured else {}
+        messages = PageMessages(bench.messages, None)
+        selection = Selection(bench.workspace, bench.state, bench.results)
+        roofline = RooflineState(selection, bench.results, bench.state, bench.link, bench.jobs, messages)
+        state = WhyState(selection, bench.results, bench.workspace, bench.state, bench.link, roofline)
+        panel = WhyPanel(state)
+        return look_at(panel, state, (360, 400), bench)
+
+    return make
+
+
+@pytest.fixture
+def panel(make_panel, bench):
+    """The panel on a bench whose engine answers at once."""
+    return make_panel(bench)
+
+
+@pytest.fixture
+def slow_panel(make_panel, slow_bench):
+    """The panel on a bench whose engine answers when the test says so; limits are known."""
+    panel = make_panel(slow_bench)
+    add(slow_bench)
+    return panel
+
+
+def add(bench, *given, **fields):
+    result = add_gpu_run(bench.results, bench.workspace, *given, **fields)
+    bench.settle()
+    return result
+
+
+def asked(bench):
+    return [one for one in bench.fake.seen if is_kind(one, TIME)]
+
+
+def show_recorded(bench, panel, variant="naive", **fields):
+    """Show a recorded run of the present problem, and select it."""
+    bench.results.follow(comparable_of(bench.workspace.filter_job()))
+    run = gpu_run(bench.workspace.filter_job(), variant, device=RECORDED, **fields)
+    bench.results.show_recorded(RecordedRuns((run,), ""))
+    bench.results.describe(run)
+    bench.settle()
+
+
+def read(panel):
+    return QTextDocumentFragment.fromHtml(panel.sentence.text()).toPlainText()
+
+
+def test_that_bounds_stand_beside_the_time_the_tallest_first(bench, panel):
+    add(bench)
+    assert panel.bars.accessibleDescription() == (
+        "At least: instructions issued 0.300 ms, loads by sectors 0.168 ms, copy 0.0320 ms, "
+        "multiply-adds 0.0120 ms. Measured 0.400 ms."
+    )
+
+
+def test_that_a_click_on_the_remedy_chooses_its_variant(bench, panel):
+    add(bench)
+    panel.sentence.linkActivated.emit("tiled")
+    assert bench.workspace.settings.variant == "tiled"
+
+
+def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one(bench, make_panel, qtbot):
+    panel = make_panel(bench)
+    runs = tuple(gpu_run(bench.workspace.filter_job(), key, device=RECORDED) for key in ("cached", "tiled"))
+    bench.results.show_recorded(RecordedRuns(runs, ""))
+    bench.results.describe(runs[0])
+    with qtbot.waitSignal(panel.state.chosen) as said:
+        panel.sentence.linkActivated.emit("tiled")
+    assert said.args == [runs[1]]
+
+
+def test_that_another_run_is_read_from_its_beginning(bench, panel):
+    add(bench)
+    add(bench, "tiled")
+    panel.resize(360, 120)
+    bench.settle()
+    bar = panel.findChild(QScrollArea).verticalScrollBar()
+    bar.setValue(bar.maximum())
+    assert bar.value() > 0
+    bench.results.describe(bench.results.results()[0])
+    bench.settle()
+    assert read(panel) == WORDS
+    assert bar.value() == 0
+
+
+def test_that_a_run_without_a_remedy_has_no_link(bench, panel):
+    add(bench, "tiled")
+    assert "href" not in panel.sentence.text()
+
+
+def test_that_occupancy_and_launch_are_those_of_the_run(bench, panel):
+    add(bench)
+    assert panel.numbers.shown == {
+        "Occupancy": "75.0 %, limited by registers",
+        "Launch": "grid 64 × 256, block 32 × 8",
+        "Registers": "40 per thread",
+        "Shared memory": "1,728 bytes per block",
+        "Waves": "20.7",
+        "Transactions": "1.90 per request",
+    }
+
+
+def test_that_the_question_is_about_what_ran_where_automatic_chose(bench, panel):
+    add(bench)
+    (request,) = asked(bench)
+    assert (request.job.variant, request.job.device, str(request.job.block)) == ("naive", "cuda:0", "32 × 8")
+    assert request.measured_ms == 0.4
+
+
+def test_that_what_came_is_kept_with_the_result(bench, panel):
+    first = add(bench)
+    add(bench, "tiled")
+    kept = bench.results.results()[0]
+    assert number_of(kept, "share_of_tallest_limit") == pytest.approx(0.75)
+    assert number_of(kept, "transactions_per_request") == 1.9
+    bench.results.describe(kept)
+    bench.settle()
+    assert first.explained is None
+    assert len(asked(bench)) == 2
+    assert "0.300 ms" in panel.bars.accessibleDescription()
+
+
+def test_that_a_result_keeps_its_place_its_problem_and_its_baseline(bench, panel):
+    panel.state.watch(False)
+    result = add(bench)
+    bench.results.use_as_baseline(result)
+    panel.state.watch(True)
+    bench.settle()
+    (kept,) = bench.results.results()
+    assert kept.explained is not None
+    assert bench.results.chosen is kept
+    assert bench.results.described.result is kept
+    assert not bench.results.is_earlier(kept)
+
+
+def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
+    panel.state.watch(False)
+    add(bench)
+    assert not asked(bench)
+
+
+def test_that_a_question_is_dropped_when_another_result_is_selected(slow_bench, slow_panel):
+    add(slow_bench, "tiled")
+    assert [one.job.variant for one in slow_bench.fake.cancelled] == ["naive"]
+    slow_bench.answer_all(TIME)
+    assert slow_bench.results.results()[0].explained is None
+    assert slow_bench.results.results()[1].explained is not None
+
+
+@pytest.mark.parametrize("task", ["run", "preview"])
+def test_that_a_question_makes_way_and_is_asked_again_when_nothing_else_runs(slow_bench, slow_panel, task):
+    slow_bench.state.set_task(task, "computing")
+    slow_bench.settle()
+    assert not slow_bench.fake.waiting(TIME)
+    assert read(slow_panel) == "The time is explained once nothing else runs."
+    slow_bench.state.end_task(task)
+    slow_bench.settle()
+    assert len(slow_bench.fake.waiting(TIME)) == 1
+
+
+def test_that_a_question_can_be_stopped_and_asked_again(slow_bench, slow_panel):
+    assert slow_panel.button.text() == "Stop"
+    slow_panel.button.click()
+    slow_bench.settle()
+    assert read(slow_panel) == "It was stopped: the time of this run is not explained."
+    assert slow_panel.button.text() == "Explain"
+    slow_panel.button.click()
+    slow_bench.settle()
+    slow_bench.answer_all(TIME)
+    assert read(slow_panel) == WORDS
+
+
+def test_that_a_screenshot_waits_for_a_question(slow_bench, slow_panel):
+    assert not slow_panel.state.is_settled
+    slow_bench.answer_all(TIME)
+    assert slow_panel.state.is_settled
+
+
+def test_that_a_question_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, slow_panel):
+    slow_bench.lose()
+    assert read(slow_panel) == "The time is explained once the engine is up."
+    slow_bench.become_ready()
+    slow_bench.answer_all((Preview, MaskStep))
+    assert len(slow_bench.fake.waiting(TIME)) == 1
+
+
+def test_that_an_error_is_said_where_the_reason_would_be(slow_bench, slow_panel):
+    slow_bench.fail(BadValue("the time", "it is refused here", "Choose another run."), TIME)
+    assert "it is refused here" in read(slow_panel)
+
+
+def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, make_panel):
+    panel = make_panel(bench, is_measured=False)
+    add(bench)
+    assert read(panel).startswith("The limits of NVIDIA H200 are not known. They are what it does per second")
+    assert panel.button.text() == "Measure the limits (2 s)"
+    panel.button.click()
+    bench.settle()
+    assert [one.device for one in bench.fake.seen if isinstance(one, MeasureLimits)] == ["cuda:0"]
+    assert read(panel) == WORDS
+    assert panel.button.isHidden()
+
+
+def test_that_limits_are_not_measured_during_a_run(slow_bench, make_panel):
+    panel = make_panel(slow_bench, is_measured=False)
+    add(slow_bench)
+    slow_bench.answer_all(TIME)
+    slow_bench.state.set_running(True)
+    assert not panel.button.isEnabled()
+
+
+def test_that_what_the_bounds_do_not_explain_is_said_as_the_engine_says_it(slow_bench, slow_panel):
+    (waiting,) = slow_bench.fake.waiting(TIME)
+    sentence = "Most of what is counted goes into instructions: at least 40 % of the time."
+    slow_bench.fake.asked.remove(waiting)
+    waiting.future.set_result(ExplainedTime("NVIDIA H200", made_bounds(0.2), 0.16, 0.4, sentence))
+    slow_bench.settle()
+    assert read(slow_panel) == sentence
+    assert "Measured 0.400 ms" in slow_panel.bars.accessibleDescription()
+
+
+def test_that_a_cpu_run_is_said_to_have_no_launch_as_the_engine_says_it(slow_bench, slow_panel):
+    add(slow_bench, "cpu-parallel", launches=None, device="cpu", block=None)
+    (waiting,) = slow_bench.fake.waiting(TIME)
+    slow_bench.fake.asked.remove(waiting)
+    reason = Reason("no-kernel", "CPU, all cores has no kernels of ours")
+    waiting.future.set_result(ExplainedTime("CPU, 2 cores", not_explained=reason))
+    slow_bench.settle()
+    assert slow_panel.stack.text == "CPU, all cores has no kernels of ours."
+
+
+def test_that_a_simulated_run_has_bounds_and_no_line(bench, panel):
+    bench.fake.limits["simulator"] = made_limits("simulator")
+    add(bench, device="simulator")
+    assert asked(bench)[0].measured_ms is None
+    assert panel.bars.accessibleDescription().endswith("No time was measured.")
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        (make_result("naive", 0.4), "What this run did is no longer known, only its numbers."),
+        (make_failure("naive"), "There is no time to explain: launch failed: out of resources"),
+    ],
+)
+def test_that_words_stand_where_a_result_cannot_be_explained(bench, panel, result, words):
+    bench.results.add(result)
+    bench.settle()
+    assert panel.stack.text.startswith(words)
+    assert not asked(bench)
+
+
+def test_that_words_stand_where_the_picture_of_a_run_is_gone(bench, panel):
+    panel.state.watch(False)
+    add(bench, launches=None)
+    bench.open("other.png")
+    panel.state.watch(True)
+    bench.settle()
+    assert panel.stack.text.startswith("The picture of this run is no longer open.")
+
+
+def test_that_runs_of_other_operations_are_said_to_have_no_explanation(bench, panel):
+    bench.workspace.choose("median")
+    bench.settle()
+    bench.runs.run()
+    bench.settle()
+    assert panel.stack.text.startswith("Times are explained of convolutions only")
+
+
+def test_that_runs_of_the_window_are_explained(bench, panel):
+    bench.fake.limits["cpu"] = made_limits("cpu")
+    bench.workspace.set_mask(preset("sharpen"))
+    bench.change(variant="cpu-parallel")
+    bench.runs.run()
+    bench.settle()
+    assert any(isinstance(one, Run) for one in bench.fake.seen)
+    assert read(panel) == WORDS
+
+
+def test_that_links_and_bars_are_drawn_anew_in_the_other_theme(light_again, qapp, bench, panel):
+    add(bench)
+    before, light = panel.sentence.text(), panel.bars.rows[0].bars[0].colour
+    apply_theme(qapp, "dark")
+    assert panel.sentence.text() != before
+    assert panel.bars.rows[0].bars[0].colour != light
+
+
+def test_that_the_newest_run_is_explained_at_once(haloscope, qtbot):
+    page = haloscope.window.page_of("explore")
+    haloscope.actions["run"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
+    qtbot.waitUntil(lambda: page.why.explained is not None)
+
+
+def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is(bench, make_panel):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    bench.fake.limits = {RECORDED: made_limits(RECORDED)}
+    show_recorded(bench, panel)
+    assert [one.job.device for one in asked(bench)] == [RECORDED]
+    assert read(panel) == WORDS
+
+
+def test_that_a_recorded_run_is_not_explained_by_a_gpu_that_is_here(bench, panel):
+    show_recorded(bench, panel)
+    assert read(panel).startswith("Recorded runs are explained only where there is no GPU")
+
+
+def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(bench, make_panel):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    show_recorded(bench, panel, "cpu-serial", launches=None)
+    assert not asked(bench)
+    assert panel.stack.text.startswith(
+        "The recording keeps what its GPU does per second at most, not what its CPU"
+    )
+
+
+def test_that_one_button_sets_what_a_run_was_recorded_for_and_undo_brings_back_what_was(bench, make_panel):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    panel.state.watch(False)
+    show_recorded(bench, panel)
+    bench.workspace.set_mask(preset("emboss"))
+    panel.state.watch(True)
+    bench.settle()
+    recorded = bench.results.described.result
+    assert recorded.mask_name in read(panel)
+    panel.button.click()
+    bench.settle()
+    job = bench.workspace.filter_job()
+    assert job.mask.weights_digest == recorded.weights_digest
+    assert job.filter.border == "zero"
+    bench.workspace.undo_stack.undo()
+    assert bench.workspace.mask == preset("emboss")
+
+
+def test_that_a_kernel_that_needs_a_gpu_leads_to_its_recorded_run(bench, make_panel, qtbot):
+    panel = make_panel(bench)
+    bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))
+    bench.workspace.change(variant="tiled")
+    bench.settle()
+    runs = tuple(gpu_run(bench.workspace.filter_job(), key, device=RECORDED) for key in ("cached", "tiled"))
+    bench.results.show_recorded(RecordedRuns(runs, ""))
+    with qtbot.waitSignal(panel.state.chosen) as said:
+        panel.button.click()
+    assert said.args == [runs[1]]
+    assert bench.state.shows_recorded
+
+
+def test_that_a_kernel_that_cannot_run_has_the_reason_in_the_place_of_a_time(bench, panel):
+    add(bench)
+    bench.state.set_availability((Availability("cpu-serial", made_reason("Needs equal weights.")),))
+    panel.state.selection.select("cpu-serial")
+    bench.settle()
+    assert "cannot do this now. Needs equal weights." in panel.stack.text
+    bench.state.set_availability((Availability("cpu-serial"),))
+    bench.settle()
+    assert "was not run yet: press Run" in panel.stack.text
+
+
+def test_that_the_recorded_run_of_the_same_kernel_stays_selected_with_another_mask(bench):
+    job = bench.workspace.filter_job()
+    before, after = (
+        tuple(gpu_run(job, key, device=RECORDED) for key in ("cached", "tiled")) for _ in range(2)
+    )
+    bench.results.show_recorded(RecordedRuns(before, ""))
+    bench.results.describe(before[1])
+    bench.results.show_recorded(RecordedRuns(after, "Nearest recorded"))
+    assert bench.results.described.result is after[1]
+
+
+def test_that_a_run_is_compared_with_that_of_the_kernel_that_is_chosen(bench, panel):
+    add(bench, "naive", 0.4)
+    add(bench, "cached", 0.3)
+    add(bench, "tiled", 0.2)
+    panel.state.selection.compare_with("naive")
+    bench.settle()
+    assert panel.compared.text() == (
+        "Compared with naive (run 1): time 0.500×, instructions issued 0.500×, loads by sectors 0.500×, "
+        "transactions per request 1.00×. What tiled saves against naive: loads."
+    )
+    add(bench, "tiled", 0.2, weights_digest="of another mask")
+    assert "naive" in panel.compared.text()
+    assert "0.500" not in panel.compared.text()
+    panel.state.selection.compare_with("cpu-serial")
+    bench.settle()
+    assert "cpu-serial" in panel.compared.text()

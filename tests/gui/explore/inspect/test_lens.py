@@ -1,0 +1,167 @@
+"""The lens: it follows the mouse, is pinned, walks, lets go, and frames what it looks at."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import QPoint, Qt
+
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.mask.presets import preset
+from engine.work.filtering.sum_order import SumOrder, by_rows
+from gui.explore.inspect.lens import filter_lens
+from gui.explore.inspect.lens_words import border_sentence, filter_sentence, order_sentence, steps, verdict
+from gui.explore.picture.pixel_values import PixelValues
+from tests.gui.explore.picture.test_canvas import handle_of
+from tests.gui.made_window import panel_of
+from tests.picture_jobs import mask_job
+
+pytestmark = pytest.mark.fresh_window
+
+SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
+
+
+@pytest.fixture
+def look(share):
+    """Return a function that looks at a pixel of an 8-bit picture of 4 x 5 pixels, filtered on the CPU."""
+    pixels = (np.arange(20).reshape(4, 5, 1) * 11 % 256).astype(np.uint8)
+
+    def at(pixel, value, mask=SOBEL, order=None, border=Border.ZERO):
+        result = np.full(pixels.shape, np.float32(value))
+        job = mask_job(picture=handle_of(pixels, share), mask=mask, border=border, variant="cpu-serial")
+        return filter_lens(job, order or by_rows(mask.columns, is_fused=False), pixel, pixels, result)
+
+    return at
+
+
+@pytest.fixture
+def page(haloscope, qtbot):
+    """The page with the panel Lens in front."""
+    page = haloscope.window.first_page
+    haloscope.actions["lens"].trigger()
+    qtbot.waitUntil(lambda: page.lens.is_visible)
+    return page
+
+
+def place_of(page, row, column):
+    x, y = page.picture_view.canvas.view.transform.to_pane(column + 0.5, row + 0.5)
+    return QPoint(round(x), round(y))
+
+
+def pinned(page, qtbot, row=5, column=7):
+    qtbot.mouseClick(page.picture_view.canvas, Qt.MouseButton.LeftButton, pos=place_of(page, row, column))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (row, column))
+
+
+def test_that_the_steps_end_in_the_level_on_the_screen(look):
+    lines = steps(look((0, 0), -20.0), 0, "clip", 255.0)
+    assert lines[-1].total == "0 of 255"
+
+
+def test_that_a_negative_value_is_said_to_be_clipped(look):
+    lines = steps(look((0, 0), -20.0), 0, "clip", 255.0)
+    assert any(line.adds == "below 0, so black" for line in lines)
+
+
+def test_that_the_border_says_what_cells_outside_repeat(look):
+    words = border_sentence(look((0, 0), 0.0, border=Border.REPLICATE))
+    assert words.endswith("they repeat cells inside; row −1, column −1 is row 0, column 0.")
+
+
+def test_that_the_border_says_what_ghost_cells_hold(look):
+    assert border_sentence(look((0, 0), 0.0)).endswith("Border zero: they hold 0.")
+
+
+def test_that_a_sum_that_is_the_result_is_said_to_be_it_exactly(look):
+    assert verdict(look((1, 2), 88.0)) == "exactly the result shown"
+
+
+def test_that_a_sum_that_is_not_the_result_is_never_called_exact(look):
+    assert verdict(look((1, 2), 89.0)) == "not the result shown"
+
+
+def test_that_a_kernel_without_a_sum_of_the_pixel_gives_its_difference_and_the_bound(look):
+    words = order_sentence(look((1, 2), 88.0, order=SumOrder("It transforms.")))
+    assert words.startswith("It transforms. It differs from the float64 sum by 0; the bound is ")
+
+
+def test_that_one_sentence_has_place_sum_result_and_border(look):
+    words = filter_sentence(look((1, 2), 88.0), 0, "clip", 255.0)
+    assert words == (
+        "Row 1, column 2: 9 products and the offset add up to 88; the result is 88.00, 88 of 255 on the "
+        "screen, exactly the result shown. All 9 cells lie in the picture."
+    )
+
+
+def test_that_a_large_mask_is_told_by_its_largest_products(look):
+    lines = steps(look((1, 2), 1.0, mask=Mask(np.ones((31, 31)))), 0, "clip", 255.0)
+    assert [line.name for line in lines][6:9] == ["All 961 products", "Offset", "Result"]
+
+
+def test_that_the_lens_follows_the_mouse(page, qtbot):
+    qtbot.mouseMove(page.picture_view.canvas, place_of(page, 3, 4))
+    page.picture_view.canvas.pixel_hovered.emit((3, 4))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (3, 4))
+
+
+def test_that_a_click_pins_the_pixel(page, qtbot):
+    pinned(page, qtbot)
+    page.picture_view.canvas.pixel_hovered.emit((1, 1))
+    assert page.lens.pixel == (5, 7)
+
+
+def test_that_arrow_keys_walk_from_a_pinned_pixel(page, qtbot):
+    pinned(page, qtbot)
+    qtbot.keyClick(page.picture_view.canvas, Qt.Key.Key_Right)
+    qtbot.waitUntil(lambda: page.lens.seen.pixel == (5, 8))
+
+
+def test_that_walking_ends_at_the_edge(page, qtbot):
+    pinned(page, qtbot, 0, 0)
+    qtbot.keyClick(page.picture_view.canvas, Qt.Key.Key_Up)
+    assert page.lens.pixel == (0, 0)
+
+
+def test_that_escape_lets_the_pixel_go(page, qtbot):
+    pinned(page, qtbot)
+    qtbot.keyClick(page.picture_view.canvas, Qt.Key.Key_Escape)
+    assert not page.lens.is_pinned
+
+
+def test_that_the_window_of_the_pixel_is_framed(page, qtbot):
+    pinned(page, qtbot)
+    window, pixel = page.picture_view.canvas._frames
+    assert (window.row, window.column, window.height, pixel.row) == (4, 6, 3, 5)
+
+
+def test_that_no_frame_is_left_when_nobody_looks(page, qtbot):
+    pinned(page, qtbot)
+    page.bring_to_front("mask")
+    qtbot.waitUntil(lambda: page.picture_view.canvas._frames == (None, None))
+
+
+def test_that_the_median_shows_its_sorted_window(page, haloscope, qtbot):
+    pinned(page, qtbot)
+    haloscope.workspace.choose("median")
+    panel = panel_of(page, "lens", qtbot)
+    qtbot.waitUntil(lambda: panel.steps.text().startswith("Sorted "))
+
+
+def test_that_a_mask_of_63_by_63_is_scrolled_and_shows_its_middle(page, haloscope, qtbot):
+    pinned(page, qtbot)
+    haloscope.workspace.set_mask(Mask(np.ones((63, 63))))
+    table = panel_of(page, "lens", qtbot).table
+    qtbot.waitUntil(lambda: table.texts.rowCount() == 63)
+    assert table.viewport().rect().intersects(table.visualRect(table.texts.index(31, 31)))
+
+
+def test_that_the_numbers_under_the_lens_are_those_of_the_result(page, qtbot):
+    pinned(page, qtbot)
+    values = page.picture_view.values
+    assert isinstance(values, PixelValues)
+    assert (page.lens.seen.shown == values.result[5, 7]).all()
+
+
+def test_that_a_preset_under_a_pinned_lens_is_looked_at_anew(page, haloscope, qtbot):
+    pinned(page, qtbot)
+    haloscope.workspace.set_mask(preset("gaussian-5"))
+    qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.job.mask.rows == 5)

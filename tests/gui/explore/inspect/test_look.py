@@ -1,0 +1,108 @@
+"""The panel Look: histograms with what is clipped, a profile along a line, the pixels at the mouse."""
+
+import numpy as np
+import pytest
+from PySide6.QtCore import Qt
+
+from engine.host import shared
+from engine.verify.regions import Region
+from gui.explore.inspect.histogram_plot import HistogramPlot
+from gui.explore.inspect.look_state import HISTOGRAM, PROFILE
+from gui.explore.picture.layers import Drawing, Line
+from gui.explore.picture.pixel_values import PixelValues
+from tests.gui.made_window import made
+
+
+@pytest.fixture
+def look(haloscope, qtbot):
+    """The state of the panel, which is in front and has counted."""
+    page = haloscope.window.first_page
+    haloscope.actions["region_measure"].trigger()
+    qtbot.waitUntil(lambda: page.look.numbers is not None)
+    return page.look
+
+
+def test_that_every_sample_of_the_picture_is_counted(look, haloscope):
+    rows, columns, _ = haloscope.workspace.picture.pixels.shape
+    assert [one.total for one in look.numbers.before] == [rows * columns] * 3
+
+
+def test_that_a_region_is_measured_alone(look, haloscope, qtbot):
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    qtbot.waitUntil(lambda: look.numbers.before[0].total == 7 * 8)
+    values = haloscope.window.first_page.picture_view.values
+    assert isinstance(values, PixelValues)
+    part = values.original[4:11, 5:13, 0].astype(np.float64)
+    assert look.numbers.before[0].mean == pytest.approx(float(part.mean()), rel=1e-12)
+
+
+@pytest.mark.fresh_window
+def test_that_the_page_is_not_at_rest_until_what_is_looked_at_is_counted(look, haloscope, qtbot):
+    page = haloscope.window.first_page
+    qtbot.waitUntil(lambda: page.is_settled)
+    haloscope.workspace.select(Region(4, 11, 5, 13))
+    assert not page.is_settled
+    qtbot.waitUntil(lambda: page.is_settled)
+    assert look.numbers.before[0].total == 7 * 8
+
+
+def test_that_a_profile_has_the_values_along_the_line(look, haloscope):
+    look.choose(PROFILE)
+    look._take_line(Line((2, 3), (2, 9)))
+    values = haloscope.window.first_page.picture_view.values
+    assert isinstance(values, PixelValues)
+    assert (look.profile.original == values.original[2, 3:10]).all()
+
+
+def test_that_dragging_draws_a_line_only_while_the_profile_is_shown(look, haloscope):
+    canvas = haloscope.window.first_page.picture_view.canvas
+    look.choose(PROFILE)
+    assert canvas.drawing is Drawing.LINE
+    look.choose(HISTOGRAM)
+    assert canvas.drawing is Drawing.PAN
+
+
+def test_that_handles_and_percentiles_choose_what_is_black_and_white_on_the_screen(look, haloscope, qtbot):
+    page, (original, result) = haloscope.window.first_page, look.windows
+    view = page.picture_view
+    before = view.values.original[5, 6].tolist()
+    panel = made(page, "look")
+    panel.before.window_moved.emit((20.0, 90.0))
+    result.choose_percentiles()
+    qtbot.waitUntil(lambda: original.screen is not None and result.screen is not None)
+    assert original.ends == (20.0, 90.0)
+    assert result.ends[0] < result.ends[1]
+    painted = shared.attach(original.screen.levels[0])
+    assert painted[5, 6, 2::-1].tolist() == np.rint((np.clip(before, 20, 90) - 20) / 70 * 255).tolist()
+    assert view.values.original[5, 6].tolist() == before
+    # The result of another job has the same window; another picture has none.
+    shown = result.screen
+    haloscope.workspace.change(flip=True)
+    qtbot.waitUntil(lambda: result.screen not in (None, shown))
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.title != "astronaut")
+    assert (original.ends, original.screen, result.ends) == (None, None, None)
+
+
+def test_that_a_session_keeps_the_window(look, haloscope, qtbot, tmp_path):
+    files, (original, result) = haloscope.window.first_page.files, look.windows
+    original.choose((20.0, 90.0))
+    qtbot.waitUntil(lambda: original.screen is not None)
+    files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil((tmp_path / "work.haloscope").exists)
+    original.choose(None)
+    files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: original.screen is not None)
+    assert (original.ends, result.ends) == ((20.0, 90.0), None)
+
+
+def test_that_the_bracket_keys_move_the_handles(qtbot):
+    plot = HistogramPlot()
+    qtbot.addWidget(plot)
+    plot.show_counts(((1, 2, 3, 4),), (0.0, 400.0))
+    plot.show_window((0.0, 400.0))
+    moved = []
+    plot.window_moved.connect(lambda ends: (moved.append(ends), plot.show_window(ends)))
+    for key in (Qt.Key.Key_Home, Qt.Key.Key_Right, Qt.Key.Key_BracketLeft, Qt.Key.Key_BracketRight):
+        qtbot.keyClick(plot, key)
+    assert moved == [(100.0, 400.0), (100.0, 200.0)]
