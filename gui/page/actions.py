@@ -23,6 +23,21 @@ class Entry:
     submenu: str = ""  # title of the menu inside that menu; empty for none
     data: str = ""  # the value of a choice
 
+    @property
+    def title(self) -> str:
+        """Its text as it is read."""
+        return plain(self.text)
+
+    @property
+    def where(self) -> str:
+        """Its menu, and the menu inside that one."""
+        return " > ".join(filter(None, (plain(self.menu), plain(self.submenu))))
+
+
+def plain(text: str) -> str:
+    """Return the text of an action as it is read: without marks for keys and dialogs."""
+    return text.replace("&", "").rstrip("…")
+
 
 class Actions(QObject):
     """The actions by name: `actions["run"]`."""
@@ -121,7 +136,7 @@ class Actions(QObject):
 
     def _add(self, entry: Entry, action: QAction) -> QAction:
         action.setObjectName(entry.name)
-        action.setIconText(entry.text.replace("&", "").rstrip("…"))
+        action.setIconText(entry.title)
         action.setData(entry.data)
         if entry.icon:
             action.setIcon(icon(entry.icon))

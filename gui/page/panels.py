@@ -218,3 +218,8 @@ def all_panels(*places: PanelTabs) -> Iterator[Panel]:
         for panel in place.panels:
             yield panel
             yield from all_panels(*panel.findChildren(PanelTabs))
+
+
+def shown_words(panel: Panel) -> str:
+    """Return what it does to choose a panel."""
+    return f"Bring the panel {panel.windowTitle()} to the front."

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 FINISH_AFTER_MS = 10
 FREEZE_AFTER_MS = 2000
-_DIALOGS = ["palette", "panel_help", "documentation", "shortcuts", "report", "about", "preferences"]
+_DIALOGS = ["palette", "panel_help", "documentation", "shortcuts", "about", "preferences"]
 
 
 class Haloscope:
@@ -84,7 +84,7 @@ class Haloscope:
         self.recovery = (
             Recovery(self.window, self.messages, recovery_folder) if recovery_folder is not None else None
         )
-        self.closing = Closing(self.window, self.link, self.state, self.recovery)
+        self.closing = Closing(self.window, self.link, self.state, self.messages, self.recovery)
         app.commitDataRequest.connect(self.closing.end_session)
         self._connect()
 

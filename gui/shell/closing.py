@@ -1,77 +1,30 @@
 """Closing the window: at once, or after the files that are being saved."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
 from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtGui import QCloseEvent, QSessionManager
-from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QProgressBar, QWidget
+from PySide6.QtWidgets import QMessageBox
 
 from engine.files.standard_streams import log
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
+from gui.page.messages import Message, Messages, Severity
 from gui.shell.main_window import MainWindow
 from gui.shell.recovery import Recovery
-from gui.style.metrics import GRID, scaled_font
-from gui.widgets.panel_parts import column
 
-WIDTH = 56 * GRID
-_SAVE = "&Save session…", "Choose a file, save picture path, steps and results, and close."
+SOURCE = "closing"
+_FIRST, _DISCARD = QMessageBox.ButtonRole.AcceptRole, QMessageBox.ButtonRole.DestructiveRole
 
 
-class ClosingDialog(QDialog):
-    """Asks before the window closes; Esc and Cancel keep it open, and Enter never discards."""
+class Choice(NamedTuple):
+    """A button of a question, and what it does."""
 
-    wanted = Signal()  # the person chose the first button
-    discarded = Signal()  # the window is to close at once
-
-    def __init__(
-        self,
-        what: str,
-        meaning: str,
-        first: tuple[str, str],
-        tips: tuple[str, str],
-        parent: QWidget | None,
-        *,
-        is_busy: bool = False,
-    ) -> None:
-        """`first` is that button and its tip, if there is one; `tips` are those of Discard and Cancel."""
-        super().__init__(parent)
-        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        self.setWindowTitle("Close Haloscope")
-        self.setFixedWidth(WIDTH)
-        self.what, self.meaning = QLabel(what, wordWrap=True), QLabel(meaning, wordWrap=True)
-        self.what.setTextFormat(Qt.TextFormat.PlainText)
-        self.what.setFont(scaled_font(1.0, bold=True))
-        # Encoders do not say how far they are.
-        bar = QProgressBar(textVisible=False, maximum=0)
-        bar.setFixedHeight(GRID)
-        bar.setAccessibleName("Saving is in progress")
-        bar.setVisible(is_busy)
-        buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
-        self.first, discard, self.cancel = (
-            buttons.addButton(text, of)
-            for text, of in (
-                (first[0], role.AcceptRole), ("&Discard", role.DestructiveRole), ("Cancel", role.RejectRole)
-            )
-        )  # fmt: skip
-        for button, tip in zip((self.first, discard, self.cancel), (first[1], *tips), strict=True):
-            button.setToolTip(tip)
-        self.first.setVisible(bool(first[0]))
-        self.first.setDefault(bool(first[0]))
-        self.first.clicked.connect(self.wanted)
-        discard.setAutoDefault(False)
-        discard.clicked.connect(self.discarded)
-        self.cancel.clicked.connect(self.reject)
-        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
-        said = column(self.what, bar, self.meaning)
-        self.setLayout(column(said, buttons, spacing=2 * GRID, margins=margins))
-
-    def wait(self) -> None:
-        """Show that the window will close by itself."""
-        self.cancel.setDefault(True)
-        self.cancel.setFocus()
-        self.first.setEnabled(False)
-        self.meaning.setText("Haloscope closes as soon as it is written.")
+    text: str
+    tip: str
+    role: QMessageBox.ButtonRole
+    act: Callable[[], object]
 
 
 def _files_words(names: Sequence[str]) -> str:
@@ -90,15 +43,23 @@ class Closing(QObject):
     interrupted = Signal()  # Ctrl+C in the terminal, or a plain `kill`. Emitted on: any thread
 
     def __init__(
-        self, window: MainWindow, link: EngineLink, state: EngineState, recovery: Recovery | None = None
+        self,
+        window: MainWindow,
+        link: EngineLink,
+        state: EngineState,
+        messages: Messages,
+        recovery: Recovery | None = None,
     ) -> None:
         super().__init__(window)
         self._window = window
         self._link = link
         self._state = state
+        self._messages = messages
         self._recovery = recovery
-        self.question: ClosingDialog | None = None
-        self.dialog: ClosingDialog | None = None
+        self.question: QMessageBox | None = None
+        """What is asked just now; Esc and Cancel keep the window open, and Enter never discards."""
+        # It closes when they are written: while that is asked, and where a person has said so.
+        self._waits_for_files = False
         # Files that are not waited for, and what of the work is not asked about again (None: all is asked).
         self._answered: tuple[Sequence[str], str | None] = ((), None)
         self._is_kept = False
@@ -138,7 +99,7 @@ class Closing(QObject):
         files, answered = self._answered
         if any(name not in files for name in self._link.files_being_saved):
             event.ignore()
-            self._ask()
+            self._ask_about_files()
         elif self._recovery is not None and not self._is_kept:
             work = self._window.unsaved
             if (work and work != answered) or (self._state.running and answered is None):
@@ -146,84 +107,96 @@ class Closing(QObject):
                 self._ask_to_save(work, files)
 
     def _ask_to_save(self, work: str, files: Sequence[str]) -> None:
-        if self.question is None:
-            lost = "Without a session this is lost when the window closes." if work else ""
-            stops = "The run that is under way stops." if self._state.running and work else ""
-            self.question = question = ClosingDialog(
-                f"Save {work} as a session?" if work else "Stop the run that is under way?",
-                " ".join(filter(None, (lost, stops))) or "Its finished results are lost.",
-                _SAVE if work else ("", ""),
-                ("Close now, without it.", "Keep the window open. (Esc)"),
-                self._window,
-            )
-            question.finished.connect(self._forget_question)
-            question.discarded.connect(lambda: self._discard_work(files))
-            question.wanted.connect(lambda: self._save(files))
-            question.open()
-
-    def _forget_question(self) -> None:
-        self.question = None
-
-    def _discard_work(self, files: Sequence[str]) -> None:
-        self._end_dialogs()
-        # With results that came while it was asked.
-        self.close(files, self._window.unsaved)
-
-    def _save(self, files: Sequence[str]) -> None:
-        self._end_dialogs()
+        lost = "Without a session this is lost when the window closes." if work else ""
+        stops = "The run that is under way stops." if self._state.running and work else ""
         # Of a run it was asked as well; what was edited since is a new question.
-        self._window.first_page.save_work(lambda: self.close(files, ""))
+        save = Choice(
+            "&Save session…", "Choose a file, save picture path, steps and results, and close.", _FIRST,
+            lambda: self._window.first_page.save_work(lambda: self.close(files, "")),
+        )  # fmt: skip
+        # With results that came while it was asked.
+        discard = Choice(
+            "&Discard", "Close now, without it.", _DISCARD, lambda: self.close(files, self._window.unsaved)
+        )
+        self._ask(
+            f"Save {work} as a session?" if work else "Stop the run that is under way?",
+            " ".join(filter(None, (lost, stops))) or "Its finished results are lost.",
+            *((save, discard) if work else (discard,)),
+        )
+
+    def _ask_about_files(self) -> None:
+        stays = "Close now, without it. A file that it was to replace stays as it is."
+        self._ask(
+            _files_words(self._link.files_being_saved),
+            "Wait until it is written, or discard it and close now.",
+            Choice("&Wait", "Close by itself as soon as it is written.", _FIRST, self._wait),
+            Choice("&Discard", stays, _DISCARD, self._discard_files),
+        )
+        self._waits_for_files = True
+
+    def _ask(self, what: str, meaning: str, *choices: Choice) -> None:
+        self._end_question()
+        self._waits_for_files = False
+        self.question = question = QMessageBox(self._window)
+        question.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        question.setWindowTitle("Close Haloscope")
+        question.setTextFormat(Qt.TextFormat.PlainText)
+        question.setText(what)
+        question.setInformativeText(meaning)
+        stay = Choice("Cancel", "Keep the window open. (Esc)", QMessageBox.ButtonRole.RejectRole, self._stay)
+        acts: dict[object, Callable[[], object]] = {}
+        for choice in (*choices, stay):
+            button = question.addButton(choice.text, choice.role)
+            button.setToolTip(choice.tip)
+            button.setAutoDefault(choice.role is not _DISCARD)
+            acts[button] = choice.act
+            if choice.role is not _DISCARD and question.defaultButton() is None:
+                question.setDefaultButton(button)
+
+        def answered() -> None:
+            if self.question is question:
+                self.question = None
+                acts.get(question.clickedButton(), self._stay)()
+
+        question.finished.connect(answered)
+        question.open()
+
+    def _end_question(self) -> None:
+        if self.question is not None:
+            ended, self.question = self.question, None
+            ended.accept()
+
+    def _wait(self) -> None:
+        self._waits_for_files = True
+        what, why = _files_words(self._link.files_being_saved), "Haloscope closes as soon as it is written."
+        keep = Message(SOURCE, Severity.WARNING, what, why, action="Keep it open", act=self._stay)
+        self._messages.everywhere.show(keep)
+
+    def _stay(self) -> None:
+        self._waits_for_files = self._was_interrupted = self._is_kept = False
+
+    def _save_ended(self, is_saved: bool) -> None:
+        if not self._waits_for_files:
+            return
+        names = self._link.files_being_saved
+        if names and is_saved:
+            if self.question is not None:
+                self.question.setText(_files_words(names))
+            return
+        self._messages.clear(SOURCE)
+        self._end_question()
+        if is_saved:
+            self._window.close()
+        else:
+            self._stay()
+
+    def _discard_files(self) -> None:
+        self._end_question()
+        self.close(self._link.files_being_saved)
 
     def _end_recovery(self) -> None:
         if self._recovery is not None:
             (self._recovery.flush if self._is_kept else self._recovery.forget)()
-
-    def _ask(self) -> ClosingDialog:
-        if self.dialog is None:
-            self.dialog = dialog = ClosingDialog(
-                _files_words(self._link.files_being_saved),
-                "Wait until it is written, or discard it and close now.",
-                ("&Wait", "Close by itself as soon as it is written."),
-                (
-                    "Close now, without it. A file that it was to replace stays as it is.",
-                    "Keep the window open. Saving continues. (Esc)",
-                ),
-                self._window,
-                is_busy=True,
-            )
-            dialog.wanted.connect(dialog.wait)
-            self.dialog.discarded.connect(self._discard_files)
-            self.dialog.finished.connect(self._forget_dialog)
-            self.dialog.rejected.connect(self._stay)
-            self.dialog.open()
-        return self.dialog
-
-    def _forget_dialog(self) -> None:
-        self.dialog = None
-
-    def _stay(self) -> None:
-        self._was_interrupted = self._is_kept = False
-
-    def _save_ended(self, is_saved: bool) -> None:
-        if self.dialog is None:
-            return
-        names = self._link.files_being_saved
-        if not is_saved:
-            self.dialog.reject()
-        elif names:
-            self.dialog.what.setText(_files_words(names))
-        else:
-            self.dialog.accept()
-            self._window.close()
-
-    def _discard_files(self) -> None:
-        self._end_dialogs()
-        self.close(self._link.files_being_saved)
-
-    def _end_dialogs(self) -> None:
-        for dialog in (self.dialog, self.question):
-            if dialog is not None:
-                dialog.accept()
 
     def _interrupted(self) -> None:
         self._is_kept = True
@@ -233,4 +206,5 @@ class Closing(QObject):
             return
         self._was_interrupted = True
         log(f"Saving {', '.join(names)}: the window closes when that is done. Ctrl+C again discards it.")
-        self._ask().wait()
+        self._end_question()
+        self._wait()

@@ -1,30 +1,86 @@
-"""The command palette: type a few letters, choose a command."""
+"""The command palette: type words of a command, choose it. Every command of the window is one list."""
 
+import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 
-from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, QSize, Qt, QTimer
-from PySide6.QtGui import QColor, QFontMetrics, QKeyEvent, QPainter
-from PySide6.QtWidgets import (
-    QDialog,
-    QLineEdit,
-    QListWidget,
-    QListWidgetItem,
-    QStyle,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QPalette
+from PySide6.QtWidgets import QDialog, QHeaderView, QLineEdit, QTreeWidget, QTreeWidgetItem, QWidget
 
-from gui.shell.commands import Command, found_by
-from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.style.theme import current_theme
-from gui.widgets.painted_text import paint_text
+from gui.page.actions import Actions, plain
+from gui.page.contract import Page
+from gui.page.panels import shown_words
+from gui.style.metrics import GRID
 from gui.widgets.panel_parts import column
 
-WIDTH = 76 * GRID
-_ROWS = 11
-_COMMAND = Qt.ItemDataRole.UserRole
+_WIDTH = 76 * GRID
+_HEIGHT = 40 * GRID
 _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What can be chosen in the command palette."""
+
+    key: str  # never changes: the recent ones are kept by it
+    title: str
+    where: str  # its menu
+    keys: str  # its shortcut, as the system writes it
+    tip: str
+    why_not: str  # why it cannot be chosen now; empty if it can
+    run: Callable[[], object]
+
+
+def commands_of(actions: Actions, page: Page) -> list[Command]:
+    """Return every command while a page is shown: actions, what the page offers besides, its panels."""
+    found = [_of_action(actions, name) for name in actions.names() if name != "palette"]
+    for action in page.palette_actions:
+        title, where = plain(action.text()), str(action.data() or "")
+        why_not = "" if action.isEnabled() else "Not available now."
+        found.append(Command(f"{where}:{title}", title, where, "", action.toolTip(), why_not, action.trigger))
+    for panel in page.panels:
+        name, title = panel.objectName(), panel.windowTitle()
+        show = partial(page.bring_to_front, name)
+        found.append(Command(f"panel:{name}", title, "Panel", "", shown_words(panel), "", show))
+    return found
+
+
+def found_by(typed: str, commands: Sequence[Command], recent: Sequence[str]) -> list[Command]:
+    """Return the commands that a typed text fits, best first; of those that fit alike the recent first.
+
+    What cannot be chosen now comes after what fits alike and can.
+    """
+    ranks = {key: rank for rank, key in enumerate(recent)}
+    chosen = [(score, one) for one in commands if (score := fit(typed, one))]
+    chosen.sort(key=lambda at: (-at[0], bool(at[1].why_not), ranks.get(at[1].key, len(ranks))))
+    return [one for _, one in chosen]
+
+
+def fit(typed: str, command: Command) -> int:
+    """Return how well a text fits, higher is better; 0 where it does not.
+
+    Each typed word must begin a word of the title, of the menu, or else of the tooltip: "blur" finds a
+    Gaussian.
+    """
+    words = typed.casefold().split()
+    title, where, tip = (
+        re.findall(r"\w+", text.casefold()) for text in (command.title, command.where, command.tip)
+    )
+    for score, there in ((3, title), (2, title + where), (1, title + where + tip)):
+        if all(any(word.startswith(one) for word in there) for one in words):
+            return score + (score == 3 and title[: len(words)] == words)
+    return 0
+
+
+def _of_action(actions: Actions, name: str) -> Command:
+    action, entry = actions[name], actions.entry(name)
+    keys = action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
+    title = plain(action.text())
+    if action.isCheckable() and action.isChecked():
+        title = f"{title} (on)"
+    return Command(name, title, entry.where, keys, action.toolTip(), actions.why_not(name), action.trigger)
 
 
 class CommandPalette(QDialog):
@@ -42,99 +98,60 @@ class CommandPalette(QDialog):
     ) -> None:
         super().__init__(parent)
         self._commands, self._recent, self._chosen, self._over = commands, recent, chosen, parent
+        self.shown: list[Command] = []
+        """The commands that are listed, in their order."""
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle("Commands")
-        self.field = QLineEdit()
-        self.field.setPlaceholderText(
-            "Type a few letters of a command, a preset, a sample, a page or a panel"
+        self.field = QLineEdit(
+            placeholderText="Type words of a command, a preset, a sample, a page or a panel"
         )
         self.field.setAccessibleName("Command")
-        self.field.setToolTip("Letters may be left out: “sx” finds Sobel x.")
+        self.field.setToolTip("The beginnings of words are enough: “so x” finds Sobel x.")
         self.field.textChanged.connect(self._list)
+        self.field.returnPressed.connect(self._choose)
         self.field.installEventFilter(self)
-        self.list = QListWidget()
+        self.list = QTreeWidget(columnCount=3)
+        self.list.setHeaderHidden(True)
+        self.list.setRootIsDecorated(False)
         self.list.setAccessibleName("Commands that fit")
-        self.list.setItemDelegate(_CommandRow(self.list))
-        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.list.setUniformItemSizes(True)
+        self.list.setUniformRowHeights(True)
+        self.list.setStyleSheet("QTreeView::item { padding: 2px; }")
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        modes = QHeaderView.ResizeMode
+        for at, mode in enumerate((modes.ResizeToContents, modes.Stretch, modes.ResizeToContents)):
+            self.list.header().setSectionResizeMode(at, mode)
+        self.list.header().setStretchLastSection(False)
         self.list.itemClicked.connect(self._choose)
         self.setLayout(column(self.field, (self.list, 1), margins=(GRID, GRID, GRID, GRID)))
         self._list("")
-        height = _ROWS * _row_height() + self.field.sizeHint().height() + 4 * GRID
-        width = min(WIDTH, parent.width() - 4 * GRID)
-        self.resize(width, min(height, parent.height() - 8 * GRID))
-
-    @property
-    def shown(self) -> list[Command]:
-        """The commands that are listed, in their order."""
-        return [self.list.item(at).data(_COMMAND) for at in range(self.list.count())]
-
-    def choose_current(self) -> None:
-        """Run the command that is marked, if it can be chosen."""
-        item = self.list.currentItem()
-        if item is not None:
-            self._choose(item)
+        self.resize(min(_WIDTH, parent.width() - 4 * GRID), min(_HEIGHT, parent.height() - 8 * GRID))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
-        if event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
-            if Qt.Key(event.key()) in _MOVES:
-                self.list.keyPressEvent(event)
-                return True
-            if Qt.Key(event.key()) in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
-                self.choose_current()
-                return True
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in _MOVES:
+            self.list.keyPressEvent(event)
+            return True
         return super().eventFilter(watched, event)
 
     def _list(self, typed: str) -> None:
         self.list.clear()
-        for command in found_by(typed, self._commands, self._recent):
-            item = QListWidgetItem(self.list)
-            item.setData(_COMMAND, command)
-            item.setData(Qt.ItemDataRole.ToolTipRole, command.tip)
-            said = (command.title, command.where, command.keys, command.why_not)
-            item.setData(Qt.ItemDataRole.AccessibleTextRole, ", ".join(filter(None, said)))
-        if not self.list.count():
-            item = QListWidgetItem(f"No command fits “{typed}”.", self.list)
+        self.shown = found_by(typed, self._commands, self._recent)
+        quiet = self.palette().brush(QPalette.ColorRole.PlaceholderText)
+        for command in self.shown:
+            item = QTreeWidgetItem(self.list, [command.title, command.why_not or command.where, command.keys])
+            for at in range(0 if command.why_not else 1, 3):
+                item.setForeground(at, quiet)
+            for at in range(3):
+                item.setToolTip(at, command.tip)
+        if not self.shown:
+            item = QTreeWidgetItem(self.list, [f"No command fits “{typed}”."])
             item.setFlags(Qt.ItemFlag.NoItemFlags)
-        self.list.setCurrentRow(0)
+        self.list.setCurrentIndex(self.list.model().index(0, 0))
 
-    def _choose(self, item: QListWidgetItem) -> None:
-        command = item.data(_COMMAND)
-        if command is None or command.why_not:
+    def _choose(self) -> None:
+        """Run the command that is marked, if it can be chosen."""
+        at = self.list.currentIndex().row()
+        if at >= len(self.shown) or self.shown[at].why_not:
             return
         self.accept()
         # Not before the focus is back where the command finds it.
-        QTimer.singleShot(0, self._over, lambda chosen=self._chosen: chosen(command))
-
-
-class _CommandRow(QStyledItemDelegate):
-    """Title and menu at the left, keys at the right; below, in small letters, why it cannot be chosen."""
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex) -> QSize:
-        return QSize(20 * GRID, _row_height())
-
-    def paint(
-        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
-    ) -> None:
-        command = index.data(_COMMAND)
-        if command is None:
-            super().paint(painter, option, index)
-            return
-        theme = current_theme()
-        is_marked = bool(option.state & QStyle.StateFlag.State_Selected)
-        painter.save()
-        painter.fillRect(option.rect, QColor(theme.accent if is_marked else theme.base))
-        strong = QColor(theme.accent_text if is_marked else theme.muted if command.why_not else theme.text)
-        quiet = QColor(theme.accent_text if is_marked else theme.muted)
-        inner = option.rect.adjusted(GRID, 0, -GRID, 0)
-        at_right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        inner.setRight(inner.right() - paint_text(painter, inner, command.keys, quiet, at_right) - 2 * GRID)
-        inner.setLeft(inner.left() + paint_text(painter, inner, command.title, strong) + 2 * GRID)
-        painter.setFont(small_font())
-        paint_text(painter, inner, command.why_not or command.where, quiet)
-        painter.restore()
-
-
-def _row_height() -> int:
-    return QFontMetrics(small_font()).height() + GRID + HALF_GRID
+        QTimer.singleShot(0, self._over, partial(self._chosen, self.shown[at]))

@@ -1,5 +1,11 @@
-"""The documents in a window of their own: the list, the text, links, back and forward."""
+"""The documents that come with the program, in a window of their own: list, text, links, back and forward.
 
+They lie beside the program in a clone, within the package where it is installed, as the assets do.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +13,17 @@ from PySide6.QtCore import QSize, Qt, QUrl
 from PySide6.QtGui import QTextCharFormat, QTextCursor, QTextDocument
 from PySide6.QtWidgets import QDialog, QListWidget, QSplitter, QTextBrowser, QWidget
 
-from gui.shell.documents import FOLDER, HOME, anchor_of, documents, text_of
+from engine.files.assets import ASSETS
 from gui.style.metrics import GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.panel_parts import column, icon_button, row
 
+FOLDER = ASSETS.parent / "docs"
+HOME = "window.md"
+PATTERNS = "*.md", "variants/*.md"
+
+_HEADING = re.compile(r"(?m)^(#+) (.+)$")
+_PICTURE = re.compile(r"(?m)^\s*!\[([^\]]*)\]\([^)]*\)\n?")
 _NOT_HERE = "{name} is not in the window. It is in the program's source, in the folder docs."
 _MARKDOWN = QTextDocument.ResourceType.MarkdownResource
 
@@ -131,3 +143,31 @@ def open_documents(parent: QWidget, link: str = HOME) -> DocumentWindow:
     window.raise_()
     window.activateWindow()
     return window
+
+
+def section_of(sections: Mapping[str, str], panel: str) -> str:
+    """Return the link to the section of a panel, else to that of its page, else to the manual."""
+    return sections.get(panel) or sections.get("") or HOME
+
+
+@cache
+def documents() -> dict[str, str]:
+    """Return the title of each document that can be shown, by the name of its file: the manual first."""
+    paths = [path for pattern in PATTERNS for path in sorted(FOLDER.glob(pattern))]
+    names = sorted((path.relative_to(FOLDER).as_posix() for path in paths), key=lambda name: name != HOME)
+    headings = ((name, _HEADING.search(text_of(name))) for name in names)
+    return {name: found[2].replace("`", "") for name, found in headings if found}
+
+
+@cache
+def text_of(name: str) -> str:
+    """Return a document without its pictures, which are not in the window; empty where it cannot be read."""
+    try:
+        return _PICTURE.sub("", (FOLDER / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+
+
+def anchor_of(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")

@@ -28,8 +28,8 @@ from PySide6.QtWidgets import (
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, PageLayout, Services, Unsaved
 from gui.page.intents import Intent, OpenFiles, TakeContent
+from gui.page.panels import shown_words
 from gui.page.slot import Slot
-from gui.shell.commands import shown_words
 from gui.shell.menus import Menus
 from gui.shell.message_bar import MessageBar
 from gui.shell.page_actions import PageActions

@@ -30,18 +30,16 @@ ENTRIES: tuple[Entry, ...] = (
           "&View", 85),
     Entry("preferences", "Pre&ferences…", "Theme, size of the letters, and the keys of all commands.",
           "Ctrl+,", "settings", "&Edit", 90),
-    Entry("palette", "Command &palette…", "Find any command by a few letters of its name.", "Ctrl+Shift+P",
+    Entry("palette", "Command &palette…", "Find any command by words of its name.", "Ctrl+Shift+P",
           "magnify", "&Help"),
     Entry("panel_help", "&Help for this panel", "Explain the panel that has the focus.", "F1", "help",
           "&Help"),
     Entry("documentation", "&Documentation", "How to use Haloscope, the words used here, and every"
           " document.", "Ctrl+F1", "help", "&Help"),
-    Entry("shortcuts", "&Keyboard shortcuts", "List every action with its keys.", "Shift+F1", "keyboard",
-          "&Help"),
-    Entry("report", "&Report a problem…", "What a report needs: versions to copy, and the crash log.",
-          "Ctrl+Alt+R", "bug-outline", "&Help", 90),
-    Entry("about", "&About Haloscope", "What this is, its version and where its crash log is.",
-          "Ctrl+Shift+F1", "about", "&Help", 90),
+    Entry("shortcuts", "&Keyboard shortcuts", "Every action with its keys; they can be changed.", "Shift+F1",
+          "keyboard", "&Help"),
+    Entry("about", "&About Haloscope…", "What this is, and what a report of a problem needs: versions to"
+          " copy, and the crash log.", "Ctrl+Shift+F1", "about", "&Help", 90),
     Entry("quit", "&Quit", "Close the window. Its layout is kept.", "Ctrl+Q Ctrl+W", "quit", "&File", 90),
 )  # fmt: skip
 UNDO = Entry("undo", "&Undo", "Undo the last edit on this page.", "Ctrl+Z", "undo", "&Edit", 10)

@@ -66,7 +66,7 @@ def test_that_the_result_is_pasted_into_another_program(program, other):
 
 
 def test_that_a_command_is_found_by_a_few_letters(program, tmp_path):
-    program.command("sobx")
+    program.command("so x")
     assert program.weights(tmp_path / "sobel.json") == [[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]]
 
 
@@ -141,6 +141,6 @@ def test_that_letters_become_larger_and_small_again(program):
 
 def test_that_the_keys_are_listed(program):
     program.press("shift+F1")
-    program.wait_for_dialog("Keyboard")
+    program.wait_for_dialog("Preferences")
     program.press("Escape")
     program.wait_for_turn()

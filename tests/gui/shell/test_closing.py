@@ -33,23 +33,24 @@ def test_that_closing_during_a_save_waits_until_it_is_written(qtbot, saving, tmp
     # Its layout is kept once, and only when it closes.
     with qtbot.assertNotEmitted(window.closing):
         for close in (window.close, saving.actions["quit"].trigger):
-            # The first Enter waits, the second cancels.
-            for keys in ((), (Qt.Key.Key_Escape,), (Qt.Key.Key_Return, Qt.Key.Key_Return)):
+            for key in (None, Qt.Key.Key_Escape, Qt.Key.Key_Return):
                 close()
                 assert window.isVisible()
-                dialog = saving.closing.dialog
+                dialog = saving.closing.question
                 assert dialog.isVisible()
-                assert dialog.what.text() == "Saving x.png…"
-                for key in keys:
-                    qtbot.keyClick(dialog, key)
-                if not keys:
+                assert dialog.text() == "Saving x.png…"
+                if key is None:
                     press(qtbot, dialog, "Cancel")
+                else:
+                    qtbot.keyClick(dialog, key)
                 assert window.isVisible()
-                assert saving.closing.dialog is None
+                assert saving.closing.question is None
                 assert saving.link.files_being_saved == ("x.png",)
+            # Enter waits; a person who would rather go on says so.
+            saving.messages.newest.act()
         assert not saving.link._client.cancelled
         window.close()
-        press(qtbot, saving.closing.dialog, "Wait")
+        press(qtbot, saving.closing.question, "Wait")
         assert window.isVisible()
     with qtbot.waitSignal(window.closing):
         saving.link._client.answer()
@@ -59,16 +60,16 @@ def test_that_closing_during_a_save_waits_until_it_is_written(qtbot, saving, tmp
 
 def test_that_after_cancel_or_an_error_of_the_save_the_window_stays_open(qtbot, saving, tmp_path):
     saving.window.close()
-    press(qtbot, saving.closing.dialog, "Cancel")
+    press(qtbot, saving.closing.question, "Cancel")
     saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.link.files_being_saved)
     assert (tmp_path / "x.png").exists()
     assert saving.window.isVisible()
     saving.pictures.save_result(tmp_path / "x.png")
     saving.window.close()
-    press(qtbot, saving.closing.dialog, "Wait")
+    press(qtbot, saving.closing.question, "Wait")
     saving.link._client.fail(FULL)
-    qtbot.waitUntil(lambda: saving.closing.dialog is None)
+    qtbot.waitUntil(lambda: not saving.link.files_being_saved)
     assert saving.window.isVisible()
     assert "The disk is full" in saving.window.message_bar.text
     assert saving.window.close()
@@ -81,7 +82,7 @@ def test_that_a_window_closes_at_once_when_nothing_is_being_saved(haloscope, qtb
     else:
         haloscope.closing.interrupted.emit()
         qtbot.waitUntil(lambda: not haloscope.window.isVisible())
-    assert haloscope.closing.dialog is None
+    assert haloscope.closing.question is None
     assert capsys.readouterr().err == ""
 
 
@@ -89,23 +90,23 @@ def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     saving.courses.save("lab", tmp_path)
     saving.link._client.answer_all(CourseRequest)
     saving.window.close()
-    assert saving.closing.dialog.what.text() == "Saving x.png and 1 more…"
+    assert saving.closing.question.text() == "Saving x.png and 1 more…"
     saving.link._client.answer()
-    qtbot.waitUntil(lambda: saving.closing.dialog.what.text() == "Saving lab-tables…")
+    qtbot.waitUntil(lambda: saving.closing.question.text() == "Saving lab-tables…")
     saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.window.isVisible())
 
 
 def test_that_discard_closes_at_once(qtbot, saving, tmp_path):
     saving.window.close()
-    press(qtbot, saving.closing.dialog, "Discard")
+    press(qtbot, saving.closing.question, "Discard")
     assert not saving.window.isVisible()
     assert not (tmp_path / "x.png").exists()
 
 
 def test_that_ctrl_c_waits_for_the_save_unless_it_comes_twice(qtbot, saving, capsys):
     saving.closing.interrupted.emit()
-    qtbot.waitUntil(lambda: saving.closing.dialog is not None)
+    qtbot.waitUntil(lambda: saving.messages.newest is not None)
     assert saving.window.isVisible()
     assert capsys.readouterr().err == (
         "Saving x.png: the window closes when that is done. Ctrl+C again discards it.\n"

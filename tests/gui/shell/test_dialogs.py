@@ -9,7 +9,7 @@ def haloscope(window_of_file):
     return window_of_file
 
 
-@pytest.mark.parametrize("name", ["palette", "documentation", "shortcuts", "report", "about", "preferences"])
+@pytest.mark.parametrize("name", ["palette", "documentation", "shortcuts", "about", "preferences"])
 def test_that_every_control_of_what_opens_beside_the_window_is_explained(haloscope, name):
     haloscope.actions[name].trigger()
     QApplication.processEvents()
@@ -22,7 +22,7 @@ def test_that_every_control_of_what_opens_beside_the_window_is_explained(halosco
 
 
 def test_that_a_report_has_the_versions_and_the_log(haloscope, qapp):
-    haloscope.actions["report"].trigger()
+    haloscope.actions["about"].trigger()
     (dialog,) = (one for one in haloscope.window.findChildren(QDialog) if one.isVisible())
     next(button for button in dialog.findChildren(type(haloscope.window.message_bar._action))
          if button.text() == "&Copy").click()  # fmt: skip

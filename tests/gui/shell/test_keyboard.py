@@ -20,7 +20,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.explore.picture.drag_handle import DragHandle
-from gui.shell.commands import commands_of
+from gui.shell.command_palette import commands_of
 from gui.shell.pages import PAGES
 
 KEYS = [entry.key for entry in PAGES]

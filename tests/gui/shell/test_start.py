@@ -6,13 +6,12 @@ import threading
 from dataclasses import replace
 
 import pytest
-from PySide6.QtGui import QAction, QIcon, QKeySequence
+from PySide6.QtGui import QIcon
 
 from engine import __version__
 from engine.errors import FileWriteError
 from engine.files import crash_log
 from engine.files.assets import ASSETS
-from engine.files.crash_log import log_path
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.sessions import with_options
@@ -21,7 +20,6 @@ from gui.page.contract import PageLayout
 from gui.page.messages import Messages
 from gui.shell import launch
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
-from gui.shell.help import about_html, shortcuts_html
 from gui.shell.launch import main, process_age_ms
 from gui.shell.preferences import Preferences, default_path, load_preferences, save_preferences
 from gui.shell.screenshot import begin_of
@@ -267,16 +265,3 @@ def test_that_the_crash_log_is_where_the_system_keeps_logs_or_stderr(tmp_path_fa
     monkeypatch.setattr(crash_log, "_file", None)
     crash_log.note_error(ValueError("nowhere"))
     assert "ValueError: nowhere" in capsys.readouterr().err
-
-
-def test_that_help_names_what_a_report_of_a_fault_needs(qapp):
-    words = about_html()
-    assert "Haloscope 0." in words
-    assert "numpy 2." in words
-    assert str(log_path()) in words
-    run, other = QAction("&Run…"), QAction("Other")
-    run.setShortcut(QKeySequence("Ctrl+R"))
-    keys = shortcuts_html([run, other])
-    assert "Ctrl+R" in keys
-    assert ">Run<" in keys
-    assert "Other" not in keys
