@@ -75,7 +75,11 @@ class PreferencesDialog(QDialog):
         self.tabs = QTabWidget()
         self.tabs.addTab(look, "&Appearance")
         self.tabs.addTab(self.keys, "&Keys")
-        self.setLayout(column((self.tabs, 1), close_box(self), spacing=2 * GRID, margins=_MARGINS))
+        box = close_box(self)
+        self.setLayout(column((self.tabs, 1), box, spacing=2 * GRID, margins=_MARGINS))
+        # Enter takes what is typed, no more.
+        for button in self.findChildren(QPushButton):
+            button.setAutoDefault(False)
         self._show_theme()
         self.resize(80 * GRID, 66 * GRID)
 
@@ -114,8 +118,6 @@ class KeysTable(QWidget):
         self.reset_all = QPushButton("Reset a&ll")
         self.reset_all.setToolTip("Give every command its own keys again.")
         self.reset_all.clicked.connect(lambda: self._take({}))
-        for button in (self.remove, self.reset_all):
-            button.setAutoDefault(False)
         self.table.itemSelectionChanged.connect(self._show_selected)
         below = row(label_for("&New keys", self.edit), (self.edit, 1), self.remove, self.reset_all)
         self.setLayout(column((self.table, 1), below, self.note, margins=_MARGINS))
