@@ -1,17 +1,7 @@
-"""Other colour models to RGB, premultiplied to straight alpha; which colour profile fits."""
+"""Inks and YCbCr to RGB, premultiplied to straight alpha; which colour profile fits."""
 
 import numpy as np
 from numpy.typing import NDArray
-
-# White of Lab in TIFF (D50), and from XYZ of D50 to linear sRGB with the Bradford adaptation to D65.
-_D50 = np.array([0.96422, 1.0, 0.82521])
-_XYZ_TO_SRGB = np.array(
-    [
-        [3.1338561, -1.6168667, -0.4906146],
-        [-0.9787684, 1.9161415, 0.0334540],
-        [0.0719453, -0.2289914, 1.4052427],
-    ]
-)
 
 # Y, Cb, Cr of ITU-R BT.601, the default of TIFF and the rule of JPEG.
 _YCBCR_TO_RGB = np.array([[1.0, 0.0, 1.402], [1.0, -0.344136, -0.714136], [1.0, 1.772, 0.0]])
@@ -36,28 +26,6 @@ def ycbcr_to_rgb(values: np.ndarray) -> np.ndarray:
     centred = values.astype(np.float64)
     centred[..., 1:] -= middle
     return _rounded(centred @ _YCBCR_TO_RGB.T, values.dtype)
-
-
-def lab_to_rgb(values: np.ndarray, *, signed: bool) -> np.ndarray:
-    """Convert CIE L*a*b* (white D50), (H, W, 3), as TIFF stores it, to sRGB of the same size without sign.
-
-    L goes over the full scale for 0 to 100; a and b have 1 (8 bit) or 256 (16 bit) steps per unit, in two's
-    complement (`signed`, CIELab) or offset by half (ICCLab).
-    """
-    dtype: np.dtype = np.dtype(f"u{values.dtype.itemsize}")
-    stored = values.view(dtype)
-    full = full_scale_of(dtype)
-    lightness = stored[..., 0] * (100.0 / full)
-    steps = 1.0 if dtype == np.uint8 else 256.0
-    differences = stored[..., 1:]
-    ab = differences.view(f"i{dtype.itemsize}") / steps if signed else differences / steps - 128.0
-    y = (lightness + 16.0) / 116.0
-    cube_roots = np.stack([y + ab[..., 0] / 500.0, y, y - ab[..., 1] / 200.0], axis=-1)
-    small = 6.0 / 29.0
-    xyz = _D50 * np.where(cube_roots > small, cube_roots**3, 3 * small**2 * (cube_roots - 4.0 / 29.0))
-    linear = np.clip(xyz @ _XYZ_TO_SRGB.T, 0.0, 1.0)
-    encoded = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055)
-    return _rounded(encoded * full, dtype)
 
 
 def unpremultiplied(pixels: np.ndarray, alpha: np.ndarray) -> np.ndarray:

@@ -94,30 +94,6 @@ LIBRARY_ERRORS = (
     zlib.error,
 )
 
-_COMPRESSED = "its compressed pixels are damaged"
-
-# What the libraries say of damaged files, and the cause. What is not here is reported without a cause: it
-# would be words for programmers.
-_DAMAGED: tuple[tuple[str, str], ...] = (
-    (
-        r"truncated|not enough image data|requires a buffer of|failed to read \d+ bytes|ended prematurely",
-        "it ends before its last row",
-    ),
-    (r"broken data stream|\breturned\b|decompressing|Jpeg8|JPEG file|J2K", _COMPRESSED),
-    (r"cannot identify image file", "its header is damaged or cut short"),
-    (
-        r"codec configuration|tile cannot extend|cannot be reshaped|rowsperstrip",
-        "its header and its pixels do not fit together",
-    ),
-    (r"IFD|number of tags|BigTIFF", "its list of tags is damaged"),
-    (r"Palette size|palette size", "its palette has an impossible size"),
-    (
-        r"(\w+) (compression|header type|pixel depth) \((\d+)\)",
-        "its header names {2} {3}, which {1} does not have",
-    ),
-    (r"unsigned integer out of range", "a number in it is out of range"),
-)
-
 _NO_DECODER = (r"imagecodecs|could not import", "no decoder for its compression is installed")
 
 
@@ -204,7 +180,5 @@ def errors_in_words(
                 f"this kind of {title} is not supported: {kind}",
                 "Save it as an 8- or 16-bit PNG or TIFF in the program that made it, and open that.",
             ) from error
-        is_of_codec = type(error).__module__.startswith("imagecodecs")
-        cause = _first_match(_DAMAGED, error) or (_COMPRESSED if is_of_codec else "")
-        why = f"its {title} data is damaged or cut short" + (f": {cause}" if cause else "")
-        raise ImageReadError(what, why, SAVE_AGAIN) from error
+        # What a library says is for programmers.
+        raise ImageReadError(what, f"its {title} data is damaged or cut short", SAVE_AGAIN) from error

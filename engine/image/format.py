@@ -24,8 +24,6 @@ class Format:
     decode: Callable[[BinaryIO, Budget, Allocate | None], Decoded]
     """Decodes a file from its start, after its form was checked by the budget. It raises `Refused` or
     `Unsupported`; errors of libraries pass through."""
-    damaged: bytes = b""
-    """A regular expression that fits the beginning of its files after a transfer in text mode."""
     unsupported: tuple[tuple[str, str], ...] = ()
     """Regular expressions for what its library says of intact files that it cannot read, and their kinds."""
     encode: Callable[..., bytes | memoryview] | None = None
@@ -36,8 +34,6 @@ class Format:
     """The suffixes that choose it for saving; the first one is offered."""
     dtypes: tuple[type[Any], ...] = ()
     """The sample types that it saves."""
-    most_bits: int = 32
-    """How many bits of a sample it keeps: deeper ones are rounded, with a sentence."""
     has_quality: bool = False
     """Whether the quality changes its files; others are exact."""
     keeps_alpha: bool = True

@@ -1,7 +1,6 @@
 """Opening a picture file: cheap checks first. Its first bytes say what it is, the extension is a hint."""
 
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -45,6 +44,7 @@ _OTHERS: tuple[tuple[int, bytes, str], ...] = (
     (0, b"\x1aE\xdf\xa3", "a video"),
     # The "ftyp" box (ISO base media) is the same container for pictures and films.
     *((4, b"ftyp" + brand, "a HEIC picture") for brand in (b"heic", b"heix", b"mif1", b"msf1")),
+    (4, b"ftypavis", "a sequence of AVIF pictures"),
     (4, b"ftyp", "a video"),
 )
 
@@ -66,12 +66,6 @@ def format_of(head: bytes) -> Format:
                 begun |= len(head) > len(signature) - len(signature.lstrip(b"?"))
     if begun:
         raise Refused(f"it ends after {len(head)} bytes, before the picture begins")
-    for known in formats.FORMATS:
-        if known.damaged and re.match(known.damaged, head, re.DOTALL):
-            raise Refused(
-                f"it looks like a {known.title} whose first bytes are damaged, as by a transfer in text mode",
-                "Transfer the file again in binary mode.",
-            )
     raise Refused(
         f"it is not a picture that this program reads; it looks like {_looks_like(head)}",
         f"Save it as {formats.titles()}, and open that.",

@@ -34,7 +34,7 @@ def save_image(
 ) -> tuple[str, ...]:
     """Save a picture; the suffix of `path` chooses the format (`engine.image.formats.FORMATS`).
 
-    Nothing is scaled, rounded or clipped unless `depth` asks for it, but 16 bit to the 12 of an AVIF.
+    Nothing is scaled, rounded or clipped unless `depth` asks for it.
 
     Parameters
     ----------
@@ -58,8 +58,8 @@ def save_image(
     Returns
     -------
     tuple of str
-        A sentence for each thing that the format or the depth cannot keep: alpha, grey (saved as RGB), the
-        lowest bits, values outside the range, a colour profile of another colour model, EXIF and resolution;
+        A sentence for each thing that the format or the depth cannot keep: alpha, grey (saved as RGB),
+        values outside the range, a colour profile of another colour model, EXIF and resolution;
         what is damaged of these; and what else the opened file says, such as XMP. Empty where all is kept.
 
     Raises
@@ -166,8 +166,6 @@ def _without_what_is_lost(picture: Picture, known: Format) -> tuple[Picture, tup
     if pixels.ndim == 2 and not known.keeps_grey:
         pixels = np.repeat(pixels[..., np.newaxis], 3, axis=2)
         left_out.append(f"{known.title} has no grey: the picture was saved as RGB with three equal channels.")
-    if 8 * pixels.dtype.itemsize > known.most_bits:
-        left_out.append(f"The samples were rounded to {known.most_bits} bit: {known.title} holds no more.")
     if profile is not None and not profile_fits(profile, 1 if pixels.ndim == 2 else 3):
         profile = None
         left_out.append("The colour profile does not describe these channels and was left out.")

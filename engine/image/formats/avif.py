@@ -4,10 +4,10 @@ libavif decodes a picture in its coded size and then scales it, without a word, 
 library tells the coded size: it is read here, of ISO/IEC 14496-12 and 23008-12 and of AV1 (5.5.1).
 """
 
+import itertools
 import struct
 from collections.abc import Iterator
-from itertools import chain
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import imagecodecs
 import numpy as np
@@ -19,10 +19,8 @@ from engine.image.format import Format
 from engine.image.formats.headers import boxes, first_boxes
 from engine.image.formats.pillow import (
     encode_with_pillow,
-    frame_notes,
     metadata_of_info,
     opened_with_pillow,
-    read_with_pillow,
 )
 from engine.image.metadata import exif_with_resolution, orientation_of_exif
 from engine.image.picture import Picture, with_alpha
@@ -30,7 +28,6 @@ from engine.image.picture import Picture, with_alpha
 # The box that says how the pixels are coded; in its third byte, how deep they are.
 _CODING, _DEEP, _TWELVE = b"av1C", 0x40, 0x20
 _FULL = 4  # version and flags of a box
-_ITEM = ">HHHII"  # of libavif's lists: number, file, pieces, where it begins, bytes
 _SEQUENCE_HEADER = 1
 # A size is within the first bytes.
 _READ_BYTES = 256
@@ -39,40 +36,28 @@ _MOST_PICTURES = 10_000
 
 # Of 0 to 10: 6, libavif's own, takes three times as long for files of 0.89 of the size.
 _SPEED = 8
-_BITS = 12
-_LARGEST = 2**_BITS - 1
-_SRGB: dict[str, Any] = {"primaries": 1, "transfer": 13}
 # From this quality on, colours keep the resolution of the brightness.
 _FULL_CHROMA_QUALITY = 90
 
 
 def read_avif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode an AVIF; of a sequence the first picture."""
+    """Decode an AVIF."""
     data = file.read()
     bits = _bits(data)
     said, coded = sizes(data)
     file.seek(0)
     with opened_with_pillow(file, "AVIF") as image:
         (width, height), info, has_alpha = image.size, image.info, image.mode == "RGBA"
-        count, notes = getattr(image, "n_frames", 1), list(frame_notes(image))
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8 if bits == 8 else np.uint16))
     coded_pixels = max((across * down for across, down in coded), default=0)
-    # Planes of brightness and colours, and the samples before they are a picture: of all pictures, where
-    # there are several (with an index, imagecodecs takes memory for one and writes all).
+    # Planes of brightness and colours, and the samples before they are a picture.
     larger = max(0, coded_pixels - form.pixel_count) * 4 * form.dtype.itemsize
-    is_sequence_of_8_bit = bits == 8 and count > 1
-    decoded_pictures = 1 if is_sequence_of_8_bit else count
-    budget.check(form, (1 + decoded_pictures) * form.decoded_bytes + larger + len(data))
-    notes += [
+    budget.check(form, 2 * form.decoded_bytes + larger + len(data))
+    notes = [
         f"It was scaled from {one[0]:,} × {one[1]:,} pixels: its header says another size."
         for one in sorted(coded - said)[-1:]
     ]
-    if is_sequence_of_8_bit:
-        decoded = read_with_pillow("AVIF", file, budget, allocate)
-        return decoded._replace(notes=tuple(notes))
     samples = imagecodecs.avif_decode(data)
-    if count > 1:
-        samples = samples[0]
     if samples.shape[:2] != (height, width):
         raise Refused("it decodes to another size than its header says")
     if samples.dtype == np.uint16:
@@ -94,9 +79,8 @@ def sizes(data: bytes) -> tuple[set[tuple[int, int]], set[tuple[int, int]]]:
     said: set[tuple[int, int]] = set()
     coded: set[tuple[int, int]] = set()
     try:
-        top = first_boxes(data)
-        begins = chain(_items(top.get(b"meta", b"")[_FULL:], said), _tracks(top.get(b"moov", b""), said))
-        for _, begin in zip(range(_MOST_PICTURES), begins, strict=False):
+        begins = _items(first_boxes(data).get(b"meta", b"")[_FULL:], said)
+        for begin in itertools.islice(begins, _MOST_PICTURES):
             size = _coded_size(data[begin : begin + _READ_BYTES])
             if size is not None:
                 coded.add(size)
@@ -136,21 +120,6 @@ def _items(meta: bytes, said: set[tuple[int, int]]) -> Iterator[int]:
             number(length_bytes)
         if begins and method == 0:
             yield begins[0]
-
-
-def _tracks(moov: bytes, said: set[tuple[int, int]]) -> Iterator[int]:
-    """Yield where the first picture of each track begins; add the sizes of the tracks."""
-    for kind, track in boxes(moov):
-        if kind == b"trak":
-            inner = first_boxes(track)
-            table = inner[b"mdia"]
-            for name in (b"minf", b"stbl"):
-                table = first_boxes(table)[name]
-            chunks = first_boxes(table)
-            code, places = (">I", chunks[b"stco"]) if b"stco" in chunks else (">Q", chunks[b"co64"])
-            # Sides are numbers of 16 and 16 bits.
-            said.add(struct.unpack_from(">HxxHxx", inner[b"tkhd"], len(inner[b"tkhd"]) - 8))
-            yield struct.unpack_from(code, places, _FULL + 4)[0]
 
 
 def _coded_size(data: bytes) -> tuple[int, int] | None:
@@ -208,70 +177,24 @@ def _size_of_header(header: bytes) -> tuple[int, int]:
 
 
 def encode_avif(picture: Picture, quality: int) -> bytes:
-    """Encode RGB with its alpha: 8 bit by Pillow, 16 bit as 12 by imagecodecs, in boxes that Pillow wrote."""
-    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
-    if picture.dtype == np.uint16:
-        # To the nearest, full scale to full scale.
-        deep = (with_alpha(picture).astype(np.uint32) * _LARGEST + 32767) // 65535
-        data = bytes(
-            imagecodecs.avif_encode(
-                deep.astype(np.uint16), level=quality, speed=_SPEED, bitspersample=_BITS, **_SRGB
-            )
-        )
-        return _with_metadata(data, profile, exif) if profile or exif else data
+    """Encode RGB with its alpha, 8 bit."""
     subsampling = "4:4:4" if quality >= _FULL_CHROMA_QUALITY else "4:2:0"
     how = {"quality": quality, "subsampling": subsampling, "speed": _SPEED}
+    exif, profile = exif_with_resolution(picture.metadata), picture.icc_profile or b""
     return encode_with_pillow("AVIF", with_alpha(picture), **how, icc_profile=profile, exif=exif)
-
-
-def _with_metadata(data: bytes, profile: bytes, exif: bytes) -> bytes:
-    """Return a file of imagecodecs with a colour profile and EXIF data.
-
-    imagecodecs hands neither to libavif, and Pillow no more than 8 bits. So Pillow lets libavif write a file
-    of one pixel, whose boxes are the same but for the profile and the EXIF data: it gets what the other says
-    of its pixels, and these.
-    """
-    properties, items = _parts(data)
-    # An alpha that is opaque is not written, a clear one is.
-    pixel = np.zeros((1, 1, 2 + len(items)), np.uint8)
-    around = encode_with_pillow("AVIF", pixel, icc_profile=profile, exif=exif)
-    its_properties, its_items = _parts(around)
-    others = boxes(properties)
-    kept = b"".join(
-        struct.pack(">I4s", 8 + len(content), kind) + content
-        for own in boxes(its_properties)
-        for kind, content in [own if own[1].startswith(b"prof") else next(others)]
-    )
-    begin = min(offset for offset, _ in items.values())
-    moved = len(around) + 8 - begin
-    places = its_items | {name: (offset + moved, size) for name, (offset, size) in items.items()}
-    pixels = struct.pack(">I4s", 8 + len(data) - begin, b"mdat") + data[begin:]
-    return around.replace(its_properties, kept).replace(_listed(its_items), _listed(places)) + pixels
-
-
-def _parts(data: bytes) -> tuple[bytes, dict[int, tuple[int, int]]]:
-    """Return the properties in a file of libavif's, and where each item begins and its bytes."""
-    inner = first_boxes(first_boxes(data)[b"meta"][_FULL:])
-    entries = struct.iter_unpack(_ITEM, inner[b"iloc"][_FULL + 4 :])
-    return first_boxes(inner[b"iprp"])[b"ipco"], {name: (begin, size) for name, _, _, begin, size in entries}
-
-
-def _listed(items: dict[int, tuple[int, int]]) -> bytes:
-    return b"".join(struct.pack(_ITEM, name, 0, 1, *place) for name, place in items.items())
 
 
 AVIF = Format(
     "AVIF",
-    suffixes=(".avif", ".avifs"),
-    signatures=(b"????ftypavif", b"????ftypavis"),
+    suffixes=(".avif",),
+    signatures=(b"????ftypavif",),
     decode=read_avif,
     encode=encode_avif,
     saved_suffixes=(".avif",),
-    dtypes=(np.uint8, np.uint16),
-    most_bits=_BITS,
+    dtypes=(np.uint8,),
     has_quality=True,
     keeps_grey=False,
     most_exif_bytes=2**31 - 1,
     max_side=32_768,
-    encoder_bytes=64,  # measured: 46 of 8 bit, 60 of 16
+    encoder_bytes=64,  # measured: 46
 )

@@ -1,24 +1,21 @@
-"""JPEG: the markers of a file, what its header says of its data, a copy without what counts for nothing.
-
-Pillow would add up the EXIF data of any number of segments, and lose a colour profile that stands after the
-frame header: it gets what is `cleaned`.
+"""JPEG: the markers of a file, what its header says of its data, and decoding with proof that it is whole.
 
 A decoder that has all it needs skips surplus bytes before the end marker, and one that has not takes them for
 data: so the same pixels with and without surplus prove that nothing was missing.
 """
 
+import hashlib
 import mmap
 import re
 import struct
-from collections.abc import Iterator
-from itertools import chain
+from collections.abc import Callable, Iterator
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import Refused
-from engine.image.metadata import MOST_EXIF_BYTES
 
 END_OF_IMAGE = 0xD9
 _START_OF_SCAN = 0xDA
@@ -34,15 +31,8 @@ MOST_MARKERS = 2**16
 # Restart markers, fill bytes and the temporary marker stand alone; all others are followed by a length.
 _ALONE = frozenset((0x01, *range(0xD0, 0xD9)))
 
-_APP0, _APP1, _APP2, _APP13, _APP14, _COMMENT = 0xE0, 0xE1, 0xE2, 0xED, 0xEE, 0xFE
-# What segments of applications begin with, in the order in which they are copied: EXIF data of any number of
-# them, a profile in parts, and the first one of each other kind.
-_JFIF, _EXIF, _ICC = b"JFIF", b"Exif\0\0", b"ICC_PROFILE\0"
-_KINDS = (_JFIF, _EXIF, b"http://ns.adobe.com/xap/1.0/\0", _ICC, b"MPF\0", b"Photoshop 3.0\0")
-# After marker and size, the name, the number of the segment, and how many there are.
-_ICC_BEGIN = 4 + len(_ICC) + 2
-_BAD_PROFILE = "Its colour profile is damaged and was left out."
-_STRAY_BYTES = "Bytes between its parts that belong to none of them were passed over."
+# What Pillow reads of a head: more than the profile, EXIF data and previews of any program.
+_MOST_HEAD_BYTES = 16 * 2**20
 
 CUT_SHORT = "its data stops before its last row: the file was cut short or is damaged"
 DAMAGED = "Its compressed pixels are damaged: some of its pixels may be wrong."
@@ -57,15 +47,10 @@ _SURPLUS = bytes.fromhex("a5 5a 96 69 3c c3 e1 1e") * 512
 _FEWEST_BITS = {0xC0: 2, 0xC1: 2, 0xC2: 1}
 FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 _PROGRESSIVE = (0xC2, 0xCA)
-# What decides on the pixels: tables, frames, the restart interval, the number of lines, Adobe's colours.
-_DECODED = {0xC4, 0xCC, 0xDB, 0xDC, 0xDD, _APP14, *FRAMES}
 _COEFFICIENT_BYTES = 128  # per block: 64 coefficients of two bytes
 # Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
 _OTHER_DEPTHS = frozenset(range(2, 17)) - {8}
 _HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
-# Samples across and down of the brightness (and the black) for one of each colour, that simplejpeg knows.
-_USUAL_SAMPLING = {(1, 1), (2, 1), (2, 2), (1, 2), (4, 1)}
-
 # A scan that says nothing takes 8 ns per block, so these take a second. Ten scans, as programs write them, go
 # over a block four to six times; only of more than a gigapixel are those more.
 MAX_SCANNED_BLOCKS = 2**27
@@ -78,8 +63,8 @@ class Frame(NamedTuple):
     No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
     last scan, and goes over `scanned_blocks` in all `scans`, each of its `blocks` once or more;
     `has_all_scans` says whether these have all bits of all coefficients. `unsupported` is what no decoder
-    here reads, in words; else empty. `is_usual` says whether simplejpeg reads how coarse the colours are.
-    `end` is the offset of the end marker of the first picture; None where there is none.
+    here reads, in words; else empty. `end` is the offset of the end marker of the first picture; None where
+    there is none.
     """
 
     width: int = 0
@@ -87,7 +72,6 @@ class Frame(NamedTuple):
     fewest_bytes: int = 0
     coefficient_bytes: int = 0
     unsupported: str = ""
-    is_usual: bool = True
     blocks: int = 0
     scanned_blocks: int = 0
     scans: int = 0
@@ -180,66 +164,51 @@ def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
             position = found.start()
 
 
-def cleaned(data: mmap.mmap | bytes, *, head_only: bool = False) -> tuple[bytes, tuple[str, ...]]:
-    """Return the first picture of a JPEG with what is read of it alone, and a note on what was damaged.
+def head_of(data: mmap.mmap | bytes) -> bytes:
+    """Return the segments up to the first scan, within a bound; the frame header last.
 
-    The metadata come first, and whole: no stray bytes, one colour profile, EXIF data of some length. With
-    `head_only` it ends where the data of the first scan begins.
+    Pillow adds up EXIF data of any number of segments, and loses a profile that stands after that header.
     """
-    before: dict[bytes, list[bytes]] = {kind: [] for kind in (*_KINDS, b"")}
-    coded: list[bytes] = []
-    # Where a scan begins whose compressed data reaches to the next marker.
-    scan = None
-    exif_bytes, has_stray, next_one, end = 0, False, 2, len(data)
+    segments: list[tuple[int, bytes]] = []
+    left = _MOST_HEAD_BYTES
     for marker, position in markers(data):
-        if scan is not None:
-            coded.append(data[scan:position])
-            scan = None
-        elif data[next_one:position].strip(b"\xff"):
-            has_stray = True
-        if marker == END_OF_IMAGE:
-            end = position
+        segment = data[position : position + 2 + int.from_bytes(data[position + 2 : position + 4], "big")]
+        rank = (marker in FRAMES) + 2 * (marker == _START_OF_SCAN)
+        left -= len(segment)
+        if rank or left >= 0:
+            segments.append((rank, segment))
+        if marker in (_START_OF_SCAN, END_OF_IMAGE):
             break
-        next_one = position + 2 + int.from_bytes(data[position + 2 : position + 4], "big")
-        segment = data[position:next_one]
-        if marker == _START_OF_SCAN:
-            scan, end = position, next_one if head_only else end
-            if head_only:
-                break
-        elif marker in (_APP0, _APP1, _APP2, _APP13, _COMMENT):
-            kind = next((kind for kind in _KINDS if segment.startswith(kind, 4)), None)
-            kind = b"" if marker == _COMMENT else kind
-            exif_bytes += len(segment) if kind == _EXIF else 0
-            is_further = kind not in (_ICC, _EXIF) or exif_bytes > MOST_EXIF_BYTES
-            if kind is not None and not (before[kind] and is_further):
-                before[kind].append(segment)
-        elif marker in _DECODED:
-            coded.append(segment)
-    if scan is not None:
-        coded.append(data[scan:end])
-    has_profile, before[_ICC] = bool(before[_ICC]), _whole_profile(before[_ICC])
-    is_lost = has_profile and not before[_ICC]
-    notes = (*((_BAD_PROFILE,) if is_lost else ()), *((_STRAY_BYTES,) if has_stray else ()))
-    return b"".join((b"\xff\xd8", *chain(*before.values()), *coded, b"\xff\xd9")), notes
+    segments.sort(key=itemgetter(0))
+    return b"".join((b"\xff\xd8", *(segment for _, segment in segments)))
 
 
-def _whole_profile(segments: list[bytes]) -> list[bytes]:
-    """Return the segments of a colour profile in order; none where one is missing or there is another."""
-    found = {segment[_ICC_BEGIN - 2]: segment for segment in segments if len(segment) > _ICC_BEGIN}
-    counts = {segment[_ICC_BEGIN - 1] for segment in found.values()}
-    if len(found) < len(segments) or counts != {len(found)} or set(found) != {*range(1, len(found) + 1)}:
-        return []
-    return [found[number] for number in sorted(found)]
-
-
-def decode_into(
-    out: NDArray[np.uint8], data: mmap.mmap | bytes, colours: str, *, is_strict: bool = True
-) -> None:
-    """Let simplejpeg decode a JPEG; ValueError: what libjpeg warns of, else its errors."""
+def decode_into(out: NDArray[np.uint8], data: mmap.mmap | bytes, colours: str) -> None:
+    """Let simplejpeg decode a JPEG; ValueError: what libjpeg warns of first, else what it does not know."""
     # Loaded with the first JPEG.
     import simplejpeg
 
-    simplejpeg.decode_jpeg(data, colours, buffer=out, strict=is_strict)
+    simplejpeg.decode_jpeg(data, colours, buffer=out)
+
+
+def decoded_whole(
+    data: mmap.mmap | bytes, frame: Frame, warning: str, decode: Callable[[mmap.mmap | bytes], np.ndarray]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return what a decoder that does not warn makes of a JPEG, and notes on the warning of `decode_into`.
+
+    Raises Refused where rows are missing: then surplus data changes pixels.
+    """
+    notes = notes_on_warning(warning)
+    # One after the other: of a TIFF a strip may be as large as the picture.
+    expected = _digest(decode(with_surplus(data, len(data) if frame.end is None else frame.end)))
+    found = decode(data)
+    if not frame.unsupported and _digest(found) != expected:
+        raise Refused(CUT_SHORT)
+    return found, notes
+
+
+def _digest(samples: np.ndarray) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()
 
 
 def _frame(marker: int, content: bytes) -> tuple[Frame, dict[int, int]]:
@@ -259,18 +228,12 @@ def _frame(marker: int, content: bytes) -> tuple[Frame, dict[int, int]]:
     unsupported = f"it has {bits} bits per sample" if bits in _OTHER_DEPTHS else ""
     if marker in _HIERARCHICAL:
         unsupported = "it is hierarchical"
-    is_usual = count == 1 or (
-        sampling[0] in _USUAL_SAMPLING
-        and all(one == (1, 1) for one in sampling[1:3])
-        and all(one == sampling[0] for one in sampling[3:])
-    )
     frame = Frame(
         width,
         height,
         total * _FEWEST_BITS.get(marker, 0) // 8,
         _COEFFICIENT_BYTES * total if marker in _PROGRESSIVE else 0,
         unsupported,
-        is_usual,
         total,
     )
     return frame, blocks

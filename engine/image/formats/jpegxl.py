@@ -23,6 +23,8 @@ _DECODER_BYTES = 32
 _EFFORT = 3
 # 12 bits have smaller values. Of how many they are imagecodecs says nothing.
 _LEAST_OF_16_BIT = 4096
+# Whether it has a profile, imagecodecs does not say.
+_SRGB = "Its colours are taken as sRGB: a colour profile of a JPEG XL is not read."
 
 
 def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -39,69 +41,18 @@ def read_jpegxl(file: BinaryIO, budget: Budget, allocate: Allocate | None = None
         packed = imagecodecs.jpegxl_decode_jpeg(data)  # type: ignore[call-arg]  # its stub is wrong
         return read_jpeg(io.BytesIO(packed), budget, allocate)
     decoded = imagecodecs.jpegxl_decode(data, index=0)
-    notes = note_of_first(frames[0], "frame") if frames else ()
+    notes = (_SRGB, *(note_of_first(frames[0], "frame") if frames else ()))
     if decoded.dtype == np.float16:
         decoded = decoded.astype(np.float32)
         notes += ("Its 16-bit float values were opened as 32-bit float.",)
     if decoded.dtype == np.uint16 and decoded.max() < _LEAST_OF_16_BIT:
         notes += (f"All of its values are below {_LEAST_OF_16_BIT:,}: 10 or 12 bits are not scaled.",)
-    if _has_profile(inner.get(b"jxlc") or inner.get(b"jxlp", b"")[4:] or data[:128]):
-        notes += ("Its colour profile cannot be read: its colours are taken as sRGB.",)
     content = inner.get(b"Exif", b"")
     # Its first bytes say how many lie before the data.
     exif = content[4 + int.from_bytes(content[:4], "big") :]
     has_xmp = b"xml " in inner or inner.get(b"brob", b"").startswith(b"xml ")
     metadata = metadata_of(exif, left_out=(XMP,) if has_xmp else ())
     return Decoded(canvas_of(decoded, 1, allocate), None, notes, metadata)
-
-
-def _has_profile(codestream: bytes) -> bool:
-    """Return whether the colours are those of a profile, which lies packed among the pixels.
-
-    Read of the header (ISO/IEC 18181-1, annex D). With a preview, an animation, or further channels that have
-    names or are no alpha, nobody knows.
-    """
-    bits = int.from_bytes(codestream[2:], "little")
-
-    def take(count: int) -> int:
-        nonlocal bits
-        value, bits = bits & ((1 << count) - 1), bits >> count
-        return value
-
-    def pass_one_of(*counts: int) -> None:
-        take(counts[take(2)])
-
-    def pass_depth() -> None:
-        is_float = take(1)
-        pass_one_of(0, 0, 0, 6)
-        take(4 * is_float)
-
-    def pass_side() -> None:
-        take(5) if is_small else pass_one_of(9, 13, 18, 30)
-
-    is_small = take(1)
-    pass_side()
-    if not take(3):
-        pass_side()
-    # All is as usual; or there is more than how the picture is turned.
-    if take(1) or (take(1) and take(6) >> 3):
-        return False
-    pass_depth()
-    take(1)
-    further = take(2)
-    if further > 1:
-        further = 2 + take(4) if further == 2 else 1 + take(12)
-    for _ in range(further):
-        if not take(1):  # but for an alpha of 8 bits
-            if take(2):
-                return False
-            pass_depth()
-            pass_one_of(0, 0, 0, 3)
-            if take(2):
-                return False
-            take(1)
-    take(1)
-    return not take(1) and bool(take(1))
 
 
 def encode_jpegxl(picture: Picture, quality: int) -> bytes:

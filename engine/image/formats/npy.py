@@ -43,18 +43,14 @@ def read_npy(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
         return _read_array(file, os.fstat(file.fileno()).st_size, budget, allocate)
     try:
         with _opened_zip(file) as archive:
-            names = archive.namelist()
-            arrays = [name for name in names if name.endswith(".npy")]
-            if not arrays:
-                raise Refused("it is a ZIP archive or an office document, and no picture")
-            if len(names) > 1:
-                listed = ", ".join(repr(name.removesuffix(".npy")) for name in arrays[:4])
+            entries = archive.infolist()
+            if len(entries) != 1 or not entries[0].filename.endswith(".npy"):
                 raise Refused(
-                    f"it holds {len(names):,} arrays ({listed}{', …' if len(arrays) > 4 else ''})",
-                    "Save the one that is the picture with numpy.save.",
+                    f"it is a ZIP archive of {len(entries):,} files, and no .npz of one array",
+                    "Save the picture with numpy.save.",
                 )
-            with archive.open(names[0]) as array:
-                decoded = _read_array(array, archive.getinfo(names[0]).file_size, budget, allocate)
+            with archive.open(entries[0]) as array:
+                decoded = _read_array(array, entries[0].file_size, budget, allocate)
                 array.read(1)  # its checksum is compared at the end
                 return decoded
     except (zipfile.BadZipFile, NotImplementedError) as error:

@@ -1,6 +1,7 @@
 """The formats that Pillow decodes, all of 8 bit."""
 
 import io
+import sys
 import threading
 from collections.abc import Mapping
 from importlib import import_module
@@ -45,9 +46,9 @@ _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 # Bytes per pixel in Pillow's memory; 4 in all other modes.
 _STORED_BYTES = {"1": 1, "L": 1, "P": 1}
 
-_PLUGINS = {"AVIF": "Avif", "BMP": "Bmp", "GIF": "Gif", "JPEG": "Jpeg", "WEBP": "WebP"}
+_PLUGINS = {"AVIF": "Avif", "BMP": "Bmp", "GIF": "Gif", "JPEG": "Jpeg", "PNG": "Png", "WEBP": "WebP"}
 
-limit_lock = threading.Lock()
+_limit_lock = threading.Lock()
 
 
 def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -78,16 +79,25 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Alloca
         return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata_of_info(image.info))
 
 
-def opened_with_pillow(file: BinaryIO, kind: str) -> "ImageFile.ImageFile":
-    """Read the header without Pillow's own limit on pixels: the budget is checked here."""
-    image_module = _with_plugin(kind)
-    with limit_lock:
-        limit, image_module.MAX_IMAGE_PIXELS = image_module.MAX_IMAGE_PIXELS, None
+def opened_with_pillow(file: BinaryIO, kind: str, most_text: int = 0) -> "ImageFile.ImageFile":
+    """Read the header without Pillow's own limit on pixels: the budget is checked here.
+
+    `most_text` is the most bytes that the texts of a PNG inflate to.
+    """
+    image_module, png = _with_plugin(kind), sys.modules.get("PIL.PngImagePlugin")
+    limits: list[tuple[Any, str, int | None]] = [(image_module, "MAX_IMAGE_PIXELS", None)]
+    if most_text:
+        limits += [(png, name, most_text) for name in ("MAX_TEXT_CHUNK", "MAX_TEXT_MEMORY")]
+    with _limit_lock:
+        before = [getattr(owner, name) for owner, name, _ in limits]
         try:
+            for owner, name, limit in limits:
+                setattr(owner, name, limit)
             opened: ImageFile.ImageFile = image_module.open(file, formats=[kind])
             return opened
         finally:
-            image_module.MAX_IMAGE_PIXELS = limit
+            for (owner, name, _), limit in zip(limits, before, strict=True):
+                setattr(owner, name, limit)
 
 
 def _with_plugin(kind: str) -> Any:

@@ -8,7 +8,7 @@ given only those that decide on the pixels.
 import io
 import struct
 import zlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from io import BufferedReader
 from typing import BinaryIO, cast
 
@@ -20,7 +20,7 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
 from engine.image.form import Budget, check_long_enough
 from engine.image.format import Format
-from engine.image.formats.pillow import limit_lock
+from engine.image.formats.pillow import opened_with_pillow
 from engine.image.formats.png_chunks import (
     HEADER_END,
     METRES_PER_INCH,
@@ -34,7 +34,7 @@ from engine.image.formats.png_chunks import (
     read_header,
 )
 from engine.image.formats.png_encode import png_bytes
-from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif, orientation_of_xmp
+from engine.image.metadata import ORIENTATION_TAG, metadata_of, note_of_first, orientation_of_exif
 from engine.image.picture import Picture
 from engine.image.scratch import bands_of
 
@@ -43,18 +43,13 @@ from engine.image.scratch import bands_of
 _COUNTED_BYTES = 64 * 2**20
 # 258 bytes for two bits: the most that deflate makes of anything.
 _MOST_INFLATED = 1032
-# Texts and profiles are some kB; what is longer is none.
-_MAX_TEXT_BYTES = 16 * 2**20
-# While a text is read, it is held in up to four forms: as it is, without its keyword, as digits, as bytes.
-# All together take half of the limit on memory.
-_TEXT_SHARE = 8
+# Texts and profiles are some kB; what is longer is none. While a text is read, it is held in several forms.
+_MAX_TEXT_BYTES, _TEXT_SHARE = 16 * 2**20, 16
+_HEAD_OF_ONE_PIXEL = b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
 
 # What libpng says, and the notes that it becomes. That an interlaced file is read at once is none.
-_CHECKSUM = "incorrect data check"
-WRONG_CHECKSUM = "The checksum of its pixels is wrong; they were opened as they are."
 SURPLUS = "Its compressed pixels go on after its last row; what follows was left out."
 _NOTES = {
-    _CHECKSUM: WRONG_CHECKSUM,
     "Too much image data": SURPLUS,
     "Extra compressed data": SURPLUS,
 }
@@ -70,22 +65,22 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     budget.check(might_be, file_bytes if file_bytes > _COUNTED_BYTES else 0)
     least_bytes = header.raw_bytes // _MOST_INFLATED
     check_long_enough(might_be, file_bytes, least_bytes)
-    most_text = min(_MAX_TEXT_BYTES, budget.max_bytes // _TEXT_SHARE)
     chunks = checked_chunks(file, file_bytes, budget.max_bytes)
     check_long_enough(might_be, sum(size for _, size in chunks.pixels), least_bytes)
     extras = chunks.extras
     exif = extras.get(b"eXIf", b"")
     orientation = orientation_of_exif(exif)
+    most_text = min(_MAX_TEXT_BYTES, budget.max_bytes // _TEXT_SHARE)
     if not orientation and chunks.texts:
         orientation, exif_text = _exif_of_texts(chunks.texts, most_text)
         exif = exif or exif_text
     form = header.form(has_alpha=b"tRNS" in extras or header.colour_type in (4, 6))
     canvas = Canvas(form, orientation, allocate)
-    notes = _decode_pixels(file, head, header, chunks, canvas, budget)
+    notes = _decode_pixels(file, head, header, chunks, canvas)
     frames = struct.unpack(">I", extras[b"acTL"][:4])[0] if len(extras.get(b"acTL", b"")) >= 4 else 1
     # Name, NUL, method, deflated profile.
     profile = _inflated_whole(extras.get(b"iCCP", b"").partition(b"\0")[2][1:], most_text) or None
-    left_out = left_out_of_png(chunks.named, chunks.keywords, profile is not None)
+    left_out = left_out_of_png(chunks, profile is not None)
     return Decoded(
         canvas,
         icc_profile=profile,
@@ -102,46 +97,23 @@ def _dpi(chunk: bytes) -> tuple[float, float] | None:
     return across * METRES_PER_INCH, down * METRES_PER_INCH
 
 
-def _exif_of_texts(chunks: Iterable[bytes], most_bytes: int) -> tuple[int, bytes]:
-    """Return the orientation in text chunks (type and content of each), 0: none, and the first EXIF data.
+def _exif_of_texts(texts: list[bytes], most_bytes: int) -> tuple[int, bytes]:
+    """Return the orientation in texts, of EXIF data (ImageMagick's) or XMP (Adobe's), and that data.
 
-    ImageMagick writes EXIF as digits ("Raw profile type exif" or "APP1"), Adobe's programs write XMP. All
-    texts together are read up to `most_bytes`, and none after one that is damaged or longer.
+    Pillow reads them, in a PNG of one pixel. 0: none, or longer than `most_bytes` all together.
     """
-    # 15 ms: most pictures have no such text.
-    from PIL import PngImagePlugin
-
-    left, exif = most_bytes, b""
-    for chunk in chunks:
-        keyword = chunk[4:].partition(b"\0")[0]
-        stream = PngImagePlugin.PngStream(io.BytesIO(chunk[4:]))
-        with limit_lock:
-            most, PngImagePlugin.MAX_TEXT_CHUNK = PngImagePlugin.MAX_TEXT_CHUNK, left
-            try:
-                stream.call(chunk[:4], 0, len(chunk) - 4)
-            except LIBRARY_ERRORS:
-                break
-            finally:
-                PngImagePlugin.MAX_TEXT_CHUNK = most
-        text = stream.im_text.get(keyword.decode("latin-1"), "")
-        left -= len(text)
-        if not text or left < 0:
-            break
-        block = _hexadecimal(text) if keyword.startswith(b"Raw profile type") else text.encode()
-        found = orientation_of_xmp(block)
-        if keyword in RAW_EXIF:
-            found, exif = orientation_of_exif(block) or found, exif or block
-        if found:
-            return found, exif
-    return 0, exif
-
-
-def _hexadecimal(text: str) -> bytes:
-    """Content of a "raw profile": newline, its name, its size, and hexadecimal digits in lines."""
+    pixel = png_chunk(b"IDAT", zlib.compress(bytes(2)))
+    data = b"".join((_HEAD_OF_ONE_PIXEL, *texts, pixel, png_chunk(b"IEND", b"")))
+    if len(data) > most_bytes:
+        return 0, b""
     try:
-        return bytes.fromhex(text.split(None, 2)[2])
-    except (ValueError, IndexError):
-        return b""
+        with opened_with_pillow(io.BytesIO(data), "PNG", most_bytes) as image:
+            exif = image.getexif()
+            block = exif.tobytes() if RAW_EXIF.decode() in image.info else b""
+            return int(exif.get(ORIENTATION_TAG, 0)), block
+    except LIBRARY_ERRORS:
+        # Damaged metadata is no reason to refuse whole pixels.
+        return 0, b""
 
 
 def _inflated_whole(data: bytes, most_bytes: int) -> bytes:
@@ -184,33 +156,19 @@ class _PastTheEnd:
         return [f"{pixels} past the end of its palette, and became black."]
 
 
-def _decode_pixels(
-    file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas, budget: Budget
-) -> list[str]:
+def _decode_pixels(file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
     pieces, transparent = chunks.decoded, chunks.extras.get(b"tRNS")
-    opacity = b"" if transparent is None else png_chunk(b"tRNS", transparent)
     palette = None
     if header.colour_type == PALETTE:
         palette = _PastTheEnd(header, chunks.extras.get(b"PLTE", b""))
-        head += palette.chunk + opacity
-        pieces, opacity = [(begin - 8, size + 12) for begin, size in chunks.pixels], b""
-    end = png_chunk(b"IEND", b"")
-    data = _joined(file, head, pieces, end)
+        head += palette.chunk + (b"" if transparent is None else png_chunk(b"tRNS", transparent))
+        pieces = [(begin - 8, size + 12) for begin, size in chunks.pixels]
+    data = _joined(file, head, pieces, png_chunk(b"IEND", b""))
     notes: list[str] = []
 
     def decode(out: np.ndarray) -> None:
-        try:
-            imagecodecs.png_decode(data, out=out)
-        except imagecodecs.PngError as error:
-            if _CHECKSUM not in str(error):
-                raise
-            form = header.form(has_alpha=canvas.alpha is not None)
-            budget.check(form, 2 * len(data) + 3 * header.raw_bytes)
-            raw, goes_on = _inflated(_joined(file, b"", chunks.pixels, b""), header.raw_bytes)
-            notes.extend([WRONG_CHECKSUM, SURPLUS] if goes_on else [WRONG_CHECKSUM])
-            stored = png_chunk(b"IDAT", zlib.compress(raw, 0))
-            imagecodecs.png_decode(b"".join((head, opacity, stored, end)), out=out)
+        imagecodecs.png_decode(data, out=out)
         if palette is not None:
             notes.extend(palette.blacken(out))
 
@@ -231,15 +189,6 @@ def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]], end:
     return data
 
 
-def _inflated(compressed: bytearray, count: int) -> tuple[bytes, bool]:
-    """Return the first bytes that pixels inflate to, whatever their checksum; whether anything follows."""
-    # Without zlib's frame of 2 and 4 bytes: it would keep back the last bytes where the checksum is wrong.
-    inflater = zlib.decompressobj(-zlib.MAX_WBITS)
-    raw = inflater.decompress(memoryview(compressed)[2:], count)
-    more = inflater.decompress(inflater.unconsumed_tail, 1)
-    return raw, bool(more) or len(inflater.unused_data) > 4
-
-
 def notes_of_libpng(said: Sequence[str]) -> list[str]:
     """Return notes on what libpng says."""
     return list(dict.fromkeys(note for text in said for words, note in _NOTES.items() if words in text))
@@ -258,7 +207,6 @@ PNG = Format(
     suffixes=(".png", ".apng"),
     signatures=(b"\x89PNG\r\n\x1a\n",),
     decode=read_png,
-    damaged=rb".{0,2}PNG|.{12}IHDR",
     encode=encode_png,
     reads_once=True,
     saved_suffixes=(".png",),

@@ -2,7 +2,6 @@
 
 import struct
 import zlib
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import BinaryIO, NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 
 from engine.image.faults import Refused
 from engine.image.form import Form
-from engine.image.metadata import IPTC, XMP, listed, unique
+from engine.image.metadata import listed, unique
 
 SIGNATURE_BYTES = 8
 PALETTE = 3
@@ -30,8 +29,7 @@ _READ_BYTES = 2**20
 
 # The chunks that are read here, and the most that is kept of those that may have any size.
 # Keywords of texts that may hold an orientation.
-RAW_EXIF = (b"Raw profile type exif", b"Raw profile type APP1")
-XMP_TEXTS = (b"Raw profile type xmp", b"XML:com.adobe.xmp")
+RAW_EXIF, XMP_TEXT = b"Raw profile type exif", b"XML:com.adobe.xmp"
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
 _OF_ANY_SIZE = (*_TEXTS, b"iCCP", b"eXIf")
 _READ_HERE = (*_OF_ANY_SIZE, b"PLTE", b"tRNS", b"acTL", b"pHYs", b"IEND")
@@ -41,21 +39,13 @@ _MAX_SMALL_BYTES = 1024  # a palette has 768
 _MOST_CHUNKS, _LEAST_BYTES_OF_CHUNK = 10_000, 128
 _KEYWORD_BYTES = 79
 
-# Chunks of a PNG. A colour profile says more than those of `_BELOW_PROFILE`, which then count for nothing.
-_BELOW_PROFILE = {b"gAMA": "gamma (gAMA)", b"cHRM": "primaries (cHRM)", b"sRGB": "sRGB mark (sRGB)"}
-_CHUNKS = {
-    b"cICP": "colour space (cICP)", b"mDCV": "colours of the screen (mDCV)", b"cLLI": "brightness (cLLI)",
-    b"sBIT": "significant bits (sBIT)", b"bKGD": "background colour (bKGD)", b"sPLT": "palette (sPLT)",
-    b"oFFs": "position (oFFs)", b"pCAL": "scale (pCAL)", b"sCAL": "scale (sCAL)",
-    b"caBX": "credentials (caBX)",
+# What no saved picture keeps. A colour profile says more than those of `_BELOW_PROFILE`.
+_BELOW_PROFILE = frozenset((b"gAMA", b"cHRM", b"sRGB"))
+_NOT_KEPT = _BELOW_PROFILE | {
+    b"cICP", b"mDCV", b"cLLI", b"sBIT", b"bKGD", b"sPLT", b"oFFs", b"pCAL", b"sCAL", b"caBX",
 }  # fmt: skip
-NAMED_CHUNKS = frozenset((*_BELOW_PROFILE, *_CHUNKS))
-_KEYWORDS = {
-    b"XML:com.adobe.xmp": XMP, b"Raw profile type xmp": XMP, b"Raw profile type iptc": IPTC,
-    b"Raw profile type 8bim": IPTC,
-    # Kept as EXIF data, and what the writer of a file is called.
-    b"Raw profile type exif": "", b"Raw profile type APP1": "", b"Software": "",
-}  # fmt: skip
+# Kept as EXIF data, and what the writer of a file is called.
+_OF_NO_WORD = (RAW_EXIF, b"Software")
 
 # Offset and step of the columns and rows of the seven pictures in an interlaced one.
 _PASSES = ((0, 8, 0, 8), (4, 8, 0, 8), (0, 4, 4, 8), (2, 4, 0, 4), (0, 2, 2, 4), (1, 2, 0, 2), (0, 1, 1, 2))
@@ -100,30 +90,17 @@ class Chunks:
     """What the walk over the chunks found.
 
     `pixels` is where compressed pixels lie (offset, bytes), `decoded` where whole chunks lie that decide on
-    them. `extras` is the content of those that are read here, `texts` type and content of texts with EXIF or
-    XMP data. `named` are kinds of chunks that are not read but have a name for a note, `keywords` are of the
-    texts. `has_deflated_extras` says whether a text or a profile would have to be inflated.
+    them. `extras` is the content of those that are read here, `texts` are
+    chunks with EXIF or XMP data. `not_kept` are kinds of chunks that no saved
+    picture keeps, `keywords` are of the texts.
     """
 
     pixels: list[tuple[int, int]] = field(default_factory=list)
     decoded: list[tuple[int, int]] = field(default_factory=list)
     extras: dict[bytes, bytes] = field(default_factory=dict)
     texts: list[bytes] = field(default_factory=list)
-    named: dict[bytes, None] = field(default_factory=dict)
+    not_kept: dict[bytes, None] = field(default_factory=dict)
     keywords: dict[bytes, None] = field(default_factory=dict)
-    has_deflated_extras: bool = False
-
-
-def critical_size(file: BinaryIO, file_bytes: int) -> tuple[int, int]:
-    """Return width and height of a PNG within another file, whose decoder reads its texts too.
-
-    Raises Refused where a text or a profile would have to be inflated, or where the PNG is damaged.
-    """
-    header = read_header(file.read(HEADER_END))
-    chunks = checked_chunks(file, file_bytes)
-    if chunks.has_deflated_extras:
-        raise Refused("a PNG in it holds texts or a colour profile")
-    return header.width, header.height
 
 
 def read_header(head: bytes) -> Header:
@@ -172,14 +149,14 @@ def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None
         if kind == b"IDAT":
             chunks.pixels.append((position + 8, length))
         elif kind in _TEXTS:
-            chunks.keywords[content.partition(b"\0")[0][:_KEYWORD_BYTES]] = None
-            if is_kept and content.partition(b"\0")[0] in (*RAW_EXIF, *XMP_TEXTS):
-                chunks.texts.append(kind + content)
+            keyword = content.partition(b"\0")[0][:_KEYWORD_BYTES]
+            chunks.keywords[keyword] = None
+            if keyword in (RAW_EXIF, XMP_TEXT):
+                chunks.texts.append(png_chunk(kind, content))
         elif is_kept:
             chunks.extras.setdefault(kind, content)
-        elif kind in NAMED_CHUNKS:
-            chunks.named[kind] = None
-        chunks.has_deflated_extras |= kind in (b"zTXt", b"iTXt", b"iCCP")
+        elif kind in _NOT_KEPT:
+            chunks.not_kept[kind] = None
         # What is critical (a capital letter), known to libpng or not, and what makes transparent.
         if kind != b"IHDR" and (kind[:1].isupper() or kind == b"tRNS"):
             begin, size = chunks.decoded[-1] if chunks.decoded else (0, 0)
@@ -216,14 +193,12 @@ def png_chunk(kind: bytes, content: bytes) -> bytes:
     return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
-def left_out_of_png(chunks: Iterable[bytes], keywords: Iterable[bytes], has_profile: bool) -> tuple[str, ...]:
-    """Return the names for kinds of chunks of a PNG, and for the keywords of its texts."""
-    names = _CHUNKS if has_profile else _CHUNKS | _BELOW_PROFILE
-    found = [names[kind] for kind in chunks if kind in names]
-    texts = []
-    for keyword in keywords:
-        if keyword in _KEYWORDS:
-            found.append(_KEYWORDS[keyword])
-        else:
-            texts.append("".join(filter(str.isprintable, keyword.decode("latin-1"))))
-    return unique([*found, *([f"texts ({listed(unique(texts))})"] if texts else [])])
+def left_out_of_png(chunks: Chunks, has_profile: bool) -> tuple[str, ...]:
+    """Return the names of chunks that no saved picture keeps, and the keywords of the texts."""
+    names = [kind.decode() for kind in chunks.not_kept if not (has_profile and kind in _BELOW_PROFILE)]
+    texts = [
+        "".join(filter(str.isprintable, keyword.decode("latin-1")))
+        for keyword in chunks.keywords
+        if keyword not in _OF_NO_WORD
+    ]
+    return (*names, *((f"texts ({listed(unique(texts))})",) if texts else ()))

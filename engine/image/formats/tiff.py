@@ -60,9 +60,7 @@ def encode_tiff(picture: Picture, quality: int) -> bytes:
         tags.append(Tag(RESOLUTION_UNIT_TAG, SHORT, [_PER_INCH]))
     strip = max(1, _STRIP_BYTES // samples[0].nbytes), picture.width
     details = {"tags": tags, "metadata": metadata}
-    storage = Storage(
-        "tiff", strip, is_tiled=False, compression="deflate", has_predictor=True, details=details
-    )
+    storage = Storage("tiff", strip, is_tiled=False, compression="deflate", details=details)
     file = CheckedFile()
     with closing(
         TiffResult(

@@ -6,27 +6,21 @@ passes the first on. It knows neither the tags nor the tables that strips share,
 JPEG. What simplejpeg does not read, or warns of, is decoded by imagecodecs.
 """
 
-import hashlib
-import io
 import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
-import imagecodecs
 import numpy as np
 
 from engine.image.faults import Refused
-from engine.image.formats.headers import first_boxes, measured
+from engine.image.formats.headers import first_boxes
 from engine.image.formats.jpeg_markers import (
-    CUT_SHORT,
     FRAMES,
     decode_into,
+    decoded_whole,
     frame_of,
     markers,
-    notes_on_warning,
-    with_surplus,
 )
-from engine.image.formats.png_chunks import critical_size
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
@@ -48,20 +42,6 @@ def _jpeg(data: bytes) -> InnerSize:
     return InnerSize(frame.width, frame.height)
 
 
-def _png(data: bytes) -> InnerSize:
-    return InnerSize(*critical_size(io.BytesIO(data), len(data)))
-
-
-def _by_imagecodecs(name: str) -> Callable[[bytes], InnerSize]:
-    def read(data: bytes) -> InnerSize:
-        (*frames, height, width, samples), _ = measured(getattr(imagecodecs, name), data)
-        if frames:
-            raise Refused("a strip or tile of it holds several pictures")
-        return InnerSize(width, height, samples)
-
-    return read
-
-
 def _jpeg2000(data: bytes) -> InnerSize:
     begin = b"\xff\x4f\xff\x51"
     code = data if data.startswith(begin) else first_boxes(data).get(b"jp2c", b"")
@@ -72,49 +52,10 @@ def _jpeg2000(data: bytes) -> InnerSize:
     return InnerSize(right - left, bottom - top, samples)
 
 
-# Signature of each picture in a JPEG XR container (colours, alpha).
-_XR = b"WMPHOTO\0"
-# Pixel format, turn, kind; size and resolution; where colours and alpha lie.
-_XR_TAGS = frozenset((0xBC01, 0xBC02, 0xBC04, *range(0xBC80, 0xBC84), *range(0xBCC0, 0xBCC6)))
-
-
-def _jpegxr(data: bytes) -> InnerSize:
-    sizes = set()
-    offset = data.find(_XR)
-    while offset >= 0:
-        # ITU-T T.832, 8.3: the flag says whether width and height take two bytes each, or four.
-        is_short = struct.unpack_from("B", data, offset + 10)[0] & 0x80
-        width, height = struct.unpack_from(">HH" if is_short else ">II", data, offset + 12)
-        sizes.add((width + 1, height + 1))
-        offset = data.find(_XR, offset + 1)
-    if len(sizes) != 1:
-        raise Refused("a strip or tile of it is no JPEG XR picture")
-    _check_xr_tags(data)
-    return InnerSize(*sizes.pop())
-
-
-def _check_xr_tags(data: bytes) -> None:
-    """Raise Refused for tags that say nothing of the pixels.
-
-    The decoder prints those that it does not know, and some that describe the picture end the process.
-    """
-    (begin,) = struct.unpack_from("<I", data, 4)
-    (count,) = struct.unpack_from("<H", data, begin)
-    for number in range(count):
-        (tag,) = struct.unpack_from("<H", data, begin + 2 + 12 * number)
-        if tag not in _XR_TAGS:
-            raise Refused(f"a JPEG XR in it has the tag {tag}, which says nothing of its pixels")
-
-
 _JPEG = (6, 7, 33007, 34892)
 _READERS: dict[int, Callable[[bytes], InnerSize]] = {
     **dict.fromkeys(_JPEG, _jpeg),
     **dict.fromkeys((33003, 33004, 33005, 34712), _jpeg2000),
-    **dict.fromkeys((22610, 34934), _jpegxr),
-    **dict.fromkeys((34927, 50001), _by_imagecodecs("webp_decode")),
-    **dict.fromkeys((50002, 52546), _by_imagecodecs("jpegxl_decode")),
-    34887: _by_imagecodecs("lerc_decode"),
-    34933: _png,
 }
 
 
@@ -181,19 +122,14 @@ def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callabl
             samples = np.empty(shape, np.uint8)
             try:
                 decode_into(samples, complete, colours)
+                return samples
             except ValueError as error:
                 warning = str(error)
-            else:
-                return samples
-        for sentence in notes_on_warning(warning):
+        found, notes = decoded_whole(
+            data, frame_of(data), warning, lambda data: by_imagecodecs(bytes(data), number)
+        )
+        for sentence in notes:
             note(sentence)
-        frame = frame_of(data)
-        longer = with_surplus(data, len(data) if frame.end is None else frame.end)
-        # One after the other: a strip may be as large as the picture.
-        expected = _digest(by_imagecodecs(longer, number))
-        found = by_imagecodecs(data, number)
-        if not frame.unsupported and _digest(found) != expected:
-            raise Refused(CUT_SHORT)
         return found
 
     return decode
@@ -228,10 +164,6 @@ def _completed(page: "TiffPage", data: bytes, tables: bytes) -> tuple[bytes, str
     if tables or model:
         data = b"".join((_START, tables, data[len(_START) : offset], model, data[offset:]))
     return data, colours, (height, width, samples)
-
-
-def _digest(samples: np.ndarray) -> bytes:
-    return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()
 
 
 def _tables(page: "TiffPage") -> bytes:

@@ -18,14 +18,11 @@ from engine.image.large.source import ends_early
 from engine.image.metadata import (
     EXIF_TAG,
     GPS_TAG,
-    IPTC,
     OME,
     ORIENTATION_TAG,
     TEXT_TAGS,
-    XMP,
     Metadata,
     exif_of_tiff,
-    listed,
     metadata_of,
     note_of_first,
     unique,
@@ -51,24 +48,21 @@ _INCHES = {2: 1.0, 3: 2.54}
 # Of a file without end no more pages are looked at for the full picture.
 _MOST_PAGES_SEEN = 64
 
+# Compressions that are read: none, faxes, LZW, JPEG, deflate, PackBits, JPEG 2000, LZMA, Zstandard.
+_READ_COMPRESSIONS = frozenset(
+    (1, 2, 3, 4, 5, 6, 7, 8, 32773, 32946, 33003, 33004, 33005, 33007, 34712, 34892, 34925, 34926, 50000)
+)
+
 # Compression (none, LZW, two numbers of deflate, PackBits) -> the most bytes that one compressed byte
 # becomes: of LZW 4,096 for 9 bits, of deflate 258 for 2 bits, of PackBits 128 for 2 bytes.
 _MOST_EXPANDED = {1: 1, 5: 4096, 8: 1032, 32946: 1032, 32773: 64}
 
 
-_DESCRIPTION, _RESOLUTION, _UNIT, _GEOTIFF = 270, (282, 283), 296, "GeoTIFF tags"
-_TAGS = {
-    269: "document name", _DESCRIPTION: "description", 282: "resolution (pixel size)", 283: "",
-    285: "page name", 286: "position", 287: "", 301: "transfer function", 318: "white point",
-    319: "primaries", 700: XMP,
-    33550: _GEOTIFF, 33922: _GEOTIFF, 34264: _GEOTIFF, 34735: _GEOTIFF, 34736: _GEOTIFF, 34737: _GEOTIFF,
-    33723: IPTC, 34377: "Photoshop data", 37724: "Photoshop layers", 42112: "GDAL metadata",
-    42113: "no-data value", 50838: "ImageJ metadata", 50839: "ImageJ metadata",
-}  # fmt: skip
+_DESCRIPTION = 270
+# Those up to `_LAST_OF_PIXELS` whose loss is worth a word, and how many names a sentence has at most.
+_NOT_KEPT, _MOST_NAMES = frozenset((269, 270, 282, 285, 286, 301, 318, 319)), 16
 # What tifffile and imagecodecs say of intact files that they do not decode, as of `Format`.
 TIFF_UNSUPPORTED: tuple[tuple[str, str], ...] = (
-    (r"<COMPRESSION\.(\w+): \d+> not supported", "its compression is {1}"),
-    (r"^(\d+) is not a known COMPRESSION", "its compression has number {1}, which has no name"),
     (r"chroma subsampling", "its colours have less resolution than its brightness, and it is not a JPEG"),
     (r"sample formats do not match", "its channels are of different number types"),
     (r"^<?PREDICTOR\.?(\w*).* not supported", "its predictor is {1}"),
@@ -231,6 +225,9 @@ def _check_header(page: "TiffPage") -> None:
             f"its values of {page.bitspersample} bits (sample format {page.sampleformat}) are no number type",
             "Save it with 8 or 16 bits per value, or as 32-bit float.",
         )
+    if int(page.compression) not in _READ_COMPRESSIONS:
+        name = getattr(page.compression, "name", f"of number {page.compression}")
+        raise Unsupported(f"its compression is {name}")
     if page.is_tiled and min(page.tilewidth, page.tilelength) < 1:
         raise Refused("its tiles have no size")
 
@@ -296,23 +293,18 @@ def _page_notes(tiff: "TiffFile", first: "TiffPage") -> tuple[str, ...]:
 
 
 def left_out_of_tiff(page: "TiffPage", kept: Iterable[int]) -> tuple[str, ...]:
-    """Return the names for the tags of a page, without those that are kept."""
-    found, numbers = [], []
-    kept = frozenset(kept)
-    for tag in page.tags:
-        code = tag.code
+    """Return the names of the tags of a page that say more than its pixels, without those that are kept."""
+    kept, names = {*kept, *_MORE_OF_PIXELS, _OLD_ALPHA}, []
+    if page.is_shaped:
         # tifffile's own note of the shape of an array says nothing of the picture.
-        if code in kept or (code == _DESCRIPTION and page.is_shaped):
-            continue
-        if code in _RESOLUTION and page.tags.valueof(_UNIT, 1) == 1 and _is_one(tag.value):
-            continue
-        if code == _DESCRIPTION and page.parent.is_ome:
-            found.append(OME)
-        elif code in _TAGS:
-            found.append(_TAGS[code])
-        elif code > _LAST_OF_PIXELS and code not in _MORE_OF_PIXELS and code != _OLD_ALPHA:
-            numbers.append(str(code))
-    return unique([*found, *([f"tags {listed(numbers)}"] if numbers else [])])
+        kept.add(_DESCRIPTION)
+    if page.tags.valueof(RESOLUTION_UNIT_TAG, 1) == 1 and _is_one(page.tags.valueof(RESOLUTION_TAG)):
+        kept.add(RESOLUTION_TAG)
+    for tag in page.tags:
+        if tag.code not in kept and (tag.code in _NOT_KEPT or tag.code > _LAST_OF_PIXELS):
+            is_ome = tag.code == _DESCRIPTION and page.parent.is_ome
+            names.append(OME if is_ome else f"{tag.name} ({tag.code})")
+    return unique(names[:_MOST_NAMES])
 
 
 def _is_one(ratio: object) -> bool:

@@ -6,20 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.array_types import converted, sample_type, scaled
-from engine.image.colour import cmyk_to_rgb, lab_to_rgb, unpremultiplied, ycbcr_to_rgb
+from engine.image.colour import cmyk_to_rgb, unpremultiplied, ycbcr_to_rgb
 from engine.image.faults import Refused, Unsupported
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
 
 _MIN_IS_WHITE, _MIN_IS_BLACK, _RGB, _PALETTE, _MASK, _SEPARATED, _YCBCR = range(7)
-_CIELAB, _ICCLAB = 8, 9
 _PREMULTIPLIED, _STRAIGHT = 1, 2
 
 # Photometric interpretation -> samples that carry colour. Others (raw sensor data, LogLuv) are refused.
 _COLOUR_SAMPLES = {
     _MIN_IS_WHITE: 1, _MIN_IS_BLACK: 1, _PALETTE: 1, _MASK: 1,
-    _RGB: 3, _YCBCR: 3, _CIELAB: 3, _ICCLAB: 3,
+    _RGB: 3, _YCBCR: 3,
     _SEPARATED: 4,
 }  # fmt: skip
 
@@ -51,11 +50,6 @@ def picture_samples(samples: np.ndarray, page: "TiffPage") -> tuple[np.ndarray, 
     if photometric == _PALETTE:
         colours: np.ndarray = _looked_up(stored[..., 0], page)
         alpha = None if alpha is None else alpha.astype(np.uint8)
-    elif photometric in (_CIELAB, _ICCLAB):
-        if samples.dtype.kind not in "ui" or samples.dtype.itemsize > 2:
-            raise Unsupported(f"it is Lab of {samples.dtype} values")
-        notes.append("It was converted from Lab to RGB.")
-        colours = lab_to_rgb(stored, signed=photometric == _CIELAB)
     else:
         colours = _our_dtype(stored, page, notes)
         if premultiplied and alpha is not None:

@@ -230,7 +230,7 @@ def _fax(page: "TiffPage", data: bytes, width: int, height: int) -> bytes:
     values |= {273: 8, 277: 1, 278: height, 279: len(data)}
     values[_FAX_OPTIONS_TAG] = int(page.tags.valueof(_FAX_OPTIONS_TAG, 0))
     tags = [Tag(code, LONG, [value]) for code, value in values.items()]
-    tail, begin = list_of_tags(tags, 8 + len(data), 0, is_big=False)
+    tail, begin = list_of_tags(tags, 8 + len(data), is_big=False)
     return header(begin, is_big=False) + data + tail
 
 

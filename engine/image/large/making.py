@@ -8,7 +8,7 @@ from engine.image.formats.npy import NpyResult
 from engine.image.formats.tiff import TIFF
 from engine.image.large.result import LargeResult, PartFolder
 from engine.image.large.source import LargePicture, Storage, storage_of_result
-from engine.image.large.tiff_writer import LOSSLESS, TiffResult
+from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr_writer import ZarrResult
 from engine.image.metadata import OME, metadata_to_save, sentence_on
 
@@ -25,11 +25,6 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
     storage = storage_of_result(source, kind, picture.width)
     row_bytes = picture.width * picture.channels * picture.dtype.itemsize
     if storage.kind == "tiff":
-        if storage.compression not in LOSSLESS:
-            notes.append(
-                f"Its compression ({storage.compression}) loses values or is not written: saved as deflate."
-            )
-            storage = replace(storage, compression="deflate")
         is_odd = storage.is_tiled and any(side % 16 for side in storage.chunk)
         if is_odd or (not storage.is_tiled and storage.chunk[0] > picture.height):
             storage = replace(storage, chunk=(512, 512), is_tiled=True)

@@ -43,29 +43,21 @@ class Storage:
         Rows and columns of a tile, of a strip (which has all columns), or of a chunk.
     is_tiled : bool
         False for strips and rows.
-    compression : str
-        "none", "deflate", "lzw", "zstd", "packbits", "lzma" of a TIFF; others are written as deflate.
-    has_predictor : bool
-        Whether differences of neighbours are compressed.
-    planes : {"contiguous", "separate", "pages"}
-        Where the channels of a TIFF are: beside one another, in planes of one page, or each on a page.
+    compression : {"none", "deflate", "zstd"}
     smallest : (int, int), optional
         Rows and columns of the last level of a pyramid; None without one.
-    is_big, is_ome : bool
-        Whether it is a BigTIFF; an OME-TIFF or OME-Zarr.
+    is_ome : bool
+        Whether it is an OME-TIFF or OME-Zarr.
     details : dict
-        What else a writer of the same kind keeps: tags of a TIFF; axes, codecs and attributes of a Zarr. Of a
-        TIFF also the `metadata` that it gets.
+        What else a writer of the same kind keeps: tags and OME metadata. Of a TIFF also the `metadata` that
+        it gets.
     """
 
     kind: str
     chunk: tuple[int, int]
     is_tiled: bool = True
     compression: str = "none"
-    has_predictor: bool = False
-    planes: str = "contiguous"
     smallest: tuple[int, int] | None = None
-    is_big: bool = False
     is_ome: bool = False
     details: Json = field(default_factory=dict)
 

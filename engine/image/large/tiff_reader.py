@@ -41,11 +41,8 @@ from engine.image.metadata import EXIF_TAG, GPS_TAG, TEXT_TAGS
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
 
-# Compression -> its name where it is lossless and written too.
-_COMPRESSIONS = {
-    1: "none", 5: "lzw", 8: "deflate", 32946: "deflate", 32773: "packbits", 34925: "lzma", 34926: "zstd",
-    50000: "zstd",
-}  # fmt: skip
+# Compression -> that of a result; of all others it is deflate.
+_COMPRESSIONS = {1: "none", 34926: "zstd", 50000: "zstd"}
 # Tags that a result takes over: resolution, GeoTIFF and what GDAL adds.
 _KEPT_TAGS = (282, 283, 296, 33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113)
 _MOST_PLAIN_STRIP_BYTES = 1 << 20
@@ -59,7 +56,6 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         # It may be cut at any row.
         row_bytes = segment_bytes(first) // rows
         rows = min(rows, max(1, _MOST_PLAIN_STRIP_BYTES // row_bytes))
-    planes = "pages" if len(pages[0]) > 1 else "separate" if first.shaped[0] > 1 else "contiguous"
     tags = [
         Tag(code, int(tag.dtype), _values(tag.value))
         for code in _KEPT_TAGS
@@ -73,13 +69,8 @@ def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
         "tiff",
         (rows, columns),
         is_tiled=first.is_tiled,
-        compression=_COMPRESSIONS.get(
-            int(first.compression), getattr(first.compression, "name", "") or "another"
-        ),
-        has_predictor=int(first.predictor) in (2, 3),
-        planes=planes,
+        compression=_COMPRESSIONS.get(int(first.compression), "deflate"),
         smallest=(last.imagelength, last.imagewidth) if len(pages) > 1 else None,
-        is_big=tiff.is_bigtiff,
         is_ome=tiff.is_ome,
         details={"tags": tags, "left_out": left_out_of_tiff(first, kept), "ome": _ome(tiff)},
     )
@@ -92,7 +83,7 @@ def _values(value: object) -> Any:
 
 
 def _ome(tiff: "TiffFile") -> dict[str, object]:
-    """Return what is kept of OME metadata: the name, physical sizes and the channels' names."""
+    """Return what is kept of OME metadata: the name and physical sizes."""
     if not tiff.is_ome or not tiff.ome_metadata:
         return {}
     try:
@@ -105,10 +96,6 @@ def _ome(tiff: "TiffFile") -> dict[str, object]:
     kept = {name: pixels[name] for name in names if name in pixels}
     if "Name" in image:
         kept["Name"] = str(image["Name"])
-    channels = pixels.get("Channel", [])
-    channels = channels if isinstance(channels, list) else [channels]
-    if channels and all("Name" in channel for channel in channels):
-        kept["Channel"] = {"Name": [str(channel["Name"]) for channel in channels]}
     return kept
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 import imagecodecs
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.cores import cores
 from engine.image.large.result import CheckedFile, LargeResult
@@ -53,11 +52,8 @@ def header(first: int, *, is_big: bool) -> bytes:
     )
 
 
-def list_of_tags(tags: Sequence[Tag], at: int, following: int, *, is_big: bool) -> tuple[bytes, int]:
-    """Return the bytes of a list that is written at an offset, its values before it, and where it begins.
-
-    `following` is the offset of the list of the next page; 0: there is none.
-    """
+def list_of_tags(tags: Sequence[Tag], at: int, *, is_big: bool) -> tuple[bytes, int]:
+    """Return the bytes of a list that is written at an offset, its values before it, and where it begins."""
     inline, entry, offset = (8, "<HHQ", "<Q") if is_big else (4, "<HHI", "<I")
     # Values and lists begin at even offsets.
     values = [b"\0" * (at % 2)]
@@ -74,23 +70,16 @@ def list_of_tags(tags: Sequence[Tag], at: int, following: int, *, is_big: bool) 
             end += len(data)
         entries.append(struct.pack(entry, tag.code, tag.type, count) + field)
     count_text = struct.pack("<Q" if is_big else "<H", len(entries))
-    return b"".join((*values, count_text, *entries, struct.pack(offset, following))), end
+    return b"".join((*values, count_text, *entries, struct.pack(offset, 0))), end
 
 
 # Of deflate and zstd the fastest level: level 6 of deflate took seven times as long for an eighth less.
 # Compression -> its number, and what encodes the samples of a strip or tile.
 _ENCODERS: dict[str, tuple[int, Callable[[Any], bytes | memoryview]]] = {
     "none": (1, lambda samples: samples.reshape(-1).view(np.uint8).data),
-    "lzw": (5, lambda samples: bytes(imagecodecs.lzw_encode(samples))),
     "deflate": (8, lambda samples: bytes(imagecodecs.deflate_encode(samples, level=1))),
-    "packbits": (
-        32773,
-        lambda samples: bytes(imagecodecs.packbits_encode(samples.reshape(len(samples), -1), axis=-1)),
-    ),
-    "lzma": (34925, lambda samples: bytes(imagecodecs.lzma_encode(samples))),
     "zstd": (50000, lambda samples: bytes(imagecodecs.zstd_encode(samples, level=1))),
 }
-LOSSLESS = tuple(_ENCODERS)
 _HEADER_BYTES = 16
 _MOST_TAG_BYTES = 64 << 20
 
@@ -114,7 +103,6 @@ class TiffResult(LargeResult):
     ) -> None:
         super().__init__(storage, shape, dtype)
         self._has_alpha, self._icc_profile = has_alpha, icc_profile
-        self._planes = self.channels if storage.planes != "contiguous" and self.channels > 1 else 1
         self._pool = ThreadPoolExecutor(cores(), thread_name_prefix="encode")
         self._file, self._index = file, index
         if not file.byte_count:
@@ -134,17 +122,13 @@ class TiffResult(LargeResult):
         self._index.append(found)
 
     def _parts(self, level: int, rows: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the strips or tiles of rows: those of a row of them, plane after plane, and then the next."""
+        """Yield the strips or tiles of rows."""
         (down, across), width = self.storage.chunk, self.levels[level][1]
         if not self.storage.is_tiled:
             across = width
         for first in range(0, len(rows), down):
-            for plane in range(self._planes):
-                samples = rows[first : first + down]
-                if self._planes > 1:
-                    samples = samples[..., plane : plane + 1]
-                for left in range(0, width, across):
-                    yield samples[:, left : left + across]
+            for left in range(0, width, across):
+                yield rows[first : first + down, left : left + across]
 
     def _encode(self, part: np.ndarray) -> bytes | memoryview:
         down, across = self.storage.chunk
@@ -160,39 +144,33 @@ class TiffResult(LargeResult):
 
     @property
     def _predictor(self) -> int:
-        if not self.storage.has_predictor or self.storage.compression == "none":
+        if self.storage.compression == "none":
             return 1
         return 3 if self.dtype.kind == "f" else 2
 
     def finish(self) -> None:
         """Append the lists of tags, and write the header."""
-        self._is_big = self.storage.is_big or self._file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
-        # Each list says where others are, which come before it: within EXIF data, of smaller levels, of the
-        # next page.
-        exif_tags = self._append_exif()
-        following = 0
-        for plane in reversed(range(self._planes if self.storage.planes == "pages" else 1)):
-            smaller = [self._append_list(self._tags(level, plane)) for level in range(1, len(self.levels))]
-            tags = self._tags(0, plane) + ([] if plane else exif_tags)
-            if smaller:
-                tags.append(self._offsets(330, smaller))
-            following = self._append_list(tags, following)
-        self._file.finish(header(following, is_big=self._is_big))
+        self._is_big = self._file.byte_count + _MOST_TAG_BYTES > _CLASSIC_BYTES
+        # Each list says where others are, which come before it: within EXIF data, of smaller levels.
+        tags = self._append_exif()
+        smaller = [self._append_list(self._tags(level)) for level in range(1, len(self.levels))]
+        if smaller:
+            tags.append(self._offsets(330, smaller))
+        begin = self._append_list(self._tags(0) + tags)
+        self._file.finish(header(begin, is_big=self._is_big))
 
-    def _append_list(self, tags: Sequence[Tag], following: int = 0) -> int:
-        data, begin = list_of_tags(tags, self._file.byte_count, following, is_big=self._is_big)
+    def _append_list(self, tags: Sequence[Tag]) -> int:
+        data, begin = list_of_tags(tags, self._file.byte_count, is_big=self._is_big)
         self._file.append(data)
         return begin
 
     def _offsets(self, code: int, values: Sequence[int]) -> Tag:
         return Tag(code, LONG8 if self._is_big else LONG, values)
 
-    def _tags(self, level: int, plane: int) -> list[Tag]:
-        storage, (height, width) = self.storage, self.levels[level]
-        is_by_page = storage.planes == "pages" and self._planes > 1
-        samples = 1 if is_by_page else self.channels
-        found = self._segments(level)
-        begins, counts = (found[plane] if is_by_page else found.reshape(-1, 2)).T.tolist()
+    def _tags(self, level: int) -> list[Tag]:
+        storage, (height, width), samples = self.storage, self.levels[level], self.channels
+        known = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
+        begins, counts = known[known[:, 0] == level][:, 1:].T.tolist()
         colours = samples - self._has_alpha
         extra = [2] if self._has_alpha else []
         if colours not in (1, 3):  # further channels, of no colour
@@ -206,7 +184,7 @@ class TiffResult(LargeResult):
             Tag(259, SHORT, [_ENCODERS[storage.compression][0]]),
             Tag(262, SHORT, [2 if colours == 3 else 1]),
             Tag(277, SHORT, [samples]),
-            Tag(284, SHORT, [2 if self._planes > 1 and not is_by_page else 1]),
+            Tag(284, SHORT, [1]),
             Tag(305, TEXT, b"Haloscope"),
             Tag(339, SHORT, [3 if self.dtype.kind == "f" else 1] * samples),
         ]
@@ -224,7 +202,7 @@ class TiffResult(LargeResult):
             tags += storage.details.get("tags", [])
             if self._icc_profile:
                 tags.append(Tag(34675, UNDEFINED, self._icc_profile))
-            if storage.is_ome and plane == 0:
+            if storage.is_ome:
                 tags.append(Tag(270, TEXT, self._ome_xml()))
         return tags
 
@@ -243,29 +221,14 @@ class TiffResult(LargeResult):
         self._file.append(lists)
         return tags + [self._offsets(code, [begin]) for code, begin in begins.items()]
 
-    def _segments(self, level: int) -> NDArray[np.uint64]:
-        """Return offset and bytes of strips or tiles by plane: they were written row by row of them."""
-        known = np.frombuffer(self._index.read(0, self._index.byte_count), np.uint64).reshape(-1, 3)
-        (down, across), (height, width) = self.storage.chunk, self.levels[level]
-        columns = -(-width // across) if self.storage.is_tiled else 1
-        by_row = known[known[:, 0] == level][:, 1:].reshape(-(-height // down), self._planes, columns, 2)
-        by_plane: NDArray[np.uint64] = by_row.swapaxes(0, 1).reshape(self._planes, -1, 2)
-        return by_plane
-
     def _ome_xml(self) -> bytes:
         height, width = self.levels[0]
         # 40 ms, and the source was read with it.
-        channels, document = self.channels, import_module("tifffile").OmeXml()
-        pages = channels if self.storage.planes == "pages" else 1
-        separate = channels if self.storage.planes == "separate" else 1
-        contiguous = channels if pages == separate == 1 else 1
-        if contiguous > 1:
-            shape, axes = (height, width, channels), "YXS"
-        elif channels > 1:
-            shape, axes = (channels, height, width), "CYX" if pages > 1 else "SYX"
-        else:
-            shape, axes = (height, width), "YX"  # type: ignore[assignment]
-        stored = (pages, separate, 1, height, width, contiguous)
+        document = import_module("tifffile").OmeXml()
+        shape, axes = (
+            ((height, width), "YX") if self.channels == 1 else ((height, width, self.channels), "YXS")
+        )
+        stored = (1, 1, 1, height, width, self.channels)
         document.addimage(self.dtype, shape, stored, axes=axes, **self.storage.details.get("ome", {}))
         text: str = document.tostring(declaration=True)
         return text.encode("utf-8")

@@ -2,10 +2,12 @@
 
 import itertools
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
+from engine.files.reading import Json
 from engine.image.array_types import converted, sample_type
 from engine.image.faults import Refused
 from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage
@@ -67,7 +69,7 @@ class ZarrPicture(SegmentedPicture):
 class _Level:
     """An array of a store, seen as rows, columns and channels: the first of all times and depths."""
 
-    def __init__(self, array: StoredArray, axes: str, attributes: dict[str, object] | None = None) -> None:
+    def __init__(self, array: StoredArray, axes: str, attributes: Json | None = None) -> None:
         self.array, self.attributes, self.is_ome = array, attributes or {}, attributes is not None
         if len(array.shape) != len(axes):
             raise Refused(f"an array of it has {len(array.shape)} axes, its metadata names {len(axes)}")
@@ -119,27 +121,38 @@ class _Level:
 
 
 def _storage(levels: list[_Level]) -> Storage:
-    """Return how a store is laid out, for a result like it: of its first time and depth."""
-    first = levels[0]
-    array = first.array
-    details: dict[str, object] = {
-        "zarr_format": array.zarr_format,
-        "axes": first.axes,
-        "is_array": not first.is_ome,
-        "chunks": array.chunks,
-        "compressors": array.compressors,
-        "attributes": first.attributes,
-        "rows_at_once": array.stored[first.axes.index("y")],
-    }
-    if array.zarr_format == 2:
-        details["chunk_key_encoding"] = {"name": "v2", "separator": array.separator}
-    if array.index is not None:
-        details["shards"] = array.stored
-    compression = "zstd" if array.compressors else "none"
-    smallest = levels[-1].shape if len(levels) > 1 else None
+    """Return how a store is laid out, for a result like it."""
+    first, kept = levels[0], {}
+    # Anybody may have written it; it says nothing of the pixels.
+    with suppress(AttributeError, LookupError, TypeError, ValueError):
+        kept = _kept(first)
     return Storage(
-        "zarr", first.chunk, compression=compression, smallest=smallest, is_ome=first.is_ome, details=details
+        "zarr",
+        first.chunk,
+        compression="zstd" if first.array.codecs.packed else "none",
+        smallest=levels[-1].shape if len(levels) > 1 else None,
+        is_ome=first.is_ome,
+        details=kept,
     )
+
+
+def _kept(level: _Level) -> Json:
+    """Return what is kept of OME metadata: name, colours, units and the size of a pixel, across and down."""
+    multiscale = (level.attributes.get("multiscales") or [{}])[0]
+    kept: Json = {
+        "named": {key: multiscale[key] for key in ("name", "type") if key in multiscale},
+        "omero": {key: level.attributes[key] for key in ("omero",) if key in level.attributes},
+        "units": {
+            axis: {"unit": named["unit"]}
+            for axis, named in zip(level.axes, multiscale.get("axes", ()), strict=False)
+            if isinstance(named, dict) and "unit" in named
+        },
+    }
+    for transformation in multiscale.get("datasets", [{}])[0].get("coordinateTransformations", ()):
+        scale = transformation.get("scale")
+        if isinstance(scale, list) and len(scale) == len(level.axes):
+            kept["scale"] = tuple(float(scale[level.axes.index(axis)]) for axis in "xy")
+    return kept
 
 
 def open_zarr(path: Path) -> ZarrPicture:

@@ -14,13 +14,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from operator import attrgetter
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import imagecodecs
 import numpy as np
-from msgspec import Meta, Struct, convert, to_builtins
+from msgspec import Meta, Struct, convert
 
 from engine.errors import FileReadError
 from engine.files.reading import Json, json_object, open_file, text_of_bytes, why_unreadable
@@ -273,7 +272,7 @@ class StoredArray:
     """An array of a store, as its metadata say.
 
     Each of its files has so many rows, columns, ... as `stored` says: those of a chunk, or those of several
-    (shards), which an `index` in it names. `compressors` is the packing as the writer takes it.
+    (shards), which an `index` in it names.
 
     Refused where the numbers cannot be those of a picture, before anything is made of them.
     """
@@ -306,9 +305,6 @@ class StoredArray:
         self.dtype = self.codecs.dtype
         self.fill_value = _fill_value(found.fill_value, dtype)
         self.names = tuple(str(name).lower() for name in found.dimension_names or ())
-        packed = codecs[len(codecs) - len(self.codecs.packed) :]
-        as_given = to_builtins if zarr_format == 3 else attrgetter("configuration")
-        self.compressors = [as_given(codec) for codec in packed]
         self._check_sizes()
 
     def _check_sizes(self) -> None:

@@ -3,7 +3,9 @@
 import io
 import struct
 import zlib
+from functools import partial
 
+import imagecodecs
 import numpy as np
 import tifffile
 from PIL import Image
@@ -94,16 +96,9 @@ def with_wrong_checksum(stream):
 
 def inner_encoders():
     """Return, for each compression of TIFF whose strips are pictures, its number and an encoder of RGB."""
-    import imagecodecs
-
     return {
-        "webp": (50001, lambda rgb: imagecodecs.webp_encode(rgb, lossless=True, level=0)),
-        "lerc": (34887, imagecodecs.lerc_encode),
-        "png": (34933, lambda rgb: imagecodecs.png_encode(rgb, level=1)),
-        "jpeg": (7, lambda rgb: imagecodecs.jpeg8_encode(rgb, level=50)),
-        "jpegxl": (50002, lambda rgb: imagecodecs.jpegxl_encode(rgb, effort=1, lossless=True)),
+        "jpeg": (7, partial(imagecodecs.jpeg8_encode, level=50)),
         "jpeg2000": (34712, imagecodecs.jpeg2k_encode),
-        "jpegxr": (34934, imagecodecs.jpegxr_encode),
     }
 
 

@@ -4,7 +4,6 @@ import io
 import zipfile
 import zlib
 from contextlib import suppress
-from itertools import product
 
 import imagecodecs
 import numpy as np
@@ -16,7 +15,7 @@ from engine.image.metadata import Metadata
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import save_image
-from tests.engine.image.test_save import GREY_PROFILE, RGB_PROFILE
+from tests.engine.image.test_save import RGB_PROFILE
 
 RANDOM = np.random.default_rng(5)
 
@@ -152,13 +151,13 @@ def test_that_what_is_no_picture_of_them_is_refused_in_words(opened):
             npy(np.asfortranarray(np.zeros((2, 3), np.uint8)))[:-1],
             "it has 133 bytes, its 3 × 2 pixels take 134",
         ),
-        (npz(GREY_4, GREY_4), "it holds 2 arrays ('arr_0', 'arr_1')"),
+        (npz(GREY_4, GREY_4), "a ZIP archive of 2 files"),
         (npz(GREY_4)[:-30], "cut short"),
         (npz(GREY_4, save=np.savez).replace(npy(GREY_4)[-4:], b"xxxx"), "damaged ZIP archive"),
         (npz(GREY_4).replace(zlib.crc32(npy(GREY_4)).to_bytes(4, "little"), b"xxxx"), "damaged ZIP archive"),
         (npz(np.zeros((1 << 14, 1 << 14), np.uint8))[:-200], "cut short"),
         (zipped({str(number): b"" for number in range(3000)}), "very many files"),
-        (zipped({"word/document.xml": b"<xml/>"}), "a ZIP archive or an office document, and no picture"),
+        (zipped({"word/document.xml": b"<xml/>"}), "a ZIP archive of 1 files, and no .npz of one array"),
         (
             zipped(
                 {
@@ -250,28 +249,11 @@ def test_that_a_jpeg_that_is_packed_as_it_is_is_opened_as_that_jpeg(opened, prof
     assert picture.metadata == wanted.metadata
 
 
-def test_that_a_profile_of_a_jpeg_xl_is_said_not_to_be_read(opened):
-    for mode in ["RGB", "L"]:
-        for profile in [None, RGB_PROFILE]:
-            # The only way to one here: a packed JPEG, without the box by which its bytes come back.
-            buffer, profile = io.BytesIO(), GREY_PROFILE if profile and mode == "L" else profile
-            Image.fromarray(samples(3, np.uint8)).convert(mode).save(buffer, "JPEG", icc_profile=profile)
-            data = imagecodecs.jpegxl_encode_jpeg(buffer.getvalue()).replace(b"jbrd", b"free")
-            said = "Its colour profile cannot be read: its colours are taken as sRGB."
-            assert opened(data).notes == ((said,) if profile else ())
-
-
-def test_that_no_profile_is_said_of_a_jpeg_xl_that_has_none(opened):
-    for dtype, channels, lossless in product((np.uint8, np.uint16, np.float32), (1, 2, 3, 4), (False, True)):
-        values = np.abs(samples(channels, dtype))
-        assert opened(imagecodecs.jpegxl_encode(values, lossless=lossless)).notes == ()
-
-
 def test_that_a_jpeg_xl_of_fewer_bits_than_16_says_that_they_are_not_scaled(opened):
     stored = RANDOM.integers(0, 1024, (8, 9, 3), np.uint16)
     picture = opened(imagecodecs.jpegxl_encode(stored, lossless=True, bitspersample=10))
     assert np.array_equal(picture.pixels, stored)
-    assert picture.notes == ("All of its values are below 4,096: 10 or 12 bits are not scaled.",)
+    assert "All of its values are below 4,096: 10 or 12 bits are not scaled." in picture.notes
 
 
 def test_that_a_jpeg_xl_with_further_channels_is_refused_in_words(opened):
@@ -284,50 +266,6 @@ def test_that_a_profile_is_not_saved_in_a_jpeg_xl_and_that_is_said(tmp_path):
     picture = Picture(samples(3, np.uint8), icc_profile=RGB_PROFILE)
     (said,) = save_image(picture, tmp_path / "a.jxl")
     assert said == "The colour profile is not saved: a JPEG XL file holds none here."
-
-
-def smooth16(channels=3):
-    """Return a picture of 16 bit that AVIF codes well, with full scale in it."""
-    plane = np.add.outer(np.arange(64), np.arange(48)) / 110
-    planes = [65535 * plane, 65535 * (1 - plane), 30000 + 9000 * plane, 65535 * plane**2]
-    return np.rint(np.dstack(planes[:channels])).astype(np.uint16)
-
-
-def test_that_16_bits_are_saved_as_12_in_an_avif_with_profile_and_metadata(tmp_path):
-    for profile in [None, RGB_PROFILE]:
-        for has_exif in [False, True]:
-            for channels in [3, 4]:
-                block = Image.Exif()
-                block[271] = "A camera"
-                metadata = Metadata(
-                    block.tobytes()[6:] if has_exif else b"", (300.0, 300.0) if has_exif else None
-                )
-                whole = Picture.from_array(smooth16(channels))
-                picture = Picture(whole.pixels, whole.alpha, profile, metadata=metadata)
-                path = tmp_path / "a.avif"
-                said = save_image(picture, path, quality=100)
-                assert said == ("The samples were rounded to 12 bit: AVIF holds no more.",)
-                again = open_image(path)
-                # Half a step of 12 bits, and what becomes of it in 16.
-                step = 65535 / 4095
-                for found, wanted in ((again.pixels, picture.pixels), (again.alpha, picture.alpha)):
-                    if wanted is not None:
-                        assert np.abs(found.astype(float) - wanted).max() <= step / 2 + 0.5
-                assert again.icc_profile == profile
-                assert (b"A camera" in again.metadata.exif) == has_exif
-                with Image.open(path) as seen:  # by another reader
-                    assert seen.size == (picture.width, picture.height)
-                    assert seen.info.get("icc_profile") == profile
-                    assert seen.getexif().get(282) == (300 if has_exif else None)
-                    assert np.abs(np.asarray(seen)[..., :3].astype(int) - (picture.pixels >> 8)).max() <= 2
-
-
-def test_that_quality_matters_to_a_deep_avif(tmp_path):
-    sizes = []
-    for quality in (30, 95):
-        save_image(smooth16(), tmp_path / "a.avif", quality=quality)
-        sizes.append((tmp_path / "a.avif").stat().st_size)
-    assert sizes[0] < sizes[1]
 
 
 COUNTED = np.arange(5 * 7 * 3).reshape(5, 7, 3)

@@ -125,7 +125,6 @@ def test_that_what_is_no_picture_is_refused_by_its_looks(refused):
         (b"", "zero bytes"),
         (b"\x89PN", "ends after 3 bytes"),
         (b"RIFF\0\0\0\0WE", "ends after 10 bytes"),
-        (b"\x89PNG\r\r\n\x1a\r\n", "looks like a PNG whose first bytes are damaged"),
         (b"just a letter to you,\nwith two lines\n", "text"),
         ("grüße".encode() * 200, "text"),
         (b"%PDF-1.7\n%\xe2\xe3", "a PDF document"),
@@ -182,9 +181,12 @@ def test_that_a_whole_file_of_a_kind_that_is_not_read_is_not_called_damaged(refu
         (bmp(2), "BMP is not supported: it has 2 bits per pixel"),
         (bmp(header_bytes=16), "BMP is not supported: it is one of OS/2"),
         (tiff(Compression=34676), "TIFF is not supported: its compression is SGILOG"),
-        (tiff(Compression=24), "TIFF is not supported: its compression has number 24"),
+        (tiff(Compression=24), "TIFF is not supported: its compression is of number 24"),
         (tiff(PhotometricInterpretation=32845), "TIFF is not supported: its pixels are LogLuv"),
-        (with_tifffile(SMALL.astype(np.float32), photometric="cielab"), "supported: it is Lab of float32"),
+        (
+            with_tifffile(SMALL.astype(np.float32), photometric="cielab"),
+            "supported: its pixels are of colour model CIELAB",
+        ),
         (
             with_pillow(SMALL, "JPEG").replace(b"\x08\x00\x08\x00\x08\x03", b"\x0c\x00\x08\x00\x08\x03"),
             "JPEG is not supported: it has 12 bits per sample",

@@ -1,5 +1,4 @@
 import io
-import struct
 from itertools import product
 
 import numpy as np
@@ -60,11 +59,6 @@ FLAT = np.full((16, 16, 3), (200, 100, 50), np.uint8)
 INKS = np.array([[[0, 0, 0, 0], [255, 0, 0, 0], [0, 0, 0, 255], [0, 255, 255, 51]]], np.uint8)
 COLOURS = np.random.default_rng(2).integers(0, 256, (3, 256))
 COLOURS[0, 0] = 255
-# White, black, middle grey, and sRGB red, which is Lab (54.29, 80.81, 69.89) for white D50.
-LAB = [(255, 0, 0), (0, 0, 0), (round(2.55 * 53.585), 0, 0), (round(2.55 * 54.29), 81, 70)]
-CIELAB = b"".join(struct.pack("<Bbb", *one) for one in LAB)
-ICCLAB = bytes(np.add(LAB, (0, 128, 128)).ravel().tolist())
-OF_LAB = [[(255, 255, 255), (0, 0, 0), (128, 128, 128), (255, 0, 0)]]
 YCBCR = np.array([[(255, 128, 128), (76, 85, 255), (0, 128, 128)]], np.uint8)
 OF_YCBCR = [[(255, 255, 255), (255, 0, 0), (0, 0, 0)]]
 NOT_NUMBERS = np.array([[np.nan, np.inf, np.nan], [0, 0, 0]], np.float32)
@@ -90,8 +84,6 @@ def test_that_every_colour_model_becomes_grey_or_rgb(opened):
             0,
             "CMYK",
         ),
-        (by_hand(CIELAB, 4, photometric=8, samples=3), OF_LAB, 3, "Lab"),
-        (by_hand(ICCLAB, 4, photometric=9, samples=3), OF_LAB, 3, "Lab"),
         (with_tifffile(YCBCR, photometric="ycbcr", subsampling=(1, 1)), OF_YCBCR, 2, ""),
         (contiguous(RGB, GREY, GREY, extrasamples=["unspecified"] * 2), RGB, 0, "2 more values"),
         (
