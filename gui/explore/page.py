@@ -401,7 +401,7 @@ class ExplorePage(ExploreParts):
     def _show_mark(self) -> None:
         found = self.display.found
         score = next((f"{one.title} {one.text}" for one in found.quantities), "") if found else ""
-        self.picture_view.canvas.set_mark(found.mark if found else None, score)
+        self.picture_view.canvas.show_scene(mark=found.mark if found else None, mark_text=score)
 
 
 def build(services: Services) -> ExplorePage:

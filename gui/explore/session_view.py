@@ -40,7 +40,7 @@ class SessionView(QObject):
         original, result = self._picture_view.windows
         zoom = None if canvas.view.is_fitted else canvas.view.transform.zoom
         return View(
-            mode=canvas.mode.value,
+            mode=canvas.scene.mode.value,
             panels=tuple(panel.objectName() for panel in self._panels if panel.isVisible()),
             run=next((at for at, run in enumerate(runs) if run is described), None),
             zoom=zoom,

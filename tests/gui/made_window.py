@@ -91,7 +91,7 @@ class OpenedWindow(Haloscope):
         )
         page.picture_view.set_mode(ViewMode.SPLIT)
         page.picture_view.canvas.view.fit()
-        page.picture_view.canvas.set_channel(None)
+        page.picture_view.canvas.show_scene(channel=None)
         bot.waitUntil(
             lambda: self.workspace.picture.sample == "astronaut" and self.state.last_result is not None
         )

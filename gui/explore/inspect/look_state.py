@@ -155,7 +155,7 @@ class LookState(Question):
             canvas.drawing = Drawing.LINE
         elif canvas.drawing is Drawing.LINE:
             canvas.drawing = Drawing.PAN
-        canvas.set_line(self.line if draws else None)
+        canvas.show_scene(line=self.line if draws else None)
 
     def _take_line(self, line: Line) -> None:
         self.line = line

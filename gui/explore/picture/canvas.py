@@ -1,7 +1,8 @@
 """The pane that paints original and result, and turns mouse and keys into zooming and panning."""
 
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import cast
+from typing import Any, cast
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSizeF, Qt, Signal
 from PySide6.QtGui import (
@@ -52,6 +53,29 @@ _WALKS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What the canvas shows."""
+
+    mode: ViewMode = ViewMode.SPLIT
+    original: Levels | None = None
+    original_name: str = "original"
+    result: Levels | None = None
+    # One that is no longer of these settings says so.
+    result_name: str = "result"
+    values: Numbers | None = None
+    # How both differ, in the modes for it; the words name it, or say why it is not there.
+    difference: Levels | None = None
+    difference_words: str = ""
+    # One channel alone, in grey; None: all of them.
+    channel: int | None = None
+    # What has a frame: a rectangle with a text, a region; and a line.
+    mark: Mark | None = None
+    mark_text: str = ""
+    region: Region | None = None
+    line: Line | None = None
+
+
 class PictureCanvas(QWidget):
     """Original and result at one place and zoom."""
 
@@ -68,19 +92,8 @@ class PictureCanvas(QWidget):
         super().__init__()
         self.view = ViewState(self)
         self.handle = SplitHandle(self)
-        self.mode = ViewMode.SPLIT
-        self.original_name, self.result_name = "original", "result"
-        self._original: Levels | None = None
-        self._result: Levels | None = None
-        self._values: Numbers | None = None
-        self._mark: Mark | None = None
-        self._mark_text = ""
-        self._channel: int | None = None
+        self.scene = Scene()
         self._frames: tuple[Mark | None, Mark | None] = None, None
-        self._region: Region | None = None
-        self._line: Line | None = None
-        self._difference: Levels | None = None
-        self._difference_words = ""
         self.drawing = Drawing.PAN
         """What dragging does; with Shift it draws a region."""
         self.is_pinned = False
@@ -99,18 +112,12 @@ class PictureCanvas(QWidget):
         self.handle.moved.connect(self.update)
         self._place_handle()
 
-    def set_mode(self, mode: ViewMode) -> None:
-        """Share the pane in another way; the place and the zoom stay."""
-        self.mode = mode
+    def show_scene(self, **changed: Any) -> None:
+        """Show something else: other fields of the scene. The place and the zoom stay."""
+        self.scene = replace(self.scene, **changed)
+        if "original" in changed and self.scene.original is not None:
+            self.view.set_picture_size(self.scene.original.size)
         self._fit_pane()
-        self._place_handle()
-        self.update()
-
-    def set_picture(self, original: Levels | None, values: Numbers | None) -> None:
-        """Show another picture, without a result yet."""
-        self._original, self._result, self._values = original, None, values
-        if original is not None:
-            self.view.set_picture_size(original.size)
         self._place_handle()
         self.update()
 
@@ -118,27 +125,6 @@ class PictureCanvas(QWidget):
     def is_settled(self) -> bool:
         """Whether nothing more will come of what is seen."""
         return all(layer.levels is None or layer.levels.is_settled for layer in self._layers())
-
-    def set_result(self, result: Levels | None) -> None:
-        """Show another result of the same picture, at the same place."""
-        self._result = result
-        self._place_handle()
-        self.update()
-
-    def set_original(self, original: Levels) -> None:
-        """Paint the same picture in another way, at the same place."""
-        self._original = original
-        self.update()
-
-    def set_mark(self, mark: Mark | None, text: str = "") -> None:
-        """Draw a frame around a rectangle of the picture, with a text; none for None."""
-        self._mark, self._mark_text = mark, text
-        self.update()
-
-    def set_channel(self, channel: int | None) -> None:
-        """Show one channel alone, in grey; None for all of them."""
-        self._channel = channel
-        self.update()
 
     def set_frames(self, window: Mark | None, pixel: Mark | None) -> None:
         """Frame the cells that a result is made of, and the result; nothing for None."""
@@ -148,47 +134,27 @@ class PictureCanvas(QWidget):
                 self._update_around(frame)
             self._frames = window, pixel
 
-    def set_region(self, region: Region | None) -> None:
-        """Draw the frame of a region; none for None."""
-        self._region = region
-        self.update()
-
-    def set_line(self, line: Line | None) -> None:
-        """Draw a line; none for None."""
-        self._line = line
-        self.update()
-
-    def set_difference(self, levels: Levels | None, words: str) -> None:
-        """Show how picture and result differ, in the modes for it; `words` name it, or say why it is not."""
-        self._difference, self._difference_words = levels, words
-        self.update()
-
-    def name_result(self, name: str) -> None:
-        """Call the result something else: one that is no longer of these settings says so."""
-        self.result_name = name
-        self.update()
-
     def paintEvent(self, event: QPaintEvent) -> None:
         theme = current_theme()
         painter = QPainter(self)
         painter.fillRect(self.rect(), QColor(theme.base))
         # Everything is placed in device pixels, so that 100 % is sharp on every screen.
         painter.scale(1.0 / self.devicePixelRatioF(), 1.0 / self.devicePixelRatioF())
-        ratio, at = self.devicePixelRatioF(), self.view.transform
+        ratio, at, scene = self.devicePixelRatioF(), self.view.transform, self.scene
         for layer in self._layers():
             if layer.levels is not None:
-                layer.levels.channel = self._channel
+                layer.levels.channel = scene.channel
             paint_layer(painter, layer, at, self.font(), ratio)
-            if self._mark is not None:
-                paint_mark(painter, layer, self._mark, self._mark_text, at, self.font(), ratio)
+            if scene.mark is not None:
+                paint_mark(painter, layer, scene.mark, scene.mark_text, at, self.font(), ratio)
             for frame in self._frames:
                 if frame is not None:
                     paint_mark(painter, layer, frame, "", at, self.font(), ratio)
-            if self._region is not None:
-                paint_region(painter, layer, self._region, at, ratio)
-            if self._line is not None:
-                paint_line(painter, layer, self._line, at, ratio)
-        if self.hasFocus() and self._original is not None:
+            if scene.region is not None:
+                paint_region(painter, layer, scene.region, at, ratio)
+            if scene.line is not None:
+                paint_line(painter, layer, scene.line, at, ratio)
+        if self.hasFocus() and scene.original is not None:
             painter.resetTransform()
             painter.setPen(QPen(QColor(theme.accent), 2))
             painter.drawRect(self.rect().adjusted(1, 1, -1, -1))
@@ -199,7 +165,7 @@ class PictureCanvas(QWidget):
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         turned = event.angleDelta().y() or event.angleDelta().x()
-        if turned and self._original is not None:
+        if turned and self.scene.original is not None:
             at = self._in_pane(event.position())
             self.view.zoom_by(turned / _NOTCH, at.x(), at.y())
             self._report_hovered(event.position())
@@ -212,9 +178,9 @@ class PictureCanvas(QWidget):
         drawing = self.drawing
         if event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             drawing = Drawing.REGION
-        if is_left and drawing is not Drawing.PAN and self._original is not None:
+        if is_left and drawing is not Drawing.PAN and self.scene.original is not None:
             self._drawn_from = drawing, self._nearest(event.position())
-        elif event.button() in buttons and self._original is not None:
+        elif event.button() in buttons and self.scene.original is not None:
             self._dragged_from = event.position()
             self.setCursor(Qt.CursorShape.ClosedHandCursor)
 
@@ -227,15 +193,15 @@ class PictureCanvas(QWidget):
             drawing, first = self._drawn_from
             last = self._nearest(event.position())
             if drawing is Drawing.REGION:
-                self.set_region(region_between(first, last))
+                self.show_scene(region=region_between(first, last))
             else:
-                self.set_line(Line(first, last))
+                self.show_scene(line=Line(first, last))
         self._report_hovered(event.position())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         drawn, self._drawn_from, self._dragged_from = self._drawn_from, None, None
         self.setCursor(Qt.CursorShape.CrossCursor)
-        if self._original is None:
+        if self.scene.original is None:
             return
         if not self._has_moved(event.position()):
             if drawn is not None and drawn[0] is Drawing.REGION:
@@ -250,10 +216,10 @@ class PictureCanvas(QWidget):
                 self.line_drawn.emit(Line(drawn[1], last))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if self._original is not None and self.view.is_fitted:
+        if self.scene.original is not None and self.view.is_fitted:
             at = self._in_pane(event.position())
             self.view.zoom_to(1.0, at.x(), at.y())
-        elif self._original is not None:
+        elif self.scene.original is not None:
             self.view.fit()
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
@@ -300,28 +266,23 @@ class PictureCanvas(QWidget):
             super().keyPressEvent(event)
 
     def _layers(self) -> list[Layer]:
-        if self._original is None or self._values is None:
+        scene = self.scene
+        if scene.original is None or scene.values is None:
             return []
-        width, height = self._device_size()
-        whole, values = QRectF(0, 0, width, height), self._values
-        original = Layer(
-            self._original, _label(self.original_name, self._original), partial(values.texts, "original")
-        )
-        result = Layer(
-            self._result,
-            _label(self.result_name, self._result),
-            partial(values.texts, "result"),
-            is_right=True,
-        )
-        difference = Layer(self._difference, self._difference_words, _no_texts, empty=self._difference_words)
-        return arranged(self.mode, whole, self.handle.fraction, original, result, difference)
+        whole = QRectF(0, 0, *self._device_size())
+        texts = [partial(scene.values.texts, name) for name in ("original", "result")]
+        original = Layer(scene.original, _label(scene.original_name, scene.original), texts[0])
+        result = Layer(scene.result, _label(scene.result_name, scene.result), texts[1], is_right=True)
+        words = scene.difference_words
+        difference = Layer(scene.difference, words, lambda _row, _column: (), empty=words)
+        return arranged(scene.mode, whole, self.handle.fraction, original, result, difference)
 
     def _in_pane(self, position: QPointF) -> QPointF:
         """Return a place of the widget in device pixels of the pane that it lies in."""
         x, y = position.x() * self.devicePixelRatioF(), position.y() * self.devicePixelRatioF()
         width, _ = self._device_size()
-        right = width - pane_width(self.mode, width)
-        if self.mode == ViewMode.SIDE_BY_SIDE and x >= right:
+        right = width - pane_width(self.scene.mode, width)
+        if self.scene.mode == ViewMode.SIDE_BY_SIDE and x >= right:
             x -= right
         return QPointF(x, y)
 
@@ -330,7 +291,7 @@ class PictureCanvas(QWidget):
 
     def _pixel(self, position: QPointF) -> Pixel | None:
         at = self._in_pane(position)
-        inside = self._original is not None and self.rect().contains(position.toPoint())
+        inside = self.scene.original is not None and self.rect().contains(position.toPoint())
         return self.view.pixel_at(at.x(), at.y()) if inside else None
 
     def _update_around(self, mark: Mark | None) -> None:
@@ -343,7 +304,7 @@ class PictureCanvas(QWidget):
         corner, size = QPointF(left, top) / ratio, QSizeF(right - left, bottom - top) / ratio
         around = QRectF(corner, size).adjusted(-margin, -margin, margin, margin).toAlignedRect()
         width, _ = self._device_size()
-        across = round((width - pane_width(self.mode, width)) / ratio)
+        across = round((width - pane_width(self.scene.mode, width)) / ratio)
         for shift in {0, across}:
             self.update(around.translated(shift, 0))
 
@@ -357,19 +318,15 @@ class PictureCanvas(QWidget):
 
     def _fit_pane(self) -> None:
         width, height = self._device_size()
-        self.view.set_pane_size(Size(pane_width(self.mode, width), height))
+        self.view.set_pane_size(Size(pane_width(self.scene.mode, width), height))
 
     def _place_handle(self) -> None:
-        self.handle.setVisible(self.mode == ViewMode.SPLIT and self._result is not None)
+        self.handle.setVisible(self.scene.mode == ViewMode.SPLIT and self.scene.result is not None)
         self.handle.update_position()
 
     def _device_size(self) -> tuple[int, int]:
         ratio = self.devicePixelRatioF()
         return max(1, round(self.width() * ratio)), max(1, round(self.height() * ratio))
-
-
-def _no_texts(row: int, column: int) -> tuple[str, ...]:
-    return ()
 
 
 def _label(name: str, levels: Levels | None) -> str:

@@ -119,10 +119,10 @@ class PictureView(QWidget):
         engine_state.progress_changed.connect(self._show_stage)
         link.ready.connect(self._ask_again)
         self.toolbar.mode_chosen.connect(self.set_mode)
-        self.toolbar.channel_chosen.connect(self.canvas.set_channel)
+        self.toolbar.channel_chosen.connect(lambda channel: self.canvas.show_scene(channel=channel))
         self.canvas.blinked.connect(self.blink)
         self.canvas.region_drawn.connect(workspace.select)
-        workspace.region_changed.connect(lambda: self.canvas.set_region(workspace.region))
+        workspace.region_changed.connect(lambda: self.canvas.show_scene(region=workspace.region))
         self.comparison.changed.connect(self._show_comparison)
         for window in self.windows:
             window.changed.connect(self._show_windows)
@@ -140,7 +140,8 @@ class PictureView(QWidget):
 
     def blink(self) -> None:
         """Show the original alone, or the result where that is shown already."""
-        self.set_mode(ViewMode.RESULT if self.canvas.mode == ViewMode.ORIGINAL else ViewMode.ORIGINAL)
+        is_original = self.canvas.scene.mode == ViewMode.ORIGINAL
+        self.set_mode(ViewMode.RESULT if is_original else ViewMode.ORIGINAL)
 
     @property
     def seen(self) -> Seen | None:
@@ -158,7 +159,7 @@ class PictureView(QWidget):
         return self.canvas.is_settled
 
     def set_mode(self, mode: ViewMode) -> None:
-        self.canvas.set_mode(mode)
+        self.canvas.show_scene(mode=mode)
         self._compare()
         self.toolbar.show_mode(mode)
         self._describe()
@@ -167,22 +168,23 @@ class PictureView(QWidget):
         """Have the difference of picture and result made where it is looked at."""
         view = self.canvas.view
         rows, columns = ((math.floor(first), math.ceil(last)) for first, last in view.seen)
-        self.comparison.show(self.canvas.mode, Region(*rows, *columns))
+        self.comparison.show(self.canvas.scene.mode, Region(*rows, *columns))
 
     def _show_comparison(self) -> None:
         screen = self.comparison.screen
-        self.canvas.set_difference(self._in_memory(screen) if screen else None, self.comparison.words)
+        shown = self._in_memory(screen) if screen else None
+        self.canvas.show_scene(difference=shown, difference_words=self.comparison.words)
 
     def _show_windows(self) -> None:
         """Paint what a window makes of the values, or else the picture and its result as they came."""
         original, result = self.windows
         if self._picture is not None and isinstance(self._picture.screen, ScreenLevels):
-            self.canvas.set_original(self._in_memory(original.screen or self._picture.screen))
+            self.canvas.show_scene(original=self._in_memory(original.screen or self._picture.screen))
         if result.screen is not None:
-            self.canvas.set_result(self._in_memory(result.screen))
+            self.canvas.show_scene(result=self._in_memory(result.screen))
         elif self._result_levels is not None:
-            self.canvas.set_result(self._result_levels)
-        self.canvas.original_name = f"original{_window_words(original)}"
+            self.canvas.show_scene(result=self._result_levels)
+        self.canvas.show_scene(original_name=f"original{_window_words(original)}")
         self._name_result()
 
     def _show_picture(self, picture: PictureHandle | None) -> None:
@@ -200,7 +202,7 @@ class PictureView(QWidget):
             self._values = values
         else:
             self._values, levels = PixelValues(picture), self._in_memory(picture.screen)
-        self.canvas.set_picture(levels, self._values)
+        self.canvas.show_scene(original=levels, result=None, values=self._values)
         self.readout.set_layout_for(self._values)
         self._pages.setCurrentWidget(self.canvas if picture is not None else self.empty_state)
         self._show_stage()
@@ -252,7 +254,7 @@ class PictureView(QWidget):
         self._result_levels = levels
         # That of a window follows, and the one before is seen until then.
         if self.windows[1].screen is None:
-            self.canvas.set_result(levels)
+            self.canvas.show_scene(result=levels)
         self._name_result()
 
     def _stop_elsewhere(self) -> None:
@@ -339,7 +341,7 @@ class PictureView(QWidget):
         has_range = state.last_result is not None and self.windows[1].screen is None
         clipped = Clipped(*state.last_result.clipped) if has_range and state.last_result else Clipped()
         self.toolbar.show_clipped(clipped.in_shortest)
-        self.canvas.name_result(", ".join(filter(None, (name, clipped.in_short))))
+        self.canvas.show_scene(result_name=", ".join(filter(None, (name, clipped.in_short))))
         self._hover(self._hovered)
         self._describe()
 
@@ -355,8 +357,9 @@ class PictureView(QWidget):
         self._compare()
         self.toolbar.show_zoom(zoom if self._picture is not None else None)
         title = self._picture.description if self._picture is not None else "No picture yet"
+        scene = self.canvas.scene
         self.canvas.setAccessibleDescription(
-            f"{title}, {self.canvas.mode.value}, {self.canvas.result_name}, zoom {100 * zoom:.0f} %"
+            f"{title}, {scene.mode.value}, {scene.result_name}, zoom {100 * zoom:.0f} %"
         )
 
 

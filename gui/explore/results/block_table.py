@@ -4,13 +4,11 @@ import math
 
 from PySide6.QtCore import QEvent, QModelIndex, QPersistentModelIndex, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QResizeEvent
-from PySide6.QtWidgets import QGraphicsOpacityEffect
 
 from engine.geometry.block import Block
 from gui.explore.results.block_map import BlockMap, Kind
-from gui.explore.run_words import EARLIER
 from gui.style.cell_colours import heat
-from gui.style.metrics import EARLIER_OPACITY, GRID
+from gui.style.metrics import GRID
 from gui.style.theme import current_theme
 from gui.widgets.number_table import NumberTable
 
@@ -43,8 +41,6 @@ class BlockTable(NumberTable):
             header.setHighlightSections(False)
             header.setSectionsClickable(False)
             header.setStyleSheet("QHeaderView::section { padding: 0 3px; border: 0; }")
-        self._dim = QGraphicsOpacityEffect(self.viewport(), opacity=EARLIER_OPACITY)
-        self.viewport().setGraphicsEffect(self._dim)
         self.clicked.connect(self._load)
         self.activated.connect(self._load)
         self.entered.connect(self._point)
@@ -62,8 +58,8 @@ class BlockTable(NumberTable):
         row = len(self.shown.ys) - 1 - self.shown.ys.index(block.y)
         return self.texts.index(row, self.shown.xs.index(block.x))
 
-    def show_map(self, shown: BlockMap, loaded: Block | None, *, is_earlier: bool = False) -> None:
-        """Show a map, dimmed if it is for an earlier problem; `loaded` is the block of the workspace."""
+    def show_map(self, shown: BlockMap, loaded: Block | None) -> None:
+        """Show a map; `loaded` is the block of the workspace."""
         current = self.block_at(self.currentIndex())
         self.shown = shown
         rows = [[Block(x, y) for x in shown.xs] for y in reversed(shown.ys)]
@@ -76,12 +72,10 @@ class BlockTable(NumberTable):
         self.framed = self.index_of(loaded)
         known = (block for block in (current, loaded, shown.best) if block in shown.cells)
         self.setCurrentIndex(self.index_of(next(known, None)))
-        self._dim.setEnabled(is_earlier)
         kinds = [cell.kind for cell in shown.cells.values()]
         counts = ", ".join(f"{kinds.count(kind)} {kind.words}" for kind in Kind if kind in kinds)
         best = f"best {shown.cells[shown.best].words} " if shown.best else ""
-        heard = f"{shown.variant}{f', {EARLIER}' if is_earlier else ''}: {best}{counts}."
-        self.setAccessibleDescription(heard if kinds else "")
+        self.setAccessibleDescription(f"{shown.variant}: {best}{counts}." if kinds else "")
         self._fit()
 
     def ink(self, ground: QColor, row: int, column: int) -> QColor:

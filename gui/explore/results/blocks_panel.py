@@ -10,7 +10,6 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from engine.device_info import SIMULATOR
 from engine.geometry.block import Block, Limits
 from engine.geometry.block_list import EVERY, blocks_text, every_block, read_blocks
-from engine.results.columns import layout_suffix, problem_text
 from engine.results.compare import ComparedRun
 from engine.results.metrics import AnyMetric
 from gui.engine_link.engine_state import EngineState
@@ -19,7 +18,6 @@ from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
 from gui.explore.results.block_map import STAR, BlockCells, BlockMap, Kind, map_of
 from gui.explore.results.block_table import BlockTable
-from gui.explore.run_words import EARLIER
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, digits_width
 from gui.style.theme import theme_notifier
@@ -138,16 +136,16 @@ class BlocksPanel(QWidget):
 
     def refresh(self) -> None:
         """Read the state again."""
-        all_cells, known, newest = self._cells.all(), self._selection.known, self._cells.newest
-        # A kernel without blocks has no map: then that of the newest run.
-        candidates = (known.key if known else "", newest.variant if newest else "", *all_cells)
+        all_cells, known = self._cells.all(), self._selection.known
+        # A kernel without blocks has no map: then that of another one.
+        candidates = (known.key if known else "", *reversed(all_cells))
         key = next((key for key in candidates if key in all_cells), "")
         shown = map_of(key, all_cells[key], self._number, self._limits()) if key else BlockMap()
         loaded = self._selection.block if known is not None and known.key == key else None
         self.empty.say("" if all_cells else f"{_EMPTY}{self._no_gpu()}")
         is_simulator = self._workspace.settings.device == SIMULATOR
         self.empty.button.setVisible(bool(self._no_gpu()) and not is_simulator)
-        self.table.show_map(shown, loaded, is_earlier=self._cells.is_earlier)
+        self.table.show_map(shown, loaded)
         self._allow()
         self._show_summary()
 
@@ -173,17 +171,15 @@ class BlocksPanel(QWidget):
         self.summary.setToolTip(f"{summary}\n\n{_HINT}")
 
     def _summary(self) -> str:
-        shown, newest, number = self.table.shown, self._cells.newest, self._number
+        shown, number = self.table.shown, self._number
         waiting = sum(cell.kind is Kind.WAITING for cell in shown.cells.values())
         parts = (
-            f"{EARLIER[0].upper()}{EARLIER[1:]}" if self._cells.is_earlier else "",
             shown.variant,
             f"{waiting} to come" if waiting else "",
             f"Best {shown.cells[shown.best].words.rstrip('.')}" if shown.best else "",
             "Simulated runs are not timed" if self._cells.results.are_simulated else "",
             number.header,
             f"cells in {shown.unit}" if shown.unit != number.unit and shown.best else "",
-            f"{problem_text(newest)}{layout_suffix(newest)}" if newest else "",
         )
         return " · ".join(filter(None, parts))
 

@@ -48,7 +48,9 @@ class Window(BenchWindow):
         image = QImage(SIDE, SIDE, QImage.Format.Format_RGB32)
         image.fill(0)
         painter = QPainter(image)
-        self.view.canvas._result.paint(painter, self.view.canvas.view.transform, QRectF(0, 0, SIDE, SIDE))
+        self.view.canvas.scene.result.paint(
+            painter, self.view.canvas.view.transform, QRectF(0, 0, SIDE, SIDE)
+        )
         painter.end()
         return np.array(image.constBits()).reshape(SIDE, SIDE, 4)[..., :3]
 
@@ -96,7 +98,7 @@ def kill_ssh(window):
 def test_that_a_lost_line_is_said_and_one_button_brings_the_same_pixels_as_before(start, sshd):
     here, there = start(), start(server_of(sshd))
     assert there.haloscope.state.last_result.tiles
-    assert not isinstance(there.view.canvas._result, PictureLevels)
+    assert not isinstance(there.view.canvas.scene.result, PictureLevels)
     assert np.array_equal(edited(there, 3), edited(here, 3))
     kill_ssh(there)
     messages = there.haloscope.messages
@@ -126,7 +128,7 @@ def test_that_a_machine_is_chosen_and_left_without_another_picture(start, sshd, 
     machines = window.haloscope.machines
     machines.choose(server_of(sshd))
     there = f"result on {sshd.to}"
-    assert window.wait(lambda: window.view.canvas.result_name.startswith(there), PATIENCE_S)
+    assert window.wait(lambda: window.view.canvas.scene.result_name.startswith(there), PATIENCE_S)
     window.wait_whole()
     assert np.array_equal(window.pixels(), here)
     # Values under the cursor and saved ones are fetched.
@@ -139,8 +141,8 @@ def test_that_a_machine_is_chosen_and_left_without_another_picture(start, sshd, 
     saved = open_image(tmp_path / "saved.png").pixels
     assert np.array_equal(saved, values[..., 0].clip(0, 255).astype(np.uint8))
     machines.choose(None)
-    assert window.wait(lambda: window.view.canvas.result_name.split(",")[0] == "result", PATIENCE_S)
+    assert window.wait(lambda: window.view.canvas.scene.result_name.split(",")[0] == "result", PATIENCE_S)
     window.wait_whole()
-    assert isinstance(window.view.canvas._result, PictureLevels)
+    assert isinstance(window.view.canvas.scene.result, PictureLevels)
     assert np.array_equal(window.pixels(), here)
     assert window.haloscope.window.first_page.workspace.picture is picture

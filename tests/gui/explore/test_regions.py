@@ -144,7 +144,7 @@ def test_that_key_b_blinks_original_and_result(page, qtbot):
     modes = []
     for _ in range(3):
         qtbot.keyClick(canvas, Qt.Key.Key_B)
-        modes.append(canvas.mode)
+        modes.append(canvas.scene.mode)
     assert modes == [ViewMode.ORIGINAL, ViewMode.RESULT, ViewMode.ORIGINAL]
 
 
@@ -162,11 +162,11 @@ def test_that_difference_and_error_are_chosen_from_the_menu_and_left_there(page)
     for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
         entry = entries[mode.value.capitalize()]
         entry.trigger()
-        assert view.canvas.mode is mode
+        assert view.canvas.scene.mode is mode
         assert entry.isChecked()
         assert f", {mode.value}, " in view.canvas.accessibleDescription()
     entries["Error"].trigger()
-    assert view.canvas.mode is ViewMode.SPLIT
+    assert view.canvas.scene.mode is ViewMode.SPLIT
     assert not entries["Error"].isChecked()
 
 
@@ -187,7 +187,9 @@ def test_that_clipping_is_said_as_long_as_it_lasts_and_anew_of_another_mask_or_p
 ):
     def show(share):
         haloscope.state.show_filtered(replace(haloscope.state.last_result, clipped=(share, 0.0)))
-        return "41 %" in page.picture_view.canvas.result_name, haloscope.messages.of("clipped") is not None
+        return "41 %" in page.picture_view.canvas.scene.result_name, haloscope.messages.of(
+            "clipped"
+        ) is not None
 
     workspace = haloscope.workspace
     assert show(0.41) == (True, True)

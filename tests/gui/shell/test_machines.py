@@ -102,7 +102,7 @@ def test_that_keys_that_step_through_the_list_do_not_connect(window, qtbot):
 
 def test_that_what_a_server_computes_is_named_with_it(there, qtbot):
     assert any(text.endswith("on me@server") for text in texts(box_of(there))[1:])
-    assert there.view.canvas.result_name == "result on me@server"
+    assert there.view.canvas.scene.result_name == "result on me@server"
     there.runs.run()
     qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
     assert device_text(there.results.rows()[-1].result) == "cpu on me@server"
@@ -130,7 +130,7 @@ def test_that_the_exact_tiles_are_asked_for_after_the_coarse_ones(there):
 
 def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qtbot):
     there.fake.automatic = False
-    there.view.canvas._result._kept.clear()
+    there.view.canvas.scene.result._kept.clear()
     there.view.canvas.update()
     qtbot.waitUntil(lambda: bool(there.fake.waiting(WantedTiles)))
     before = len(asked(there, Preview))
@@ -240,7 +240,7 @@ def test_that_the_runs_so_far_stay_in_the_table(window, qtbot):
 def test_that_this_computer_disconnects(there, qtbot):
     choose(box_of(there), "This computer")
     there.fake.become_ready()
-    qtbot.waitUntil(lambda: there.view.canvas.result_name == "result")
+    qtbot.waitUntil(lambda: there.view.canvas.scene.result_name == "result")
     assert there.fake.remote is None
 
 

@@ -337,7 +337,7 @@ def test_that_saving_asks_for_the_chain_or_its_step(haloscope, page, act, saved,
     page.workspace.select_step(0)
     step = page.workspace.job()
     qtbot.waitUntil(lambda: not page.display.is_earlier)
-    assert "step 1" in page.picture_view.canvas.result_name
+    assert "step 1" in page.picture_view.canvas.scene.result_name
     act("save")
     (button,) = [one for one in page.files.question.buttons() if one.text().replace("&", "") == answer]
     assert page.files.question.defaultButton().text().replace("&", "") == "Chain"

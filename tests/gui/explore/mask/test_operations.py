@@ -246,12 +246,12 @@ def test_that_an_operation_takes_the_place_of_the_mask_while_it_is_chosen(page, 
 def test_that_the_best_place_is_marked_with_its_score(page, qtbot):
     choose(page, qtbot, "find-patch")
     canvas = page.picture_view.canvas
-    assert (canvas._mark, canvas._mark_text) == (Mark(5, 7, 11, 13), "Best score 0.7500")
+    assert (canvas.scene.mark, canvas.scene.mark_text) == (Mark(5, 7, 11, 13), "Best score 0.7500")
     before = canvas.grab().toImage()
-    canvas.set_mark(None)
+    canvas.show_scene(mark=None)
     assert canvas.grab().toImage() != before
     choose(page, qtbot, "negative")
-    assert canvas._mark is None
+    assert canvas.scene.mark is None
 
 
 def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(page, haloscope, qtbot):

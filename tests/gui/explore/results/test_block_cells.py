@@ -51,20 +51,20 @@ def test_that_a_cell_of_a_plan_waits_until_it_ran_or_is_refused(cells, results, 
     assert set(cells.all()["tiled"]) == {B8, B16}
 
 
-def test_that_the_cells_are_those_of_the_newest_problem_and_layout(cells, results, workspace, qtbot):
-    cells.plan(workspace.job(), [Availability("tiled", block=B16)])
-    add(results, B8, problem=structs.replace(PROBLEM, width=100))
-    assert set(cells.all()["tiled"]) == {B8}
+def test_that_the_cells_are_those_of_the_problem_that_is_set_and_the_newest_layout(cells, results, qtbot):
+    other = structs.replace(PROBLEM, width=100)
+    add(results, B16, problem=other)
     add(results, B32, layout="packed")
-    assert set(cells.all()["tiled"]) == {B32}
     add(results, B8, 0.3)
     add(results, B8, 0.2)
-    assert set(cells.all()["tiled"]) == {B8, B16}
+    results.follow(results.problem_of(results.results()[-1]))
+    assert set(cells.all()["tiled"]) == {B8}
     assert cells.all()["tiled"][B8].result.kernel_ms == 0.2, "the newest counts"
+    results.follow(results.problem_of(results.results()[0]))
+    assert set(cells.all()["tiled"]) == {B16}
     with qtbot.waitSignal(cells.changed):
         results.take_out(results.kept)
     assert cells.all() == {}
-    assert cells.newest is None
 
 
 def test_that_the_map_has_every_block_of_its_rows_and_columns_with_the_best_marked(cells, results):
