@@ -327,7 +327,6 @@ class ExplorePage(ExploreParts):
         view = self.picture_view.canvas.view
         actions["zoom_fit"].triggered.connect(lambda: view.fit())
         actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
-        self.kernel_panel.small_picture.clicked.connect(self.take_small_picture)
         actions["lens"].triggered.connect(self._show_lens)
         actions["blink"].triggered.connect(self.picture_view.blink)
         actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))

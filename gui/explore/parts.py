@@ -149,15 +149,9 @@ class ExploreParts(RunsPage):
     def code(self) -> "CodeState":
         """What the panel Code shows; made with it, since what is known of code takes 60 ms to import."""
         from gui.explore.explain.code_state import CodeState
-        from gui.page.slides_saving import save_slides
 
-        services, results = self._services, self.results
-        code = CodeState(self.selection, services.state, services.link, self.tile, results)
-        answers = services.messages.on(self)
-        code.wants_slides.connect(
-            lambda: save_slides(services, [run.result for run in results.tried()], answers)
-        )
-        return code
+        services = self._services
+        return CodeState(self.selection, services.state, services.link, self.tile, self.results)
 
     @cached_property
     def batch(self) -> "BatchDialog":

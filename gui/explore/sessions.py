@@ -1,5 +1,6 @@
 """Sessions of the page: what there is becomes a `Session`, and a `Session` is shown as one step of undo."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from importlib import import_module
@@ -14,7 +15,6 @@ from engine.files.output_checks import check_other_file
 from engine.geometry.border import Border
 from engine.host.protocol import PictureHandle
 from engine.mask.resolve import resolve_mask
-from gui.explore.picture_digest import PictureDigest
 from gui.explore.picture_job import is_chain, job_of, step_of
 from gui.explore.results.results_model import Asked, ResultsModel
 from gui.explore.session import Session, View
@@ -27,6 +27,8 @@ from gui.runs.kept import ExchangeRuns
 from gui.typed_json import in_short
 
 _PICTURE = "picture of the session"
+# A larger file is read in so many pieces of 1 MB, spread over it.
+_WHOLE_BYTES, _PIECE_BYTES = 64 << 20, 1 << 20
 
 
 class Part(NamedTuple):
@@ -61,8 +63,9 @@ class Sessions(QObject):
         self._background = background
         self._workspace, self._results, self._messages = workspace, results, messages
         self._pages, self._view = pages or Part(), view or Part(View)
-        self._digest = PictureDigest(workspace)
-        self._digest.known.connect(self._compare_digest)
+        # Of the file of the shown picture when that was opened; empty where it has none, or not yet.
+        self._digest: tuple[PictureSource | None, str] = None, ""
+        workspace.picture_changed.connect(self._read_digest)
         self._expected: tuple[PictureSource, str] | None = None
         workspace.picture_changed.connect(self._bring_jobs)
         for changed in (
@@ -78,7 +81,7 @@ class Sessions(QObject):
         return Session(
             self._workspace.state,
             tuple(map(_kept, self._results.asked)),
-            self._digest.of(self._workspace.state.source),
+            self._digest_of(self._workspace.state.source),
             self._view.read(),
             self._pages.read(),
         )
@@ -171,12 +174,28 @@ class Sessions(QObject):
             if asked.job is None and asked.step is not None and asked.source == shown:
                 asked.job = job_of(asked.step, picture, asked.step.settings.range_mode)
 
+    def _read_digest(self, picture: PictureHandle) -> None:
+        source = PictureSource.of(picture)
+        self._digest = source, ""
+
+        def found(digest: str) -> None:
+            if source == self._digest[0]:
+                self._digest = source, digest
+                self._compare_digest()
+
+        if source.path:
+            self._background.do(lambda: digest_of(Path(source.path)), found, lambda error: None)
+
+    def _digest_of(self, source: PictureSource | None) -> str:
+        shown, digest = self._digest
+        return digest if source == shown else ""
+
     def _compare_digest(self) -> None:
         """Say that the picture is not the one of the session, as soon as both are known."""
         if self._expected is None:
             return
         source, expected = self._expected
-        if self._workspace.state.source != source or not (found := self._digest.of(source)):
+        if self._workspace.state.source != source or not (found := self._digest_of(source)):
             return
         self._expected = None
         if found != expected:
@@ -202,3 +221,18 @@ def _kept(asked: Asked) -> Asked:
     if asked.step is None and asked.job is not None and not is_chain(asked.job):
         asked.step, asked.source = step_of(asked.job), PictureSource.of(asked.job.picture)
     return replace(asked, job=None)
+
+
+def digest_of(path: Path) -> str:
+    """Return the digest of a file; of a large one, of its size and 64 pieces. Empty where it has none."""
+    try:
+        with path.open("rb") as file:
+            size = file.seek(0, 2)
+            found = hashlib.blake2b(str(size).encode(), digest_size=16)
+            step = _PIECE_BYTES if size <= _WHOLE_BYTES else size * _PIECE_BYTES // _WHOLE_BYTES
+            for start in range(0, size, step):
+                file.seek(start)
+                found.update(file.read(_PIECE_BYTES))
+            return found.hexdigest()
+    except OSError:
+        return ""

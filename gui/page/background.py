@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from PySide6.QtCore import QObject, Qt, Signal
+from shiboken6 import isValid
 
 from engine.errors import EngineError
 
@@ -28,9 +29,13 @@ class Background(QObject):
         failed: Callable[[EngineError], None],
     ) -> None:
         """Do work; then call `done` with what it returned, or `failed` with the error."""
-        self._thread.submit(work).add_done_callback(
-            lambda future: self._ended.emit(lambda: deliver(future, done, failed))
-        )
+
+        def pass_on(future: "Future[Outcome]") -> None:
+            # The window may have been closed meanwhile.
+            if isValid(self):
+                self._ended.emit(lambda: deliver(future, done, failed))
+
+        self._thread.submit(work).add_done_callback(pass_on)
 
 
 def deliver(

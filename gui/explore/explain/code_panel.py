@@ -24,7 +24,6 @@ from gui.widgets.panel_parts import (
     Placeholder,
     column,
     fill_box,
-    icon_button,
     narrow_box,
     row,
 )
@@ -175,12 +174,6 @@ class CodePanel(QWidget):
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
         self.form = narrow_box("What is shown of the kernel", _FORM_TIP, 6)
-        self.slides = icon_button(
-            "presentation",
-            "Save the kernels as slides",
-            "Save as slides: the teaching order of all kernels, each with the lines that it changes and what "
-            "these saved in the results of this page (HTML)",
-        )
         self.heading, self.said = ElidedLabel(most=2), ElidedLabel(most=2, small=True)
         self.story = ScrolledText("Story of the kernel's module", 1, _STORY_LINES)
         self.counts = ScrolledText("Instructions by class", 2, _COUNT_LINES)
@@ -280,7 +273,6 @@ class CodePanel(QWidget):
         code.step_changed.connect(self._show_step)
         self.form.activated.connect(lambda at: code.choose_form(list(_FORMS)[at]))
         self.views.search_from(self)
-        self.slides.clicked.connect(code.wants_slides)
         self.left.chosen.connect(self._choose_source)
         self.right.chosen.connect(self._choose_instruction)
 
@@ -292,7 +284,7 @@ class CodePanel(QWidget):
         shown = QWidget()
         shown.setLayout(column(self.story, (self.views, 1), self.said, self.counts, spacing=HALF_GRID))
         self.stack = Placeholder(shown)
-        buttons = self.views.search, self.views.copy, self.slides
+        buttons = self.views.search, self.views.copy
         head = row(self.form, (self.heading, 1), *buttons, spacing=HALF_GRID)
         head.setAlignment(self.heading, Qt.AlignmentFlag.AlignVCenter)
         self.setLayout(column(head, (self.stack, 1), spacing=HALF_GRID, margins=PANEL_MARGINS))

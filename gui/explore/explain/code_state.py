@@ -33,7 +33,6 @@ class CodeState(KernelQuestion[ShownCode]):
     no_engine = "The code appears once the engine is up."
     asking = "Reading the source."
     step_changed = Signal()  # `step_lines`
-    wants_slides = Signal()  # the teaching order is to be saved
 
     def __init__(
         self,

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QComboBox, QFormLayout, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QToolButton, QWidget
 
-from engine.device_info import AUTO, SIMULATOR_PIXELS, SIMULATOR_SIDE
+from engine.device_info import AUTO, SIMULATOR_PIXELS
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
@@ -14,7 +14,7 @@ from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.small_picture import USE_PART, choose_simulator, small_picture_helps
+from gui.explore.small_picture import choose_simulator
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
@@ -26,10 +26,6 @@ _BASELINE_TOOLTIP = (
     "Speed-ups are measured against the fastest verified run of this kernel on the same problem. Courses "
     "take cpu-serial: one thread, the textbook loops, as fast as in C (gcc -O2). Right-click a row of the "
     "results to use exactly that run."
-)
-_SMALL_PICTURE_TIP = (
-    f"Crop to {SIMULATOR_SIDE} × {SIMULATOR_SIDE} in the middle of the view, or of the selected region, and "
-    "run the GPU's kernels on it in the simulator."
 )
 # Of a fixed height, so that nothing moves when another kernel is chosen; longer texts scroll.
 NOTE_LINES = 2
@@ -68,8 +64,6 @@ class KernelPanel(QWidget):
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)
         self.device_note = ElidedLabel(most=_DEVICE_NOTE_LINES, small=True)
-        self.small_picture = QPushButton(USE_PART)
-        self.small_picture.setToolTip(_SMALL_PICTURE_TIP)
         self.options = QToolButton()
         self.options.setText("O&ptions")
         self.options.setToolTip(_OPTIONS_TIP)
@@ -124,7 +118,6 @@ class KernelPanel(QWidget):
         fields.addRow(label_for("&Block width", self.block.width_box), self.block)
         fields.addRow(label_for("&Device", self.device), self.device)
         fields.addRow(self.device_note)
-        fields.addRow(self.small_picture)
         options = row(self.options, (self.options_note, 1), spacing=HALF_GRID)
         options.setAlignment(self.options_note, Qt.AlignmentFlag.AlignVCenter)
         fields.addRow(options)
@@ -152,9 +145,7 @@ class KernelPanel(QWidget):
         self._refresh_note()
         self._refresh_baselines()
         self.device_note.setText(self.device.note)
-        helps = small_picture_helps(self._workspace, self._engine_state)
-        self.device_note.setVisible(bool(self.device.note) and not helps)
-        self.small_picture.setVisible(helps and self._workspace.picture is not None)
+        self.device_note.setVisible(bool(self.device.note))
 
     def _refresh_note(self) -> None:
         """Describe the selected kernel, or say why it cannot run; a refusal of its block stands beside it."""

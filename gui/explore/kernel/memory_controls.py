@@ -4,7 +4,6 @@ from PySide6.QtCore import QSignalBlocker
 from PySide6.QtWidgets import QCheckBox
 
 from engine.geometry.layout import ROW_BYTES, Layout
-from engine.host.protocol import PictureHandle
 from engine.work.filtering.problem import RESULT_TYPES
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
@@ -77,12 +76,11 @@ class LayoutSwitch(QCheckBox):
             lambda pitched: workspace.change(layout=Layout.PITCHED if pitched else Layout.PACKED)
         )
         workspace.settings_changed.connect(self._refresh)
-        workspace.picture_changed.connect(self._refresh)
         engine_state.ready_changed.connect(self._refresh)
         self._refresh()
 
     def _refresh(self) -> None:
-        settings, picture = self._workspace.settings, self._workspace.picture
+        settings = self._workspace.settings
         device = self._engine_state.used_device(settings.device)
         on_cpu = device is not None and device.kind == "cpu"
         with QSignalBlocker(self):
@@ -92,15 +90,4 @@ class LayoutSwitch(QCheckBox):
         self.setText("Packed rows" if on_cpu else "Pitched rows")
         tooltip = _CPU_IS_PACKED if on_cpu else _LAYOUT_TOOLTIP
         self.setAccessibleDescription(tooltip)
-        self.setToolTip(tooltip if on_cpu or not picture else f"{tooltip}\n\n{_bytes_per_row(picture)}")
-
-
-def _bytes_per_row(picture: PictureHandle) -> str:
-    """Return what the layout means for the rows of a picture."""
-    itemsize = {"uint8": 1, "uint16": 2}.get(picture.dtype, 4)
-    pixel_bytes = picture.channels * itemsize
-    row_bytes = picture.width * pixel_bytes
-    pitch_bytes = Layout.PITCHED.row_pixels(picture.width, picture.channels, itemsize) * pixel_bytes
-    if pitch_bytes == row_bytes:
-        return f"This picture: {row_bytes:,} bytes per row, which is a boundary already."
-    return f"This picture: {row_bytes:,} bytes per row packed, {pitch_bytes:,} pitched."
+        self.setToolTip(tooltip)

@@ -1,14 +1,14 @@
 """What is worth knowing about the mask, in two lines, or all of why an edit was refused."""
 
 from collections.abc import Sequence
+from functools import partial
 
-from PySide6.QtCore import QThreadPool, Signal
 from PySide6.QtGui import QPalette
-from shiboken6 import isValid
 
 from engine.mask.analysis import Fact, describe, weights_sum
 from engine.mask.mask import Mask
 from gui.explore.workspace import Workspace
+from gui.page.background import Background
 from gui.widgets.elided_label import ElidedLabel
 
 _LINES, _LINES_OF_REFUSAL = 2, 9
@@ -22,14 +22,11 @@ class MaskFacts(ElidedLabel):
     With facts its height does not change, so that nothing in the panel moves while a person types.
     """
 
-    _described = Signal(object, str, str)
-
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(_LINES, most=_LINES_OF_REFUSAL, small=True)
-        self._workspace = workspace
+        self._workspace, self._background = workspace, Background(self)
         self._is_refusal = False
         self.setAccessibleName("About the mask")
-        self._described.connect(self._show)
         workspace.mask_changed.connect(self.show_facts)
         workspace.settings_changed.connect(lambda: self.show_refusal(""))
         self.show_facts()
@@ -44,7 +41,8 @@ class MaskFacts(ElidedLabel):
             self._show(mask, *_texts(describe(mask)))
         else:
             self._show(mask, weights_sum(mask) + ".")
-            QThreadPool.globalInstance().start(lambda: self._describe(mask))
+            shown = partial(self._show, mask)
+            self._background.do(lambda: _texts(describe(mask)), lambda texts: shown(*texts), lambda _: None)
 
     def show_refusal(self, sentence: str) -> None:
         """Say why an edit was not made, until the mask or its border changes; empty: describe the mask."""
@@ -56,12 +54,6 @@ class MaskFacts(ElidedLabel):
         self.set_most(_LINES_OF_REFUSAL)
         self.setForegroundRole(QPalette.ColorRole.BrightText)
         self.setText(sentence)
-
-    def _describe(self, mask: Mask) -> None:
-        texts = _texts(describe(mask))
-        # The window may have been closed meanwhile.
-        if isValid(self):
-            self._described.emit(mask, *texts)
 
     def _show(self, mask: Mask, text: str, tooltip: str = "") -> None:
         if mask is not self._workspace.mask or self._is_refusal:

@@ -127,14 +127,6 @@ def test_that_after_cropping_the_simulator_has_a_kernel_that_it_runs(haloscope, 
     assert haloscope.workspace.run_job().variant == runs
 
 
-def test_that_the_panel_kernel_offers_a_part_of_the_picture_to_the_simulator(page, haloscope, qtbot):
-    haloscope.pictures.open_path(Path("huge.png"))
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png")
-    haloscope.workspace.change(device="simulator")
-    qtbot.mouseClick(page.kernel_panel.small_picture, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
-
-
 def test_that_each_action_says_why_it_cannot_be_chosen(page, haloscope):
     assert "Select a region first" in haloscope.actions["region_crop"].toolTip()
 

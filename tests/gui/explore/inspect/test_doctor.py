@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from PySide6.QtGui import QGuiApplication
 
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.mask.text import parse_mask
 from gui.explore.inspect.doctor_panel import DoctorPanel
 from gui.explore.inspect.doctor_state import DoctorState
 
@@ -62,12 +60,6 @@ def test_that_a_split_is_two_steps_the_column_and_the_row(panel, workspace):
     workspace.undo_stack.undo()
     assert workspace.mask == before
     assert len(workspace.state.steps) == 1
-
-
-def test_that_both_factors_are_copied(panel):
-    panel.copy_button.click()
-    column, row = map(parse_mask, QGuiApplication.clipboard().text().split("\n\n"))
-    assert (column.shape, row.shape) == ((3, 1), (1, 3))
 
 
 def test_that_what_cannot_be_split_says_why(qtbot, panel, workspace):

@@ -278,9 +278,6 @@ def test_that_on_the_cpu_the_chosen_layout_is_greyed(make_switch, workspace, dev
 def test_that_a_click_changes_the_layout_as_the_tooltip_says(make_switch, workspace, qtbot):
     switch = make_switch()
     assert "1001" in switch.toolTip()
-    assert "1,536 bytes per row, which is a boundary already" in switch.toolTip()
-    workspace.set_picture(make_picture(width=1001, channels=1))
-    assert "1,001 bytes per row packed, 1,024 pitched" in switch.toolTip()
     assert switch.isChecked()
     with qtbot.waitSignal(workspace.job_changed):
         switch.click()

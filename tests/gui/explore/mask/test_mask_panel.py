@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from PySide6.QtCore import Qt, QThreadPool
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QScrollArea
 
@@ -289,8 +289,9 @@ def test_that_a_large_mask_is_described_without_stopping_the_window(qtbot, panel
     # A late description does not hide that of a newer mask.
     workspace.set_mask(Mask(np.eye(62)))
     workspace.set_mask(Mask(np.ones((3, 3))))
-    QThreadPool.globalInstance().waitForDone()
-    QApplication.processEvents()
+    behind = []
+    panel.facts._background.do(int, behind.append, behind.append)
+    qtbot.waitUntil(lambda: behind)
     assert panel.facts.text().startswith("Separable.")
 
 
