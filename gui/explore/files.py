@@ -26,9 +26,8 @@ from gui.explore.picture_exchange import pasted_folder
 from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.page.files import FileDialogs
+from gui.page.files import FileDialogs, Kind, RecentFiles
 from gui.page.messages import Message, Messages, Severity
-from gui.page.recent import Kind, RecentFiles
 
 MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
 MASKS_AS = {f"{form.title} (*{form.suffix})": style for style, form in FORMS.items()}

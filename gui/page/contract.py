@@ -20,12 +20,11 @@ from engine.errors import EngineError, UnknownName
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
-from gui.page.files import FileDialogs
+from gui.page.files import FileDialogs, RecentFiles
 from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 from gui.page.panels import Panel, PanelTabs, all_panels
-from gui.page.recent import RecentFiles
 from gui.page.shares import Shares
 from gui.widgets.panel_parts import column
 

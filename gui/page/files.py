@@ -1,11 +1,17 @@
-"""File dialogs of the system, not modal, in the folder that was used last."""
+"""File dialogs of the system, not modal, in the folder that was used last; and the files of before."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Annotated, Literal, NamedTuple, get_args
 
-from PySide6.QtCore import Qt
+from msgspec import Meta
+from PySide6.QtCore import QObject, Qt, Signal
 from PySide6.QtWidgets import QFileDialog, QWidget
+
+Kind = Literal["picture", "session", "mask"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MOST_OF_A_KIND = 8
 
 
 def _follow_filter(dialog: QFileDialog, name_filter: str) -> None:
@@ -62,3 +68,40 @@ class FileDialogs:
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(take)
         return dialog
+
+
+class Recent(NamedTuple):
+    """A file, and what it is."""
+
+    kind: Kind
+    path: Annotated[str, Meta(min_length=1, pattern=r"^[^\0]*$")]
+
+
+class RecentFiles(QObject):
+    """Eight of each kind; the preferences keep them."""
+
+    changed = Signal()
+
+    def __init__(self, files: Iterable[Recent] = ()) -> None:
+        super().__init__()
+        self._files = list(files)
+
+    def all(self) -> tuple[Recent, ...]:
+        """Return all of them, newest first."""
+        return tuple(self._files)
+
+    def of(self, kind: str) -> tuple[str, ...]:
+        """Return the paths of one kind, newest first."""
+        return tuple(one.path for one in self._files if one.kind == kind)
+
+    def note(self, kind: Kind, path: str) -> None:
+        """Put a file first; the oldest of its kind goes where there are too many."""
+        self._files = [Recent(kind, path), *(one for one in self._files if one.path != path)]
+        for old in self.of(kind)[MOST_OF_A_KIND:]:
+            self._files.remove(Recent(kind, old))
+        self.changed.emit()
+
+    def forget(self, *paths: str) -> None:
+        """Remove files, all for none."""
+        self._files = [one for one in self._files if paths and one.path not in paths]
+        self.changed.emit()

@@ -5,43 +5,45 @@ from gui import qt_import  # noqa: F401 - before all that imports Qt
 # isort: split
 import gc
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from types import TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QTimer
+from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon
 from PySide6.QtWidgets import QApplication
 
 from engine import interrupts
 from engine.errors import EngineError
 from engine.files.assets import ASSETS
+from engine.files.crash_log import log_path, write_error
+from engine.shortages import shortage_of
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
 from gui.page.contract import Services
-from gui.page.files import FileDialogs
+from gui.page.files import FileDialogs, RecentFiles
 from gui.page.imports import imports
 from gui.page.intents import Begin
 from gui.page.jobs import JobQueue
-from gui.page.messages import Messages
-from gui.page.recent import RecentFiles
+from gui.page.messages import Message, Messages, Severity
 from gui.shell.closing import Closing
 from gui.shell.command_line import WindowOptions
-from gui.shell.engine_messages import EngineMessages
-from gui.shell.machines import Machines
+from gui.shell.machines import EngineMessages, Machines
 from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController, default_path
 from gui.shell.recovery import Recovery, default_folder
 from gui.shell.shell_actions import ENTRIES
-from gui.shell.unexpected import UnexpectedErrors
 
 if TYPE_CHECKING:
     from gui.shell.dialogs import Dialogs
 
+_UNEXPECTED = "unexpected"
 FINISH_AFTER_MS = 10
 FREEZE_AFTER_MS = 2000
 _DIALOGS = ["palette", "panel_help", "documentation", "shortcuts", "about", "preferences"]
@@ -145,6 +147,41 @@ class Haloscope:
                 servers=servers,
             )
         )
+
+
+class UnexpectedErrors(QObject):
+    """Catches unhandled exceptions on every thread."""
+
+    happened = Signal(object)  # an EngineError: what, and why
+
+    def __init__(self, messages: Messages) -> None:
+        super().__init__()
+        self._messages = messages
+        self.happened.connect(self._show, Qt.ConnectionType.QueuedConnection)
+
+    def install(self) -> None:
+        """Install the hooks."""
+        sys.excepthook = self.catch
+        threading.excepthook = lambda found: self.catch(
+            found.exc_type, found.exc_value or found.exc_type(), found.exc_traceback
+        )
+
+    def catch(self, kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        """Log an error and show it. Called on: any thread."""
+        if issubclass(kind, KeyboardInterrupt):
+            return
+        write_error(kind, error, trace)
+        line = f"{kind.__name__}: {error}" if str(error) else kind.__name__
+        found = shortage_of(error) or EngineError("Something went wrong in the window", line)
+        try:
+            self.happened.emit(found)
+        except RuntimeError:
+            return  # the window is gone already; the log has it
+
+    def _show(self, found: EngineError) -> None:
+        kept = f"Your work is kept: continue, or save the session. The details are in {log_path()}"
+        remedy = f"{found.remedy} {kept}".strip()
+        self._messages.everywhere.show(Message(_UNEXPECTED, Severity.ERROR, found.what, found.why, remedy))
 
 
 def make_application() -> QApplication:

@@ -1,20 +1,31 @@
-"""Which machine computes, this computer or a server; what is said when that is not reached."""
+"""Which machine computes, this computer or a server; what is said when its engine ends or is not reached."""
 
-from PySide6.QtCore import QObject
-from PySide6.QtWidgets import QWidget
+from dataclasses import replace
 
-from engine.errors import EngineError, LineLost
+from PySide6.QtCore import QObject, Signal
+from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLineEdit, QWidget
+
+from engine.errors import CodeNotKept, EngineError, HostLost, LineLost
 from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.messages import Message, Messages, Severity, error_message
-from gui.shell.connect_dialog import ConnectDialog
+from gui.style.metrics import GRID
+from gui.widgets.panel_parts import column, form, label_for, quiet_label
+from gui.widgets.refusal import Refusal
 
 SOURCE = "connection"
+ENGINE_SOURCE = "engine"
+CODE_SOURCE = "compiled code"
 RECONNECT = "Reconnect"
 TRY_AGAIN = "Try again"
+RETRY_GPU = "Try the GPU again"
 MOST_SERVERS = 12
 _OR_HERE = "Or choose This computer under Device."
+_ABOUT = (
+    "The system's ssh connects, with the keys, ports and jump hosts of ~/.ssh/config. There it needs "
+    "Haloscope of the same version. Your picture, settings and results stay."
+)
 
 
 class Machines(QObject):
@@ -49,53 +60,41 @@ class Machines(QObject):
         self._messages.clear(SOURCE)
         self._link.connect_to(machine)
 
-    def stop(self) -> None:
-        """Go back to the machine before, where another one is being tried."""
-        if self._is_trying:
-            self._go_back()
-
     def reconnect(self) -> None:
         """Connect once more to the machine that was lost."""
         self._messages.clear(SOURCE)
         self._link.connect_to(self._state.machine)
 
     def ask(self) -> None:
-        """Ask for a machine that is not in the list."""
+        """Ask for a machine that is not in the list; what was typed before is still there."""
         if self.dialog is None:
             self.dialog = ConnectDialog(self.parent_widget)
             self.dialog.wanted.connect(self.choose)
-            self.dialog.rejected.connect(self.stop)
-        self.dialog.begin()
-
-    def _go_back(self) -> None:
-        self._is_trying = False
-        self._link.connect_to(self._before)
+        self.dialog.open()
 
     def _ready(self) -> None:
         machine = self._state.machine
-        if self._messages.of(SOURCE) is not None:
-            self._messages.clear(SOURCE)
         if machine is None:
             return
         self._is_trying = False
         self._state.set_servers(_with(self._state.servers, machine))
-        if self.dialog is not None and self.dialog.isVisible():
-            self.dialog.accept()
+        if self._messages.of(SOURCE) is not None:
+            # Why another one is not reached: this is the machine before.
+            return
         what = f"Connected to {machine.title}"
         self._messages.everywhere.show(Message(SOURCE, Severity.INFO, what, "it computes from now on"))
 
     def _lost(self, error: EngineError) -> None:
         if not isinstance(error, LineLost):
             return
+        remedy = error.remedy.replace("with --host-python", "in “Python there”")
         if not self._is_trying:
-            error = LineLost(error.what, error.why, f"{error.remedy} {_OR_HERE}".strip())
+            error = LineLost(error.what, error.why, f"{remedy} {_OR_HERE}".strip())
             self._messages.everywhere.show(error_message(SOURCE, error, RECONNECT, self.reconnect))
             return
-        tried = self._tried
-        self._go_back()
-        if self.dialog is not None and self.dialog.isVisible() and tried is not None:
-            self.dialog.refuse(tried, error)
-            return
+        tried, self._is_trying = self._tried, False
+        self._link.connect_to(self._before)
+        error = LineLost(error.what, error.why, remedy)
         self._messages.everywhere.show(error_message(SOURCE, error, TRY_AGAIN, lambda: self.choose(tried)))
 
 
@@ -104,3 +103,90 @@ def _with(servers: tuple[RemoteServer, ...], machine: RemoteServer | None) -> tu
     if machine is None or machine in servers:
         return servers
     return (machine, *(one for one in servers if one.destination != machine.destination))[:MOST_SERVERS]
+
+
+class ConnectDialog(QDialog):
+    """Asks for a machine that ssh reaches; whether it is reached is a message of the window."""
+
+    wanted = Signal(object)  # the RemoteServer to connect to
+
+    def __init__(self, parent: QWidget | None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Compute on another machine")
+        self.server, self.python = QLineEdit(), QLineEdit()
+        self.server.setPlaceholderText("user@server, or a name of ~/.ssh/config")
+        self.python.setPlaceholderText("python3")
+        self.python.setToolTip("Such as python3.11, or of a clone: cd FOLDER && .venv/bin/python")
+        fields = form(GRID)
+        fields.addRow(label_for("&Server", self.server), self.server)
+        fields.addRow(label_for("&Python there", self.python), self.python)
+        self.refusal = Refusal()
+        buttons, role = QDialogButtonBox(), QDialogButtonBox.ButtonRole
+        self.connect_button = buttons.addButton("&Connect", role.AcceptRole)
+        buttons.addButton("Cancel", role.RejectRole)
+        buttons.accepted.connect(self._connect)
+        buttons.rejected.connect(self.reject)
+        margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
+        about = quiet_label(_ABOUT, wraps=True)
+        parts = about, fields, self.refusal, 1, buttons
+        self.setLayout(column(*parts, spacing=GRID + GRID // 2, margins=margins))
+        self.server.textChanged.connect(self._allow)
+        self._allow()
+        self.resize(74 * GRID, self.sizeHint().height())
+
+    def _allow(self) -> None:
+        self.refusal.say("")
+        self.connect_button.setEnabled(bool(self.server.text().strip()))
+
+    def _connect(self) -> None:
+        try:
+            server = RemoteServer(self.server.text().strip(), self.python.text().strip() or "python3")
+        except EngineError as error:
+            self.refusal.say(f"“{self.server.text()}” cannot be used: {error.why}. {error.remedy}")
+            return
+        self.accept()
+        self.wanted.emit(server)
+
+
+class EngineMessages(QObject):
+    """Reports hosts that ended or were replaced, compiled code that is not cached; offers the GPU again."""
+
+    def __init__(self, link: EngineLink, messages: Messages) -> None:
+        super().__init__()
+        self._link = link
+        self._messages = messages
+        self._reported: set[str] = set()
+        link.noticed.connect(self._noticed)
+        link.lost.connect(self._lost)
+        link.ready.connect(self._ready)
+
+    def try_gpu_again(self) -> None:
+        """Retry the GPU."""
+        self._messages.clear(ENGINE_SOURCE)
+        self._link.try_cuda_again()
+
+    def _lost(self, error: HostLost) -> None:
+        if isinstance(error, LineLost):
+            # `Machines` says it.
+            return
+        retry = ("", None) if self._link.uses_cuda else (RETRY_GPU, self.try_gpu_again)
+        self._messages.everywhere.show(error_message(ENGINE_SOURCE, error, *retry))
+
+    def _noticed(self, warning: CodeNotKept) -> None:
+        # Each new host reports it again.
+        if str(warning) not in self._reported:
+            self._reported.add(str(warning))
+            self._messages.everywhere.show(
+                Message(CODE_SOURCE, Severity.INFO, warning.what, warning.why, warning.remedy)
+            )
+
+    def _ready(self) -> None:
+        message = self._messages.of(ENGINE_SOURCE)
+        if message is None or message.severity is not Severity.ERROR:
+            return
+        remedy = "A new one is running; your work is kept. Run again."
+        if not self._link.uses_cuda:
+            remedy = (
+                "A new one is running on the CPU alone, after three faults in ten minutes; your work is kept."
+            )
+        self._messages.everywhere.show(replace(message, severity=Severity.WARNING, remedy=remedy))

@@ -30,15 +30,12 @@ from gui.page.contract import Page, PageLayout, Services, Unsaved
 from gui.page.intents import Intent, OpenFiles, TakeContent
 from gui.page.panels import shown_words
 from gui.page.slot import Slot
-from gui.shell.menus import Menus
+from gui.shell.bars import StatusLine, TopBar
+from gui.shell.menus import Menus, RecentMenu
 from gui.shell.message_bar import MessageBar
-from gui.shell.page_actions import PageActions
 from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
-from gui.shell.recent_menu import RecentMenu
-from gui.shell.shell_actions import page_entries
-from gui.shell.status_line import StatusLine
-from gui.shell.top_bar import TopBar
+from gui.shell.shell_actions import PageActions, page_entries
 from gui.style.metrics import GRID, scaled_font
 from gui.widgets.tab_stops import focus_next
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from html import escape
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, QSize, Qt, QTimer
-from PySide6.QtGui import QIcon, QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from gui.page.messages import Message, Messages, Severity
@@ -17,23 +16,8 @@ from gui.widgets.panel_parts import row
 EXPIRES_AFTER_MS = 8_000
 WIDTH = 88 * GRID
 _LEAST_WIDTH = 40 * GRID
+_SIGN = QSize(18, 18)
 _WORDS = {Severity.INFO: "Note", Severity.WARNING: "Warning", Severity.ERROR: "Error"}
-
-
-class _Sign(QWidget):
-    """The sign of a severity, in the colours of the theme of the moment."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.setFixedSize(18, 18)
-        self._sign = QIcon()
-
-    def show_sign(self, severity: str) -> None:
-        self._sign = icon(severity)
-        self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        self._sign.paint(QPainter(self), self.rect())
 
 
 class MessageBar(QFrame):
@@ -45,7 +29,8 @@ class MessageBar(QFrame):
         self._expiry = QTimer(self, singleShot=True, interval=EXPIRES_AFTER_MS)
         self._expiry.timeout.connect(self._expire)
         self.setObjectName("messageBar")
-        self._icon = _Sign()
+        self._icon = QLabel()
+        self._icon.setFixedSize(_SIGN)
         self._text = QLabel()
         self._text.setWordWrap(True)
         self._text.setTextFormat(Qt.TextFormat.RichText)
@@ -136,7 +121,7 @@ class MessageBar(QFrame):
             f"#messageBar {{ background: {theme.raised}; border: 1px solid {theme.line};"
             f" border-left: 4px solid {colour}; border-radius: 4px; }}"
         )
-        self._icon.show_sign(message.severity)
+        self._icon.setPixmap(icon(message.severity).pixmap(_SIGN, self.devicePixelRatio()))
         self._text.setText(html(message))
         self._text.setAccessibleName(f"{_WORDS[message.severity]}: {sentence(message)}")
         self._more.setText(f"{self._messages.count - 1} more" if self._messages.count > 1 else "")

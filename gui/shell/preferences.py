@@ -23,9 +23,8 @@ from engine.files.crash_log import note_error
 from engine.files.reading import read_json
 from gui.page.actions import Actions
 from gui.page.contract import PageLayout
+from gui.page.files import Recent
 from gui.page.messages import Message, Messages, Severity
-from gui.page.recent import Recent
-from gui.shell.shell_actions import theme_entries
 from gui.style.letters import set_letter_size
 from gui.style.theme import ThemeName, apply_theme
 from gui.typed_json import Reading, in_short
@@ -129,7 +128,6 @@ class PreferencesController(QObject):
     ) -> None:
         super().__init__(actions)
         self._app = app
-        self.themes = actions.add_choice(theme_entries())
         self._path = path
         self._actions = actions
         self.preferences, notice = load_preferences(path) if path else (Preferences(), "")
@@ -140,13 +138,10 @@ class PreferencesController(QObject):
         actions.use_keys(self.preferences.shortcuts)
         set_letter_size(app, self.preferences.letters)
         self.show_theme(theme or self.preferences.theme)
-        self.themes.triggered.connect(lambda action: self._choose_theme(action.data()))
 
     def show_theme(self, name: str) -> None:
         """Show a theme, this time only."""
         apply_theme(self._app, cast(ThemeName, name))
-        for action in self.themes.actions():
-            action.setChecked(action.data() == name)
 
     def keep(self, preferences: Preferences) -> None:
         """Write the preferences as they are now."""
@@ -158,6 +153,11 @@ class PreferencesController(QObject):
         except EngineError as error:
             # The window is closing: a message would not be seen.
             note_error(error)
+
+    def choose_theme(self, name: ThemeName) -> None:
+        """Show a theme, from now on."""
+        self.preferences = replace(self.preferences, theme=name)
+        self.show_theme(name)
 
     def choose_letters(self, percent: int) -> None:
         """Show all letters at so many per cent, from now on."""
@@ -173,7 +173,3 @@ class PreferencesController(QObject):
         """Keep a command as the most recent one."""
         others = (known for known in self.preferences.recent_commands if known != key)
         self.preferences = replace(self.preferences, recent_commands=(key, *others)[:MOST_RECENT])
-
-    def _choose_theme(self, name: ThemeName) -> None:
-        self.preferences = replace(self.preferences, theme=name)
-        apply_theme(self._app, name)

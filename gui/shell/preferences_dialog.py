@@ -1,6 +1,7 @@
 """The preferences as a dialog: what is changed shows at once and is kept."""
 
 from collections.abc import Mapping
+from typing import get_args
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QKeySequence
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import (
 from gui.page.actions import Actions
 from gui.shell.preferences import LETTERS, PreferencesController
 from gui.style.metrics import GRID
+from gui.style.theme import ThemeName
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import close_box, column, dress_table, form, label_for, quiet_label, row
 
@@ -50,11 +52,10 @@ class PreferencesDialog(QDialog):
         self.theme = QComboBox()
         self.theme.setAccessibleName("Theme")
         self.theme.setToolTip("Light, dark, or as the desktop is.")
-        self._themes = controller.themes.actions()
-        for action in self._themes:
-            self.theme.addItem(action.iconText(), action.data())
-        self.theme.activated.connect(lambda at: self._themes[at].trigger())
-        controller.themes.triggered.connect(self._show_theme)
+        for name in get_args(ThemeName):
+            self.theme.addItem(name.capitalize(), name)
+        self.theme.setCurrentIndex(self.theme.findData(controller.preferences.theme))
+        self.theme.activated.connect(lambda: controller.choose_theme(self.theme.currentData()))
         self.letters = NumberBox("Letter size", *LETTERS, f"a whole number from {LETTERS[0]} to {LETTERS[1]}")
         self.letters.setSuffix(" %")
         self.letters.setSingleStep(10)
@@ -80,11 +81,7 @@ class PreferencesDialog(QDialog):
         # Enter takes what is typed, no more.
         for button in self.findChildren(QPushButton):
             button.setAutoDefault(False)
-        self._show_theme()
         self.resize(80 * GRID, 66 * GRID)
-
-    def _show_theme(self) -> None:
-        self.theme.setCurrentIndex([action.isChecked() for action in self._themes].index(True))
 
 
 class KeysTable(QWidget):

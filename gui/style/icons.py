@@ -21,7 +21,7 @@ _GLYPHS: dict[str, str] = {
     "mask-save": "content-save-outline", "export": "table-arrow-right", "copy": "content-copy",
     "run": "play", "run-all": "playlist-play", "cancel": "stop", "clear": "delete-outline",
     "zoom-in": "magnify-plus-outline", "zoom-out": "magnify-minus-outline",
-    "zoom-fit": "fit-to-page-outline", "zoom-actual": "numeric-1-box-outline", "theme": "theme-light-dark",
+    "zoom-fit": "fit-to-page-outline", "zoom-actual": "numeric-1-box-outline",
     "layout": "view-dashboard-outline", "keyboard": "keyboard-outline", "help": "help-circle-outline",
     "about": "information-outline", "quit": "logout", "settings": "cog-outline",
     "load": "arrow-right-bold-box-outline", "split": "compare", "original": "image-outline",

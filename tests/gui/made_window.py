@@ -30,7 +30,7 @@ from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 from gui.page.slot import Slot
 from gui.shell.app import Haloscope
-from gui.shell.engine_messages import EngineMessages
+from gui.shell.machines import EngineMessages
 from tests.gui.fake_engine import FakeEngineClient
 
 _PARTS = {

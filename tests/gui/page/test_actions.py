@@ -9,9 +9,8 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.shell.page_actions import PageActions
 from gui.shell.pages import PAGES
-from gui.shell.shell_actions import ENTRIES, page_entries, theme_entries
+from gui.shell.shell_actions import ENTRIES, PageActions, page_entries
 
 
 @pytest.fixture
@@ -24,7 +23,6 @@ def explore(workspace, bench):
     """The actions of the frame with its pages, and of the page Explore."""
     actions = Actions()
     actions.add(ENTRIES)
-    actions.add_choice(theme_entries())
     actions.add_choice(page_entries(PAGES))
     PageActions(actions, bench.state, bench.link).show_edits(workspace.undo_stack)
     return ExploreActions(actions, workspace, EngineState())

@@ -270,40 +270,26 @@ def test_that_the_dialog_connects_to_what_was_typed(dialog):
     assert dialog.window_of.fake.connected == [RemoteServer("me@server", "python3.12")]
 
 
-def test_that_the_dialog_closes_when_there_is_a_connection(dialog, qtbot):
+def test_that_a_message_says_whether_a_server_is_reached(dialog, qtbot):
+    window = dialog.window_of
     dialog.connect_button.click()
-    dialog.window_of.fake.become_ready()
-    qtbot.waitUntil(lambda: not dialog.isVisible())
-    assert dialog.window_of.state.servers == (SERVER,)
-
-
-def test_that_the_dialog_says_why_a_server_cannot_be_used(dialog, qtbot):
-    dialog.connect_button.click()
-    dialog.window_of.fake.lose_line("it refused the key")
-    qtbot.waitUntil(lambda: "It refused the key" in dialog.words.text())
-    assert dialog.window_of.messages.of(SOURCE) is None
-
-
-def test_that_the_command_that_installs_the_right_version_can_be_copied(dialog, qtbot):
-    dialog.connect_button.click()
+    assert not dialog.isVisible()
     refusal = SERVER.refusal({"version": "0.1"}, 0, "")
-    dialog.window_of.fake._on_lost(refusal)
-    qtbot.waitUntil(dialog.copy.isVisible)
-    dialog.copy.click()
-    assert QApplication.clipboard().text() == SERVER.install_command
-
-
-def test_that_cancel_goes_back_to_the_machine_before(dialog):
-    dialog.connect_button.click()
-    dialog.reject()
-    assert dialog.window_of.fake.connected == [SERVER, None]
+    window.fake._on_lost(refusal)
+    qtbot.waitUntil(lambda: window.messages.of(SOURCE) is not None)
+    assert SERVER.install_command in window.messages.of(SOURCE).remedy
+    assert window.fake.connected == [SERVER, None]
+    window.fake.become_ready()
+    window.messages.of(SOURCE).act()
+    window.fake.become_ready()
+    qtbot.waitUntil(lambda: window.state.servers == (SERVER,))
 
 
 def test_that_an_option_is_no_server(dialog):
     dialog.server.setText("-oProxyCommand=x")
     dialog.connect_button.click()
     assert dialog.window_of.fake.connected == []
-    assert "It is not the name of a server" in dialog.words.text()
+    assert "it is not the name of a server" in dialog.refusal.text()
 
 
 # What is kept.

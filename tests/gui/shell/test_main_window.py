@@ -271,7 +271,7 @@ def test_that_the_window_goes_on_after_what_cannot_be_opened(haloscope, qtbot, t
 def test_that_layout_and_theme_are_kept(open_window, tmp_path):
     path = tmp_path / "preferences.json"
     first = open_window(preferences_path=path)
-    first.preferences.themes.actions()[1].trigger()
+    first.preferences.choose_theme("dark")
     first.window.page.panel("results").open_as_window()
     first.window.close()
     assert json.loads(path.read_text())["theme"] == "dark"

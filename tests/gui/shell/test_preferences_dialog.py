@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
 from gui.shell.preferences import Preferences, load_preferences, save_preferences
 from gui.shell.preferences_dialog import refusal_of
+from gui.style.theme import current_theme
 
 
 @pytest.fixture
@@ -83,11 +84,11 @@ def test_that_of_two_commands_with_one_key_in_a_file_the_first_has_it(haloscope)
     haloscope.preferences.choose_keys({})
 
 
-def test_that_the_theme_follows_and_leads(haloscope, dialog):
-    haloscope.actions["theme:dark"].trigger()
-    assert dialog.theme.currentText() == "Dark"
-    dialog.theme.activated.emit(0)
-    assert haloscope.preferences.preferences.theme == dialog.theme.itemData(0)
+def test_that_a_theme_is_shown_and_kept(haloscope, dialog):
+    for name in ("dark", "light"):
+        dialog.theme.setCurrentIndex(dialog.theme.findData(name))
+        dialog.theme.activated.emit(dialog.theme.currentIndex())
+        assert (haloscope.preferences.preferences.theme, current_theme().name) == (name, name)
 
 
 def test_that_letters_of_no_size_are_refused_in_words(dialog, qtbot):

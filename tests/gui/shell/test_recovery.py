@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton
 
 from engine.geometry.border import Border
 from gui.explore.mask.grid import MaskGrid
-from gui.page.recent import MOST_OF_A_KIND, RecentFiles
+from gui.page.files import MOST_OF_A_KIND, RecentFiles
 from gui.shell import recovery
 from gui.shell.recovery import MOST_FILES, OLDEST_S
 from tests.made_runs import make_result

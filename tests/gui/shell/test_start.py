@@ -19,11 +19,11 @@ from gui.explore.state import PictureSource, Settings, State, Step
 from gui.page.contract import PageLayout
 from gui.page.messages import Messages
 from gui.shell import launch
+from gui.shell.app import UnexpectedErrors
 from gui.shell.command_line import ScreenshotOptions, WindowOptions, parse
 from gui.shell.launch import main, process_age_ms
 from gui.shell.preferences import Preferences, default_path, load_preferences, save_preferences
 from gui.shell.screenshot import begin_of
-from gui.shell.unexpected import UnexpectedErrors
 from tests.fresh_python import fresh_python
 
 SHOT = ScreenshotOptions(out="out.png", image="in.png", mask="box-3", run=True)

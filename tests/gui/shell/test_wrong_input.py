@@ -10,7 +10,7 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 
 from engine.geometry.border import Border
-from gui.page.recent import Recent
+from gui.page.files import Recent
 from tests.made_runs import make_result
 
 pytestmark = pytest.mark.fresh_window
