@@ -14,7 +14,6 @@ from engine.course.jobs import SEED, job_of, variant_of
 from engine.course.runs import (
     AllocationRun,
     AttributesRun,
-    BusRun,
     FilterRun,
     JobRun,
     Measured,
@@ -24,7 +23,6 @@ from engine.course.runs import (
     TimerRun,
 )
 from engine.device.backend import Backend, Buffers
-from engine.device.cuda_driver import memory_bytes_per_second
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind, Prepared
 from engine.device_info import DeviceInfo
@@ -38,6 +36,8 @@ from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct
 
 HOST_SAMPLES = 20
+# Of what is timed beside a verified run.
+_EXPECTED_S = 3.0
 NO_SPEED = "The simulator's times mean nothing."
 WITHOUT_CUDA = "filter, matmul and network verify each CUDA kernel with --device simulator, small and untimed"
 """What a person with no GPU can still do with a paper's kernels."""
@@ -101,8 +101,6 @@ class Bench:
                     return self._allocate(run)
                 case StreamsRun():
                     return self._stream(run, checkpoint)
-                case BusRun():
-                    return self._ask_bus()
                 case AttributesRun():
                     return self._ask_attributes()
                 case _:
@@ -147,7 +145,7 @@ class Bench:
         by_device = self._measure(run.filtering, checkpoint)
         if by_device.reason:
             return by_device
-        checkpoint(Progress("timing by the host's clock", 0.9, run.expected_s))
+        checkpoint(Progress("timing by the host's clock", 0.9, _EXPECTED_S))
         host_ms = self._host_ms(run.filtering)
         return Measured({"kernel_ms": by_device.values["kernel_ms"], "host_ms": host_ms})
 
@@ -175,7 +173,7 @@ class Bench:
         verified = self._measure(run.filtering, checkpoint)
         if verified.reason:
             return verified
-        checkpoint(Progress("filtering on streams", 0.9, run.expected_s))
+        checkpoint(Progress("filtering on streams", 0.9, _EXPECTED_S))
         machine, samples, prepared, buffers = self._made_ready(run.filtering)
         machine.run(prepared, buffers)
         wanted = machine.download(buffers)
@@ -183,17 +181,6 @@ class Bench:
         if not all(np.array_equal(result, wanted) for result in found.results):
             return Measured(reason="not verified: a result on streams is another one", not_verified=True)
         return Measured({"one_stream_ms": found.one_ms, "two_streams_ms": found.two_ms})
-
-    def _ask_bus(self) -> Measured:
-        device = cuda_device(self.device)
-        known = device.attributes
-        if known is None or not known.memory_clock_mhz or not known.bus_width_bits:
-            return Measured(reason=f"Nobody states clock and width of the memory's bus of {device.title}.")
-        clock_mhz, width_bits = known.memory_clock_mhz, known.bus_width_bits
-        rate = memory_bytes_per_second(clock_mhz, width_bits)
-        return Measured(
-            {"memory_clock_mhz": clock_mhz, "bus_width_bits": width_bits, "bytes_per_second": rate}
-        )
 
     def _ask_attributes(self) -> Measured:
         device = cuda_device(self.device)

@@ -80,7 +80,7 @@ COMPARED_LAYOUTS = frozenset(
 
 def _stage(key: str, sizes: tuple[int, ...] | None) -> NetworkRun:
     if key == "network-serial":
-        return NetworkRun(key, FEW_SERIAL_DIGITS if sizes else SERIAL_DIGITS, 20.0)
+        return NetworkRun(key, FEW_SERIAL_DIGITS if sizes else SERIAL_DIGITS)
     return NetworkRun(key, FEW_DIGITS if sizes else DIGITS)
 
 

@@ -98,18 +98,14 @@ def _checked_sizes(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
 
 
 def _measured(runs: tuple[Run, ...], bench: Bench, checkpoint: Checkpoint) -> dict[Run, Measured]:
-    total_s = sum(run.expected_s for run in runs)
     done: dict[Run, Measured] = {}
-    before_s = 0.0
-    for run in runs:
+    for number, run in enumerate(runs):
 
-        def within(step: Progress, run: Run = run, before_s: float = before_s) -> None:
-            fraction = (before_s + run.expected_s * step.fraction) / total_s
-            checkpoint(Progress(run.label, fraction, step.expected_s))
+        def within(step: Progress, run: Run = run, number: int = number) -> None:
+            checkpoint(Progress(run.label, (number + step.fraction) / len(runs), step.expected_s))
 
         within(Progress("", 0.0, PREPARING_S))
         done[run] = bench.take(run, within)
-        before_s += run.expected_s
     return done
 
 

@@ -104,8 +104,8 @@ class TableText:
 
     `notes` are conditions, formulas and the paper's misprints; `printed` has its values by the names of their
     rows, joined by ", ", and `misprints` the places among these of values that a note says are wrong.
-    `inputs` are the values of a worked example that can be changed, `rows` the texts of a table of words;
-    `code` has the places in our code of a row by its first cell.
+    `values` are those of a worked example, `rows` the texts of a table of words; `code` has the places in our
+    code of a row by its first cell.
     """
 
     title: str
@@ -113,7 +113,7 @@ class TableText:
     notes: tuple[str, ...]
     printed: Mapping[str, tuple[str, ...]]
     misprints: Mapping[str, frozenset[int]]
-    inputs: tuple[Mapping[str, Any], ...] = ()
+    values: Mapping[str, Any] = field(default_factory=dict)
     rows: tuple[tuple[str, ...], ...] = ()
     code: Mapping[str, tuple[CodePlace, ...]] = field(default_factory=dict)
 

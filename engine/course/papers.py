@@ -32,12 +32,12 @@ def _table(entry: Json) -> TableText:
         for names, row in found.items()
     }
     headings, notes = tuple(entry["headings"].split(" | ")), tuple(entry.get("notes", ()))
-    inputs, rows = tuple(entry.get("inputs", ())), tuple(map(tuple, entry.get("rows", ())))
+    values, rows = entry.get("values", {}), tuple(map(tuple, entry.get("rows", ())))
     places = {
         name: tuple(CodePlace(one["code"], tuple(one["lit"])) for one in found)
         for name, found in entry.get("code", {}).items()
     }
-    return TableText(entry["title"], headings, notes, printed, misprints, inputs, rows, places)
+    return TableText(entry["title"], headings, notes, printed, misprints, values, rows, places)
 
 
 def _kernel(entry: Json) -> CourseKernel:

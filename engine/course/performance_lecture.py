@@ -10,7 +10,6 @@ from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import (
     AllocationRun,
     AttributesRun,
-    BusRun,
     FilterRun,
     ProductRun,
     Results,
@@ -22,7 +21,7 @@ from engine.course.runs import (
     course_table,
     filter_run,
 )
-from engine.course.worked_examples import EXAMPLES, Gpu
+from engine.course.worked_examples import EXAMPLES, Gpu, stated
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 from engine.mask.generators import gaussian
@@ -85,14 +84,13 @@ TILES = (2, 4, 8, 16, 32)
 NAIVE, TILED = "matmul-naive", "matmul-tiled"
 LECTURE_TILE = 16
 IDENTITY = Mask([[1.0]], name="identity")
-BUS, ATTRIBUTES = BusRun(), AttributesRun()
+ATTRIBUTES = AttributesRun()
 BLOCK = Block(16, 16)
 
 
 def runs(sizes: tuple[int, ...] | None) -> tuple[Run, ...]:
     """Return what the tables measure or ask the device for."""
     return (
-        BUS,
         ATTRIBUTES,
         *(_timers(size) for size in sizes or TIMER_SIZES),
         *(_copy(size) for size in sizes or COPY_SIZES),
@@ -107,8 +105,8 @@ def tables(results: Results, sizes: tuple[int, ...] | None) -> Tables:
     return (
         _both_timers(results, sizes or TIMER_SIZES),
         bandwidths.table(gpu),
-        _effective(results, sizes or COPY_SIZES),
-        _cgma(results),
+        _effective(results, gpu, sizes or COPY_SIZES),
+        _cgma(gpu),
         block_rows(),
         read_rows(),
         _tile_effects(results, sizes or PRODUCT_SIZES),
@@ -153,8 +151,8 @@ def _gpu(results: Results) -> Gpu:
     return GpuAttributes(**{name: value.number for name, value in found.items()})  # type: ignore[arg-type]
 
 
-def _effective(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
-    theoretical_gb_s = results.value(BUS, "bytes_per_second") / 1e9
+def _effective(results: Results, gpu: Gpu, sizes: tuple[int, ...]) -> Iterator[Row]:
+    theoretical_gb_s = stated(gpu, "bandwidth_gb_s")
     for size in sizes:
         work = COPY.work(Problem(size, size, mask_shape=(1, 1), anchor=(0, 0)), COPY.default_block)
         moved = work.global_load_bytes + work.global_store_bytes
@@ -164,8 +162,8 @@ def _effective(results: Results, sizes: tuple[int, ...]) -> Iterator[Row]:
         yield ((f"{size} × {size}",), (moved, time_ms, effective_gb_s, percent))
 
 
-def _cgma(results: Results) -> Iterator[Row]:
-    device_gb_s = results.value(BUS, "bytes_per_second") / 1e9
+def _cgma(gpu: Gpu) -> Iterator[Row]:
+    device_gb_s = stated(gpu, "bandwidth_gb_s")
     for key, tile in ((NAIVE, LECTURE_TILE), *((TILED, tile) for tile in TILES)):
         # One block and, of the tiled kernel, one phase: what the lecture counts.
         counted = matmul_variant(key).work(MatrixProduct(tile, tile, tile), Block(tile, tile))

@@ -111,9 +111,6 @@ def _row(text: TableText, names: tuple[object, ...], values: Iterable[Value]) ->
 NOT_YET = "not measured yet"
 BEING_COUNTED = "being counted"
 
-# The plain loops on one core make about 0.3 G multiply-adds per second, and are run about eight times.
-_SERIAL_S = 8 / 1.5e9
-
 
 class FilterRun(PictureRequest, frozen=True, kw_only=True):
     """A filtering of a grey float32 picture with the zero border.
@@ -130,12 +127,6 @@ class FilterRun(PictureRequest, frozen=True, kw_only=True):
         block = f", block {self.block}" if self.block else ""
         layout = "" if self.layout is Layout.PITCHED else f", {self.layout} rows"
         return f"{self.variant}, {self.width} × {self.height}, {self.mask.name}{block}{layout}"
-
-    @property
-    def expected_s(self) -> float:
-        """About how long it takes, seconds; only the proportions matter."""
-        multiply_adds = {"cpu-serial": self.mask.taps, "cpu-separable-serial": sum(self.mask.shape)}
-        return 2.0 + self.width * self.height * multiply_adds.get(self.variant, 0) * _SERIAL_S
 
 
 def filter_run(
@@ -166,18 +157,12 @@ class BankRun:
         masks = "1 mask" if self.masks == 1 else f"{self.masks} masks"
         return f"implicit-gemm, {self.side} × {self.side}, {masks} of {self.mask_side} × {self.mask_side}"
 
-    @property
-    def expected_s(self) -> float:
-        """About how long it takes, seconds: every mask's result is verified by itself."""
-        return 2.0 + 0.3 * self.masks
-
 
 @dataclass(frozen=True, slots=True)
 class TimerRun:
     """A filtering timed by device events ("kernel_ms") and by the host's clock, wait included ("host_ms")."""
 
     filtering: FilterRun
-    expected_s: float = 2.0
 
     @property
     def label(self) -> str:
@@ -190,7 +175,6 @@ class AllocationRun:
     """Fresh memory of the device for a grey float32 picture and its result: "allocate_ms", "free_ms"."""
 
     side: int
-    expected_s: float = 0.5
 
     @property
     def label(self) -> str:
@@ -204,7 +188,6 @@ class StreamsRun:
 
     filtering: FilterRun
     pictures: int = 8
-    expected_s: float = 3.0
 
     @property
     def label(self) -> str:
@@ -213,19 +196,10 @@ class StreamsRun:
 
 
 @dataclass(frozen=True, slots=True)
-class BusRun:
-    """The driver's facts on the memory bus: "memory_clock_mhz", "bus_width_bits", "bytes_per_second"."""
-
-    label: str = "the memory's clock and width"
-    expected_s: float = 0.1
-
-
-@dataclass(frozen=True, slots=True)
 class AttributesRun:
     """What the driver states of the GPU: the fields of `GpuAttributes`."""
 
     label: str = "the device's attributes"
-    expected_s: float = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +209,6 @@ class ProductRun:
     variant: str
     side: int
     tile: int
-    expected_s: float = 2.0
 
     @property
     def label(self) -> str:
@@ -252,7 +225,6 @@ class NetworkRun:
 
     stage: str
     batch: int
-    expected_s: float = 3.0
 
     @property
     def label(self) -> str:
@@ -262,7 +234,7 @@ class NetworkRun:
 
 JobRun = FilterRun | BankRun | ProductRun | NetworkRun
 """A run that is one job."""
-Run = JobRun | TimerRun | AllocationRun | StreamsRun | BusRun | AttributesRun
+Run = JobRun | TimerRun | AllocationRun | StreamsRun | AttributesRun
 
 
 @dataclass(frozen=True, slots=True)

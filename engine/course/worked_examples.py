@@ -1,4 +1,4 @@
-"""The worked examples of the lecture on memories and performance, with values that can be changed.
+"""The worked examples of the lecture on memories and performance, and the same for the GPU here.
 
 Pure arithmetic that asks no device: what a GPU states of itself is given, or the reason why there is none.
 
@@ -7,8 +7,6 @@ Thing..." and "Performance Improvement Guidelines".
 """
 
 import itertools
-import math
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -16,25 +14,19 @@ from typing import Any
 from engine.course.paper import CourseTable
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import Quantity, Row, Value, course_table
-from engine.errors import BadValue, EngineError
 from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 from engine.results.launch_facts import WARP, occupancy
 
-_MOST_IN_A_LIST = 12
-_LONGEST = 40
-_THOUSANDS = re.compile(r"[0-9]{1,3}(,[0-9]{3})+")
-_MOST_THREADS = 1024
-
 Values = Mapping[str, Any]
-"""What was typed, read, by the keys of the inputs."""
+"""The lecture's values, as papers.toml has them."""
 
 PERFORMANCE = paper("performance")
 
 LINE_BYTES, SEGMENT_BYTES = 128, 32
 """What one transaction moves: through L1, and through L2 alone."""
 
-LECTURE, CHANGED, HERE = "G80 in the lecture", "with your values", "this device"
+LECTURE, HERE = "G80 in the lecture", "this device"
 _TESLA = "Tesla in the lecture"
 # What a GPU may not state, in words.
 _STATED = {
@@ -50,107 +42,20 @@ Gpu = GpuAttributes | str
 
 
 @dataclass(frozen=True, slots=True)
-class Input:
-    """A value of an example that can be changed: `text` is the lecture's, as a person would type it.
-
-    It is a `number` or a `whole` number within limits, or a block of threads. With an `example` it takes
-    several, each once, with commas between them.
-    """
-
-    key: str
-    label: str  # with its unit
-    text: str
-    explanation: str
-    number: tuple[float, float] | None = None
-    whole: tuple[int, int] | None = None
-    example: str = ""
-
-    def read(self, text: str) -> Any:
-        """Return what was typed; raises BadValue, which says what is wrong with it."""
-        if not self.example:
-            return self._one(text)
-        parts = [part.strip() for part in text.replace(";", ",").split(",") if part.strip()]
-        if not 1 <= len(parts) <= _MOST_IN_A_LIST:
-            why = f"these are {len(parts)} values" if parts else "nothing is there"
-            raise _bad(text, f"{why}; it takes 1 to {_MOST_IN_A_LIST}, such as {self.example}")
-        return tuple(dict.fromkeys(map(self._one, parts)))
-
-    def _one(self, text: str) -> float | Block:
-        limits = self.whole or self.number
-        if limits is None:
-            block = Block.parse(text)
-            if not (1 <= block.x <= _MOST_THREADS and 1 <= block.y <= _MOST_THREADS):
-                raise _bad(text, f"each side has 1 to {_MOST_THREADS:,} threads")
-            return block
-        value, (least, most) = _float(text), limits
-        if not least <= value <= most or (self.whole and value != int(value)):
-            kind = "a whole number " if self.whole else ""
-            raise _bad(text, f"it is not {kind}from {least:,.15g} to {most:,.15g}")
-        return int(value) if self.whole else value
-
-
-def _float(text: str) -> float:
-    words = text.strip()
-    # Commas only where they part thousands: 1,85 would be read as 185.
-    digits = words.replace(",", "") if _THOUSANDS.fullmatch(words) else words
-    try:
-        value = float(digits) if len(words) <= _LONGEST else math.nan
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise _bad(text, "it is not a number such as 16 or 1.85" if words else "nothing is there")
-    return value
-
-
-def _bad(text: str, why: str) -> BadValue:
-    shown = text.strip()
-    shown = shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 1]}…"
-    return BadValue(f"'{shown}'" if shown else "This value", why)
-
-
-@dataclass(frozen=True, slots=True)
 class Example:
-    """A worked example: the table of that number, counted from 0, and what can be changed in it."""
+    """A worked example: the table of that number, counted from 0."""
 
     number: int
-    inputs: tuple[Input, ...]
-    rows: Callable[[Values, str, Gpu], Iterable[Row]]
+    rows: Callable[[Values, Gpu], Iterable[Row]]
+
+    def table(self, gpu: Gpu) -> CourseTable:
+        """Return the table for the GPU here: what its driver states, or why its cells are empty."""
+        return course_table(PERFORMANCE, self.number, self.rows(self.values, gpu))
 
     @property
-    def texts(self) -> dict[str, str]:
-        """The lecture's values by the keys of the inputs."""
-        return {one.key: one.text for one in self.inputs}
-
-    def refusals(self, texts: Mapping[str, str]) -> dict[str, str]:
-        """Return why values are refused, by the keys of the inputs; empty if all are taken."""
-        found = {}
-        for one in self.inputs:
-            try:
-                one.read(texts[one.key])
-            except EngineError as error:
-                found[one.key] = str(error)
-        return found
-
-    def table(self, gpu: Gpu, texts: Mapping[str, str] | None = None) -> CourseTable:
-        """Return the table.
-
-        Parameters
-        ----------
-        gpu : GpuAttributes or str
-            What the driver states of the GPU here, or the reason why its cells are empty.
-        texts : mapping of str to str, optional
-            Values as typed, by the keys of the inputs; by default the lecture's.
-
-        Raises
-        ------
-        BadValue
-            One of the values is none: `refusals` says which, and why.
-        """
-        texts = self.texts if texts is None else texts
-        values = {one.key: one.read(texts[one.key]) for one in self.inputs}
-        lecture = {one.key: one.read(one.text) for one in self.inputs}
-        whose = LECTURE if values == lecture else CHANGED
-        return course_table(PERFORMANCE, self.number, self.rows(values, whose, gpu))
+    def values(self) -> Values:
+        """The lecture's values."""
+        return TABLE_TEXTS[PERFORMANCE][self.number].values
 
 
 def example_of(paper_key: str, title: str) -> Example | None:
@@ -177,36 +82,36 @@ def transactions(stride: int, element_bytes: int, first: int, transaction_bytes:
     return len(touched)
 
 
-def _fact(gpu: Gpu, name: str) -> Quantity:
-    """Return an attribute of the GPU here, or why there is none."""
+def stated(gpu: Gpu, name: str) -> Quantity:
+    """Return what the driver states of the GPU here, or why it is not known."""
     if isinstance(gpu, str):
         return Quantity(reason=gpu)
     value = getattr(gpu, name)
     return Quantity(value) if value > 0 else Quantity(reason=f"The driver does not state {_STATED[name]}.")
 
 
-def _bandwidths(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
+def _bandwidths(values: Values, gpu: Gpu) -> Iterable[Row]:
     clock, width, rate = values["clock"], values["width"], values["rate"]
     # The slide calls its device Tesla.
-    yield (_TESLA if whose == LECTURE else whose,), (clock, width, clock * width / 8 * rate)
-    here = _fact(gpu, "memory_clock_mhz") / 1e3, _fact(gpu, "bus_width_bits"), _fact(gpu, "bandwidth_gb_s")
+    yield (_TESLA,), (clock, width, clock * width / 8 * rate)
+    here = stated(gpu, "memory_clock_mhz") / 1e3, stated(gpu, "bus_width_bits"), stated(gpu, "bandwidth_gb_s")
     yield (HERE,), here
 
 
-def _bus(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
+def _bus(values: Values, gpu: Gpu) -> Iterable[Row]:
     count = values["additions"]
     moved_bytes = count * values["moved"] * values["size"]
     theirs = (Quantity(values[name]) for name in ("bus", "bandwidth", "peak"))
-    here = (_fact(gpu, name) for name in ("host_bus_gb_s", "bandwidth_gb_s", "peak_gflops"))
-    for name, (bus, memory, peak) in ((whose, theirs), (HERE, here)):
+    here = (stated(gpu, name) for name in ("host_bus_gb_s", "bandwidth_gb_s", "peak_gflops"))
+    for name, (bus, memory, peak) in ((LECTURE, theirs), (HERE, here)):
         on_bus, in_memory, adding = moved_bytes / 1e6 / bus, moved_bytes / 1e6 / memory, count / 1e6 / peak
         yield (name,), (moved_bytes, bus, on_bus, memory, in_memory, adding, on_bus / adding)
 
 
-def _peaks(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
+def _peaks(values: Values, gpu: Gpu) -> Iterable[Row]:
     theirs = Quantity(values["bandwidth"]), Quantity(values["peak"])
-    here = _fact(gpu, "bandwidth_gb_s"), _fact(gpu, "peak_gflops")
-    for ratio, (name, (memory, peak)) in itertools.product(values["cgma"], ((whose, theirs), (HERE, here))):
+    here = stated(gpu, "bandwidth_gb_s"), stated(gpu, "peak_gflops")
+    for ratio, (name, (memory, peak)) in itertools.product(values["cgma"], ((LECTURE, theirs), (HERE, here))):
         numbers_per_s = memory / values["size"]
         fed = numbers_per_s * ratio
         yield (f"{ratio:g}", name), (memory, peak, fed, _at_most_all(fed / peak * 100), peak / numbers_per_s)
@@ -216,7 +121,7 @@ def _at_most_all(percent: Quantity) -> Quantity:
     return percent if percent.number is None else Quantity(min(100.0, percent.number))
 
 
-def _strides(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
+def _strides(values: Values, gpu: Gpu) -> Iterable[Row]:
     for stride in values["strides"]:
         cells: list[Value] = []
         shares = []
@@ -227,11 +132,11 @@ def _strides(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
             shares.append(asked / (count * unit))
             cells += [count, count * unit, shares[-1] * 100]
         of_lines, of_segments = shares
-        useful = values["bandwidth"] * of_lines, _fact(gpu, "bandwidth_gb_s") * of_segments
+        useful = values["bandwidth"] * of_lines, stated(gpu, "bandwidth_gb_s") * of_segments
         yield (stride,), (*cells, *useful)
 
 
-def _occupancies(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
+def _occupancies(values: Values, gpu: Gpu) -> Iterable[Row]:
     room = {name: values[name] for name in ("threads", "blocks", "registers", "shared_bytes")}
     theirs = GpuAttributes(
         **room,
@@ -241,7 +146,8 @@ def _occupancies(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
         clock_mhz=0.0,
         bandwidth_gb_s=0.0,
     )
-    for block, (name, one) in itertools.product(values["block"], ((whose, theirs), (HERE, gpu))):
+    blocks = map(Block.parse, values["block"])
+    for block, (name, one) in itertools.product(blocks, ((LECTURE, theirs), (HERE, gpu))):
         if isinstance(one, str):
             yield (block, name), (block.threads, *[Quantity(reason=one)] * 5)
             continue
@@ -252,7 +158,7 @@ def _occupancies(values: Values, whose: str, gpu: Gpu) -> Iterable[Row]:
 
 
 EXAMPLES = tuple(
-    Example(at, tuple(Input(**entry) for entry in TABLE_TEXTS[PERFORMANCE][at].inputs), rows)
+    Example(at, rows)
     for at, rows in {1: _bandwidths, 8: _bus, 9: _peaks, 10: _strides, 11: _occupancies}.items()
 )
 """The examples in the order of their tables."""

@@ -1,7 +1,6 @@
 """The course papers as the window knows them: which one is shown, and its tables so far."""
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
@@ -10,7 +9,6 @@ from engine.course.messages import MeasuredPaper
 from engine.course.paper import CourseTable, Excerpt, Paper
 from engine.course.papers import PAPERS
 from engine.course.recorded import RecordedPaper, beside
-from engine.course.runs import NOT_YET
 from engine.course.worked_examples import Gpu, example_of
 from engine.results.measurement import AnyResult
 
@@ -43,8 +41,6 @@ class CourseModel(QObject):
         self._known: dict[str, PaperTables] = {}
         self.measured: dict[str, MeasuredPaper] = {}
         """What this machine measured, now or in a session, by paper."""
-        # Values that were typed into a worked example, by its paper and title.
-        self._typed: dict[tuple[str, str], dict[str, str]] = {}
         self._gpu: Gpu = ""
         # By paper; None where nothing was recorded. None of them is shown while recorded figures are hidden.
         self._recorded: dict[str, RecordedPaper | None] = {}
@@ -67,39 +63,19 @@ class CourseModel(QObject):
         return self._known.get(key, PaperTables())
 
     def tables(self, key: str) -> tuple[CourseTable, ...]:
-        """Return a paper's tables as they are shown: worked examples by their values and the GPU here.
-
-        Recorded figures stand beside them where they are shown, but not beside values that were typed.
-        """
+        """Return a paper's tables as they are shown: worked examples with the GPU here, recorded figures."""
         recorded = self._recorded.get(key) if self._shows_recorded else None
-        tables = (self._followed(key, table) for table in self.known(key).tables)
-        return tuple(
-            beside(table, recorded) if recorded and not self.typed(key, table.title) else table
-            for table in tables
-        )
+        tables = tuple(self._with_gpu(key, table) for table in self.known(key).tables)
+        return tuple(beside(table, recorded) for table in tables) if recorded else tables
 
     def excerpts(self, key: str) -> tuple[Excerpt, ...]:
         """Return the code of a paper's kernels, then that of the steps of its tables."""
         of_tables = (row for table in self.known(key).tables for row in table.excerpts)
         return tuple(itertools.chain(*self.known(key).code, *of_tables))
 
-    def _followed(self, key: str, table: CourseTable) -> CourseTable:
-        example, typed = example_of(key, table.title), self.typed(key, table.title)
-        if example is None or not (typed or self._gpu):
-            return table
-        return example.table(self._gpu or NOT_YET, typed)
-
-    def typed(self, key: str, title: str) -> Mapping[str, str] | None:
-        """Return the values that were typed into a worked example; None where they are the lecture's."""
-        return self._typed.get((key, title))
-
-    def type_values(self, key: str, title: str, texts: Mapping[str, str]) -> None:
-        """Compute a worked example with other values; all of them are legal."""
-        example = example_of(key, title)
-        self._typed.pop((key, title), None)
-        if example is not None and dict(texts) != example.texts:
-            self._typed[key, title] = dict(texts)
-        self.tables_changed.emit(key)
+    def _with_gpu(self, key: str, table: CourseTable) -> CourseTable:
+        example = example_of(key, table.title)
+        return example.table(self._gpu) if example and self._gpu else table
 
     def set_gpu(self, gpu: Gpu) -> None:
         """Note what is known of the GPU here, or why there is none."""

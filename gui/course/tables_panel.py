@@ -19,7 +19,6 @@ from engine.course.sheet import markdown_of_table, tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView
 from gui.course.course_table_model import reasons_of
-from gui.course.example_inputs import ExampleInputs
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER, recorded_button
 from gui.style.metrics import GRID, HALF_GRID, small_font
@@ -61,7 +60,6 @@ class TablesPanel(QWidget):
         self._figure_column = QVBoxLayout(self.figure_place)
         margins = GRID, HALF_GRID, GRID, HALF_GRID
         self.notes = ScrolledText("Notes", _FEWEST_LINES, _FEWEST_LINES + 1, margins)
-        self.inputs = ExampleInputs(course)
         self._beside = QSplitter(Qt.Orientation.Horizontal)
         self.stack = Placeholder(self._beside)
         self._build()
@@ -117,7 +115,6 @@ class TablesPanel(QWidget):
         why_none = known.problem or _COUNTING if paper else _NO_PAPER
         self.stack.say("" if table else why_none)
         self.table.show_table(table)
-        self.inputs.show_table(paper.key if paper and table else "", table.title if table else "")
         notes = _notes_of(table, is_measured=known.is_measured) if table else ()
         is_offered = self._state.lacks_gpu and not self._state.shows_recorded
         if table and is_offered and any(cell.reason for row in table.rows for cell in row):
@@ -160,10 +157,10 @@ class TablesPanel(QWidget):
         self._beside.addWidget(self.table)
         self._beside.addWidget(self.figure_place)
         self._beside.setChildrenCollapsible(False)
-        # It takes what is left; where little is, the notes give way before the values above get cut.
+        # It takes what is left.
         self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self.stack.setMinimumHeight(10 * GRID)
-        self.setLayout(column(bar, self.inputs, (self.stack, 1), self.notes, spacing=HALF_GRID))
+        self.setLayout(column(bar, (self.stack, 1), self.notes, spacing=HALF_GRID))
 
 
 def can_be_filled(table: CourseTable) -> bool:

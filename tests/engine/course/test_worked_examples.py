@@ -1,4 +1,4 @@
-"""The lecture's worked examples: its values, other values, and a GPU's own."""
+"""The lecture's worked examples: its values, and a GPU's own."""
 
 import dataclasses
 
@@ -7,7 +7,6 @@ import pytest
 from engine.course.papers import paper
 from engine.course.runs import significant
 from engine.course.worked_examples import (
-    CHANGED,
     EXAMPLES,
     HERE,
     LECTURE,
@@ -16,7 +15,6 @@ from engine.course.worked_examples import (
 )
 from engine.device import cuda_driver
 from engine.device.cuda_driver import host_bus_gb_s
-from engine.errors import BadValue
 from engine.gpu_attributes import GpuAttributes
 
 BANDWIDTHS, BUS, PEAKS, STRIDES, OCCUPANCY = EXAMPLES
@@ -27,9 +25,9 @@ GPU = GpuAttributes(
 )
 
 
-def rows(example, gpu=NO_GPU, **texts):
+def rows(example, gpu=NO_GPU):
     """Return (names, values) of a table's rows; a value is its text here, or why it is empty."""
-    table = example.table(gpu, example.texts | texts)
+    table = example.table(gpu)
     names = next(at for at, cell in enumerate(table.rows[0]) if cell.here or cell.reason)
     return [
         (tuple(cell.printed for cell in row[:names]), [cell.here or cell.reason for cell in row[names:]])
@@ -69,43 +67,13 @@ def test_that_without_a_gpu_or_without_a_fact_the_cells_say_why_they_are_empty()
     assert values[3] == "4800"
 
 
-def test_that_changed_values_are_no_longer_the_lectures():
-    changed = rows(OCCUPANCY, block="16x16", threads="2048", blocks="32", registers="65,536", per_thread="40")
-    assert changed[0] == (("16 × 16", CHANGED), ["256", "6", "1536", "48 of 64", "75", "registers"])
-    table = OCCUPANCY.table(NO_GPU, OCCUPANCY.texts | {"threads": "1024"})
-    # What the lecture printed was about its own values.
-    assert not any(cell.printed for row in table.rows for cell in row[2:])
-    # Another spelling is no other value.
-    assert rows(BUS, additions="1e6") == rows(BUS)
-    assert [names for names, _ in rows(PEAKS, cgma="2; 4,4")][::2] == [("2", CHANGED), ("4", CHANGED)]
-
-
 def test_that_occupancy_counts_warps_as_cuda_does_also_where_a_block_does_not_fill_them():
     """A block of 10 x 10 takes 4 warps: 4 of 24 are 16.67 %, where 100 of 768 threads would be 13.02."""
-    found = dict(rows(OCCUPANCY, GPU, block="10x10", per_thread="40"))
-    assert found["10 × 10", CHANGED] == ["100", "1", "100", "4 of 24", "16.67", "registers"]
-    assert found["10 × 10", HERE] == ["100", "12", "1200", "48 of 64", "75", "registers"]
-
-
-def test_that_a_bad_value_is_refused_at_its_field_in_words():
-    assert all(example.refusals(example.texts) == {} for example in EXAMPLES)
-    for example, key, text, words in (
-        (BUS, "additions", "1,85", "it is not a number"),
-        (BUS, "additions", "nan", "it is not a number"),
-        (BUS, "additions", "9" * 500, "it is not a number"),
-        (BUS, "bus", "", "nothing is there"),
-        (BUS, "bus", "0", "it is not from 0.001 to 100,000"),
-        (OCCUPANCY, "threads", "768.5", "it is not a whole number from 32 to 65,536"),
-        (OCCUPANCY, "block", "8x8, 0x3", "each side has 1 to 1,024 threads"),
-        (OCCUPANCY, "block", "eight", "two whole numbers with an x"),
-        (OCCUPANCY, "block", " ; ", "nothing is there; it takes 1 to 12"),
-        (STRIDES, "strides", ",".join(map(str, range(13))), "these are 13 values"),
-    ):
-        refused = example.refusals(example.texts | {key: text})
-        assert list(refused) == [key]
-        assert words in refused[key]
-        with pytest.raises(BadValue):
-            example.table(NO_GPU, example.texts | {key: text})
+    values = OCCUPANCY.values | {"block": ["10x10"], "per_thread": 40}
+    (_, theirs), (_, here) = OCCUPANCY.rows(values, GPU)
+    assert theirs[1:4] == (1, 100, "4 of 24")
+    assert theirs[4] == pytest.approx(100 * 4 / 24)
+    assert here[1:] == (12, 1200, "48 of 64", 75, "registers")
 
 
 def test_that_transactions_are_the_aligned_pieces_that_a_warp_touches():
