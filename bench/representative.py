@@ -22,7 +22,7 @@ from engine.tasks.network.drawings import batch_of
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.network.weights import random_weights
+from engine.tasks.network.weights import trained_weights
 from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named
@@ -110,12 +110,11 @@ def launch_bank() -> None:
 
 
 def launch_each_network() -> None:
-    """Pass drawings through every CUDA stage; a small network with a batch that takes the larger blocks."""
-    report, small, many = ForwardPass(3), ForwardPass(3, 20, 5, 7, 33, 3), ForwardPass(513, 20, 5, 7, 33, 3)
+    """Pass drawings through every CUDA stage, with a batch that takes the larger blocks too."""
     for stage in (known for known in NETWORK_VARIANTS if known.has_kernels):
-        for problem in (report, small, many):
-            job = network_job(stage, batch_of(problem), random_weights(problem, 10))
-            measured(job, f"{stage.key}, {problem.size_text}, {problem.network_text}")
+        for problem in (ForwardPass(3), ForwardPass(513)):
+            job = network_job(stage, batch_of(problem), trained_weights())
+            measured(job, f"{stage.key}, {problem.size_text}")
 
 
 def launch_each_operation(device: str = "cuda:0") -> None:

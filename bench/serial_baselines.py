@@ -24,8 +24,8 @@ import numpy as np
 from bench.options import parser_of
 from engine.device.core_count import launches_on
 from engine.mask.mask import Mask
-from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.weights import random_weights
+from engine.tasks.network.problem import FIRST, FIRST_POOLED, FIRST_SIDE, SIDE
+from engine.tasks.network.weights import trained_weights
 from engine.variants.matmul.blas import NumpyProduct
 from engine.variants.network.host_layers import connect, convolve, pool
 from engine.variants.network.layer_kernels import TILE
@@ -151,23 +151,17 @@ def _filter(key: str, made: Program, form: Filter) -> Pair:
 
 
 def _layers(made: Program) -> Iterator[Pair]:
-    problem = ForwardPass(1)
-    weights, random = random_weights(problem, 0), np.random.default_rng(2)
-    # The sides of the maps that go in and of those that come out.
-    first, pooled = problem.side - 4, (problem.side - 4) // 2
-    for number, filters, side in (
-        (1, weights.convolution_1, problem.side),
-        (2, weights.convolution_2, pooled),
-    ):
+    weights, random = trained_weights(), np.random.default_rng(2)
+    for number, filters, side in ((1, weights.convolution_1, SIDE), (2, weights.convolution_2, FIRST_POOLED)):
         count, channels = filters.shape[:2]
         maps = random.random((channels, side, side), np.float32)
         ours, theirs = np.empty((2, count, side - 4, side - 4), np.float32)
         call = made.call("convolve", maps, filters, theirs, channels, side, count)
         name = f"network-serial, convolution {number}"
         yield Pair(name, call, convolve.call(maps, filters, ours), theirs, ours)
-    maps = random.random((problem.first, first, first), np.float32)
-    ours, theirs = np.empty((2, problem.first, pooled, pooled), np.float32)
-    call = made.call("pool", maps, theirs, problem.first, first)
+    maps = random.random((FIRST, FIRST_SIDE, FIRST_SIDE), np.float32)
+    ours, theirs = np.empty((2, FIRST, FIRST_POOLED, FIRST_POOLED), np.float32)
+    call = made.call("pool", maps, theirs, FIRST, FIRST_SIDE)
     yield Pair("network-serial, pool 1", call, pool.call(maps, ours), theirs, ours)
     inputs, outputs = weights.hidden.shape
     linear = random.random(inputs, np.float32)

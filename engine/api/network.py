@@ -11,6 +11,7 @@ from engine.api.calls import check_choices, computed
 from engine.api.host_copy import host_copy
 from engine.device_info import AUTO
 from engine.tasks.network.drawings import as_drawings, probabilities
+from engine.tasks.network.problem import CLASSES
 from engine.tasks.network.stages import chosen_stage, feature_maps
 from engine.tasks.network.task import network_job
 from engine.tasks.network.weights import weights_from
@@ -90,7 +91,7 @@ def network(
     chosen, machine = chosen_stage(stage, wanted)
     check_choices(chosen.key, wanted)
     job = network_job(chosen, batch, used)
-    scores = computed(job, machine, (job.problem.batch, job.problem.classes))
+    scores = computed(job, machine, (job.problem.batch, CLASSES))
     chances = probabilities(scores)
     maps = feature_maps(batch[0], used)[0] if layers else {}
     return Recognition(scores, chances, chances.argmax(axis=1), chosen.key, machine.key, maps)

@@ -21,9 +21,9 @@ from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.generators import box
 from engine.results.launch_facts import WARP
 from engine.tasks.network import worked_product
-from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
-from engine.variants.network.constant_filters import CONSTANT_BYTES, filter_bytes
+from engine.variants.network.constant_filters import CONSTANT_BYTES, FILTER_BYTES
 from engine.variants.network.unrolled_matrix import matrix_bytes
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
@@ -156,9 +156,7 @@ def _stages(results: Results, sizes: tuple[int, ...] | None) -> CourseTable:
 
 def _memory() -> Iterator[Row]:
     """Yield what filters and unrolled matrices take, against constant memory."""
-    first, second = filter_bytes(ForwardPass(1))
-    layers = ForwardPass(1).layers[0], ForwardPass(1).layers[2]
-    for layer, needed in zip(layers, (first, second), strict=True):
+    for layer, needed in zip((LAYERS[0], LAYERS[2]), FILTER_BYTES, strict=True):
         fits = "yes" if needed <= CONSTANT_BYTES else f"no: {needed:,} of {CONSTANT_BYTES:,} bytes"
         one, many = (matrix_bytes(ForwardPass(batch), layer) for batch in (1, DIGITS))
         yield ((layer.title,), (needed, fits, one, many))

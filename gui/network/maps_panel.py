@@ -3,7 +3,7 @@
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.tasks.network.problem import ForwardPass, Layer
+from engine.tasks.network.problem import LAYERS, Layer
 from gui.network.layer_view import LayerView
 from gui.network.layers import is_pool, is_vector, windows
 from gui.network.map_grid import grid_of
@@ -50,7 +50,7 @@ class MapsPanel(QWidget):
 
     def _make_views(self) -> None:
         # Now, not with the engine's facts: widgets made later come last for Tab.
-        layers = ForwardPass(1).layers
+        layers = LAYERS
         parts: list[QWidget] = []
         for at, layer in enumerate(layers):
             view = LayerView(layer, at)

@@ -8,12 +8,18 @@ from engine.host import protocol
 from engine.host.messages import VariantInfo
 from engine.results.measurement import Environment
 from engine.tasks.network import messages
-from engine.tasks.network.problem import ChunkSpan, Confusion, ForwardPass, LayerTime, NetworkResult
+from engine.tasks.network.problem import (
+    LAYERS,
+    ChunkSpan,
+    Confusion,
+    ForwardPass,
+    LayerTime,
+    NetworkResult,
+)
 from tests.gui.made_results import CPU_BLOCK, GPU_BLOCK, NO_CUDA
 from tests.made_runs import PROVED, made_reason, make_timing
 
 PROBLEM = ForwardPass(100)
-LAYERS = PROBLEM.layers
 DIGITS = 12
 STAGES = (
     VariantInfo("network-serial", "Serial, one thread", "cpu", "Loop nests.", CPU_BLOCK, False),

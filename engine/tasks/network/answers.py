@@ -25,7 +25,7 @@ from engine.tasks.network.messages import (
     Recognised,
     StageRequest,
 )
-from engine.tasks.network.problem import Confusion, ForwardPass, refuse_too_large
+from engine.tasks.network.problem import LAYERS, Confusion, ForwardPass, refuse_too_large
 from engine.tasks.network.stages import chosen_stage, confusion, feature_maps, measured_stage, stage_job
 from engine.tasks.network.task import NETWORK
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant
@@ -45,8 +45,7 @@ def describe(request: NetworkRequest, report: Checkpoint) -> NetworkFacts:
     stages = tuple(map(VariantInfo.of, NETWORK_VARIANTS))
     first, second, hidden, output, pixels = made
     labels = tuple(digits.labels.tolist())
-    layers = ForwardPass(1).layers
-    return NetworkFacts(layers, stages, first, second, hidden, output, pixels, labels)
+    return NetworkFacts(LAYERS, stages, first, second, hidden, output, pixels, labels)
 
 
 def preview(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
@@ -58,11 +57,10 @@ def preview(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
     ink = np.frombuffer(request.job.ink, np.uint8).reshape(SIDE, SIDE)
     values, elapsed_ms = feature_maps(as_drawings(ink)[0], weights_from(request.job.weights))
     chances = probabilities(values["output"][None])[0]
-    layers = ForwardPass(1).layers
-    made = shared.create(*((layer.shape, "float32") for layer in layers))
-    for layer, target in zip(layers, made, strict=True):
+    made = shared.create(*((layer.shape, "float32") for layer in LAYERS))
+    for layer, target in zip(LAYERS, made, strict=True):
         shared.attach(target)[...] = values[layer.key]
-    maps = tuple(LayerMaps(layer, target) for layer, target in zip(layers, made, strict=True))
+    maps = tuple(LayerMaps(layer, target) for layer, target in zip(LAYERS, made, strict=True))
     return Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)
 
 

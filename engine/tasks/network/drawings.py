@@ -109,10 +109,7 @@ def fitted(ink: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def batch_of(problem: ForwardPass, seed: int = 0) -> Floats:
-    """Return a batch to measure with: held-out digits in turn from number `seed`; random for other sides."""
-    if problem.side != 28:
-        random = np.random.default_rng(seed)
-        return random.random((problem.batch, problem.side, problem.side), np.float32)
+    """Return a batch to measure with: held-out digits in turn from number `seed`."""
     pixels = held_out().pixels
     chosen = (np.arange(problem.batch) + seed) % len(pixels)
     return as_drawings(pixels[chosen])

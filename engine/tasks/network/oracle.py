@@ -24,7 +24,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.tasks.network.problem import POOL_SIDE, ForwardPass
+from engine.tasks.network.problem import CLASSES, LAYERS, POOL_SIDE, ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 
@@ -42,7 +42,7 @@ class Exact:
 
 
 def forward(drawings: NDArray[np.float32], weights: Weights) -> dict[str, Float64Array]:
-    """Return every layer's values by the keys of `ForwardPass.layers`, float64: (batch, *layer.shape)."""
+    """Return every layer's values by the keys of `LAYERS`, float64: (batch, *layer.shape)."""
     found: dict[str, Float64Array] = {}
     values = drawings[:, None].astype(np.float64)
     for key, filters, rule in _steps(weights):
@@ -56,7 +56,7 @@ def forward(drawings: NDArray[np.float32], weights: Weights) -> dict[str, Float6
 def forward_with_bounds(
     drawings: NDArray[np.float32], weights: Weights, roundings: Callable[[int], int] = lambda terms: terms
 ) -> dict[str, Exact]:
-    """Return every layer's values and their bounds, by the keys of `ForwardPass.layers`.
+    """Return every layer's values and their bounds, by the keys of `LAYERS`.
 
     `roundings` are those of a product in a sum of so many, as `NetworkVariant.roundings` gives them.
     """
@@ -122,7 +122,7 @@ def _turned_back(spread: Float64Array, filters: Float64Array) -> Float64Array:
 
 def multiply_adds_of(problem: ForwardPass) -> int:
     """Return the multiply-adds that one drawing costs the oracle: values, magnitudes, bounds, derivatives."""
-    return 3 * problem.multiply_adds // problem.batch + problem.classes * problem.layers[2].multiply_adds
+    return 3 * problem.multiply_adds // problem.batch + CLASSES * LAYERS[2].multiply_adds
 
 
 _RECTIFIED = ("convolution-1", "convolution-2", "hidden")

@@ -1,4 +1,4 @@
-"""ForwardPass: the shapes of a network and of a batch of drawings, and everything that follows from them.
+"""ForwardPass: a batch of drawings through the network of the report, and everything that follows from it.
 
     1 x 28 x 28 -> convolution 5 x 5 x 32 -> average pool 2 x 2 -> convolution 5 x 5 x 64
     -> average pool 2 x 2 -> linearisation -> hidden 128 -> 10
@@ -24,11 +24,15 @@ from engine.results.work import Work
 
 FILTER_SIDE, POOL_SIDE = 5, 2
 FILTER_CELLS = FILTER_SIDE * FILTER_SIDE
+SIDE = 28
+"""Rows and columns of a drawing."""
+FIRST, SECOND, HIDDEN, CLASSES = 32, 64, 128, 10
+"""Maps of both convolutions, values of both connected layers."""
+FIRST_SIDE, FIRST_POOLED, SECOND_SIDE, SECOND_POOLED = 24, 12, 8, 4
+"""Sides of the maps of both convolutions, each before and after its pool."""
+LINEAR = SECOND * SECOND_POOLED**2
+"""Values after the linearisation: 1,024; (map, row, column) is at (map x 4 + row) x 4 + column."""
 MAX_BATCH = 1 << 20
-MAX_LAYER = 1024
-"""Maps, hidden values and classes of a layer at most."""
-
-
 SIMULATOR_BATCH = 100
 """Drawings that the simulator takes at once: some seconds."""
 
@@ -49,23 +53,38 @@ class Layer:
         return math.prod(self.shape)
 
 
-class ForwardPass(Message, frozen=True):
-    """A batch of square drawings through the network.
+def _summed(key: str, title: str, shape: tuple[int, ...], taps: int) -> Layer:
+    values = math.prod(shape)
+    return Layer(key, title, shape, values * taps, 2 * values * taps)
 
-    Raises BadValue for a batch below 1 or beyond 1,048,576, a side with which a pool would not come out even,
-    and a layer below 1 or beyond 1,024.
-    """
+
+def _pooled(key: str, title: str, shape: tuple[int, int, int]) -> Layer:
+    """Return a pool: three additions and a multiplication for each value."""
+    return Layer(key, title, shape, 0, 4 * shape[0] * shape[1] * shape[2])
+
+
+LAYERS = (
+    _summed("convolution-1", "Convolution 1", (FIRST, FIRST_SIDE, FIRST_SIDE), FILTER_CELLS),
+    _pooled("pool-1", "Average pool 1", (FIRST, FIRST_POOLED, FIRST_POOLED)),
+    _summed("convolution-2", "Convolution 2", (SECOND, SECOND_SIDE, SECOND_SIDE), FILTER_CELLS * FIRST),
+    _pooled("pool-2", "Average pool 2", (SECOND, SECOND_POOLED, SECOND_POOLED)),
+    _summed("hidden", "Hidden layer", (HIDDEN,), LINEAR),
+    _summed("output", "Output layer", (CLASSES,), HIDDEN),
+)
+"""The steps in their order."""
+WEIGHTS = FILTER_CELLS * FIRST * (1 + SECOND) + LINEAR * HIDDEN + HIDDEN * CLASSES
+"""Weights of all layers: 184,352."""
+NETWORK_TEXT = f"{SIDE} × {SIDE}, {FIRST}, {SECOND}, {HIDDEN}, {CLASSES}"
+
+
+class ForwardPass(Message, frozen=True):
+    """A batch of drawings through the network; raises BadValue for one below 1 or beyond 1,048,576."""
 
     task: ClassVar[str] = "network"
     columns_module: ClassVar[str] = "engine.tasks.network.columns"
     checked_unit: ClassVar[str] = "score"
 
     batch: int
-    side: int = 28  # rows and columns of a drawing
-    first: int = 32  # maps of the first convolution
-    second: int = 64  # maps of the second one
-    hidden: int = 128
-    classes: int = 10
 
     def __post_init__(self) -> None:
         if not 1 <= self.batch <= MAX_BATCH:
@@ -74,85 +93,26 @@ class ForwardPass(Message, frozen=True):
                 f"a batch has 1 to {MAX_BATCH:,} drawings",
                 "Choose a batch such as 1, 100 or 10000.",
             )
-        if self.side % 4 or not 16 <= self.side <= 64:
-            raise BadValue(
-                f"drawings of {self.side} × {self.side}",
-                "two convolutions and two pools need a side that is a multiple of 4, from 16 to 64",
-                "Scale the drawing to 28 × 28.",
-            )
-        if not all(1 <= size <= MAX_LAYER for size in (self.first, self.second, self.hidden, self.classes)):
-            raise BadValue(
-                f"a network of {self.first}, {self.second}, {self.hidden} and {self.classes} values",
-                f"each layer has 1 to {MAX_LAYER:,}",
-                "Choose sizes within these.",
-            )
-
-    @property
-    def first_side(self) -> int:
-        """Side of a map of the first convolution: 24."""
-        return self.side - FILTER_SIDE + 1
-
-    @property
-    def first_pooled(self) -> int:
-        """Side of a map after the first pool: 12."""
-        return self.first_side // POOL_SIDE
-
-    @property
-    def second_side(self) -> int:
-        """Side of a map of the second convolution: 8."""
-        return self.first_pooled - FILTER_SIDE + 1
-
-    @property
-    def second_pooled(self) -> int:
-        """Side of a map after the second pool: 4."""
-        return self.second_side // POOL_SIDE
-
-    @property
-    def linear(self) -> int:
-        """Values after the linearisation: 1,024; (map, row, column) is at (map x 4 + row) x 4 + column."""
-        return self.second * self.second_pooled**2
-
-    @property
-    def layers(self) -> tuple[Layer, ...]:
-        """The steps in their order."""
-        side, pooled = self.first_side, self.first_pooled
-        side_2, pooled_2 = self.second_side, self.second_pooled
-        taps_2 = FILTER_CELLS * self.first
-        return (
-            _summed("convolution-1", "Convolution 1", (self.first, side, side), FILTER_CELLS),
-            _pooled("pool-1", "Average pool 1", (self.first, pooled, pooled)),
-            _summed("convolution-2", "Convolution 2", (self.second, side_2, side_2), taps_2),
-            _pooled("pool-2", "Average pool 2", (self.second, pooled_2, pooled_2)),
-            _summed("hidden", "Hidden layer", (self.hidden,), self.linear),
-            _summed("output", "Output layer", (self.classes,), self.hidden),
-        )
 
     @property
     def multiply_adds(self) -> int:
         """Multiply-adds of the convolutions and the two connected layers, of the whole batch."""
-        each = sum(layer.multiply_adds for layer in self.layers)
-        return self.batch * each
+        return self.batch * sum(layer.multiply_adds for layer in LAYERS)
 
     @property
     def flops(self) -> int:
         """Floating-point operations of the definition: two for each multiply-add, and those of the pools."""
-        return self.batch * sum(layer.operations for layer in self.layers)
-
-    @property
-    def weights(self) -> int:
-        """Weights of all layers: 184,352."""
-        filters = FILTER_CELLS * self.first * (1 + self.second)
-        return filters + self.linear * self.hidden + self.hidden * self.classes
+        return self.batch * sum(layer.operations for layer in LAYERS)
 
     @property
     def values(self) -> int:
         """Scores that are computed."""
-        return self.batch * self.classes
+        return self.batch * CLASSES
 
     @property
     def input_bytes(self) -> int:
         """Bytes of the drawings, float32."""
-        return self.batch * self.side**2 * FLOAT_BYTES
+        return self.batch * SIDE**2 * FLOAT_BYTES
 
     @property
     def copied_bytes(self) -> int:
@@ -162,7 +122,7 @@ class ForwardPass(Message, frozen=True):
     @property
     def map_bytes(self) -> int:
         """Bytes of the values of all layers but the last, where a stage keeps them all."""
-        return self.batch * sum(layer.values for layer in self.layers[:-1]) * FLOAT_BYTES
+        return self.batch * sum(layer.values for layer in LAYERS[:-1]) * FLOAT_BYTES
 
     @property
     def simulator_limit(self) -> str:
@@ -186,22 +146,7 @@ class ForwardPass(Message, frozen=True):
 
     def csv_columns(self) -> dict[str, str | int | float | None]:
         """Return the problem under the names of its columns in CSV files."""
-        return {"batch": self.batch, "network": self.network_text}
-
-    @property
-    def network_text(self) -> str:
-        """The network in a line: "28 x 28, 32, 64, 128, 10"."""
-        return f"{self.side} × {self.side}, {self.first}, {self.second}, {self.hidden}, {self.classes}"
-
-
-def _summed(key: str, title: str, shape: tuple[int, ...], taps: int) -> Layer:
-    values = math.prod(shape)
-    return Layer(key, title, shape, values * taps, 2 * values * taps)
-
-
-def _pooled(key: str, title: str, shape: tuple[int, int, int]) -> Layer:
-    """Return a pool: three additions and a multiplication for each value."""
-    return Layer(key, title, shape, 0, 4 * shape[0] * shape[1] * shape[2])
+        return {"batch": self.batch, "network": NETWORK_TEXT}
 
 
 def refuse_too_large(problem: ForwardPass) -> None:
@@ -277,7 +222,7 @@ def network_work(problem: ForwardPass, *layers: LayerWork, picture_loads: int = 
         global_stores=stores,
         global_load_bytes=loads * FLOAT_BYTES,
         global_store_bytes=stores * FLOAT_BYTES,
-        minimum_bytes=problem.copied_bytes + problem.weights * FLOAT_BYTES,
+        minimum_bytes=problem.copied_bytes + WEIGHTS * FLOAT_BYTES,
         picture_loads=picture_loads,
         shared_loads=sum(one.shared_loads for one in layers),
         shared_stores=sum(one.shared_stores for one in layers),

@@ -20,6 +20,7 @@ from engine.run.measure import measure
 from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts
 from engine.tasks.network.drawings import batch_of, held_out
 from engine.tasks.network.problem import (
+    CLASSES,
     ChunkSpan,
     Confusion,
     ForwardPass,
@@ -61,7 +62,7 @@ def stage_job(
 ) -> NetworkJob:
     """Return the job of a stage on held-out digits; a `BadValue` refuses what memory cannot hold."""
     used = weights or trained_weights()
-    problem = ForwardPass(batch, 28, *used.sizes)
+    problem = ForwardPass(batch)
     refuse_too_large(problem)
     return network_job(stage, batch_of(problem, seed), used, seed=seed)
 
@@ -104,7 +105,7 @@ def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...
 def feature_maps(
     drawing: NDArray[np.float32], weights: Weights | None = None
 ) -> tuple[dict[str, NDArray[np.float32]], float]:
-    """Return every layer's values of a drawing (28, 28), by the keys of `ForwardPass.layers`, and the time.
+    """Return every layer's values of a drawing (28, 28), by the keys of `LAYERS`, and the time.
 
     The time, in ms by the host's clock, is that of the pass alone. Before the first one ever it is compiled,
     which takes 0.9 s.
@@ -114,7 +115,7 @@ def feature_maps(
     job = network_job(stage, np.ascontiguousarray(drawing[None], np.float32), used)
     job.refuse(device_named("cpu"))
     prepared: Any = job.task.prepare(job)
-    scores = np.empty((1, job.problem.classes), np.float32)
+    scores = np.empty((1, CLASSES), np.float32)
     begin = time.perf_counter()
     prepared.launch((job.operands.maps,), scores)
     elapsed_ms = (time.perf_counter() - begin) * 1e3

@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 
 from engine.device.backend import Backend, Buffers
 from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
-from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.run.task import Job, Task
-from engine.tasks.network.problem import ForwardPass, refuse_too_large
+from engine.tasks.network.problem import CLASSES, ForwardPass, refuse_too_large
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant
 from engine.tasks.network.weights import Weights
 
@@ -50,7 +49,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
 
     def allocate(self, backend: Backend, job: "NetworkJob", host_out: object = None) -> Buffers:
         """Return buffers for the drawings and the scores."""
-        scores = job.problem.batch, job.problem.classes
+        scores = job.problem.batch, CLASSES
         pinned = job.variant.pinned_drawings
         return backend.allocate_arrays((job.operands.maps,), scores, pinned=pinned)
 
@@ -73,16 +72,8 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
         return operands.weights
 
     def refuse_operands(self, variant: NetworkVariant, operands: NetworkOperands) -> None:
-        """Refuse weights of another network."""
-        drawings = operands.drawings
-        problem = ForwardPass(len(drawings), drawings.shape[1], *operands.weights.sizes)
-        if not operands.weights.fits(problem):
-            raise BadValue(
-                "weights of other shapes",
-                f"they do not make a network for drawings of {problem.side} × {problem.side}",
-                "Take the weights of that network.",
-            )
-        refuse_too_large(problem)
+        """Refuse a batch that memory cannot hold."""
+        refuse_too_large(ForwardPass(len(operands.drawings)))
 
     def labels(self, job: "NetworkJob") -> dict[str, object]:
         """Return the digest of the weights."""
@@ -102,8 +93,8 @@ def network_job(
     seed: int = 0,
     affordable: int | None = None,
 ) -> NetworkJob:
-    """Return the job of passing drawings (batch, side, side), float32, through a network."""
-    problem = ForwardPass(len(drawings), drawings.shape[1], *weights.sizes)
+    """Return the job of passing drawings (batch, 28, 28), float32, through the network."""
+    problem = ForwardPass(len(drawings))
     operands = NetworkOperands(drawings, weights)
     return Job(
         NETWORK, stage, block or stage.default_block, problem, operands, seed=seed, affordable=affordable

@@ -1,4 +1,4 @@
-"""The weights of the network: read from a file and checked, or random ones for any shapes. No biases.
+"""The weights of the network: read from a file and checked. No biases.
 
     python main.py network --weights FILE
 
@@ -20,14 +20,19 @@ from numpy.typing import NDArray
 from engine.errors import BadValue, EngineError
 from engine.files.assets import ASSETS
 from engine.files.reading import read_bytes
-from engine.tasks.network.problem import FILTER_SIDE, ForwardPass
+from engine.tasks.network.problem import CLASSES, FILTER_SIDE, FIRST, HIDDEN, LINEAR, SECOND
 
 Floats = NDArray[np.float32]
 
 WEIGHTS_FILE = ASSETS / "network" / "weights.npz"
 DIGITS_FILE = ASSETS / "network" / "held_out.npz"
 MOST_FILE_BYTES = 64 << 20
-_NAMES = ("convolution_1", "convolution_2", "hidden", "output")
+SHAPES = {
+    "convolution_1": (FIRST, 1, FILTER_SIDE, FILTER_SIDE),
+    "convolution_2": (SECOND, FIRST, FILTER_SIDE, FILTER_SIDE),
+    "hidden": (LINEAR, HIDDEN),
+    "output": (HIDDEN, CLASSES),
+}
 _REMEDY = "Take a file that assets/network/train.py wrote, or the program's own."
 
 
@@ -35,8 +40,8 @@ _REMEDY = "Take a file that assets/network/train.py wrote, or the program's own.
 class Weights:
     """The weights of all layers, float32, C-contiguous.
 
-    `convolution_1` (first, 1, 5, 5), `convolution_2` (second, first, 5, 5): a filter for each pair of maps;
-    `hidden` (linear, hidden), `output` (hidden, classes): a column for each value.
+    `convolution_1` (32, 1, 5, 5), `convolution_2` (64, 32, 5, 5): a filter for each pair of maps; `hidden`
+    (1024, 128), `output` (128, 10): a column for each value.
     """
 
     convolution_1: Floats
@@ -48,38 +53,9 @@ class Weights:
     def digest(self) -> str:
         """A short digest of all weights: runs with other ones are not compared."""
         found = hashlib.sha256()
-        for name in _NAMES:
+        for name in SHAPES:
             found.update(np.ascontiguousarray(getattr(self, name)).tobytes())
         return found.hexdigest()[:16]
-
-    @property
-    def sizes(self) -> tuple[int, int, int, int]:
-        """Maps of the first and of the second convolution, hidden values, classes."""
-        return len(self.convolution_1), len(self.convolution_2), self.hidden.shape[1], self.output.shape[1]
-
-    def fits(self, problem: ForwardPass) -> bool:
-        """Return whether these are the weights of such a network."""
-        return all(getattr(self, name).shape == shape for name, shape in shapes_of(problem).items())
-
-
-def shapes_of(problem: ForwardPass) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of a network's weights by their names."""
-    return {
-        "convolution_1": (problem.first, 1, FILTER_SIDE, FILTER_SIDE),
-        "convolution_2": (problem.second, problem.first, FILTER_SIDE, FILTER_SIDE),
-        "hidden": (problem.linear, problem.hidden),
-        "output": (problem.hidden, problem.classes),
-    }
-
-
-def random_weights(problem: ForwardPass, seed: int) -> Weights:
-    """Return random weights of any shapes, scaled so that values keep their size from layer to layer."""
-    random = np.random.default_rng(seed)
-    made = {
-        name: random.normal(0.0, 1.0 / np.sqrt(np.prod(shape[1:]) if len(shape) == 4 else shape[0]), shape)
-        for name, shape in shapes_of(problem).items()
-    }
-    return Weights(**{name: values.astype(np.float32) for name, values in made.items()})
 
 
 @cache
@@ -93,15 +69,15 @@ def weights_from(path: str) -> Weights:
     return read_weights(Path(path)) if path else trained_weights()
 
 
-def read_weights(path: Path, problem: ForwardPass | None = None) -> Weights:
+def read_weights(path: Path) -> Weights:
     """Return the weights of a file.
 
     Raises EngineError where there is none or it is damaged, BadValue for other shapes, other types of numbers
     and numbers that are not finite.
     """
     what = f"The weights {path.name!r} cannot be used"
-    arrays = read_arrays(path, what, _NAMES, _REMEDY)
-    for name, wanted in shapes_of(problem or ForwardPass(1)).items():
+    arrays = read_arrays(path, what, tuple(SHAPES), _REMEDY)
+    for name, wanted in SHAPES.items():
         found = arrays[name]
         if found.dtype not in (np.float16, np.float32):
             raise BadValue(what, f"{name} has numbers of type {found.dtype}, not float16 or float32", _REMEDY)
@@ -114,7 +90,7 @@ def read_weights(path: Path, problem: ForwardPass | None = None) -> Weights:
             raise BadValue(
                 what, f"{name}[{', '.join(map(str, at))}] is {number}, not a finite number", _REMEDY
             )
-    return Weights(**{name: np.ascontiguousarray(arrays[name], np.float32) for name in _NAMES})
+    return Weights(**{name: np.ascontiguousarray(arrays[name], np.float32) for name in SHAPES})
 
 
 def read_arrays(path: Path, what: str, names: tuple[str, ...], remedy: str) -> dict[str, NDArray[np.generic]]:

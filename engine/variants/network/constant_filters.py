@@ -21,12 +21,9 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Launch, Operand
-from engine.geometry.block import Block, Limits
 from engine.geometry.layout import FLOAT_BYTES
-from engine.geometry.refusal import Refusal
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, LayerWork
-from engine.tasks.network.weights import Weights
-from engine.variants.network.layer_kernels import TILE, map_launch, refuse_batch
+from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, SECOND, ForwardPass, LayerWork
+from engine.variants.network.layer_kernels import TILE, map_launch
 from engine.variants.network.passes import CONNECTED, Step, convolution, maps_after, matrix, pool, stage
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -38,28 +35,14 @@ CONSTANT_BYTES = 65_536
 """Constant memory of every CUDA device."""
 
 
-def filter_bytes(problem: ForwardPass) -> tuple[int, int]:
-    """Return the bytes of the filters of both convolutions: 3,200 and 204,800."""
-    first = problem.first * FILTER_CELLS * FLOAT_BYTES
-    return first, problem.second * first
-
-
-def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the first filters do not fit into constant memory, or None."""
-    needed = filter_bytes(problem)[0]
-    if needed > CONSTANT_BYTES:
-        return Refusal(
-            "constant-memory",
-            f"The first convolution's filters take {needed:,} bytes",
-            f"The first convolution's filters take {needed:,} bytes; constant memory has {CONSTANT_BYTES:,}.",
-        )
-    return refuse_batch(problem)
+FILTER_BYTES = FIRST * FILTER_CELLS * FLOAT_BYTES, SECOND * FIRST * FILTER_CELLS * FLOAT_BYTES
+"""Bytes of the filters of both convolutions: 3,200 and 204,800."""
 
 
 @kernel_factory
-def kernel(maps_of_first: int):
-    """Return the kernel of the first convolution for so many maps; its filters are in constant memory."""
-    COUNT = maps_of_first * FILTER_CELLS
+def kernel():
+    """Return the kernel of the first convolution; its filters are in constant memory."""
+    COUNT = FIRST * FILTER_CELLS
 
     def load(code, filters, at):
         return (code.weights(filters, COUNT, FILTER_CELLS) + at).load()
@@ -89,20 +72,20 @@ def kernel(maps_of_first: int):
 
 
 def _launch(problem: ForwardPass) -> Launch:
-    launch = map_launch(problem.batch, problem.layers[0])
-    return Launch(launch.grid, launch.block, constant_bytes=filter_bytes(problem)[0])
+    launch = map_launch(problem.batch, LAYERS[0])
+    return Launch(launch.grid, launch.block, constant_bytes=FILTER_BYTES[0])
 
 
 def _work(problem: ForwardPass) -> LayerWork:
-    first, adds = problem.layers[0], problem.batch * problem.layers[0].multiply_adds
+    first, adds = LAYERS[0], problem.batch * LAYERS[0].multiply_adds
     return LayerWork(adds, adds, problem.batch * first.values, constant_loads=adds)
 
 
-FIRST = Step(
+IN_CONSTANT = Step(
     "convolution-1",
     _launch,
     _work,
-    lambda problem: kernel(problem.first),
+    lambda problem: kernel(),
     lambda problem, weights: (
         Operand.IMAGE,
         matrix(weights.convolution_1),
@@ -110,14 +93,13 @@ FIRST = Step(
     ),
     lambda weights: (WEIGHTS, weights.convolution_1.reshape(-1)),
 )
-STEPS = (FIRST, pool(1), convolution(2), pool(2), *CONNECTED)
+STEPS = (IN_CONSTANT, pool(1), convolution(2), pool(2), *CONNECTED)
 
 VARIANT = stage(
     STEPS,
     key="network-constant",
     title="Filters in constant memory",
     idea="The first convolution's filters lie in constant memory: one read serves the 32 threads of a warp.",
-    unsupported=unsupported,
     remark="The second convolution's filters take 204,800 bytes (64 × 32 × 25 numbers of 4 bytes); constant "
     f"memory has {CONSTANT_BYTES:,}. They stay in global memory.",
 )

@@ -5,8 +5,19 @@ from numba import njit
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.shared_call import finish, share
+from engine.tasks.network.problem import (
+    CLASSES,
+    FIRST,
+    FIRST_POOLED,
+    FIRST_SIDE,
+    HIDDEN,
+    LINEAR,
+    SECOND,
+    SECOND_SIDE,
+    SIDE,
+)
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
-from engine.variants.network.cpu_fast import GROUP
+from engine.variants.network.cpu_fast import AT_ONCE, GROUP
 from engine.variants.network.cpu_tiles import (
     COLUMNS,
     DRAWINGS,
@@ -40,66 +51,58 @@ def convolve_and_pool(source, pixel_step, row_step, inner, filters, target, maps
                 column += 2
 
 
-def forward_drawings(drawings, scores, sizes, packed, task, memory, worker_floats, steps):
+def forward_drawings(drawings, scores, batch, packed, task, memory, worker_floats, steps):
     """Pass `batch` drawings at an address through the network; their scores go to another address.
 
-    Of the sizes `first_values`, `second_values`, `hidden_values` are maps and values of a layer, rounded up
-    to GROUP.
     `memory` has `worker_floats` floats for each thread: the maps of one drawing after the first pool, the
-    vectors of `at_once` drawings, their hidden values, their scores. Of the three `steps`, two convolutions
+    vectors of AT_ONCE drawings, their hidden values, their scores. Of the three `steps`, two convolutions
     and the connected layers, the first ones are computed: to time them.
     """
     entry_point()
-    batch, at_once, side, first_values, second_values, hidden, classes, hidden_values = sizes
     first_filters, second_filters, hidden_weights, output_weights = packed
     worker = share(task)
-    first_side = side - 4
-    pooled = first_side // 2
-    second_side = pooled - 4
-    pooled_2 = second_side // 2
-    linear = pooled_2 * pooled_2 * second_values
     own = address_of(memory, worker * worker_floats)
-    vectors = own + 4 * pooled * pooled * first_values
-    rows = vectors + 4 * at_once * linear
-    results = rows + 4 * at_once * hidden_values
+    vectors = own + 4 * FIRST_POOLED * FIRST_POOLED * FIRST
+    rows = vectors + 4 * AT_ONCE * LINEAR
+    results = rows + 4 * AT_ONCE * HIDDEN
     while True:
-        first = count_one(task, TAKEN) * at_once
+        first = count_one(task, TAKEN) * AT_ONCE
         if first >= batch:
             break
-        count = min(at_once, batch - first)
+        count = min(AT_ONCE, batch - first)
         for number in range(count):
-            drawing = drawings + 4 * (first + number) * side * side
-            convolve_and_pool(drawing, 1, side, 5, first_filters, own, first_values, first_side, memory)
+            drawing = drawings + 4 * (first + number) * SIDE * SIDE
+            convolve_and_pool(drawing, 1, SIDE, 5, first_filters, own, FIRST, FIRST_SIDE, memory)
             if steps < 2:
                 continue
             convolve_and_pool(
-                own, first_values, pooled * first_values, 5 * first_values, second_filters,
-                vectors + 4 * number * linear, second_values, second_side, memory,
+                own, FIRST, FIRST_POOLED * FIRST, 5 * FIRST, second_filters, vectors + 4 * number * LINEAR,
+                SECOND, SECOND_SIDE, memory,
             )  # fmt: skip
         if steps < 3:
             continue
-        for group in range(hidden_values // GROUP):
-            weights = address_of(hidden_weights, group * linear * GROUP)
+        for group in range(HIDDEN // GROUP):
+            weights = address_of(hidden_weights, group * LINEAR * GROUP)
             target = rows + 4 * group * GROUP
             number = 0
             while number + DRAWINGS <= count:
                 connected_drawings(
-                    vectors + 4 * number * linear, linear, linear, weights,
-                    target + 4 * number * hidden_values, hidden_values, True, memory,
+                    vectors + 4 * number * LINEAR, LINEAR, LINEAR, weights, target + 4 * number * HIDDEN,
+                    HIDDEN, True, memory,
                 )  # fmt: skip
                 number += DRAWINGS
             while number < count:
                 connected_drawing(
-                    vectors + 4 * number * linear, linear, linear, weights,
-                    target + 4 * number * hidden_values, hidden_values, True, memory,
+                    vectors + 4 * number * LINEAR, LINEAR, LINEAR, weights, target + 4 * number * HIDDEN,
+                    HIDDEN, True, memory,
                 )  # fmt: skip
                 number += 1
         for number in range(count):
-            values = rows + 4 * number * hidden_values
-            target = scores + 4 * (first + number) * classes
-            for group in range((classes + GROUP - 1) // GROUP):
-                weights = address_of(output_weights, group * hidden * GROUP)
-                connected_drawing(values, hidden_values, hidden, weights, results, GROUP, False, memory)
+            values = rows + 4 * number * HIDDEN
+            target = scores + 4 * (first + number) * CLASSES
+            for group in range((CLASSES + GROUP - 1) // GROUP):
+                weights = address_of(output_weights, group * HIDDEN * GROUP)
+                connected_drawing(values, HIDDEN, HIDDEN, weights, results, GROUP, False, memory)
                 done = group * GROUP
-                copy_samples(target + 4 * done, results, min(GROUP, classes - done), memory)
+                copy_samples(target + 4 * done, results, min(GROUP, CLASSES - done), memory)
     finish(task, worker)

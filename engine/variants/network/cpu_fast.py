@@ -33,7 +33,17 @@ from engine.device.launches import DeviceKind, Prepared
 from engine.device.threads.thread_pool import TASK, SharedCall, compiled
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.network.problem import FILTER_CELLS, FILTER_SIDE, ForwardPass
+from engine.tasks.network.problem import (
+    FILTER_CELLS,
+    FILTER_SIDE,
+    FIRST,
+    FIRST_POOLED,
+    HIDDEN,
+    LINEAR,
+    SECOND,
+    SECOND_POOLED,
+    ForwardPass,
+)
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
 
@@ -55,37 +65,23 @@ def work(problem: ForwardPass, block: Block) -> Work | None:
     return None
 
 
-def in_groups(values: int) -> int:
-    """Return a number of maps or values rounded up to whole groups."""
-    return -(-values // GROUP) * GROUP
-
-
 def packed(rows: np.ndarray) -> Floats:
     """Return weights (inner, values) group after group: (groups, inner, GROUP), filled up with zeros."""
     inner, values = rows.shape
-    filled = np.zeros((inner, in_groups(values)), np.float32)
+    filled = np.zeros((inner, -(-values // GROUP) * GROUP), np.float32)
     filled[:, :values] = rows
     return np.ascontiguousarray(filled.reshape(inner, -1, GROUP).transpose(1, 0, 2)).reshape(-1)
 
 
-def packed_filters(filters: Floats, channels: int) -> Floats:
-    """Return filters (maps, c, 5, 5) packed, their rows (row, column, input map) of `channels` maps.
-
-    Input maps that exist only to fill whole groups have weights of 0.
-    """
-    maps, before = filters.shape[:2]
-    filled = np.zeros((FILTER_SIDE, FILTER_SIDE, channels, maps), np.float32)
-    filled[:, :, :before] = filters.transpose(2, 3, 1, 0)
-    return packed(filled.reshape(FILTER_CELLS * channels, maps))
+def packed_filters(filters: Floats) -> Floats:
+    """Return filters (maps, c, 5, 5) packed, their rows (row, column, input map)."""
+    return packed(filters.transpose(2, 3, 1, 0).reshape(-1, len(filters)))
 
 
-def packed_hidden(problem: ForwardPass, weights: Floats) -> Floats:
+def packed_hidden(weights: Floats) -> Floats:
     """Return the hidden layer's weights packed, their rows in the order (row, column, map)."""
-    side, maps = problem.second_pooled, in_groups(problem.second)
-    filled = np.zeros((side, side, maps, problem.hidden), np.float32)
-    by_map = weights.reshape(problem.second, side, side, problem.hidden)
-    filled[:, :, : problem.second] = by_map.transpose(1, 2, 0, 3)
-    return packed(filled.reshape(side * side * maps, problem.hidden))
+    by_map = weights.reshape(SECOND, SECOND_POOLED, SECOND_POOLED, HIDDEN)
+    return packed(by_map.transpose(1, 2, 0, 3).reshape(LINEAR, HIDDEN))
 
 
 def roundings(terms: int) -> int:
@@ -102,23 +98,19 @@ class RegisterTiles:
     function = MachineFunction("engine.variants.network.cpu_code", "forward_drawings")
 
     def __init__(self, problem: ForwardPass, weights: Weights) -> None:
-        self._problem = problem
-        first, second = in_groups(problem.first), in_groups(problem.second)
-        hidden = in_groups(problem.hidden)
         self._workers = max(1, min(cores(), -(-problem.batch // AT_ONCE)))
-        linear = problem.second_pooled**2 * second
-        floats = problem.first_pooled**2 * first + AT_ONCE * (linear + hidden) + GROUP
-        sizes = (problem.batch, AT_ONCE, problem.side, first, second, problem.hidden, problem.classes, hidden)
+        # Maps of one drawing after the first pool; vectors and hidden values of some; scores.
+        floats = FIRST_POOLED**2 * FIRST + AT_ONCE * (LINEAR + HIDDEN) + GROUP
         arrays = (
-            packed_filters(weights.convolution_1, 1),
-            packed_filters(weights.convolution_2, first),
-            packed_hidden(problem, weights.hidden),
+            packed_filters(weights.convolution_1),
+            packed_filters(weights.convolution_2),
+            packed_hidden(weights.hidden),
             packed(weights.output),
         )
         # Whole cache lines for each thread.
         floats = -(-floats // 16) * 16
         memory = np.zeros(self._workers * floats, np.float32)
-        self._arguments = (0, 0, sizes, arrays, TASK, memory, floats)
+        self._arguments = (0, 0, problem.batch, arrays, TASK, memory, floats)
         self._call = self._made(len(STEPS))
 
     def _made(self, steps: int) -> SharedCall:

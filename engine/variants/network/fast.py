@@ -19,26 +19,35 @@ Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarkin
 algebra", SC 2008, section 3) applied to a direct convolution; the emitters are in `tile_emitters.py`.
 """
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import REGISTERS as REGISTERS_PER_BLOCK
 from engine.device.launches import Between, Launch, Operand
-from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import blocks_along
-from engine.geometry.refusal import Refusal
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, LayerWork
-from engine.tasks.network.weights import Floats, Weights
+from engine.tasks.network.problem import (
+    CLASSES,
+    FILTER_CELLS,
+    FILTER_SIDE,
+    HIDDEN,
+    LAYERS,
+    LINEAR,
+    SIDE,
+    ForwardPass,
+    LayerWork,
+)
+from engine.tasks.network.weights import Floats
 from engine.variants.network.passes import Step, filters_of, linear, stage
 from engine.variants.network.tile_shape import (
     ACROSS,
+    FEW,
+    MANY,
     ROWS,
     ConnectedShape,
     ConvolutionShape,
-    connected_shape,
-    convolution_shape,
+    Shapes,
 )
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -65,76 +74,40 @@ with 56 registers 167).
 """
 
 
-def shapes(problem: ForwardPass) -> tuple[ConvolutionShape, ConvolutionShape, ConnectedShape]:
-    """Return the shapes of the three launches.
-
-    Few drawings: two maps per thread, so that a block of the second convolution has a warp for each of a
-    multiprocessor's four schedulers. Many: four maps per thread and four drawings per block.
-    """
-    is_large = problem.batch >= MANY_DRAWINGS
-    filters, drawings = (4, 4) if is_large else (2, 1)
-    return (
-        convolution_shape(1, problem.side, problem.first, filters=4, drawings=1),
-        convolution_shape(
-            problem.first, problem.first_pooled, problem.second, filters=filters, drawings=drawings
-        ),
-        connected_shape(problem.linear, problem.hidden, problem.classes, drawings=16 if is_large else 4),
-    )
+def shapes(problem: ForwardPass) -> Shapes:
+    """Return the shapes of the three launches."""
+    return MANY if problem.batch >= MANY_DRAWINGS else FEW
 
 
-def convolution_launch(batch: int, shape: ConvolutionShape) -> Launch:
-    """Return the launch of a convolution: x drawings, y maps."""
-    grid = (blocks_along(batch, shape.drawings), shape.map_blocks, 1)
-    return Launch(grid, (shape.threads, 1, 1), shape.shared_bytes)
-
-
-def connected_launch(batch: int, shape: ConnectedShape) -> Launch:
-    """Return the launch of the connected layers: x drawings."""
-    grid = (blocks_along(batch, shape.drawings), 1, 1)
-    return Launch(grid, (shape.lanes, shape.slices, 1), shape.shared_bytes)
+def _launch(batch: int, shape: ConvolutionShape | ConnectedShape) -> Launch:
+    threads = (shape.threads, 1) if isinstance(shape, ConvolutionShape) else (HIDDEN, shape.slices)
+    return Launch((blocks_along(batch, shape.drawings), 1, 1), (*threads, 1), shape.shared_bytes)
 
 
 def _convolution_work(batch: int, shape: ConvolutionShape) -> LayerWork:
-    blocks = blocks_along(batch, shape.drawings) * shape.map_blocks
-    cells = batch * shape.map_blocks * shape.channels * shape.side**2
-    weights = blocks * shape.channels * FILTER_CELLS * shape.maps_per_block
-    active = batch * shape.map_blocks * shape.positions * shape.groups
-    window = ACROSS + 4
+    cells = batch * shape.channels * shape.map_cells
+    weights = blocks_along(batch, shape.drawings) * shape.channels * FILTER_CELLS * shape.maps
+    sums = batch * shape.positions * shape.groups * shape.channels
+    window = ACROSS + FILTER_SIDE - 1
     return LayerWork(
-        multiply_adds=active * shape.channels * FILTER_CELLS * ROWS * ACROSS * shape.filters,
+        multiply_adds=sums * FILTER_CELLS * ROWS * ACROSS * shape.filters,
         loads=cells + weights,
         stores=batch * shape.maps * shape.pooled**2,
-        shared_loads=active * shape.channels * (6 * window + FILTER_CELLS * shape.filters),
+        shared_loads=sums * (6 * window + FILTER_CELLS * shape.filters),
         shared_stores=cells + weights,
     )
 
 
 def _connected_work(batch: int, shape: ConnectedShape) -> LayerWork:
     blocks = blocks_along(batch, shape.drawings)
-    products = blocks * shape.packed_inner * shape.lanes
-    outputs = batch * shape.classes * shape.hidden
+    products, outputs = blocks * LINEAR * HIDDEN, batch * CLASSES * HIDDEN
     return LayerWork(
         multiply_adds=products * shape.drawings + outputs,
-        loads=batch * shape.inner + products + outputs,
-        stores=batch * shape.classes,
+        loads=batch * LINEAR + products + outputs,
+        stores=batch * CLASSES,
         shared_loads=products * shape.drawings + blocks * shape.partial_values + outputs,
-        shared_stores=blocks
-        * (shape.packed_inner * shape.drawings + shape.partial_values + shape.drawings * shape.lanes),
+        shared_stores=blocks * ((LINEAR + HIDDEN) * shape.drawings + shape.partial_values),
     )
-
-
-def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why a launch has more threads or shared memory than the device allows, or None."""
-    for launch in (step.launch(problem) for step in STEPS):
-        threads = launch.block[0] * launch.block[1]
-        if threads > limits.max_threads or launch.shared_bytes > limits.shared_bytes:
-            short = f"A block needs {threads:,} threads and {launch.shared_bytes:,} bytes of shared memory"
-            return Refusal(
-                "block-too-large-for-device",
-                short,
-                f"{short}; this device allows {limits.max_threads:,} and {limits.shared_bytes:,}.",
-            )
-    return None
 
 
 @kernel_factory
@@ -144,12 +117,9 @@ def convolution_kernel(shape: ConvolutionShape):
     close, wait_for_all, wait_for_earlier = closer(), waiter(pending=0), waiter(pending=1)
     zeros, accumulate = zero_accumulators(shape.filters * ROWS * ACROSS), accumulator(shape)
     store = pooled_store(shape)
-    CHANNELS, SIDE, MAPS, PITCH, MAP_CELLS = (
-        shape.channels, shape.side, shape.maps, shape.pitch, shape.map_cells,
-    )  # fmt: skip
+    CHANNELS, SIDE, MAPS, MAP_CELLS = shape.channels, shape.side, shape.maps, shape.map_cells
     DRAWINGS, GROUPS, FILTERS, POSITIONS = shape.drawings, shape.groups, shape.filters, shape.positions
     ACROSS_THREADS, POOLED = shape.across, shape.pooled
-    MAPS_PER_BLOCK, PACKED_MAPS = shape.maps_per_block, shape.packed_maps
     PHASE, PHASES, BUFFERS = shape.phase, shape.phases, shape.buffers
     CELLS, WEIGHTS = shape.cells, shape.weights
     ALL_CELLS, ALL_WEIGHTS = BUFFERS * CELLS, BUFFERS * WEIGHTS
@@ -160,7 +130,6 @@ def convolution_kernel(shape: ConvolutionShape):
         weights = cuda.shared.array(ALL_WEIGHTS, types.float32, SHARED_ALIGNMENT)
         thread = cuda.threadIdx.x
         first_drawing = cuda.blockIdx.x * DRAWINGS
-        first_map = cuda.blockIdx.y * MAPS_PER_BLOCK
         # Threads over the outputs of a map first, then over maps, then over drawings.
         group = thread // POSITIONS
         position = thread - group * POSITIONS
@@ -176,12 +145,10 @@ def convolution_kernel(shape: ConvolutionShape):
             # Copy the next phase while the one before is used.
             if step < PHASES:
                 channel = step * PHASE
-                channels = min(PHASE, CHANNELS - channel)
-                cells_from = (first_drawing * CHANNELS + channel) * (SIDE * SIDE)
-                weights_from = channel * 25 * PACKED_MAPS + first_map
+                cells_from = (first_drawing * CHANNELS + channel) * MAP_CELLS
+                weights_from = channel * 25 * MAPS
                 load(
-                    tile, maps, weights, filters, thread, step % BUFFERS, present, channels, cells_from,
-                    weights_from,
+                    tile, maps, weights, filters, thread, step % BUFFERS, present, cells_from, weights_from
                 )  # fmt: skip
                 close()
             if step > 0:
@@ -191,72 +158,66 @@ def convolution_kernel(shape: ConvolutionShape):
                     wait_for_all()
                 # No thread may read a value before the one that copies it has it there.
                 cuda.syncthreads()
-                channel = (step - 1) * PHASE
                 buffer = (step - 1) % BUFFERS
                 if own < present:
-                    for c in range(min(PHASE, CHANNELS - channel)):
-                        window = row * 2 * PITCH + column * 8
+                    for c in range(PHASE):
+                        window = row * 2 * SIDE + column * 8
                         at = buffer * CELLS + (own * PHASE + c) * MAP_CELLS + window
-                        taps = buffer * WEIGHTS + c * (25 * MAPS_PER_BLOCK) + group * FILTERS
+                        taps = buffer * WEIGHTS + c * (25 * MAPS) + group * FILTERS
                         sums = accumulate(tile, at, weights, taps, sums)
                 # No thread may copy over a value that another one still reads.
                 cuda.syncthreads()
         if own < present:
-            own_map = first_map + group * FILTERS
+            own_map = group * FILTERS
             at = ((drawing * MAPS + own_map) * POOLED + row) * POOLED + column * 4
-            store(averages, at, MAPS - own_map, POOLED - column * 4, sums)
+            store(averages, at, sums)
 
     return convolve_in_registers
 
 
 @kernel_factory
 def connected_kernel(shape: ConnectedShape):
-    """Return the kernel of both connected layers: vectors, packed weights, weights -> scores."""
+    """Return the kernel of both connected layers: vectors, weights of both -> scores."""
     zeros, accumulate, store_parts = (
         zero_accumulators(shape.drawings),
         connected_accumulator(shape),
         parts_store(shape),
     )
-    INNER, HIDDEN, CLASSES, DRAWINGS = shape.inner, shape.hidden, shape.classes, shape.drawings
-    LANES, SLICES, DEPTH, THREADS = shape.lanes, shape.slices, shape.depth, shape.threads
-    PACKED_INNER, PARTS = shape.packed_inner, shape.partial_values
-    OWN_DEPTH, AHEAD = DEPTH // SLICES, shape.ahead
+    DRAWINGS, SLICES, DEPTH, THREADS = shape.drawings, shape.slices, shape.depth, shape.threads
+    PARTS, OWN_DEPTH, AHEAD = shape.partial_values, DEPTH // SLICES, shape.ahead
     QUADS, ALL_VALUES = DEPTH // 4, DEPTH * DRAWINGS
 
     @jit_within(min(CONNECTED_REGISTERS[shape.drawings], REGISTERS_PER_BLOCK // shape.threads // 8 * 8))
     def connect_both(vectors, hidden, output, scores):
         tile = cuda.shared.array(ALL_VALUES, types.float32, SHARED_ALIGNMENT)
         parts = cuda.shared.array(PARTS, types.float32, SHARED_ALIGNMENT)
-        lane, part = cuda.threadIdx.x, cuda.threadIdx.y
-        thread = part * LANES + lane
+        own, part = cuda.threadIdx.x, cuda.threadIdx.y
+        thread = part * HIDDEN + own
         first_drawing = cuda.blockIdx.x * DRAWINGS
         present = min(DRAWINGS, scores.shape[0] - first_drawing)
-        # A lane past the last hidden value computes the last one once more; nobody reads it.
-        own = min(lane, HIDDEN - 1)
 
         sums = zeros()
-        for first in range(0, PACKED_INNER, DEPTH):
+        for first in range(0, LINEAR, DEPTH):
             # Four neighbouring values of a drawing each; drawing after drawing, as the sums want them.
             for at in range(thread, DRAWINGS * QUADS, THREADS):
                 quad = at // DRAWINGS
                 drawing = at - quad * DRAWINGS
                 for j in range(4):
-                    k = first + quad * 4 + j
                     value = float32(0.0)
-                    if drawing < present and k < INNER:
-                        value = vectors[first_drawing + drawing, k]
+                    if drawing < present:
+                        value = vectors[first_drawing + drawing, first + quad * 4 + j]
                     tile[(quad * 4 + j) * DRAWINGS + drawing] = value
             cuda.syncthreads()
             for k in range(part * OWN_DEPTH, (part + 1) * OWN_DEPTH, AHEAD):
                 sums = accumulate(tile, k * DRAWINGS, hidden, (first + k) * HIDDEN + own, sums)
             cuda.syncthreads()
-        store_parts(parts, part * (DRAWINGS * LANES) + lane, sums)
+        store_parts(parts, part * (DRAWINGS * HIDDEN) + own, sums)
         cuda.syncthreads()
         # Add the parts of each hidden value, rectify it, and keep it where its first part was.
-        for at in range(thread, DRAWINGS * LANES, THREADS):
+        for at in range(thread, DRAWINGS * HIDDEN, THREADS):
             total = float32(0.0)
             for s in range(SLICES):
-                total += parts[s * (DRAWINGS * LANES) + at]
+                total += parts[s * (DRAWINGS * HIDDEN) + at]
             if total < float32(0.0):
                 total = float32(0.0)
             parts[at] = total
@@ -266,30 +227,20 @@ def connected_kernel(shape: ConnectedShape):
             number = at - drawing * CLASSES
             total = float32(0.0)
             for k in range(HIDDEN):
-                total += parts[drawing * LANES + k] * output[k, number]
+                total += parts[drawing * HIDDEN + k] * output[k, number]
             scores[first_drawing + drawing, number] = total
 
     return connect_both
 
 
-def packed_filters(filters: Floats, shape: ConvolutionShape) -> Floats:
-    """Return filters (m, c, 5, 5) as (c x 25, packed maps): maps side by side, zeros after the last one."""
-    packed = np.zeros((shape.channels * FILTER_CELLS, shape.packed_maps), np.float32)
-    packed[:, : shape.maps] = filters.reshape(shape.maps, -1).T
-    return packed
-
-
-def packed_hidden(weights: Floats, shape: ConnectedShape) -> Floats:
-    """Return the hidden layer's weights with rows of zeros after the last one."""
-    packed = np.zeros((shape.packed_inner, shape.hidden), np.float32)
-    packed[: shape.inner] = weights
-    return packed
+def packed_filters(filters: Floats) -> Floats:
+    """Return filters (m, c, 5, 5) as (c x 25, m): maps side by side."""
+    return np.ascontiguousarray(filters.reshape(len(filters), -1).T)
 
 
 def _averages(problem: ForwardPass, number: int) -> Between:
     """Return the averages of pool 1 or 2 as a flat array."""
-    values = problem.first * problem.first_pooled**2 if number == 1 else problem.linear
-    return Between(f"pool-{number}", (problem.batch * values,))
+    return Between(f"pool-{number}", (problem.batch * LAYERS[2 * number - 1].values,))
 
 
 def _convolution(number: int) -> Step:
@@ -299,17 +250,17 @@ def _convolution(number: int) -> Step:
     def shape(problem: ForwardPass) -> ConvolutionShape:
         return shapes(problem)[:2][at]
 
-    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
-        before = Operand.IMAGE if number == 1 else _averages(problem, 1)
-        packed = packed_filters(filters_of(weights, number), shape(problem))
-        return before, packed, problem.batch, _averages(problem, number)
-
     return Step(
         f"convolution-{number} + pool-{number}",
-        lambda problem: convolution_launch(problem.batch, shape(problem)),
+        lambda problem: _launch(problem.batch, shape(problem)),
         lambda problem: _convolution_work(problem.batch, shape(problem)),
         lambda problem: convolution_kernel(shape(problem)),
-        arguments,
+        lambda problem, weights: (
+            Operand.IMAGE if number == 1 else _averages(problem, 1),
+            packed_filters(filters_of(weights, number)),
+            problem.batch,
+            _averages(problem, number),
+        ),
     )
 
 
@@ -318,15 +269,10 @@ STEPS = (
     _convolution(2),
     Step(
         "hidden + output",
-        lambda problem: connected_launch(problem.batch, shapes(problem)[2]),
+        lambda problem: _launch(problem.batch, shapes(problem)[2]),
         lambda problem: _connected_work(problem.batch, shapes(problem)[2]),
         lambda problem: connected_kernel(shapes(problem)[2]),
-        lambda problem, weights: (
-            linear(problem),
-            packed_hidden(weights.hidden, shapes(problem)[2]),
-            weights.output,
-            Operand.OUT,
-        ),
+        lambda problem, weights: (linear(problem), weights.hidden, weights.output, Operand.OUT),
     ),
 )
 
@@ -336,7 +282,6 @@ VARIANT = stage(
     title="Sums in registers, pools in their stores",
     idea="Three launches: threads keep 2 × 8 outputs of several maps in registers, pool them there and store "
     "the averages alone; both connected layers in one block.",
-    unsupported=unsupported,
-    picture_loads=lambda problem: problem.batch * shapes(problem)[0].map_blocks * problem.side**2,
+    picture_loads=lambda problem: problem.batch * SIDE**2,
     roundings=lambda terms: terms,
 )

@@ -8,12 +8,9 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
-from engine.geometry.refusal import Refusal
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer, LayerWork
-from engine.tasks.network.weights import Weights
-from engine.variants.network.layer_kernels import refuse_batch
+from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, ForwardPass, Layer, LayerWork
 from engine.variants.network.passes import (
     CONNECTED,
     Step,
@@ -53,23 +50,6 @@ def gemm_work(batch: int, layer: Layer) -> LayerWork:
         shared_loads=2 * maps * outputs * inner,
         shared_stores=2 * across * down * SIDE * inner,
     )
-
-
-def refuse_threads(limits: Limits) -> Refusal | None:
-    """Return why a device has no blocks of 25 x 25, or None."""
-    if limits.max_threads >= BLOCK.threads and limits.shared_bytes >= SHARED_BYTES:
-        return None
-    return Refusal(
-        "block-too-large-for-device",
-        f"Its blocks of 25 × 25 need {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory",
-        f"Its blocks of 25 × 25 have {BLOCK.threads} threads and {SHARED_BYTES:,} bytes of shared memory; "
-        f"this device allows {limits.max_threads:,} threads and {limits.shared_bytes:,} bytes.",
-    )
-
-
-def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the device or the grid does not allow it, or None."""
-    return refuse_threads(limits) or refuse_batch(problem)
 
 
 @kernel_factory
@@ -127,8 +107,8 @@ def convolution(number: int) -> Step:
     key, at = f"convolution-{number}", 2 * number - 2
     return Step(
         key,
-        lambda problem: gemm_launch(problem.batch, problem.layers[at]),
-        lambda problem: gemm_work(problem.batch, problem.layers[at]),
+        lambda problem: gemm_launch(problem.batch, LAYERS[at]),
+        lambda problem: gemm_work(problem.batch, LAYERS[at]),
         lambda problem: kernel(),
         lambda problem, weights: (
             maps_before(problem, number),
@@ -140,9 +120,9 @@ def convolution(number: int) -> Step:
 
 def picture_loads(problem: ForwardPass) -> int:
     """Return how often cells of the drawings are loaded: once for each block of maps."""
-    first = problem.layers[0]
+    first = LAYERS[0]
     blocks = gemm_launch(problem.batch, first).grid[1]
-    return blocks * problem.batch * first.multiply_adds // problem.first
+    return blocks * problem.batch * first.multiply_adds // FIRST
 
 
 STEPS = (convolution(1), pool(1), convolution(2), pool(2), *CONNECTED)

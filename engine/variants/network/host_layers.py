@@ -10,7 +10,7 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.launches import Between, HostStep, Operand, Pass, Prepared
 from engine.device.per_thread import interprets
 from engine.geometry.block import Block
-from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.problem import CLASSES, HIDDEN, LINEAR, ForwardPass
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.variants.filter_passes import interpreted
@@ -72,9 +72,7 @@ def stage_with_host(steps: Steps, **traits: Any) -> NetworkVariant:
 
         return PreparedWithHost(made_steps(steps, problem, weights))
 
-    # The host takes any number of drawings.
-    takes_all: dict[str, Any] = {"unsupported": lambda problem, weights, block, limits: None}
-    return stage(of_device, prepare=prepare, **takes_all, **traits)
+    return stage(of_device, prepare=prepare, **traits)
 
 
 def _compile(problem: ForwardPass, weights: Weights) -> None:
@@ -83,6 +81,6 @@ def _compile(problem: ForwardPass, weights: Weights) -> None:
         step = pool_on_host(number)(problem, weights)
         assert isinstance(step.gives, Between)
         step.compute(*(np.zeros(one.shape[1:], np.float32) for one in (step.takes, step.gives)))
-    hidden = np.zeros(problem.hidden, np.float32)
-    connect(np.zeros(problem.linear, np.float32), weights.hidden, True, hidden)
-    connect(hidden, weights.output, False, np.zeros(problem.classes, np.float32))
+    hidden = np.zeros(HIDDEN, np.float32)
+    connect(np.zeros(LINEAR, np.float32), weights.hidden, True, hidden)
+    connect(hidden, weights.output, False, np.zeros(CLASSES, np.float32))

@@ -20,7 +20,7 @@ Source: ECE408 final report "CUCUDA", Optimizations, 4 "Build Matrix Multiplicat
 use 25 by 25 blocks so each thread was responsible for loading one element from mask and one from the input."
 """
 
-from engine.variants.network.gemm_kernels import STEPS, picture_loads, unsupported
+from engine.variants.network.gemm_kernels import STEPS, picture_loads
 from engine.variants.network.passes import stage
 
 VARIANT = stage(
@@ -29,6 +29,5 @@ VARIANT = stage(
     title="Implicit matrix product",
     idea="Convolutions as products of matrices in blocks of 25 × 25; the unrolled maps exist only as tiles "
     "in shared memory.",
-    unsupported=unsupported,
     picture_loads=picture_loads,
 )

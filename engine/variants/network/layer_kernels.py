@@ -13,11 +13,9 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
-from engine.geometry.refusal import Refusal
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer, LayerWork
-from engine.tasks.network.weights import Weights
+from engine.geometry.block import Block
+from engine.geometry.block_rules import blocks_along
+from engine.tasks.network.problem import FILTER_CELLS, Layer, LayerWork
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32
@@ -58,25 +56,6 @@ def fused_work(batch: int, layer: Layer, pool: Layer) -> LayerWork:
     """Return the work of a thread per average that computes its four outputs: those are never stored."""
     adds = batch * layer.multiply_adds
     return LayerWork(adds, 2 * adds, batch * pool.values)
-
-
-def refuse_batch(problem: ForwardPass) -> Refusal | None:
-    """Return why a batch is too large for the grid of the connected layers, or None."""
-    most = MAX_GRID_Y * TILE
-    if problem.batch <= most:
-        return None
-    down = blocks_along(problem.batch, TILE)
-    return Refusal(
-        "batch-too-large",
-        f"The largest batch is {most:,}",
-        f"{problem.batch:,} drawings need {down:,} blocks down, and CUDA allows {MAX_GRID_Y:,}: "
-        f"the largest batch is {most:,}.",
-    )
-
-
-def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the batch is too large for the grid, or None."""
-    return refuse_batch(problem)
 
 
 @kernel_factory

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between
-from engine.tasks.network.problem import ForwardPass, LayerWork
+from engine.tasks.network.problem import LINEAR, ForwardPass, LayerWork
 from engine.variants.network.layer_kernels import value_launch
 from engine.variants.network.passes import OUTPUT, Step, convolution, hidden, maps_after, pool, stage
 
@@ -48,18 +48,18 @@ def linearise_kernel():
 
 def vector(problem: ForwardPass) -> Between:
     """Return the array of the linear vectors."""
-    return Between("linear", (problem.batch, problem.linear))
+    return Between("linear", (problem.batch, LINEAR))
 
 
 def _work(problem: ForwardPass) -> LayerWork:
     """Return the work: a load and a store of each value of the linear vector."""
-    values = problem.batch * problem.linear
+    values = problem.batch * LINEAR
     return LayerWork(loads=values, stores=values)
 
 
 LINEARISATION = Step(
     "linearisation",
-    lambda problem: value_launch(problem.batch, problem.linear),
+    lambda problem: value_launch(problem.batch, LINEAR),
     _work,
     lambda problem: linearise_kernel(),
     lambda problem, weights: (maps_after(problem, "pool-2"), vector(problem)),

@@ -9,7 +9,7 @@ from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand,
 from engine.geometry.block import Block
 from engine.geometry.block_rules import blocks_along
 from engine.results.work import Work
-from engine.tasks.network.problem import ForwardPass, LayerWork, network_work
+from engine.tasks.network.problem import CLASSES, HIDDEN, LAYERS, LINEAR, ForwardPass, LayerWork, network_work
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Floats, Weights
 from engine.variants.filter_passes import prepare_passes
@@ -43,7 +43,7 @@ class Step(NamedTuple):
 
 def maps_after(problem: ForwardPass, key: str) -> Between:
     """Return the array of a layer's values: (batch, maps, rows, columns), or (batch, values)."""
-    (layer,) = (layer for layer in problem.layers if layer.key == key)
+    (layer,) = (layer for layer in LAYERS if layer.key == key)
     return Between(key, (problem.batch, *layer.shape))
 
 
@@ -54,7 +54,7 @@ def maps_before(problem: ForwardPass, number: int) -> Between | Operand:
 
 def linear(problem: ForwardPass) -> Between:
     """Return the averages of the second pool as a vector for each drawing: (batch, values)."""
-    return Between("pool-2", (problem.batch, problem.linear))
+    return Between("pool-2", (problem.batch, LINEAR))
 
 
 def filters_of(weights: Weights, number: int) -> Floats:
@@ -67,8 +67,8 @@ def convolution(number: int) -> Step:
     key, at = f"convolution-{number}", 2 * number - 2
     return Step(
         key,
-        lambda problem: kernels.map_launch(problem.batch, problem.layers[at]),
-        lambda problem: kernels.convolution_work(problem.batch, problem.layers[at]),
+        lambda problem: kernels.map_launch(problem.batch, LAYERS[at]),
+        lambda problem: kernels.convolution_work(problem.batch, LAYERS[at]),
         lambda problem: kernels.convolution_kernel(),
         lambda problem, weights: (
             maps_before(problem, number),
@@ -83,8 +83,8 @@ def pool(number: int) -> Step:
     key, at = f"pool-{number}", 2 * number - 1
     return Step(
         key,
-        lambda problem: kernels.map_launch(problem.batch, problem.layers[at]),
-        lambda problem: kernels.pool_work(problem.batch, problem.layers[at]),
+        lambda problem: kernels.map_launch(problem.batch, LAYERS[at]),
+        lambda problem: kernels.pool_work(problem.batch, LAYERS[at]),
         lambda problem: kernels.pool_kernel(),
         lambda problem, weights: (maps_after(problem, f"convolution-{number}"), maps_after(problem, key)),
     )
@@ -95,8 +95,8 @@ def fused(number: int) -> Step:
     at = 2 * number - 1
     return Step(
         f"convolution-{number} + pool-{number}",
-        lambda problem: kernels.map_launch(problem.batch, problem.layers[at]),
-        lambda problem: kernels.fused_work(problem.batch, *problem.layers[at - 1 : at + 1]),
+        lambda problem: kernels.map_launch(problem.batch, LAYERS[at]),
+        lambda problem: kernels.fused_work(problem.batch, *LAYERS[at - 1 : at + 1]),
         lambda problem: kernels.fused_kernel(),
         lambda problem, weights: (
             maps_before(problem, number),
@@ -110,8 +110,8 @@ def hidden(values: Callable[[ForwardPass], Between] = linear) -> Step:
     """Return the hidden layer, a thread per value; `values` is what it takes."""
     return Step(
         "hidden",
-        lambda problem: kernels.value_launch(problem.batch, problem.hidden),
-        lambda problem: kernels.connected_work(problem.batch, problem.layers[4]),
+        lambda problem: kernels.value_launch(problem.batch, HIDDEN),
+        lambda problem: kernels.connected_work(problem.batch, LAYERS[4]),
         lambda problem: kernels.connected_kernel(True),
         lambda problem, weights: (values(problem), weights.hidden, maps_after(problem, "hidden")),
     )
@@ -119,8 +119,8 @@ def hidden(values: Callable[[ForwardPass], Between] = linear) -> Step:
 
 OUTPUT = Step(
     "output",
-    lambda problem: kernels.value_launch(problem.batch, problem.classes),
-    lambda problem: kernels.connected_work(problem.batch, problem.layers[5]),
+    lambda problem: kernels.value_launch(problem.batch, CLASSES),
+    lambda problem: kernels.connected_work(problem.batch, LAYERS[5]),
     lambda problem: kernels.connected_kernel(False),
     lambda problem, weights: (maps_after(problem, "hidden"), weights.output, Operand.OUT),
 )
@@ -131,7 +131,7 @@ CONNECTED = (hidden(), OUTPUT)
 
 def first_loads(problem: ForwardPass) -> int:
     """Return how often the first convolution loads from the drawings, with a load for each multiply-add."""
-    return problem.batch * problem.layers[0].multiply_adds
+    return problem.batch * LAYERS[0].multiply_adds
 
 
 def stage(
@@ -151,7 +151,6 @@ def stage(
         "prepare": prepare_passes(passes),
         "plan": lambda problem, block: tuple(step.launch(problem) for step in steps),
         "work": work,
-        "unsupported": kernels.unsupported,
         "passes": passes,
         "roundings": kernels.roundings_by_parts,
     }

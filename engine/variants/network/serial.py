@@ -24,7 +24,7 @@ import numpy as np
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
 from engine.results.work import Work
-from engine.tasks.network.problem import ForwardPass, Layer, LayerWork, network_work
+from engine.tasks.network.problem import LAYERS, SIDE, ForwardPass, Layer, LayerWork, network_work
 from engine.tasks.network.variants import NetworkVariant
 from engine.tasks.network.weights import Weights
 from engine.variants.network.host_layers import connect, convolve, pool
@@ -34,7 +34,7 @@ from engine.variants.network.layer_kernels import roundings_by_parts
 def work(problem: ForwardPass, block: Block) -> Work:
     """Return the work: two loads for each multiply-add, four for each value of a pool."""
     found = []
-    for layer in problem.layers:
+    for layer in LAYERS:
         adds = layer.multiply_adds or 4 * layer.values
         loads = 2 * layer.multiply_adds or 4 * layer.values
         found.append(LayerWork(problem.batch * adds, problem.batch * loads, problem.batch * layer.values))
@@ -46,8 +46,7 @@ class Serial:
 
     def __init__(self, problem: ForwardPass, weights: Weights) -> None:
         self._weights = weights
-        self.layers = problem.layers
-        self.values = {layer.key: np.empty(layer.shape, np.float32) for layer in self.layers}
+        self.values = {layer.key: np.empty(layer.shape, np.float32) for layer in LAYERS}
 
     def launch(self, image: tuple[np.ndarray], out: np.ndarray, stream: object = None) -> None:
         """Pass the drawings of the tuple (drawings,) through the network, one after another."""
@@ -69,7 +68,7 @@ class Serial:
             "hidden": lambda out: connect(linear, weights.hidden, True, out),
             "output": lambda out: connect(values["hidden"], weights.output, False, out),
         }
-        for layer in self.layers:
+        for layer in LAYERS:
             calls[layer.key](values[layer.key])
             yield layer
 
@@ -78,7 +77,7 @@ class Serial:
     ) -> dict[str, float]:
         """Pass the drawings through once; return how long each layer took, by the host's clock."""
         (drawings,) = image
-        total_s = dict.fromkeys((layer.key for layer in self.layers), 0.0)
+        total_s = dict.fromkeys((layer.key for layer in LAYERS), 0.0)
         for drawing, scores in zip(drawings, out, strict=True):
             begin = time.perf_counter()
             for layer in self.steps(drawing):
@@ -92,7 +91,7 @@ class Serial:
 def prepare(problem: ForwardPass, weights: Weights, block: Block) -> Serial:
     """Return the loops for one network, compiled."""
     prepared = Serial(problem, weights)
-    for _layer in prepared.steps(np.zeros((1, problem.side, problem.side), np.float32)):
+    for _layer in prepared.steps(np.zeros((1, SIDE, SIDE), np.float32)):
         pass
     return prepared
 

@@ -25,7 +25,7 @@ from engine.geometry.block import Block
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.variants.filter_passes import interpreted
-from engine.variants.network.gemm_kernels import STEPS, picture_loads, unsupported
+from engine.variants.network.gemm_kernels import STEPS, picture_loads
 from engine.variants.network.passes import chunks, stage
 
 CHUNK = 100
@@ -65,7 +65,6 @@ VARIANT = stage(
     "other computes.",
     prepare=prepare,
     plan=plan,
-    unsupported=unsupported,
     picture_loads=picture_loads,
     pinned_drawings=True,
     remark="Its kernel time includes the copies in, which run beside the kernels (the host's clock).",

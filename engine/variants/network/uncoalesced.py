@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between
-from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.tasks.network.weights import Weights
 from engine.variants.network import passes as one
 from engine.variants.network.layer_kernels import TILE
@@ -97,7 +97,7 @@ def pool_kernel(linearises: bool):
 
 def _maps_after(problem: ForwardPass, at: int) -> Between:
     """Return the array of a layer's values, the maps of a value together."""
-    layer = problem.layers[at]
+    layer = LAYERS[at]
     return Between(layer.key, (problem.batch, *layer.shape[1:], layer.shape[0]))
 
 

@@ -26,11 +26,10 @@ from engine.geometry.block_rules import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
-from engine.tasks.network.problem import FILTER_CELLS, ForwardPass, Layer, LayerWork
+from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, ForwardPass, Layer, LayerWork
 from engine.tasks.network.weights import Weights
-from engine.variants.network.gemm_kernels import BLOCK, SIDE, refuse_threads
+from engine.variants.network.gemm_kernels import BLOCK, SIDE
 from engine.variants.network.gemm_kernels import convolution as gemm_convolution
-from engine.variants.network.layer_kernels import refuse_batch
 from engine.variants.network.passes import (
     CONNECTED,
     Step,
@@ -56,23 +55,18 @@ def matrix_bytes(problem: ForwardPass, layer: Layer) -> int:
 
 def unroll_launch(problem: ForwardPass, number: int) -> Launch:
     """Return the launch that unrolls for convolution 1 or 2: x outputs of the batch, y input maps."""
-    layer = problem.layers[2 * number - 2]
+    layer = LAYERS[2 * number - 2]
     outputs = problem.batch * layer.shape[1] * layer.shape[2]
-    return Launch((blocks_along(outputs, THREADS), _channels(problem, number), 1), (THREADS, 1, 1))
+    return Launch((blocks_along(outputs, THREADS), _channels(number), 1), (THREADS, 1, 1))
 
 
-def _channels(problem: ForwardPass, number: int) -> int:
-    return 1 if number == 1 else problem.first
+def _channels(number: int) -> int:
+    return 1 if number == 1 else FIRST
 
 
 def unsupported(problem: ForwardPass, weights: Weights, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the device or the grid does not allow it, or None."""
-    return refuse_threads(limits) or refuse_batch(problem) or _refuse_memory(problem)
-
-
-def _refuse_memory(problem: ForwardPass) -> Refusal | None:
     """Return why a batch's matrices and layers together would fill the memory, or None."""
-    matrices = sum(matrix_bytes(problem, problem.layers[number]) for number in (0, 2))
+    matrices = sum(matrix_bytes(problem, LAYERS[number]) for number in (0, 2))
     needed = problem.input_bytes + problem.map_bytes + matrices
     if needed <= DEFAULT_MAX_BYTES:
         return None
@@ -151,13 +145,13 @@ def product_kernel():
 
 def _matrix_of(problem: ForwardPass, number: int) -> Between:
     """Return the matrix X of convolution 1 or 2."""
-    layer = problem.layers[2 * number - 2]
-    rows = FILTER_CELLS * _channels(problem, number)
+    layer = LAYERS[2 * number - 2]
+    rows = FILTER_CELLS * _channels(number)
     return Between(f"X of {layer.key}", (rows, problem.batch * layer.shape[1] * layer.shape[2]))
 
 
 def _cells(problem: ForwardPass, number: int = 1) -> int:
-    return matrix_bytes(problem, problem.layers[2 * number - 2]) // FLOAT_BYTES
+    return matrix_bytes(problem, LAYERS[2 * number - 2]) // FLOAT_BYTES
 
 
 def _convolution(number: int) -> tuple[Step, Step]:
@@ -174,7 +168,7 @@ def _convolution(number: int) -> tuple[Step, Step]:
         lambda problem: unroll_kernel(),
         lambda problem, weights: (
             maps_before(problem, number),
-            problem.layers[at].shape[1],
+            LAYERS[at].shape[1],
             _matrix_of(problem, number),
         ),
     )

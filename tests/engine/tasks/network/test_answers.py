@@ -14,7 +14,7 @@ from engine.tasks.network import oracle
 from engine.tasks.network import stages as network
 from engine.tasks.network.drawings import as_drawings, held_out
 from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
-from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.problem import LAYERS
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
 
@@ -37,7 +37,7 @@ def places_of(answer):
 
 def test_that_the_facts_have_layers_stages_filters_and_digits():
     facts, arrays = answered(NetworkRequest())
-    assert [layer.key for layer in facts.layers] == [layer.key for layer in ForwardPass(1).layers]
+    assert [layer.key for layer in facts.layers] == [layer.key for layer in LAYERS]
     assert [stage.key for stage in facts.stages] == [stage.key for stage in NETWORK_VARIANTS]
     assert np.array_equal(arrays[facts.first_filters], trained_weights().convolution_1)
     assert np.array_equal(arrays[facts.second_filters], trained_weights().convolution_2)

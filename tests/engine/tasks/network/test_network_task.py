@@ -9,42 +9,29 @@ from engine.errors import BadValue, EngineError
 from engine.tasks.network import oracle, weights
 from engine.tasks.network.agreement import drawings_to_check, verify
 from engine.tasks.network.drawings import as_drawings, batch_of, fitted, held_out, probabilities
-from engine.tasks.network.problem import MAX_BATCH, ForwardPass, refuse_too_large
-from engine.tasks.network.weights import (
-    WEIGHTS_FILE,
-    Weights,
-    random_weights,
-    read_weights,
-    shapes_of,
-    trained_weights,
-)
+from engine.tasks.network.problem import LAYERS, LINEAR, MAX_BATCH, WEIGHTS, ForwardPass, refuse_too_large
+from engine.tasks.network.weights import WEIGHTS_FILE, Weights, read_weights, trained_weights
+from tests.engine.variants.network.cases import random_weights
 
-SMALL = ForwardPass(2, 16, 2, 3, 5, 3)
+SMALL = ForwardPass(2)
 
 
 def test_that_the_layers_have_the_reports_shapes():
     problem = ForwardPass(1)
-    assert [(layer.key, layer.shape) for layer in problem.layers] == [
+    assert [(layer.key, layer.shape) for layer in LAYERS] == [
         ("convolution-1", (32, 24, 24)), ("pool-1", (32, 12, 12)), ("convolution-2", (64, 8, 8)),
         ("pool-2", (64, 4, 4)), ("hidden", (128,)), ("output", (10,)),
     ]  # fmt: skip
-    assert (problem.linear, problem.weights) == (1024, 184_352)
+    assert (LINEAR, WEIGHTS) == (1024, 184_352)
     assert problem.multiply_adds == 24 * 24 * 25 * 32 + 8 * 8 * 800 * 64 + 1024 * 128 + 1280
     assert problem.flops == 2 * problem.multiply_adds + 4 * (32 * 144 + 64 * 16)
     assert problem.csv_columns() == {"batch": 1, "network": "28 × 28, 32, 64, 128, 10"}
 
 
-def test_that_a_network_that_cannot_be_is_refused_in_words():
-    for sizes, why in [
-        ((0,), "a batch has 1 to"),
-        ((MAX_BATCH + 1,), "a batch has 1 to"),
-        ((1, 27), "multiple of 4"),
-        ((1, 12), "multiple of 4"),
-        ((1, 28, 0), "each layer has 1 to"),
-        ((1, 28, 8, 2000), "each layer has"),
-    ]:
-        with pytest.raises(BadValue, match=why):
-            ForwardPass(*sizes)
+def test_that_a_batch_that_cannot_be_is_refused_in_words():
+    for batch in (0, MAX_BATCH + 1):
+        with pytest.raises(BadValue, match="a batch has 1 to"):
+            ForwardPass(batch)
 
 
 def test_that_a_batch_too_large_for_the_memory_is_refused_with_the_largest():
@@ -73,17 +60,17 @@ def plain_forward(drawing, network):
 
 
 def test_that_the_oracle_is_the_definition_of_every_layer():
-    drawings, network = batch_of(SMALL, 3), random_weights(SMALL, 1)
+    drawings, network = batch_of(SMALL, 3), random_weights(1)
     layers = oracle.forward(drawings, network)
     assert {key: values.shape[1:] for key, values in layers.items()} == {
-        layer.key: layer.shape for layer in SMALL.layers
+        layer.key: layer.shape for layer in LAYERS
     }
     wanted = [plain_forward(drawing, network) for drawing in drawings]
     assert np.allclose(layers["output"], wanted, rtol=1e-12)
 
 
 def test_that_the_bound_holds_for_float32():
-    drawings, network = batch_of(SMALL, 3), random_weights(SMALL, 1)
+    drawings, network = batch_of(SMALL, 3), random_weights(1)
     found = oracle.forward_with_bounds(drawings, network)
     as_single = oracle.forward(drawings, network)
     for key, exact in found.items():
@@ -97,7 +84,7 @@ def test_that_the_bound_holds_for_float32():
     error = np.abs(single - found["output"].values)
     assert (error <= found["output"].bounds).all()
     assert error.max() > 0
-    assert found["output"].bounds.max() < 1e-3
+    assert found["output"].bounds.max() < 0.01
 
 
 @pytest.mark.slow
@@ -132,7 +119,7 @@ def plain_forward_float32(drawings, network):
 
 
 def test_that_a_score_beyond_its_bound_is_named_with_its_drawing():
-    drawings, network = batch_of(SMALL, 3), random_weights(SMALL, 1)
+    drawings, network = batch_of(SMALL, 3), random_weights(1)
     scores = oracle.forward(drawings, network)["output"].astype(np.float32)
     assert verify(scores, drawings, network, SMALL).exact
     scores[1, 2] += 1
@@ -183,10 +170,6 @@ def test_that_weights_are_read_back_with_a_digest_of_their_numbers(tmp_path):
     assert read_weights(path).digest == trained_weights().digest
     other = saved(tmp_path, lambda arrays: arrays["output"].__setitem__((0, 0), 7))
     assert read_weights(other).digest != trained_weights().digest
-    own = trained_weights()
-    assert own.fits(ForwardPass(3))
-    assert not own.fits(ForwardPass(3, first=16))
-    assert shapes_of(ForwardPass(1))["hidden"] == (1024, 128)
 
 
 def test_that_a_damaged_file_or_none_is_told(tmp_path):
@@ -213,14 +196,14 @@ def test_that_a_damaged_file_or_none_is_told(tmp_path):
 
 def test_that_a_file_with_objects_is_not_run(tmp_path):
     path = tmp_path / "objects.npz"
-    np.savez(path, **{name: np.array([print], object) for name in weights._NAMES})
+    np.savez(path, **{name: np.array([print], object) for name in weights.SHAPES})
     with pytest.raises(EngineError, match="damaged"):
         read_weights(path)
 
 
 def test_that_a_small_file_that_unpacks_to_too_much_is_refused_before_that(tmp_path, monkeypatch):
     path = tmp_path / "large.npz"
-    np.savez_compressed(path, **{name: np.zeros(50_000, np.float32) for name in weights._NAMES})
+    np.savez_compressed(path, **{name: np.zeros(50_000, np.float32) for name in weights.SHAPES})
     monkeypatch.setattr(weights, "MOST_FILE_BYTES", 300_000)
     monkeypatch.setattr(np, "load", lambda *given, **more: pytest.fail("it was unpacked"))
     assert path.stat().st_size < 10_000

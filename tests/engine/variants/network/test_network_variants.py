@@ -1,4 +1,4 @@
-"""Every stage on small networks against the oracle; its model of work against counts; its divergence."""
+"""Every stage against the oracle; its model of work against counts; its divergence."""
 
 from collections import Counter
 
@@ -11,13 +11,12 @@ from engine.geometry.block import Block, Limits
 from engine.tasks.network import worked_product
 from engine.tasks.network.agreement import verify
 from engine.tasks.network.oracle import convolved
-from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
-from engine.tasks.network.weights import random_weights
 from engine.variants.network import constant_filters, fast, unrolled_matrix
 from engine.variants.network.passes import chunks
 from tests.engine.variants.executed import executed, observed
-from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, scores_of
+from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, random_weights, scores_of
 
 CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]
 CPU = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CPU]
@@ -35,8 +34,7 @@ def test_that_the_stages_have_their_stable_keys_in_the_order_of_the_report():
 
 @pytest.mark.parametrize("stage", CPU, ids=lambda stage: stage.key)
 def test_that_every_cpu_stage_agrees_with_the_oracle(stage):
-    # In the last one each layer has more values than two vectors hold.
-    for case in (*SMALL, Case(2, 28, 32, 64, 128, 10), Case(5, 16, 33, 34, 40, 70)):
+    for case in SMALL:
         check(stage, case, "cpu")
 
 
@@ -62,7 +60,7 @@ def test_that_every_cuda_stage_agrees_with_the_oracle_and_its_model_in_the_simul
 def apart_in_a_warp(stage_key):
     """Return how far apart the first values are that neighbouring threads of the second convolution read."""
     with observed(at=(0, 0, 0)) as launches:
-        check(network_variant(stage_key), Case(1, 16, 3, 1, 2, 2), "simulator")
+        check(network_variant(stage_key), Case(1), "simulator")
     (launch,) = (one for one in launches if one.step.name == "convolution-2")
     maps = next(value for value in launch.step.arguments if isinstance(value, Between))
     first = next(step for step in launch.accesses if step.array == launch.arrays[maps].name)
@@ -72,14 +70,14 @@ def apart_in_a_warp(stage_key):
 @pytest.mark.slow
 def test_that_neighbouring_threads_ask_for_neighbouring_values_but_in_the_reports_layout():
     assert apart_in_a_warp("network-connected") == 1
-    assert apart_in_a_warp("network-uncoalesced") == 3  # maps of a value, 32 in the report
+    assert apart_in_a_warp("network-uncoalesced") == 32
 
 
 def test_that_the_linearisation_by_itself_is_one_launch_more():
     problem = ForwardPass(100)
     without, with_it = (network_variant(f"network-{name}") for name in ("connected", "linearised"))
     assert len(with_it.plan(problem, BLOCK)) == len(without.plan(problem, BLOCK)) + 1
-    names = [step.name for step in with_it.passes(problem, random_weights(problem, seed=1), BLOCK)]
+    names = [step.name for step in with_it.passes(problem, random_weights(1), BLOCK)]
     assert names[3:6] == ["pool-2", "linearisation", "hidden"]
     more = with_it.work(problem, BLOCK).global_loads - without.work(problem, BLOCK).global_loads
     assert more == 100 * 1024
@@ -92,7 +90,7 @@ def test_that_stores_show_the_divergence_that_the_report_prints():
     # Of the first map, 24 x 24 in tiles of 16 x 16, the four blocks.
     for tile in range(4):
         with observed(at=(0, 0, tile)) as launches:
-            check(network_variant("network-pool"), Case(1, 28, 1, 1, 1, 1), "simulator")
+            check(network_variant("network-pool"), Case(1), "simulator")
         for step, _, _, accesses in launches:
             stores = (one for one in accesses if (one.instruction.name, one.space) == ("st", "global"))
             for warps in (one.threads // 32 for one in stores):
@@ -114,16 +112,13 @@ def test_that_the_worked_product_of_the_report_is_what_it_prints():
 
 
 def test_that_the_second_filters_are_refused_for_constant_memory_in_bytes():
-    assert constant_filters.filter_bytes(ForwardPass(1)) == (3_200, 204_800)
+    assert constant_filters.FILTER_BYTES == (3_200, 204_800)
     assert "204,800 bytes" in network_variant("network-constant").remark
     assert "constant memory has 65,536" in network_variant("network-constant").remark
-    many = ForwardPass(1, first=656, second=2)
-    refusal = constant_filters.unsupported(many, None, BLOCK, Limits())
-    assert "65,600 bytes" in str(refusal)
 
 
 def test_that_the_unrolled_matrix_has_the_bytes_that_its_remark_tells():
-    first, _, second, *_ = ForwardPass(1).layers
+    first, _, second, *_ = LAYERS
     one = [unrolled_matrix.matrix_bytes(ForwardPass(1), layer) for layer in (first, second)]
     assert one == [57_600, 204_800]
     all_of_them = sum(unrolled_matrix.matrix_bytes(ForwardPass(10_000), layer) for layer in (first, second))
@@ -152,10 +147,6 @@ def test_that_the_plan_has_a_launch_for_each_pass():
         plan = stage.plan(problem, BLOCK)
         assert all(launch.blocks > 0 for launch in plan)
         assert stage.unsupported(problem, None, BLOCK, Limits()) is None
-        refusal = stage.unsupported(problem, None, BLOCK, Limits(max_threads=512))
-        needs = max(x * y * z for x, y, z in (launch.block for launch in plan)) > 512
-        assert (refusal is not None) == needs
-        assert refusal is None or "25 × 25" in str(refusal)
 
 
 def test_that_stages_that_are_the_same_network_give_the_same_digits():
@@ -181,7 +172,7 @@ def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
     from engine.variants.network.host_layers import made_steps
 
     problem = ForwardPass(1)
-    weights = random_weights(problem, 1)
+    weights = random_weights(1)
     left = {
         module.VARIANT.key: [
             step.name for step in made_steps(module.STEPS, problem, weights) if isinstance(step, HostStep)
@@ -196,19 +187,8 @@ def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "case",
-    [
-        *(Case(5, 20, 5, 7, 33, 3), Case(3, 24, 3, 9, 6, 4), Case(2, 16, 1, 1, 1000, 2)),
-        # Values before the hidden layer for two phases of it.
-        Case(3, 16, 1, 130, 3, 2),
-        # Few drawings; channels in several phases, and more maps than a block has.
-        Case(1, 20, 33, 34, 5, 3),
-    ],
-    ids=str,
-)
-def test_that_the_blocks_for_many_drawings_give_the_same_scores(case, monkeypatch):
+def test_that_the_blocks_for_many_drawings_give_the_same_scores(monkeypatch):
     monkeypatch.setattr(fast, "MANY_DRAWINGS", 2)
-    _, second, *_ = check_executed(fast.VARIANT, case)
+    _, second, *_ = check_executed(fast.VARIANT, Case(5))
     # Several drawings per block, of which the last one has fewer; the sums in several phases.
-    assert second.step.launch.grid[0] == -(-case.batch // fast.shapes(case.problem)[1].drawings)
+    assert second.step.launch.grid[0] == 2
