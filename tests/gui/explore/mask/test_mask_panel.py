@@ -291,7 +291,7 @@ def test_that_a_large_mask_is_described_without_stopping_the_window(qtbot, panel
     workspace.set_mask(Mask(np.ones((3, 3))))
     behind = []
     panel.facts._background.do(int, behind.append, behind.append)
-    qtbot.waitUntil(lambda: behind)
+    qtbot.waitUntil(lambda: bool(behind))
     assert panel.facts.text().startswith("Separable.")
 
 
