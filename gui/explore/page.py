@@ -22,7 +22,7 @@ from gui.explore.explain.explain_head import ExplainHead
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
-from gui.explore.session_view import SessionView
+from gui.explore.session import SessionView
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles, TakeContent
 from gui.page.messages import Message, Severity

@@ -30,14 +30,13 @@ from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture_job import comparable_of
 from gui.explore.preview_controller import PreviewController
 from gui.explore.region_actions import RegionActions
-from gui.explore.results.answer_line import AnswerLine
 from gui.explore.results.block_map import BlockCells
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.results_panel import ResultsPanel
+from gui.explore.results.results_panel import AnswerLine, ResultsPanel
 from gui.explore.results.row_actions import RowActions
 from gui.explore.run_controller import RunController
-from gui.explore.session_view import SessionView
+from gui.explore.session import SessionView
 from gui.explore.sessions import Part, Sessions
 from gui.explore.small_picture import ClipHint, ComputingMessages, choose_simulator
 from gui.explore.workspace import Workspace

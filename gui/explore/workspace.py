@@ -18,7 +18,7 @@ from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.verify.regions import Region
 from engine.work.messages import PictureJob
-from gui.explore.chain.chain_job import chain_job
+from gui.explore.chain.chain_steps import chain_job
 from gui.explore.picture_job import job_of
 from gui.explore.state import (
     COMBINE,

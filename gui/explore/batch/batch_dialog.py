@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 from engine.errors import EngineError
 from engine.image.formats import offered_suffixes, opened_suffixes
 from gui.explore.batch.batch_run import BatchEnd, BatchRun
-from gui.explore.batch.present_job import job_sentence, job_words
+from gui.explore.copy_as import job_sentence, job_words
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.messages import Message, PageMessages, Severity

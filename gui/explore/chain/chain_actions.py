@@ -25,6 +25,7 @@ from gui.explore.chain.chain_steps import (
     new_step,
     removed,
     why_not_moved,
+    written_chain,
 )
 from gui.explore.chain.step_rows import title_of_step
 from gui.explore.state import COMBINE, State
@@ -178,8 +179,7 @@ class ChainActions(QObject):
         state, range_mode = self._state, self._workspace.range_mode
 
         def write() -> None:
-            chain = import_module(".chain_job", __package__).written_chain(state, range_mode)
-            import_module("engine.work.chain_files").save_chain(chain, path)
+            import_module("engine.work.chain_files").save_chain(written_chain(state, range_mode), path)
 
         def done(_: None) -> None:
             self._messages.show(Message(SOURCE, Severity.INFO, f"Chain saved as {path}"))

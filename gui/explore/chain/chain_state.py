@@ -1,16 +1,16 @@
 """What is known of the page's chain beside its steps: what each took, and what could become one mask."""
 
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
 from engine.results.quantities import duration_text
+from engine.work.messages import MergeRequest
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.newest import Newest
-from gui.explore.chain.chain_steps import with_inputs
+from gui.explore.chain.chain_steps import state_of, with_inputs
 from gui.explore.display import Display
 from gui.explore.state import COMBINE, Step
 from gui.explore.workspace import Workspace
@@ -66,8 +66,7 @@ class ChainState(QObject):
 
     def take(self, chain: "Chain", text: str) -> None:
         """Take the steps of a chain, as one step that can be undone."""
-        module = import_module(".chain_job", __package__)
-        self.workspace.edit(module.state_of(chain, self.workspace.state), text)
+        self.workspace.edit(state_of(chain, self.workspace.state), text)
 
     def _note_times(self) -> None:
         steps = {step.id: step for step in self.workspace.state.steps}
@@ -89,7 +88,7 @@ class ChainState(QObject):
         masks = sum(not step.operation for step in self.workspace.state.steps)
         if job is None or not (masks > 1 or (masks and self._combines)):
             return
-        request = import_module("engine.work.messages").MergeRequest(job)
+        request = MergeRequest(job)
         self._offers.ask(request, self._take_offers, self._have_none)
 
     @property

@@ -26,8 +26,7 @@ from gui.explore.display import Display
 from gui.explore.explain.question import Question
 from gui.explore.inspect.lens import FilterLens, InChain, Lens, OperationLens, filter_lens, operation_lens
 from gui.explore.picture.canvas import PictureCanvas
-from gui.explore.picture.pixel_values import NotYet, Numbers
-from gui.explore.picture.tiled_values import TiledValues
+from gui.explore.picture.pixel_values import NotYet, Numbers, TiledValues
 from gui.explore.picture_job import is_chain
 from gui.explore.workspace import Workspace
 

@@ -9,7 +9,7 @@ from engine.errors import MaskError
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.typed import TypedWeights
-from gui.explore.mask.number_field import NumberField
+from gui.explore.mask.weight_text import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import NarrowBox, column, folding_row, label_for, row

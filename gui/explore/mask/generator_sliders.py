@@ -11,7 +11,7 @@ from engine.mask.analysis import describe_sum
 from engine.mask.generator_table import GENERATORS, Generator, Parameter
 from engine.mask.generators import make, read_spelling
 from engine.mask.mask import Mask
-from gui.explore.mask.number_field import NumberField
+from gui.explore.mask.weight_text import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, code_font
 from gui.style.theme import current_theme

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QToolButton, QWidget
 
 from engine.errors import MaskError
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
-from gui.explore.mask.number_field import NumberField
+from gui.explore.mask.weight_text import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.number_box import NumberBox

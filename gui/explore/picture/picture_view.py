@@ -17,16 +17,14 @@ from engine.work.filtering.clipping import Clipped
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
-from gui.explore.picture.comparison import Comparison
+from gui.explore.picture.comparison import Comparison, Window
 from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
-from gui.explore.picture.pixel_values import Numbers, PixelValues, value_text
+from gui.explore.picture.pixel_values import Numbers, PixelValues, TiledValues, value_text
 from gui.explore.picture.readout import Readout, ReadoutStrip
 from gui.explore.picture.tiled_levels import TiledLevels
-from gui.explore.picture.tiled_values import TiledValues
 from gui.explore.picture.toolbar import PictureToolbar
-from gui.explore.picture.window_level import Window
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, PageMessages, Severity
 from gui.style.metrics import GRID, scaled_font

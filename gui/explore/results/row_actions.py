@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QInputDialog, QMenu, QWidget
 
 from engine.results.compare import Compared
 from engine.work.messages import PictureJob
-from gui.explore.chain.chain_job import state_of
+from gui.explore.chain.chain_steps import state_of
 from gui.explore.picture_job import is_chain
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import run_title

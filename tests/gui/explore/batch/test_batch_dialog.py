@@ -12,7 +12,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from gui.explore.batch.batch_run import BatchEnd, BatchRun
-from gui.explore.batch.present_job import job_sentence, job_words
+from gui.explore.copy_as import job_sentence, job_words
 from gui.explore.workspace import Workspace
 
 # A workspace has timers.

@@ -12,7 +12,7 @@ from engine.host.protocol import Availability
 from engine.work.filtering.best_blocks import fastest_blocks, keep_best_blocks
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.block_editor import BestMeasured, BlockEditor
-from gui.explore.kernel.memory_controls import LayoutSwitch, ResultTypeBox
+from gui.explore.kernel.kernel_panel import LayoutSwitch, ResultTypeBox
 from gui.explore.results.results_model import ResultsModel
 from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
 from tests.made_runs import made_reason, make_result

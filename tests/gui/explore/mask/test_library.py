@@ -13,9 +13,9 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset, presets
 from engine.work.messages import EffectsRequest
 from gui.explore.mask.generator_sliders import position_of, value_at
+from gui.explore.mask.library import PresetButton
 from gui.explore.mask.library_entries import OwnMasks, found_entries, library_entries
 from gui.explore.mask.library_rows import ENTRY, SIDE, MaskEffects
-from gui.explore.mask.preset_button import PresetButton
 from gui.explore.workspace import Workspace
 from tests.gui.fake_engine import RED, is_kind
 
