@@ -1,4 +1,4 @@
-"""Steps of the page: added, removed, moved, each time as another state; and the engine's chain of them and back.
+"""Steps of the page: added, removed, moved, each time as another state; the engine's chain of them and back.
 
 Every step reads what is before it. No Qt in here.
 """
