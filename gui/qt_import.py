@@ -3,14 +3,13 @@
 Python's own import statement stays. PySide6's reads the source of each module that is imported, whatever it
 is, for `from __feature__ import`, which this program has nowhere: 80 of 650 ms before the window is shown,
 100 ms of the panels behind others, and 18 MB of source lines that `linecache` keeps. Others saw it crash
-where threads import modules, as the engine's replies and the panels do here.
+where threads import modules, as the engine's replies do here.
 
 Qt's classes are made at once. By default each is made when it is first asked for, which two threads may do at
-the same time: pyqtgraph, imported on a thread, asks for all of them. The first paint takes 1 to 9 % longer,
-the first result does not.
+the same time. The first paint takes 1 to 9 % longer, the first result does not.
 
 Without both a start in some 400 ended with a segmentation fault in a collection of garbage. That they
-are its cause is not proven.
+are its cause is not proven; panels' modules were imported on a thread then (gui/page/slot.py).
 """
 
 import builtins

@@ -1,28 +1,49 @@
 """Where a widget is put later, such as a panel behind a tab: it is made when somebody looks at it.
 
-All that a click shows is never made at once. What needs a module waits for the thread that imports it. Each
-widget is made in a turn of the event loop of its own, and put into its place in another one, which lays it
-out and paints it: a page of seven panels kept the window from answering for 0.3 s, a panel with three plots
-for 0.1 s.
+All that a click shows is never made at once. Each widget is made in a turn of the event loop of its own, and
+put into its place in another one, which lays it out and paints it: a page of seven panels kept the window
+from answering for 0.3 s, a panel with three plots for 0.1 s.
+
+The modules of panels and pages are imported in turns as well, 0.2 s in all and 60 ms at most in one, on the
+GUI thread: a start in some 400 crashed where another thread made classes of Qt's.
 """
 
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
+from importlib import import_module
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
-from gui.page.imports import imports
 from gui.widgets.panel_parts import column
 from gui.widgets.turns import Turns
+
+# Modules that nobody has needed yet.
+_announced: list[str] = []
+
+
+def import_announced() -> None:
+    """Import the modules of widgets that nobody has looked at yet, each in a turn of its own."""
+    if _announced:
+        _import(_announced[0])
+        _turns().ask(import_announced)
+
+
+def _import(module: str) -> None:
+    _announced.remove(module)
+    # Whoever makes the widget imports it again, and says what is wrong.
+    with suppress(ImportError):
+        import_module(module)
 
 
 class Slot(QWidget):
     """Makes its widget soon after it is shown for the first time, or when `fill` is called.
 
-    `module` is imported before that.
+    `module` is what making it imports.
     """
 
     filled = Signal()
@@ -42,8 +63,8 @@ class Slot(QWidget):
         self._make, self._module = make, module
         self._column = column(margins=(0, above, 0, 0))
         self.setLayout(self._column)
-        if module:
-            imports().announce(module)
+        if module and module not in sys.modules and module not in _announced:
+            _announced.append(module)
 
     @property
     def is_settled(self) -> bool:
@@ -64,8 +85,6 @@ class Slot(QWidget):
         super().showEvent(event)
         if self.widget is not None:
             self.looked_at.emit(True)
-        elif self._module:
-            imports().wait_for(self._module, self._ask)
         else:
             self._ask()
 
@@ -81,7 +100,10 @@ class Slot(QWidget):
         # Its window may be gone by now, or another tab in front.
         if not isValid(self) or not self.isVisible() or self.widget is not None:
             return
-        if self._made is None:
+        if self._module in _announced:
+            _import(self._module)
+            self._ask()
+        elif self._made is None:
             self._made = self._make()
             self._ask()
         else:

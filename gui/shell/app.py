@@ -28,10 +28,10 @@ from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
 from gui.page.contract import Services
 from gui.page.files import FileDialogs, RecentFiles
-from gui.page.imports import imports
 from gui.page.intents import Begin
 from gui.page.jobs import JobQueue
 from gui.page.messages import Message, Messages, Severity
+from gui.page.slot import import_announced
 from gui.shell.closing import Closing
 from gui.shell.command_line import WindowOptions
 from gui.shell.machines import EngineMessages, Machines
@@ -125,7 +125,7 @@ class Haloscope:
         self.window.painted.connect(lambda: QTimer.singleShot(FINISH_AFTER_MS, self.finish))
         self.window.closing.connect(self._keep_preferences)
         # Not before: it would share the processor with the first result.
-        self.window.first_page.settled.connect(lambda _error: imports().begin())
+        self.window.first_page.settled.connect(lambda _error: import_announced())
 
     @cached_property
     def dialogs(self) -> "Dialogs":

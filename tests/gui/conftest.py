@@ -13,7 +13,6 @@ from engine.host.shared import unlink
 from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
-from gui.page.imports import imports
 from gui.style.theme import apply_theme
 from tests.conftest import patient
 from tests.gui.fake_engine import FakeEngineClient
@@ -27,13 +26,6 @@ def _patient(monkeypatch):
     monkeypatch.setattr(preview_controller, "PATIENCE_MS", 3_600_000)
 
 
-def collect():
-    """Collect garbage once no thread imports modules of panels: `gui.page.imports` says why."""
-    # The next one begins by an event.
-    imports()._thread._thread.submit(int).result()
-    gc.collect()
-
-
 @pytest.fixture(scope="module")
 def rest_is_kept(qapp):
     """Leave what there is before the first window of a file out of the search for the windows to free."""
@@ -42,7 +34,7 @@ def rest_is_kept(qapp):
     for stack in (one for one in getAllValidWrappers() if isinstance(one, QUndoStack)):
         stack.blockSignals(True)
         stack.clear()
-    collect()
+    gc.collect()
     gc.freeze()
 
 
@@ -51,7 +43,7 @@ def light_again(rest_is_kept, qapp):
     """Bring the light theme back when no widget is left that would have to follow it."""
     # The menus of earlier windows lie in cycles: with 1,300 of them a change of theme took 4 s.
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
-    collect()
+    gc.collect()
     # What is left stays: modules, and the Python side of windows before, which PySide's connections hold. To
     # look through it took 50 ms a window.
     gc.freeze()

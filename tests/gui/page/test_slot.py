@@ -1,6 +1,5 @@
 """Widgets that are made when they are looked at: when, in which turn, and what was imported before."""
 
-import gc
 import sys
 from importlib import import_module
 from threading import current_thread, main_thread
@@ -10,9 +9,8 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QStackedWidget, QWidget
 from shiboken6 import delete, isValid
 
-from gui.page import imports as imports_module
-from gui.page.imports import Imports
-from gui.page.slot import Slot
+from gui.page import slot as slot_module
+from gui.page.slot import Slot, import_announced
 from gui.widgets.tab_stops import focus_next
 
 
@@ -43,14 +41,12 @@ def loaded(monkeypatch):
     loaded = []
 
     def load(name):
-        # Windows of other tests may still have announced theirs.
-        if not name.startswith("no_such."):
-            return import_module(name)
         loaded.append((name, current_thread() is not main_thread()))
         sys.modules[name] = sys
         return sys
 
-    monkeypatch.setattr(imports_module, "import_module", load)
+    monkeypatch.setattr(slot_module, "_announced", [])
+    monkeypatch.setattr(slot_module, "import_module", load)
     yield loaded
     for name, _ in loaded:
         sys.modules.pop(name, None)
@@ -131,39 +127,22 @@ def test_that_tab_goes_through_what_is_made_where_its_slot_is(show, qtbot):
     assert reached == ["made", "after"]
 
 
-def test_that_a_thread_imports_what_is_looked_at_before_it_is_made(show, qtbot, loaded):
-    made = []
-    slot = Slot(lambda: made.append("no_such.panel" in sys.modules) or QWidget(), "no_such.panel")
-    show(slot)
-    qtbot.waitUntil(lambda: bool(made))
-    assert made == [True]
-    assert loaded == [("no_such.panel", True)]
-
-
-def test_that_what_is_announced_is_imported_once_begun_and_what_is_waited_for_comes_first(qtbot, loaded):
-    imports, there = Imports(), []
-    for name in ("one", "two", "three"):
-        imports.announce(f"no_such.{name}")
+def test_that_modules_are_imported_one_a_turn_on_the_gui_thread(qtbot, loaded):
+    log = []
+    slots = [Slot(QWidget, f"no_such.{name}") for name in ("one", "two")]
     assert loaded == []
-    imports.begin()
-    imports.wait_for("no_such.three", lambda: there.append(len(loaded)))
-    qtbot.waitUntil(lambda: len(loaded) == 3)
-    assert loaded == [(f"no_such.{name}", True) for name in ("one", "three", "two")]
-    qtbot.waitUntil(lambda: bool(there))
+    import_announced()
+    QTimer.singleShot(0, lambda: log.append(len(loaded)))
+    qtbot.waitUntil(lambda: len(loaded) == len(slots))
+    assert log == [1]
+    assert loaded == [("no_such.one", False), ("no_such.two", False)]
 
 
-def test_that_no_garbage_is_collected_while_a_thread_imports(qtbot, monkeypatch):
-    collects, there = [], []
-    monkeypatch.setattr(imports_module, "import_module", lambda name: collects.append(gc.isenabled()))
-    Imports().wait_for("no_such.module", lambda: there.append(gc.isenabled()))
-    qtbot.waitUntil(lambda: bool(there))
-    assert (collects, there) == ([False], [True])
-
-
-def test_that_a_module_that_is_there_is_not_waited_for(loaded):
-    there = []
-    Imports().wait_for("sys", lambda: there.append(True))
-    assert there == [True]
+def test_that_what_is_looked_at_is_imported_in_a_turn_before_it_is_made(show, qtbot, loaded):
+    made = []
+    show(Slot(lambda: made.append(list(loaded)) or QWidget(), "no_such.panel"))
+    qtbot.waitUntil(lambda: bool(made))
+    assert made == [[("no_such.panel", False)]]
 
 
 def test_that_a_module_that_cannot_be_imported_is_said_by_whoever_needs_it(show, qtbot):

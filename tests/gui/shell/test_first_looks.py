@@ -10,18 +10,18 @@ CODE = """
 import json, os, sys
 from PySide6.QtCore import QEventLoop, QTimer
 from gui.engine_link.engine_start import StartedEngine
-from gui.page import imports
+from gui.page import slot
 from gui.page.slot import Slot
 from gui.shell.app import Haloscope, make_application
 from gui.shell.pages import PAGES
 from tests.gui.fake_engine import FakeEngineClient
 
-by_thread, load = set(), imports.import_module
+ahead, load = set(), slot.import_module
 def note(name):
     before = set(sys.modules)
     load(name)
-    by_thread.update(set(sys.modules) - before)
-imports.import_module = note
+    ahead.update(set(sys.modules) - before)
+slot.import_module = note
 
 def wait(happened):
     loop, timer = QEventLoop(), QTimer()
@@ -38,8 +38,8 @@ window.show()
 wait(lambda: hasattr(page, "chain_actions"))
 page.pictures.open_sample("astronaut")
 wait(lambda: haloscope.state.last_result is not None)
-wait(lambda: not imports.imports()._announced and not imports.imports()._imported)
-known, at_start = ours(), sorted(ours() - by_thread)
+wait(lambda: not slot._announced)
+known, at_start = ours(), sorted(ours() - ahead)
 for panel in page.panels:
     panel.bring_to_front()
     wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
@@ -47,7 +47,7 @@ for entry in PAGES[1:]:
     window.show_page(entry.key)
     wait(lambda: entry.key in window._entered and window._entered[entry.key].isVisible())
     wait(lambda: all(slot.is_settled for slot in window.findChildren(Slot)))
-print(json.dumps({"at start": at_start, "while looking": sorted(ours() - known - by_thread)}))
+print(json.dumps({"at start": at_start, "while looking": sorted(ours() - known - ahead)}))
 sys.stdout.flush()
 haloscope.link.shutdown()
 os._exit(0)
@@ -56,7 +56,7 @@ os._exit(0)
 
 @pytest.fixture(scope="module")
 def imported():
-    """What is imported on the thread of the window until it is complete, and while all of it is looked at."""
+    """What is imported until the window is complete but for what is not looked at, and while that is."""
     return json.loads(fresh_python("-c", CODE, QT_QPA_PLATFORM="offscreen").splitlines()[0])
 
 
