@@ -12,7 +12,7 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Saved
 from gui.course.course_model import CourseModel
-from gui.course.kernels_model import why_not_loadable
+from gui.course.kernels_table import why_not_loadable
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.page.intents import Intent, LoadKernel

@@ -10,10 +10,9 @@ from PySide6.QtWidgets import QLayout, QWidget
 from engine.course.paper import CourseKernel, Excerpt
 from gui.course.code_panel import CodePanel
 from gui.course.course_controller import CourseController
-from gui.course.course_model import CourseModel
+from gui.course.course_model import CourseModel, part_of, show_part
 from gui.course.kernels_table import KernelsTable
 from gui.course.papers import PaperHeader, PapersList
-from gui.course.session_part import part_of, show_part
 from gui.course.tables_panel import TablesPanel, can_be_filled
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.panels import Panel, PanelTabs

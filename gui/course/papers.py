@@ -5,8 +5,7 @@ from PySide6.QtGui import QFontMetrics, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QWidget
 
 from gui.course.course_model import CourseModel
-from gui.course.kernels_model import SECOND_ROLE, plain
-from gui.course.two_lines import TwoLines
+from gui.course.two_lines import SECOND_ROLE, TwoLines, plain
 from gui.style.letters import follow_letters
 from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.widgets.elided_label import ElidedLabel

@@ -17,8 +17,8 @@ from engine.course.paper import CourseTable
 from engine.course.runs import NOT_YET
 from engine.course.sheet import markdown_of_table, tabs_of
 from gui.course.course_model import CourseModel, PaperTables
-from gui.course.course_table import CourseTableView
-from gui.course.course_table_model import reasons_of
+from gui.course.course_table import CourseTableView, reasons_of
+from gui.course.two_lines import plain
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER, recorded_button
 from gui.style.metrics import GRID, HALF_GRID, small_font
@@ -173,4 +173,4 @@ def _notes_of(table: CourseTable, *, is_measured: bool) -> tuple[str, ...]:
     reasons = reasons_of(table)
     # The other cells already have the reason why nothing can fill them.
     remedy = (_RUN_FIRST,) if not is_measured and can_be_filled(table) else ()
-    return (*reasons, *remedy, *(note.replace("`", "") for note in table.notes))
+    return (*reasons, *remedy, *map(plain, table.notes))

@@ -4,12 +4,13 @@ from PySide6.QtCore import QModelIndex, QPersistentModelIndex, QPoint, QRect, QS
 from PySide6.QtGui import QColor, QFont, QFontMetrics, QPainter, QPen
 from PySide6.QtWidgets import QAbstractItemView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
-from gui.course.kernels_model import REASON_ROLE, SECOND_ROLE, VARIANT_ROLE
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.series import series_for
 from gui.style.theme import current_theme
 
 Index = QModelIndex | QPersistentModelIndex
+SECOND_ROLE, VARIANT_ROLE, REASON_ROLE = (Qt.ItemDataRole.UserRole + at for at in range(3))
+"""The second line; the variant whose shape stands before the first one; why it is greyed."""
 
 _BAR_WIDTH = 3
 _SHAPE_WIDTH = 2 * GRID + HALF_GRID
@@ -93,3 +94,8 @@ def _wrapped(font: QFont, area: QRect, words: str | None) -> QRect:
 def _breakable(words: str | None) -> str:
     """Allow a line break after each underscore of names such as convolution_1D_tiled_kernel."""
     return (words or "").replace("_", "_\u200b")
+
+
+def plain(markdown: str) -> str:
+    """Return a text without the back quotes of keys, which are for Markdown."""
+    return markdown.replace("`", "")

@@ -1,10 +1,16 @@
-"""The state of the page Matrices: the product that was chosen, and a row per variant and tile."""
+"""The page Matrices without widgets: the product, a row for each variant and tile, and what runs them."""
 
 from dataclasses import dataclass, replace
 
+from engine.course.paper import CourseKernel
 from engine.device_info import AUTO, SIMULATOR
+from engine.host.request import Run
 from engine.results.columns import KERNEL
+from engine.tasks.product.columns import variant_name
+from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
+from gui.page.jobs import Job
+from gui.page.runs_controller import RunsController
 from gui.runs.state import RunsState
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
@@ -64,3 +70,30 @@ class MatmulState(RunsState[MatmulSettings]):
         if loaded != self.loaded:
             self.loaded = loaded
             self.mark()
+
+
+class MatmulController(RunsController[MatmulState]):
+    """Counts and runs the products of the page Matrices."""
+
+    source = "products"
+    looking = "Counting what can run here"
+
+    def _load(self, kernel: CourseKernel) -> None:
+        # Its tile alone, its rows marked.
+        if kernel.block is not None:
+            self._runs.load(kernel.variant, kernel.block.x)
+
+    def _list_request(self) -> ProductGrid:
+        settings = self._runs.settings
+        return ProductGrid(settings.product, settings.tiles, settings.device)
+
+    def _run_of(self, cell: ProductResult) -> Job:
+        # NumPy runs on the CPU, in the real host, whatever device is chosen.
+        device = "auto" if tile_of(cell) is None else self._runs.settings.device
+        name = variant_name(cell)
+        return Job(
+            f"{name}, tile {tile_of(cell)}" if tile_of(cell) else name,
+            Run(ProductRequest(cell.problem, cell.variant, tile_of(cell), device)),
+            self._runs.add,
+            lambda error: self._runs.add(replace(cell, failure=error.failure)),
+        )

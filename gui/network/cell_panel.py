@@ -4,9 +4,18 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.mask.mask import Mask
-from gui.network.layers import Cell, Facts, input_map_count, is_pool, is_vector
+from gui.network.layers import (
+    Cell,
+    Facts,
+    cell_name,
+    input_map_count,
+    is_pool,
+    is_vector,
+    name_of,
+    where_from,
+    window_title,
+)
 from gui.network.network_state import NetworkState
-from gui.network.words import cell_name, name_of, where_from, window_title
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox

@@ -1,11 +1,16 @@
-"""The drawing: 28 x 28 cells of ink, a brush with soft edges, and its history. No widgets in here."""
+"""Ink: the drawing with its brush and history, and values as pictures. No widgets in here."""
+
+from collections.abc import Iterable
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QObject, Signal
-from PySide6.QtGui import QUndoCommand, QUndoStack
+from PySide6.QtCore import QObject, QRectF, Signal
+from PySide6.QtGui import QColor, QImage, QPainter, QPen, QUndoCommand, QUndoStack
 
 from engine.tasks.network.drawings import fitted
+from gui.style.cell_colours import mixed
+from gui.style.theme import Theme
 
 SIDE = 28
 Ink = NDArray[np.uint8]
@@ -13,7 +18,7 @@ Point = tuple[float, float]
 """Column and row, in cells: the centre of the first cell is at 0.5, 0.5."""
 
 # Held-out digits have strokes of 4 cells with soft edges; what is drawn much thinner is misclassified.
-DEFAULT_RADIUS = 2.0
+_RADIUS = 2.0
 _SOFT_EDGE = 1.5
 
 
@@ -28,7 +33,6 @@ class Drawing(QObject):
         self.ink: Ink = np.zeros((SIDE, SIDE), np.uint8)
         self.digit: int | None = None
         """Number of the held-out digit that it is; None for what was drawn."""
-        self.radius = DEFAULT_RADIUS
         self._before: tuple[Ink, int | None] | None = None
         self._last: Point = (0.0, 0.0)
 
@@ -109,7 +113,7 @@ class Drawing(QObject):
         self.undo_stack.push(_Edit(self, text, (self.ink, self.digit), (ink, digit)))
 
     def _paint(self, point: Point, erases: bool) -> None:
-        touched = coverage(self._last, point, self.radius)
+        touched = coverage(self._last, point, _RADIUS)
         self._last = point
         self._show(np.minimum(self.ink, 255 - touched) if erases else np.maximum(self.ink, touched), None)
 
@@ -147,3 +151,39 @@ def coverage(begin: Point, end: Point, radius: float) -> Ink:
     share = np.clip((radius + _SOFT_EDGE / 2 - distance) / _SOFT_EDGE, 0.0, 1.0)
     found: Ink = np.rint(share * 255.0).astype(np.uint8)
     return found
+
+
+@lru_cache(maxsize=4)
+def shades(theme: Theme) -> NDArray[np.uint32]:
+    """Return 256 colours from the ground to the colour of text, as a QRgb each."""
+    ground, text = QColor(theme.base), QColor(theme.text)
+    found = np.array([mixed(ground, text, step / 255).rgb() for step in range(256)], np.uint32)
+    found.flags.writeable = False
+    return found
+
+
+def as_steps(values: NDArray[np.float32], largest: float) -> NDArray[np.uint8]:
+    """Return values as steps from 0 to 255; negative ones are 0."""
+    if not largest > 0:
+        return np.zeros(values.shape, np.uint8)
+    found: NDArray[np.uint8] = np.rint(np.clip(values / largest, 0.0, 1.0) * 255.0).astype(np.uint8)
+    return found
+
+
+def picture_of(steps: NDArray[np.uint8], colours: NDArray[np.uint32]) -> QImage:
+    """Return a picture with a pixel for each value."""
+    rows, columns = steps.shape
+    # Not an indexed picture: a table of colours takes PySide 28 µs, and there are 360 digits.
+    kept = colours[steps]
+    return QImage(kept.data, columns, rows, 4 * columns, QImage.Format.Format_RGB32).copy()
+
+
+def draw_frames(painter: QPainter, frames: Iterable[QRectF], theme: Theme, width: int = 2) -> None:
+    """Draw frames that are seen on ink and on paper: the accent colour between two lines of the ground."""
+    painter.save()
+    for frame in frames:
+        painter.setPen(QPen(QColor(theme.base), width + 2))
+        painter.drawRect(frame)
+        painter.setPen(QPen(QColor(theme.accent), width))
+        painter.drawRect(frame)
+    painter.restore()

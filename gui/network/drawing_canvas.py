@@ -4,8 +4,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from gui.network.drawing import SIDE, Drawing, Point
-from gui.network.ink import draw_frames, picture_of, shades
+from gui.network.drawing import SIDE, Drawing, Point, draw_frames, picture_of, shades
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme
 

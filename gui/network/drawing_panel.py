@@ -2,15 +2,13 @@
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QIcon, QPixmap
-from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QListWidget, QListWidgetItem, QSlider, QWidget
+from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QListWidget, QListWidgetItem, QWidget
 
 from engine.results.quantities import ms_text
-from gui.network.drawing import DEFAULT_RADIUS, SIDE
+from gui.network.drawing import SIDE, picture_of, shades
 from gui.network.drawing_canvas import DrawingCanvas
-from gui.network.ink import picture_of, shades
-from gui.network.layers import DRAWING, windows
+from gui.network.layers import DRAWING, chance_text, verdict_text, windows
 from gui.network.network_state import NetworkState
-from gui.network.words import chance_text, verdict_text
 from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import Bar, BarChart, Row
@@ -18,8 +16,6 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, row, scrolled
 
 _TILE = SIDE + GRID
-# Quarters of a cell.
-_RADII = (2, 16)
 _ALL, _WRONG = -1, -2
 _NUMBER_ROLE = Qt.ItemDataRole.UserRole
 
@@ -48,7 +44,8 @@ class HeldOutDigits(QWidget):
             return
         self.choice.setCurrentIndex(self.choice.findData(_WRONG))
         self._fill()
-        wrong = [number for number in confusion.wrong if facts.labels[number] == digit]
+        # A session may be of other digits.
+        wrong = [at for at, label in enumerate(facts.labels) if label == digit and at in confusion.wrong]
         if wrong:
             self.list.setCurrentRow(self._row(wrong[0]))
 
@@ -130,9 +127,6 @@ class DrawingPanel(QWidget):
         drawing = network.drawing
         self.canvas = DrawingCanvas(drawing)
         self.clear = icon_button("clear", "Clear the drawing", "Take all ink away (Delete in the field).")
-        self.undo = icon_button("undo", "Undo the stroke", "Take the last stroke back (Ctrl+Z).")
-        self.redo = icon_button("redo", "Redo the stroke", "Draw the stroke again (Ctrl+Shift+Z).")
-        self.brush = QSlider(Qt.Orientation.Horizontal)
         self.digits = HeldOutDigits(network)
         self.verdict = QLabel()
         self.detail = ElidedLabel(most=3, small=True)
@@ -141,45 +135,26 @@ class DrawingPanel(QWidget):
         )
         self._build()
         self.clear.clicked.connect(drawing.clear)
-        self.undo.clicked.connect(drawing.undo_stack.undo)
-        self.redo.clicked.connect(drawing.undo_stack.redo)
-        self.brush.valueChanged.connect(self._set_radius)
-        # To Qt's own slots: at the end the stack reports after Python's part of it is gone.
-        drawing.undo_stack.canUndoChanged.connect(self.undo.setEnabled)
-        drawing.undo_stack.canRedoChanged.connect(self.redo.setEnabled)
         network.answer_changed.connect(self._show)
         network.answer_changed.connect(self._show_bars)
         theme_notifier().changed.connect(self._show_bars)
         network.cell_changed.connect(self._mark)
         drawing.changed.connect(self._enable_tools)
-        self.undo.setEnabled(False)
-        self.redo.setEnabled(False)
         self._enable_tools()
         self._show()
         self._show_bars()
 
     def _build(self) -> None:
-        self.brush.setRange(*_RADII)
-        self.brush.setValue(round(4 * DEFAULT_RADIUS))
-        self.brush.setAccessibleName("Brush, quarters of a cell")
-        self.brush.setToolTip("Radius of the brush. The held-out digits have strokes of about 4 cells.")
         self.verdict.setFont(scaled_font(1.25, bold=True))
         self.verdict.setAccessibleName("Recognised")
         self.bars.setToolTip("Softmax of the ten scores: the probabilities sum to 100 %.")
         self.detail.setAccessibleName("About the drawing")
-        tools = row(
-            label_for("&Brush", self.brush), (self.brush, 1), self.undo, self.redo,
-            self.clear, spacing=HALF_GRID,
-        )  # fmt: skip
         content = QWidget()
-        answer = column(self.verdict, self.detail, self.bars, spacing=HALF_GRID)
+        answer = column(row((self.verdict, 1), self.clear), self.detail, self.bars, spacing=HALF_GRID)
         margins = (GRID, GRID, GRID, GRID)
-        content.setLayout(column(self.canvas, tools, self.digits, answer, 1, margins=margins))
+        content.setLayout(column(self.canvas, self.digits, answer, 1, margins=margins))
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(content)))
-
-    def _set_radius(self, quarters: int) -> None:
-        self._network.drawing.radius = quarters / 4
 
     def _enable_tools(self) -> None:
         self.clear.setEnabled(not self._network.drawing.is_empty)

@@ -1,25 +1,113 @@
 """The values of one layer as pictures; a cell is chosen by mouse or arrow keys."""
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.network.problem import Layer
-from gui.network.ink import as_steps, draw_frames, picture_of, shades
-from gui.network.layers import Cell, Floats, is_vector
-from gui.network.map_grid import grid_of, is_scores
-from gui.network.words import shape_text
+from gui.network.drawing import as_steps, draw_frames, picture_of, shades
+from gui.network.layers import Cell, Floats, is_vector, shape_text
 from gui.style.cell_colours import cell_background, readable_text
 from gui.style.metrics import GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.value_table import short_number
 
+# With 22 maps in a line, 64 of them take three lines in a window of 1280 pixels.
+_GAP = 3
+# So few values of a vector are written in their cells, as the ten scores are.
+_FEW = 16
+_STRIP_ROW = 2 * GRID
+_SCORE_ROW = 4 * GRID
+
+
+def is_scores(layer: Layer) -> bool:
+    """Return whether a layer gives so few values that each is written."""
+    return is_vector(layer) and layer.values <= _FEW
+
+
+@dataclass(frozen=True, slots=True)
+class MapGrid:
+    """Maps of some cells; of a vector the one map has its values row by row, of which the last may lack some.
+
+    `cell_width` and `cell_height` are in pixels, `per_line` counts maps.
+    """
+
+    layer: Layer
+    maps: int
+    rows: int
+    columns: int
+    cell_width: int
+    cell_height: int
+    per_line: int
+
+    @property
+    def height(self) -> int:
+        """Height of all maps, pixels."""
+        return math.ceil(self.maps / self.per_line) * (self.rows * self.cell_height + _GAP) - _GAP
+
+    def map_rect(self, number: int) -> QRectF:
+        """Return where a map is."""
+        width, height = self.columns * self.cell_width, self.rows * self.cell_height
+        down, across = divmod(number, self.per_line)
+        return QRectF(1 + across * (width + _GAP), 1 + down * (height + _GAP), width, height)
+
+    def window_rect(self, number: int, rows: range, columns: range) -> QRectF:
+        """Return where some cells of a map are."""
+        corner = self.map_rect(number).topLeft()
+        left, top = columns.start * self.cell_width, rows.start * self.cell_height
+        return QRectF(
+            corner.x() + left, corner.y() + top, len(columns) * self.cell_width, len(rows) * self.cell_height
+        )
+
+    def cell_rect(self, cell: Cell) -> QRectF:
+        """Return where a cell is."""
+        down, column = divmod(cell.column, self.columns)
+        row = cell.row + down
+        return self.window_rect(cell.map, range(row, row + 1), range(column, column + 1))
+
+    def cell_at(self, point: QPointF, position: int) -> Cell | None:
+        """Return the cell of a layer under a point; None between maps."""
+        width, height = self.columns * self.cell_width + _GAP, self.rows * self.cell_height + _GAP
+        across, down = int((point.x() - 1) // width), int((point.y() - 1) // height)
+        number = down * self.per_line + across
+        if not (0 <= across < self.per_line and 0 <= number < self.maps):
+            return None
+        corner = self.map_rect(number).topLeft()
+        row = int((point.y() - corner.y()) // self.cell_height)
+        column = int((point.x() - corner.x()) // self.cell_width)
+        if row >= self.rows or column >= self.columns:
+            return None
+        if not is_vector(self.layer):
+            return Cell(position, number, row, column)
+        value = row * self.columns + column
+        return Cell(position, column=value) if value < self.layer.values else None
+
+
+def grid_of(layer: Layer, side: int, width: int) -> MapGrid:
+    """Return where the maps of a layer stand in so much width, each about `side` pixels wide."""
+    if is_vector(layer):
+        columns = layer.values
+        while not is_scores(layer) and columns > _FEW and width // columns < GRID:
+            # Thin cells stand in two lines or more.
+            columns = math.ceil(columns / 2)
+        cell = max(1, (width - 2) // columns), _SCORE_ROW if is_scores(layer) else _STRIP_ROW
+        return MapGrid(layer, 1, math.ceil(layer.values / columns), columns, *cell, per_line=1)
+    maps, rows, columns = layer.shape
+    scale = max(1, round(side / max(rows, columns)))
+    most = max(1, min(maps, (width + _GAP) // (scale * columns + _GAP)))
+    # Lines are alike: a number that divides all of them, where there is one.
+    per_line = math.ceil(maps / math.ceil(maps / most))
+    return MapGrid(layer, maps, rows, columns, scale, scale, per_line)
+
+
 _KEYS = (
     "Arrow keys choose a cell, Page Up and Page Down a map, Home and End the first and the last map, "
-    "Esc releases the cell; + and − (or Ctrl with the wheel) make all maps larger and smaller, 0 fits them."
+    "Esc releases the cell."
 )
 _FAR = 10_000
 # Maps, rows and columns that a key goes on.
@@ -33,7 +121,6 @@ _STEPS = {
     Qt.Key.Key_Home: (-_FAR, 0, 0),
     Qt.Key.Key_End: (_FAR, 0, 0),
 }
-_ZOOMS = {Qt.Key.Key_Plus: 1, Qt.Key.Key_Equal: 1, Qt.Key.Key_Minus: -1, Qt.Key.Key_0: 0}
 Window = tuple[int | None, range, range]
 """A map, or None for all of them, and its rows and columns."""
 
@@ -47,7 +134,6 @@ class LayerView(QWidget):
     pointed = Signal(object)  # the Cell under the mouse
     chosen = Signal(object)  # the Cell that was clicked, or reached with the keys
     release_cell = Signal()
-    zoomed = Signal(int)  # 1: larger maps are wanted, -1: smaller ones, 0: those that fit
 
     def __init__(self, layer: Layer, position: int) -> None:
         super().__init__()
@@ -133,19 +219,9 @@ class LayerView(QWidget):
         else:
             self.chosen.emit(cell)
 
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        turned = event.angleDelta().y()
-        if turned and event.modifiers() & Qt.KeyboardModifier.ControlModifier:
-            self.zoomed.emit(1 if turned > 0 else -1)
-        else:
-            # The panel scrolls.
-            event.ignore()
-
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, keys = Qt.Key(event.key()), Qt.Key
-        if key in _ZOOMS:
-            self.zoomed.emit(_ZOOMS[key])
-        elif key == keys.Key_Escape and self._is_kept:
+        if key == keys.Key_Escape and self._is_kept:
             self.release_cell.emit()
         elif key in _STEPS:
             self.chosen.emit(self._stepped(key))

@@ -4,11 +4,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from engine.tasks.network.problem import LAYERS, Layer
-from gui.network.layer_view import LayerView
-from gui.network.layers import is_pool, is_vector, windows
-from gui.network.map_grid import grid_of
+from gui.network.layer_view import LayerView, grid_of
+from gui.network.layers import cell_name, is_pool, is_vector, name_of, shape_text, where_from, windows
 from gui.network.network_state import NetworkState
-from gui.network.words import cell_name, name_of, shape_text, where_from
 from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import Placeholder, column, quiet_label, row, scrolled
@@ -16,9 +14,6 @@ from gui.widgets.panel_parts import Placeholder, column, quiet_label, row, scrol
 _STARTING = "The network is shown here once the engine is ready."
 _SIDES = range(12 * GRID, 3 * GRID - 1, -HALF_GRID)
 """Sides of a map, pixels, the largest first: that which fits the panel is taken."""
-# A cell of the first convolution becomes a pixel larger.
-_ZOOM_STEP = 3 * GRID
-_LARGEST_SIDE = 24 * GRID
 
 
 class MapsPanel(QWidget):
@@ -29,9 +24,6 @@ class MapsPanel(QWidget):
         self._network = network
         self.views: list[LayerView] = []
         self._titles: list[QWidget] = []
-        # Side of a map, pixels; None: as large as fits.
-        self._wanted: int | None = None
-        self._side = 0
         self._content = QWidget()
         self._make_views()
         self._area = scrolled(self._content)
@@ -58,7 +50,6 @@ class MapsPanel(QWidget):
             view.pointed.connect(self._network.point)
             view.chosen.connect(lambda cell: self._network.point(cell, keep=True))
             view.release_cell.connect(self._network.release_cell)
-            view.zoomed.connect(self._zoom)
             self._titles.append(title)
             self.views.append(view)
             parts += [title, view]
@@ -100,14 +91,6 @@ class MapsPanel(QWidget):
                 words = where_from(facts, marked, value, network.all_origins())
                 view.describe(f"{cell_name(facts.layers, marked)}: {words}")
 
-    def _zoom(self, step: int) -> None:
-        """Take the next larger or smaller maps, or those that fit."""
-        if step:
-            self._wanted = min(max(self._side + step * _ZOOM_STEP, _SIDES[-1]), _LARGEST_SIDE)
-        else:
-            self._wanted = None
-        self._fit()
-
     def _fit(self) -> None:
         """Take the largest maps with which all layers are in view, or else the smallest."""
         bar = self._area.verticalScrollBar().sizeHint().width()
@@ -118,8 +101,7 @@ class MapsPanel(QWidget):
         def fits(side: int) -> bool:
             return sum(grid_of(view.layer, side, width).height for view in self.views) <= spare
 
-        side = self._wanted or next((side for side in _SIDES if fits(side)), _SIDES[-1])
-        self._side = side
+        side = next((side for side in _SIDES if fits(side)), _SIDES[-1])
         width -= 0 if fits(side) else bar
         for view in self.views:
             view.set_side(side, width)

@@ -1,7 +1,5 @@
 """Each change of the drawing is recognised; on request stages run and held-out digits are classified."""
 
-from pathlib import Path
-
 from PySide6.QtCore import QTimer
 
 from engine.course.paper import CourseKernel
@@ -14,22 +12,20 @@ from engine.tasks.network.messages import (
     DrawingRequest,
     NetworkFacts,
     NetworkRequest,
-    NetworkRun,
     Recognised,
     StageRequest,
 )
-from engine.tasks.network.problem import Confusion, NetworkResult
+from engine.tasks.network.problem import NetworkResult
 from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.newest import Newest
 from gui.network.layers import kept_answer, kept_facts
 from gui.network.network_state import NetworkState
-from gui.network.session_part import number_of
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 from gui.page.runs_controller import RunsController
 
-WEIGHTS = "weights"
+NETWORK = "network"
 # An 8: its strokes cross, so that every map has something to show.
 FIRST_DIGIT = 8
 NO_INK = "There is no ink yet. Draw a digit with the mouse, or choose one of the held-out digits."
@@ -54,8 +50,6 @@ class NetworkController(RunsController[NetworkState]):
         self._network = network
         self._state = state
         self._link = link
-        # The file of weights that is wanted; empty for the program's own.
-        self._weights = ""
         self._facts, self._answers = Newest(link), Newest(link)
         self._is_stale = True  # the drawing has changed since it was sent
         # The cells of a stroke that arrive together are one drawing.
@@ -66,9 +60,8 @@ class NetworkController(RunsController[NetworkState]):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the answer is that of the drawing as it is, with the weights that are wanted."""
-        has_weights = self._weights == self._network.weights
-        return has_weights and not self._is_stale and self._answers.in_flight is None
+        """Whether the answer is that of the drawing as it is."""
+        return not self._is_stale and self._answers.in_flight is None
 
     def run(self) -> None:
         """Run the selected stage."""
@@ -78,25 +71,11 @@ class NetworkController(RunsController[NetworkState]):
     def classify_digits(self) -> None:
         """Classify every held-out digit, for the confusion matrix; the simulator takes no batch so large."""
         device = self._network.settings.device
-        device = "cpu" if device == SIMULATOR else device
-        weights = self._network.weights
-
-        def classified(found: Confusion) -> None:
-            if self._network.weights == weights:
-                self._network.set_confusion(found)
-
-        request = DigitsRequest(device=device, weights=weights)
-        self._begin_jobs([Job("Held-out digits", request, classified)])
+        request = DigitsRequest(device="cpu" if device == SIMULATOR else device)
+        self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
 
     def _load(self, kernel: CourseKernel) -> None:
         self._network.change(stage=kernel.variant)
-
-    def open_weights(self, path: Path | None) -> None:
-        """Take the weights of a file, or the program's own; those that cannot be read change nothing."""
-        self._messages.clear(WEIGHTS)
-        self._weights = "" if path is None else str(path)
-        if self._was_shown:
-            self._describe()
 
     def _run_of(self, row: NetworkResult) -> Job:
         return self._run_stage(row.variant)
@@ -106,20 +85,13 @@ class NetworkController(RunsController[NetworkState]):
         known = network.known_stage(stage)
         # A stage on the CPU runs in the real host, whatever device is chosen.
         device = AUTO if known is not None and known.kind == "cpu" else settings.device
-        weights = network.weights
-
-        def ran(run: NetworkRun) -> None:
-            # Other weights that were wanted before the run may have arrived meanwhile.
-            if network.weights == weights:
-                network.add(run)
-
-        request = Run(StageRequest(stage, settings.batch, device, weights=weights))
-        return Job(stage, request, ran, lambda error: network.fail(stage, error.failure))
+        request = Run(StageRequest(stage, settings.batch, device))
+        return Job(stage, request, network.add, lambda error: network.fail(stage, error.failure))
 
     def _begin(self) -> None:
         if not self._was_shown:
             return
-        if self._network.facts is None or self._weights != self._network.weights:
+        if self._network.facts is None:
             self._describe()
         self._list()
         self._is_stale = self._is_stale or self._answers.in_flight is not None
@@ -127,30 +99,20 @@ class NetworkController(RunsController[NetworkState]):
         self._settle_timer.start()
 
     def _describe(self) -> None:
-        weights = self._weights
-
         def replied(facts: NetworkFacts) -> None:
             kept = kept_facts(facts)
             self._link.keeper.discard(segments_of(facts))
-            is_other = weights != self._network.weights
-            self._network.set_facts(kept, weights)
+            self._network.set_facts(kept)
             drawing = self._network.drawing
             drawing.start_with(FIRST_DIGIT, kept.digits[FIRST_DIGIT])
-            drawing.name_digit(number_of(self._network, drawing.ink))
-            if is_other:
-                self._drawing_changed()
+            drawing.name_digit(self._network.digit_of(drawing.ink))
 
         def failed(error: EngineError) -> None:
             if not needs_no_message(error):
-                self._messages.show_error(WEIGHTS, error)
-                self._weights = self._network.weights
-                if weights and self._network.facts is None:
-                    # The session's weights cannot be read: fall back to the program's own.
-                    self._describe()
-                else:
-                    self._network.refuse_facts(str(error))
+                self._messages.show_error(NETWORK, error)
+                self._network.refuse_facts(str(error))
 
-        self._facts.ask(NetworkRequest(weights), replied, failed)
+        self._facts.ask(NetworkRequest(), replied, failed)
 
     def _list_request(self) -> Check[StageRequest]:
         return Check(StageRequest(batch=self._network.settings.batch, device=self._network.settings.device))
@@ -178,7 +140,7 @@ class NetworkController(RunsController[NetworkState]):
             # No longer why there was none; the first time its code is compiled, for some seconds.
             network.set_answer(None)
         ink = network.drawing.seen
-        request = Preview(DrawingRequest(ink.tobytes(), network.weights))
+        request = Preview(DrawingRequest(ink.tobytes()))
 
         def replied(found: Recognised) -> None:
             if not network.drawing.is_empty:

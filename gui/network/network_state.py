@@ -1,15 +1,76 @@
-"""The state of the page Network: the drawing and its answer, the chosen cell, and the runs of the stages."""
+"""The state of the page Network: drawing and answer, the chosen cell, and the stages as runs.
 
+The bar of a stage is its time by layer, as wide as all others.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from itertools import pairwise
+from typing import Annotated
+
+import msgspec
 import numpy as np
 from PySide6.QtCore import Signal
 
-from engine.tasks.network.problem import Confusion
-from gui.network.drawing import Drawing
+from engine.device_info import AUTO
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability
+from engine.reason import Reason
+from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column
+from engine.results.compare import Compared
+from engine.results.measurement import Environment
+from engine.results.quantities import ms_text, percent_text
+from engine.tasks.network.messages import NetworkRun
+from engine.tasks.network.problem import MAX_BATCH, Confusion, ForwardPass, LayerTime, NetworkResult
+from gui.network.drawing import SIDE, Drawing, Ink
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
-from gui.network.stages_model import StagesModel
+from gui.runs.bars import Part
+from gui.runs.kept import Run
+from gui.runs.state import RunsState, TaskRun
+from gui.style.series import series_at
+from gui.style.theme import current_theme, theme_notifier
+from gui.typed_json import Reading, Table
+from gui.widgets.legend import LegendEntry
+
+_FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
+# Parts of a stage with streams, which are no layers; in both themes each is known from its neighbours.
+_STREAM_PARTS = ("copy in", "kernels", "copy out")
+# Positions in the series of colours, of which two are blue: one of them for six layers.
+_LAYER_COLOURS = 0, 1, 2, 3, 4, 7
 
 
-class NetworkState(StagesModel):
+BASELINE = "network-serial"
+
+
+# What a session keeps beside the runs: the ink in hexadecimal figures, row by row; how digits are classified
+# by the file of the weights, as earlier versions took others.
+_FIGURES = 2 * SIDE * SIDE
+_PART = {
+    "stage": str,
+    "batch": Annotated[int, msgspec.Meta(ge=1, le=MAX_BATCH)],
+    "device": str,
+    "weights": str,
+    "ink": Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$", min_length=_FIGURES, max_length=_FIGURES)],
+    "digits": dict[str, Confusion],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkSettings:
+    """The stage that Run runs, the batch and the device."""
+
+    stage: str = BASELINE
+    batch: int = 100
+    device: str = AUTO
+
+    @property
+    def problem(self) -> ForwardPass:
+        """What is computed."""
+        return ForwardPass(self.batch)
+
+
+class NetworkState(RunsState[NetworkSettings]):
     """Everything that the page shows."""
 
     facts_changed = Signal()  # `facts` or `why_no_facts`
@@ -18,9 +79,10 @@ class NetworkState(StagesModel):
     confusion_changed = Signal()
 
     def __init__(self) -> None:
-        super().__init__()
-        self.drawing = Drawing(self.undo_stack, self)
+        super().__init__(NetworkSettings(), BASELINE, _FIRST_COLUMNS)
+        self.facts: Facts | None = None
         self.why_no_facts = ""
+        self.drawing = Drawing(self.undo_stack, self)
         self.answer: Answer | None = None
         self.why_no_answer = ""
         self.cell: Cell | None = None
@@ -28,28 +90,20 @@ class NetworkState(StagesModel):
         self.is_kept = False
         # The input map whose window is shown; None: the one that adds the most.
         self.input_map: int | None = None
-        self.confusions: dict[str, Confusion] = {}
-        """How the held-out digits are classified, by the file of the weights."""
+        self.confusion: Confusion | None = None
+        """How the held-out digits are classified; None where nobody asked."""
+        theme_notifier().changed.connect(self._forget_bars)
+        self.selection.selectionChanged.connect(self._take_selected)
+        for changed in (self.settings_changed, self.running_changed):
+            changed.connect(self.mark)
 
-    @property
-    def confusion(self) -> Confusion | None:
-        """How the held-out digits are classified with these weights; None where nobody asked."""
-        found = self.confusions.get(self.weights)
-        known = len(self.facts.labels) if self.facts else 0
-        # A session may be of other digits.
-        return found if found and all(number < known for number in found.wrong) else None
-
-    def set_facts(self, facts: Facts, weights: str = "") -> None:
-        """Store what the network is, with the weights of a file; what they gave is shown."""
-        is_other = weights != self.weights
-        self.facts, self.why_no_facts, self.weights = facts, "", weights
-        if is_other:
-            self.confusion_changed.emit()
-            self._show_kept()
+    def set_facts(self, facts: Facts) -> None:
+        """Store what the network is."""
+        self.facts, self.why_no_facts = facts, ""
         self.facts_changed.emit()
 
     def refuse_facts(self, why: str) -> None:
-        """Store why the network is not known, such as a damaged file of weights."""
+        """Store why the network is not known, such as damaged weights."""
         if self.facts is None and why != self.why_no_facts:
             self.why_no_facts = why
             self.facts_changed.emit()
@@ -116,6 +170,144 @@ class NetworkState(StagesModel):
         return float(values[cell.map, cell.row, cell.column])
 
     def set_confusion(self, confusion: Confusion) -> None:
-        """Store how the held-out digits are classified with these weights."""
-        self.confusions[self.weights] = confusion
+        """Store how the held-out digits are classified."""
+        self.confusion = confusion
         self.confusion_changed.emit()
+
+    def digit_of(self, ink: Ink) -> int | None:
+        """Return which held-out digit the ink is, if it is one and they are known."""
+        if self.facts is None:
+            return None
+        same = np.flatnonzero((self.facts.digits == ink).all(axis=(1, 2)))
+        return int(same[0]) if same.size else None
+
+    def own_part(self) -> Table:
+        """Return what a session keeps beside the runs, as plain JSON values."""
+        digits = {"": asdict(self.confusion)} if self.confusion else {}
+        return {**asdict(self.settings), "ink": self.drawing.ink.tobytes().hex(), "digits": digits}
+
+    def take_own_part(self, part: Table, reading: Reading) -> Callable[[], object] | None:
+        """Show the settings of a session; return what shows its drawing, a step of undo."""
+        found = reading.fields(part, _PART)
+        if self.facts is not None and "stage" in found and self.known_stage(found["stage"]) is None:
+            reading.leave_out('"stage"', "the network has no such stage")
+            del found["stage"]
+        self.change(**{name: found[name] for name in ("stage", "batch", "device") if name in found})
+        if found.get("weights"):
+            reading.leave_out(
+                '"weights"', "the window has the trained ones; the command network takes others"
+            )
+        classified = found.get("digits", {}).get("")
+        if classified is not None and not _is_of_digits(classified):
+            reading.leave_out('"digits"', "it is not a table of ten digits by ten")
+        elif classified is not None:
+            self.set_confusion(classified)
+        ink = _ink(found["ink"]) if "ink" in found else self.drawing.ink
+        if np.array_equal(ink, self.drawing.ink):
+            return None
+        return lambda: self.drawing.show_ink(ink, self.digit_of(ink), "Open session")
+
+    @property
+    def runs(self) -> dict[str, NetworkRun]:
+        """The runs of this batch on this device, by the key of the stage."""
+        return {str(key): run for key, run in self.shown_runs.items()}
+
+    def result_of(self, run: NetworkRun) -> NetworkResult:
+        return run.result
+
+    def known_stage(self, stage: str) -> VariantInfo | None:
+        """Return what the engine says about a stage; None while the network is not known."""
+        return next((one for one in self.facts.stages if one.key == stage), None) if self.facts else None
+
+    def row_of(self, listed: Availability) -> NetworkResult:
+        return self._unrun(listed.variant, listed.reason, refused=bool(listed.reason))
+
+    def is_marked(self, row: NetworkResult) -> bool:
+        return row.variant == self.settings.stage
+
+    def _take_selected(self) -> None:
+        """Have Run run the one stage that is selected."""
+        selected = self.selected
+        if len(selected) == 1 and not self.running:
+            self.change(stage=selected[0].result.variant)
+
+    def fail(self, stage: str, reason: Reason) -> None:
+        """Store why a stage's run came to nothing."""
+        self.add(NetworkRun(self._unrun(stage, reason, refused=False)))
+
+    def _unrun(self, stage: str, reason: Reason | None, *, refused: bool) -> NetworkResult:
+        known = self.known_stage(stage)
+        title, kind = (known.title, known.kind) if known else (stage, "")
+        device = "cpu" if kind == "cpu" else self.settings.device
+        machine = Environment("")
+        problem = self.settings.problem
+        return NetworkResult(stage, title, device, problem, None, machine, failure=reason, refused=refused)
+
+    def parts_of(self, run: Run) -> tuple[Part, ...]:
+        layers = self._layers_of(run)
+        total = sum(one.ms for one in layers) or 1.0
+        ends = [sum(one.ms for one in layers[:at]) / total for at in range(len(layers) + 1)]
+        # Two layers in one kernel: the second one's colour is the stripe.
+        colours = [tuple(map(self._colour, _keys(one.name))) for one in layers]
+        return tuple(
+            Part(*room, colour, stripes[-1] if stripes else "")
+            for room, (colour, *stripes) in zip(pairwise(ends), colours, strict=True)
+        )
+
+    def legend(self) -> list[LegendEntry]:
+        """Return the colours of the layers, and of what else is drawn; none before a stage has run."""
+        drawn = {one.name for run in self.runs.values() for one in run.layers}
+        layers = self.facts.layers if self.facts and drawn else ()
+        names = [*(layer.key for layer in layers), *(part for part in _STREAM_PARTS if part in drawn)]
+        return [LegendEntry(self._title(name), self._colour(name)) for name in names]
+
+    def words(self, run: Compared) -> str:
+        return "; ".join((super().words(run), *self._layers_in_words(run.result)))
+
+    def _tooltip(self, key: str, run: Compared) -> str:
+        words, known = super()._tooltip(key, run), self.known_stage(run.result.variant)
+        if key == VARIANT.key and known is not None:
+            return f"{words}<br>{escape(known.idea)}"
+        layers = self._layers_in_words(run.result) if key == KERNEL else ()
+        return "\n".join((*layers, *([""] if layers else ()), words))
+
+    def _head(self, column: Column) -> str:
+        return "Time by layer" if column.key == KERNEL and self.bars.parts else super()._head(column)
+
+    def _layers_of(self, run: Run) -> Sequence[LayerTime]:
+        kept = self.kept_of(run)
+        return kept.whole.layers if isinstance(kept, TaskRun) else ()
+
+    def _layers_in_words(self, run: Run) -> list[str]:
+        layers = self._layers_of(run)
+        total = sum(one.ms for one in layers) or 1.0
+        return [
+            f"{self._title(one.name)}: {ms_text(one.ms)}, {percent_text(one.ms / total)}" for one in layers
+        ]
+
+    def _title(self, name: str) -> str:
+        layers = self.facts.layers if self.facts else ()
+        titles = {layer.key: layer.title for layer in layers}
+        return " + ".join(titles.get(key, key) for key in _keys(name))
+
+    def _colour(self, key: str) -> str:
+        layers = self.facts.layers if self.facts else ()
+        keys = [layer.key for layer in layers]
+        if key in keys:
+            return series_at(_LAYER_COLOURS[keys.index(key) % len(_LAYER_COLOURS)]).colour
+        theme = current_theme()
+        return theme.text if key.startswith("copy") else theme.outline
+
+
+def _keys(name: str) -> list[str]:
+    return name.split(" + ")
+
+
+def _is_of_digits(confusion: Confusion) -> bool:
+    sides = {len(confusion.counts), *map(len, confusion.counts)}
+    is_square = sides == {10} and bool(confusion.digits)
+    return is_square and min(*map(min, confusion.counts), *confusion.wrong, 0) >= 0
+
+
+def _ink(figures: str) -> Ink:
+    return np.frombuffer(bytes.fromhex(figures), np.uint8).reshape(SIDE, SIDE).copy()

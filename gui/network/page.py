@@ -1,25 +1,23 @@
 """Network: the drawing left, the maps of each layer in the middle, a value's origin right, stages below."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cached_property
-from pathlib import Path
 from typing import ClassVar
 
+import msgspec
 from PySide6.QtCore import Qt
 
 from engine.results.quantities import ratio_text
 from engine.tasks.network.messages import NetworkRun
-from engine.tasks.network.problem import ForwardPass
+from engine.tasks.network.problem import ChunkSpan, ForwardPass, LayerTime
 from gui.network.cell_panel import CellPanel
 from gui.network.confusion_panel import ConfusionPanel
 from gui.network.drawing_panel import DrawingPanel
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
 from gui.network.network_state import NetworkState
-from gui.network.session_part import part_of, run_in, show_part, table_of
 from gui.network.stages_panel import StagesPanel
 from gui.network.timeline_panel import TimelinePanel
-from gui.page.actions import Entry
 from gui.page.contract import PageStatus, Services, Tool
 from gui.page.intents import Intent, LoadKernel, LoadMask
 from gui.page.panels import Panel, PanelTabs
@@ -30,17 +28,6 @@ from gui.page.variants_page import Change, VariantsPage
 from gui.style.metrics import GRID, HALF_GRID
 from gui.typed_json import Reading, Table
 
-_ENTRIES = (
-    Entry(
-        "open_weights", "Open &weights of the network…",
-        "Take the weights of an .npz file, as assets/network/train.py writes them.", icon="open",
-        menu="&File", section=10,
-    ),
-    Entry(
-        "trained_weights", "&Trained weights", "Take the trained weights that come with the program again.",
-        icon="retry", menu="&File", section=10,
-    ),
-)  # fmt: skip
 # Shares of the page, and the least that each has at first with letters of the usual size: all maps above the
 # stages need no scrolling in a window of 1280 x 800.
 _LEFT_SHARE, _LEAST_LEFT = 0.2, 34 * GRID
@@ -71,9 +58,9 @@ class NetworkPage(VariantsPage):
         network.confusion_changed.connect(self.edited)
         self._lay_out()
         self._ran_one = False
-        services.actions.add(_ENTRIES)
-        self.tools = tuple(Tool(services.actions[entry.name]) for entry in _ENTRIES)
-        self._connect()
+        self.tools = tuple(Tool(services.actions[name]) for name in ("undo", "redo"))
+        network.running_changed.connect(self._show_timeline)
+        network.facts_changed.connect(self.status_changed)
 
     @cached_property
     def drawing_panel(self) -> DrawingPanel:
@@ -115,13 +102,12 @@ class NetworkPage(VariantsPage):
             super().status,
             sentence=self._sentence(),
             figure=self._figure(),
-            figure_tip=f"Against {self.network.baseline}, same batch and weights.",
+            figure_tip=f"Against {self.network.baseline}, same batch.",
             device=network.settings.device,
             run_does="Verifies the selected stage against the float64 reference, then measures it by layer.",
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
             why_no_run=self._why_no_run(),
-            caption=f"{Path(network.weights).name or 'Trained weights'}, batch of {size}",
-            caption_tip=network.weights,
+            caption=f"Batch of {size}",
         )
 
     @property
@@ -148,19 +134,19 @@ class NetworkPage(VariantsPage):
         return True
 
     def own_part(self) -> Table:
-        return part_of(self.network)
+        return self.network.own_part()
 
     def take_own_part(self, part: Table, reading: Reading) -> Change | None:
-        weights, change = show_part(self.network, part, reading)
-        if weights != self.network.weights:
-            self.stages.open_weights(Path(weights) if weights else None)
-        return change
+        return self.network.take_own_part(part, reading)
 
     def table_of(self, run: NetworkRun) -> Table:
-        return table_of(run)
+        layers, timeline = ([asdict(one) for one in parts] for parts in (run.layers, run.timeline))
+        return {"result": run.result.as_json(), "layers": layers, "timeline": timeline}
 
     def run_in(self, table: Table) -> NetworkRun:
-        return run_in(table, super().run_in(table))
+        kinds = {"layers": tuple[LayerTime, ...], "timeline": tuple[ChunkSpan, ...]}
+        times = (msgspec.convert(table.get(name, []), kind) for name, kind in kinds.items())
+        return NetworkRun(super().run_in(table), *times)
 
     def _lay_out(self) -> None:
         network, sides = self.network, Qt.Orientation
@@ -191,27 +177,6 @@ class NetworkPage(VariantsPage):
             Share(right, 1.0 - _LEFT_SHARE),
         )
         self.fill(whole, maps, drawing, value, stages)
-
-    def _connect(self) -> None:
-        network, actions = self.network, self._services.actions
-        actions["open_weights"].triggered.connect(lambda _on: self._open_weights())
-        actions["trained_weights"].triggered.connect(lambda _on: self.stages.open_weights(None))
-        network.facts_changed.connect(self._show_weights)
-        network.running_changed.connect(self._show_weights)
-        network.running_changed.connect(self._show_timeline)
-        self._show_weights()
-        network.facts_changed.connect(self.status_changed)
-
-    def _open_weights(self) -> None:
-        filters = ["Weights (*.npz)", "All files (*)"]
-        self._services.files.ask_to_open("Open weights of the network", filters, self.stages.open_weights)
-
-    def _show_weights(self) -> None:
-        """Allow other weights between runs."""
-        actions, is_idle = self._services.actions, not self.network.running
-        why_not = "" if is_idle else "Not during a run."
-        actions.allow("open_weights", why_not)
-        actions.allow("trained_weights", why_not or ("" if self.network.weights else "They are in use."))
 
     def _show_timeline(self) -> None:
         """Bring the chunks to the front when the selected stage has run by itself and works in some."""

@@ -58,8 +58,7 @@ class VariantsPage(RunsPage):
     def _kept_table(self, run: TaskRun) -> Table:
         if run.table is None:
             # 0.7 ms for each.
-            weights = {"weights": run.problem.weights} if run.problem.weights else {}
-            run.table = {"device": run.problem.device, **weights, **self.table_of(run.whole)}
+            run.table = {"device": run.problem.device, **self.table_of(run.whole)}
         return run.table
 
     def take_session_part(self, part: Table) -> None:
@@ -84,7 +83,10 @@ class VariantsPage(RunsPage):
         tables = reading.fields(kept, {"runs": list[dict[str, Any]]}).get("runs", [])
         for number, table in enumerate(tables, start=1):
             try:
-                device, weights = (msgspec.convert(table.get(key, ""), Text) for key in ("device", "weights"))
+                device = msgspec.convert(table.get("device", ""), Text)
+                if table.get("weights"):
+                    # The window of earlier versions took files of weights.
+                    raise ValueError("it has the weights of a file")
                 run = self.run_in(table)
                 result = self._runs_state.result_of(run)
                 if result.task != self._runs_state.settings.problem.task:
@@ -92,6 +94,6 @@ class VariantsPage(RunsPage):
             except (EngineError, ValueError, LookupError, TypeError) as error:
                 reading.leave_out(f"result {number}", error)
             else:
-                shared = Shared(result.problem, device, weights)
+                shared = Shared(result.problem, device)
                 found.append(TaskRun(result, shared, whole=run, table=table))
         return found

@@ -34,7 +34,6 @@ class Shared(NamedTuple):
 
     problem: TaskProblem
     device: str  # key of the one that was chosen, such as "auto"
-    weights: str = ""  # file of a network's weights; empty for the program's own
 
 
 @dataclass(slots=True)
@@ -107,10 +106,6 @@ class RunsState(RunsModel, Generic[S]):
         """Return the result of a run, which may know more; by default a run is its result."""
         return run
 
-    def shared_by(self, problem: TaskProblem) -> Shared:
-        """Return what runs of a problem share, made with the settings as they are."""
-        return Shared(problem, self._settings.device)
-
     @property
     def clearable(self) -> tuple[Kept, ...]:
         return () if self.running else tuple(self._shown().values())
@@ -162,7 +157,7 @@ class RunsState(RunsModel, Generic[S]):
     def add(self, run: Any) -> None:
         """Keep a run in place of an earlier one of its kind; it has a row while its problem is chosen."""
         result = self.result_of(run)
-        new = TaskRun(result, self.shared_by(result.problem), whole=run)
+        new = TaskRun(result, Shared(result.problem, self._settings.device), whole=run)
         at = self._place_of(new)
         self._keep([*(kept for kept in self._kept if self._place_of(kept) != at), new])
 
@@ -175,7 +170,7 @@ class RunsState(RunsModel, Generic[S]):
         return kept.problem, self.key_of(kept.result)
 
     def _shown(self) -> dict[Hashable, TaskRun]:
-        shown = self.shared_by(self._settings.problem)
+        shown = Shared(self._settings.problem, self._settings.device)
         return {self.key_of(run.result): run for run in self.task_runs if run.problem == shown}
 
     def _show_kept(self) -> None:

@@ -15,7 +15,6 @@ from gui.explore.session import View
 from gui.explore.session_file import encoded, load_session
 from gui.explore.state import PictureSource, Settings
 from gui.network.network_state import NetworkState
-from gui.network.session_part import show_part
 from gui.shell.preferences import Preferences, load_preferences
 from gui.typed_json import Reading
 
@@ -31,8 +30,7 @@ OF_0_1 = Settings(
 def kept_drawing(session, qapp):
     """Return stage, batch, device and the ink that a session brings to the page Network."""
     network, reading = NetworkState(), Reading()
-    _weights, change = show_part(network, session.pages["network"], reading)
-    change()
+    network.take_own_part(session.pages["network"], reading)()
     assert reading.notes == ()
     settings = network.settings
     return settings.stage, settings.batch, settings.device, np.argwhere(network.drawing.ink == 200).tolist()

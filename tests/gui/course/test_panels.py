@@ -9,17 +9,16 @@ from engine.course.paper import Cell, CourseKernel, CourseTable
 from engine.course.sheet import Part, columns_of, markdown_of_table, tabs_of
 from engine.geometry.block import Block
 from gui.course.course_model import CourseModel
-from gui.course.course_table import CourseTableView
-from gui.course.course_table_model import IS_QUIET_ROLE, CourseTableModel, reasons_of
-from gui.course.kernels_model import (
+from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, CourseTableView, reasons_of
+from gui.course.kernels_table import (
     SECOND_ROLE,
     VARIANT_ROLE,
     Column,
     KernelsModel,
+    KernelsTable,
     configuration_text,
     why_not_loadable,
 )
-from gui.course.kernels_table import KernelsTable
 from gui.course.tables_panel import TablesPanel
 from gui.engine_link.engine_state import EngineState
 from gui.plots.figure_plot import FigurePlot

@@ -9,8 +9,7 @@ from engine.course.messages import MeasuredPaper
 from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
 from engine.errors import BadValue
-from gui.course.course_model import CourseModel
-from gui.course.session_part import part_of, show_part
+from gui.course.course_model import CourseModel, part_of, show_part
 from tests.gui.made_results import made_tables
 from tests.gui.made_window import shown_page
 from tests.made_runs import make_result

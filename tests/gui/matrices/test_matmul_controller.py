@@ -7,8 +7,7 @@ from engine.host.request import Run
 from engine.results.metrics import number_of
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct, tile_of
-from gui.matrices.matmul_controller import MatmulController
-from gui.matrices.matmul_state import SMALL_TILES, MatmulState
+from gui.matrices.matmul_state import SMALL_TILES, MatmulController, MatmulState
 from tests.gui.fake_engine import is_kind
 
 

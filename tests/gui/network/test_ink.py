@@ -1,6 +1,6 @@
 import numpy as np
 
-from gui.network.ink import picture_of, shades
+from gui.network.drawing import picture_of, shades
 from gui.style.theme import DARK
 
 

@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from gui.network.layers import DRAWING, Cell, Facts, input_map_count, origins, strongest_of, windows
-from gui.network.words import cell_name, where_from
+from gui.network.layers import (
+    DRAWING,
+    Cell,
+    Facts,
+    cell_name,
+    input_map_count,
+    origins,
+    strongest_of,
+    where_from,
+    windows,
+)
 from gui.widgets.value_table import number, short_number
 from tests.gui.made_network import LAYERS, STAGES, made_digits, made_weights
 

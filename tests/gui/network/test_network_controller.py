@@ -1,14 +1,12 @@
 """The controller and its state around a fake engine, without any widget."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 from engine.course.paper import CourseKernel
 from engine.errors import BadValue, EngineError
 from engine.host.request import Check, Preview, Run
-from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
+from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
 from gui.network.layers import Cell
 from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
 from gui.network.network_state import NetworkState
@@ -224,82 +222,6 @@ def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
     network.release_cell()
     network.point(Cell(0))
     assert network.cell == Cell(0)
-
-
-def test_that_other_weights_are_those_of_all_that_follows(bench, qtbot):
-    with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.run()
-    with qtbot.waitSignal(bench.network.confusion_changed):
-        bench.stages.classify_digits()
-    bench.settle()
-    bench.stages.open_weights(Path("/tmp/other.npz"))
-    bench.settle()
-    assert (bench.network.weights, bench.network.runs, bench.network.confusion) == (
-        "/tmp/other.npz",
-        {},
-        None,
-    )
-    assert asked(bench, (Preview, DrawingRequest))[-1].weights == "/tmp/other.npz"
-    with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.run()
-    with qtbot.waitSignal(bench.jobs.finished):
-        bench.stages.classify_digits()
-    assert (
-        asked(bench, (Run, StageRequest))[-1].weights
-        == asked(bench, DigitsRequest)[-1].weights
-        == "/tmp/other.npz"
-    )
-    bench.stages.open_weights(None)
-    bench.settle()
-    assert bench.network.weights == ""
-    assert asked(bench, (Preview, DrawingRequest))[-1].weights == ""
-
-
-def test_that_weights_of_a_session_are_there_when_the_page_is_first_shown(slow):
-    slow.stages.open_weights(Path("/tmp/other.npz"))
-    slow.fake.automatic = True
-    slow.network.shown.emit()
-    slow.settle()
-    assert (slow.network.weights, slow.network.facts is None) == ("/tmp/other.npz", False)
-    assert [one.weights for one in asked(slow, (Preview, DrawingRequest))] == ["/tmp/other.npz"]
-
-
-def test_that_a_session_whose_weights_are_gone_has_the_trained_ones(slow):
-    slow.stages.open_weights(Path("/tmp/gone.npz"))
-    slow.network.shown.emit()
-    error = BadValue("The weights 'gone.npz' cannot be used", "there is no such file", "Take another file.")
-    slow.fail(error, slow.fake.waiting(NetworkRequest)[0])
-    slow.answer(NetworkRequest)
-    assert (slow.network.weights, slow.network.facts is None) == ("", False)
-    assert slow.messages.newest.why == "there is no such file"
-
-
-def test_that_weights_that_were_asked_of_a_lost_engine_are_asked_of_the_next_one(bench):
-    bench.fake.automatic = False
-    bench.stages.open_weights(Path("/tmp/other.npz"))
-    bench.lose()
-    bench.fake.automatic = True
-    bench.become_ready()
-    assert bench.network.weights == "/tmp/other.npz"
-
-
-def test_that_runs_with_the_weights_before_are_not_shown_as_those_of_other_ones(slow):
-    slow.network.shown.emit()
-    for kind in (NetworkRequest, (Check, StageRequest), (Preview, DrawingRequest)):
-        slow.answer(kind)
-    assert slow.stages.is_settled
-    slow.stages.open_weights(Path("/tmp/other.npz"))
-    assert not slow.stages.is_settled
-    slow.stages.run()
-    slow.answer(NetworkRequest)
-    assert slow.network.weights == "/tmp/other.npz"
-    slow.answer((Run, StageRequest))
-    assert slow.network.runs == {}
-    slow.stages.classify_digits()
-    slow.stages.open_weights(None)
-    slow.answer(NetworkRequest)
-    slow.answer(DigitsRequest)
-    assert slow.network.confusion is None
 
 
 def test_that_the_digit_of_a_session_is_known_as_such_once_the_digits_are(bench):

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QTabBar, QWidget
 from engine.errors import EngineError
 from engine.host.request import Preview, Run
 from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
-from gui.course.kernels_model import SECOND_ROLE
+from gui.course.kernels_table import SECOND_ROLE
 from gui.explore.session_file import load_session
 from gui.network.layers import Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK
@@ -175,7 +175,6 @@ def test_that_undo_means_strokes_on_this_page(open_page, qtbot):
     canvas = page.drawing_panel.canvas
     qtbot.mouseClick(canvas, Qt.MouseButton.LeftButton, pos=canvas.rect().center())
     assert not haloscope.network.drawing.is_empty
-    assert page.drawing_panel.undo.isEnabled()
     control = Qt.KeyboardModifier.ControlModifier
     for widget in (canvas, page.stages_panel.batch):
         widget.setFocus()
@@ -198,7 +197,6 @@ def test_that_runs_of_all_stages_are_shown_as_they_arrive(open_page, qtbot):
     assert not page.stages_panel.batch.isEnabled()
     assert page.stages_panel.note.text().startswith("Stage, batch and device stay as they are during a run")
     assert "during a run" in page.stages_panel.batch.toolTip()
-    assert "Not during a run." in haloscope.actions["open_weights"].toolTip()
     client.answer((Run, StageRequest))
     qtbot.waitUntil(lambda: len(model.bars.parts) == 1 and bool(client.waiting((Run, StageRequest))))
     assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
@@ -274,18 +272,6 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_pag
     qtbot.waitUntil(lambda: page.maps_panel.empty_text.text() == str(error))
     assert "hidden[3, 4] is nan, not a finite number" in haloscope.window.message_bar.text
     assert not haloscope.actions["run"].isEnabled()
-
-
-def test_that_other_weights_are_opened_from_the_menu(open_page, qtbot, tmp_path):
-    haloscope, page = open_page()
-    assert not haloscope.actions["trained_weights"].isEnabled()
-    haloscope.actions["open_weights"].trigger()
-    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "other.npz"))
-    haloscope.files.dialog.reject()
-    qtbot.waitUntil(lambda: haloscope.network.weights.endswith("other.npz"))
-    assert page.status.caption == "other.npz, batch of 100 drawings"
-    haloscope.actions["trained_weights"].trigger()
-    qtbot.waitUntil(lambda: not haloscope.network.weights)
 
 
 def test_that_stages_are_saved_as_files(open_page, qtbot, tmp_path):
@@ -364,7 +350,7 @@ def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):
     own = [widget for widget in met if page.isAncestorOf(widget)]
     assert page.confusion_panel.classify not in own
     drawing, stages = page.drawing_panel, page.stages_panel
-    order = [drawing.canvas, drawing.brush, drawing.digits.list, *page.maps_panel.views]
+    order = [drawing.canvas, drawing.digits.list, *page.maps_panel.views]
     order += [page.cell_panel.to_explore, stages.batch, stages.table]
     assert [widget for widget in own if widget in order] == order
     names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]

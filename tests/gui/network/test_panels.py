@@ -1,12 +1,10 @@
 """Panels of the page by themselves: bars, timeline, layers."""
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, Qt
-from PySide6.QtGui import QColor, QWheelEvent
+from PySide6.QtGui import QColor
 
 from engine.tasks.network.problem import ChunkSpan, LayerTime
 from gui.network.layers import Facts
-from gui.network.maps_panel import MapsPanel
 from gui.network.network_state import NetworkState
 from gui.network.timeline_panel import TimelinePanel, timeline_words
 from gui.style.theme import apply_theme
@@ -93,23 +91,3 @@ def test_that_the_legend_tells_every_colour_from_the_others(network, qapp, light
             for other in hues[at + 1 :]:
                 far = sum(abs(a - b) for a, b in zip(one.getRgb(), other.getRgb(), strict=True))
                 assert far >= 60, (theme, one.name(), other.name())
-
-
-def test_that_maps_are_zoomed_by_keys_or_wheel(network, qtbot):
-    panel = shown(qtbot, MapsPanel(network), 640, 480)
-    view = panel.views[0]
-    fitting = view.grid.cell_width
-    qtbot.keyClick(view, Qt.Key.Key_Plus)
-    assert view.grid.cell_width == fitting + 1
-    control, none = Qt.KeyboardModifier.ControlModifier, Qt.KeyboardModifier.NoModifier
-    for modifiers, expected in ((control, fitting + 2), (none, fitting + 2)):
-        turn = QWheelEvent(
-            QPointF(5, 5), QPointF(5, 5), QPoint(), QPoint(0, 120), Qt.MouseButton.NoButton, modifiers,
-            Qt.ScrollPhase.NoScrollPhase, False,
-        )  # fmt: skip
-        view.wheelEvent(turn)
-        assert view.grid.cell_width == expected
-    qtbot.keyClick(view, Qt.Key.Key_Minus)
-    assert view.grid.cell_width == fitting + 1
-    qtbot.keyClick(view, Qt.Key.Key_0)
-    assert view.grid.cell_width == fitting

@@ -8,7 +8,6 @@ import pytest
 
 from engine.results.text_forms import strict
 from gui.network.network_state import NetworkState
-from gui.network.session_part import part_of, show_part
 from gui.typed_json import Reading
 from tests.gui.made_network import made_confusion, made_run
 
@@ -22,21 +21,21 @@ def network(qapp):
 
 
 def shown(network, part):
-    """Show a part; returns the weights that it wants, and what it left out."""
+    """Show a part; returns what it left out."""
     reading = Reading()
-    weights, change = show_part(network, part, reading)
+    change = network.take_own_part(part, reading)
     if change is not None:
         change()
-    return weights, list(reading.notes)
+    return list(reading.notes)
 
 
 def test_that_drawing_settings_and_classified_digits_come_back_through_json(network):
     network.set_confusion(made_confusion())
-    part = json.loads(json.dumps(part_of(network)))
+    part = json.loads(json.dumps(network.own_part()))
     other = NetworkState()
-    assert shown(other, part) == ("", [])
+    assert shown(other, part) == []
     assert other.settings == network.settings
-    assert other.confusions == network.confusions
+    assert other.confusion == network.confusion
     np.testing.assert_array_equal(other.drawing.ink, network.drawing.ink)
     assert other.undo_stack.undoText() == "Open session"
     other.undo_stack.undo()
@@ -47,7 +46,7 @@ def test_that_drawing_settings_and_classified_digits_come_back_through_json(netw
     "change",
     [
         {"batch": 0}, {"batch": True}, {"batch": "7"}, {"ink": "00"}, {"ink": "not hexadecimal"},
-        {"stage": None}, {"weights": "a\0b"}, {"digits": {"": {"counts": [[1]], "wrong": []}}},
+        {"stage": None}, {"weights": "/tmp/other.npz"}, {"digits": {"": {"counts": [[1]], "wrong": []}}},
         {"digits": {"": {"counts": [], "wrong": []}}}, {"digits": 7}, {"brush": "wide"},
     ],
     ids=str,
@@ -55,17 +54,17 @@ def test_that_drawing_settings_and_classified_digits_come_back_through_json(netw
 def test_that_a_wrong_value_is_left_out_and_said_and_the_rest_is_shown(network, change):
     (name,) = change
     before = {"batch": 7, "stage": "network-fused"}
-    part = {**part_of(NetworkState()), "batch": 3, "stage": "network-cpu", "device": "auto", **change}
-    _weights, (said,) = shown(network, part)
+    part = {**NetworkState().own_part(), "batch": 3, "stage": "network-cpu", "device": "auto", **change}
+    (said,) = shown(network, part)
     assert f'"{name}"' in said
     expected = {"batch": 3, "stage": "network-cpu"} | {key: before[key] for key in before if key == name}
     assert {key: getattr(network.settings, key) for key in expected} == expected
     assert network.settings.device == "auto"
     assert network.drawing.is_empty == (name != "ink")
-    assert network.confusions == {}
+    assert network.confusion is None
 
 
-def test_that_runs_of_every_batch_and_file_of_weights_come_back_through_json(open_window, qtbot):
+def test_that_runs_of_every_batch_come_back_through_json(open_window, qtbot):
     haloscope = open_window()
     haloscope.window.show_page("network")
     qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.results()))

@@ -480,7 +480,6 @@ def test_that_one_line_over_the_panels_says_problem_runs_and_answer(haloscope):
 
 def test_that_no_menu_has_more_than_nine_lines_without_a_line_between_them(haloscope, qtbot):
     window = haloscope.window
-    window.page_of("network")  # It brings lines for its weights.
     qtbot.waitUntil(lambda: "chain:sobel-magnitude" in haloscope.actions.names())
     bar = window.menuBar()
     groups = {}

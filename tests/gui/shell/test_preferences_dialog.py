@@ -71,13 +71,6 @@ def test_that_a_key_that_would_break_typing_is_refused(haloscope, keys):
         assert refusal_of(allowed) == ""
 
 
-def test_that_a_page_built_later_takes_the_chosen_keys(open_window):
-    haloscope = open_window()
-    haloscope.preferences.choose_keys({"open_weights": "Ctrl+J"})
-    haloscope.window.page_of("network")
-    assert keys_of(haloscope, "open_weights") == ["Ctrl+J"]
-
-
 def test_that_of_two_commands_with_one_key_in_a_file_the_first_has_it(haloscope):
     haloscope.preferences.choose_keys({"run": "Ctrl+J", "open": "Ctrl+J"})
     assert (keys_of(haloscope, "run"), keys_of(haloscope, "open")) == (["Ctrl+J"], [])
