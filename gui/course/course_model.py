@@ -1,6 +1,7 @@
 """The course papers as the window knows them: which one is shown, and its tables so far."""
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import Any
