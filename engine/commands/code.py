@@ -7,7 +7,7 @@ from engine.commands import DONE
 from engine.commands.arguments import Settings, given_options, group, option, refuse_given
 from engine.commands.code_documents import diff_document, listing_document, story_document
 from engine.commands.code_text import diff_text, listing_text, source_text
-from engine.commands.output import log, log_notes, print_answer, print_json, report_interrupt
+from engine.commands.output import log_notes, print_answer, print_json
 from engine.commands.step_options import PictureOptions
 from engine.errors import BadValue
 from engine.explain.code.code_diff import measured_difference
@@ -29,7 +29,7 @@ from engine.work.operations.table import parameters_from
 
 FORMAT, VERSION = "haloscope-code", 1
 _DEPENDED_ON = "mask", "border", "dtype", "result_type", "channels", "block", "set"
-_OF_A_KERNEL = "ptx", "sass", "diff", "side_by_side", *_DEPENDED_ON
+_OF_A_KERNEL = "ptx", "sass", "arch", "diff", "side_by_side", *_DEPENDED_ON
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ def _unused(settings: CodeSettings, examples: Sequence[Example]) -> list[str]:
         if name in given and name not in used
     ]
     if settings.form is None and settings.arch != DEFAULT:
-        notes.append("--arch was not used: it is for --ptx, --sass and --story.")
+        notes.append("--arch was not used: it is for --ptx and --sass.")
     return notes
 
 
@@ -161,16 +161,8 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
     check_place(path)
     for source in settings.results:
         check_other_file(path, source, "Give the slides another name.", what="file of results")
-    steps = 0
-
-    def on_step(key: str) -> None:
-        nonlocal steps
-        steps += 1
-        log(f"[{steps}] {key}")
-
-    with report_interrupt([path], lambda: f"{steps} kernels done"):
-        chapters = teaching_story(results, settings.arch, on_step=on_step)
-        atomic_write(path, slides(chapters, about_text(results, settings.arch)).encode())
+    chapters = teaching_story(results)
+    atomic_write(path, slides(chapters, about_text(results)).encode())
     kernels = sum(len(chapter.steps) for chapter in chapters)
     document = {"story": path, "chapters": story_document(chapters)}
     _print(settings, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")

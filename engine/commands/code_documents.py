@@ -82,6 +82,5 @@ def _step(step: Step) -> dict[str, object]:
         "compared_with": step.before or None,
         "removed": step.diff and step.diff.removed,
         "added": step.diff and step.diff.added,
-        "instructions_per_multiply_add": step.cost and step.cost.instructions,
         "measured": _measured(step.measured),
     }

@@ -1,12 +1,9 @@
-"""Our code beside a paper's: the functions that do what a row is about, and kernels in the paper's names.
+"""Our code beside a paper's: the functions that do what a row is about, and its kernels.
 
 Lines are found in the sources by the texts that they have, so that no number has to be kept.
 """
 
-import io
-import keyword
-import tokenize
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
@@ -30,38 +27,9 @@ def with_excerpts(table: CourseTable, text: TableText) -> CourseTable:
 
 
 def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
-    """Return our kernels behind a paper's, each in the paper's names too where it prints its own."""
+    """Return our kernels behind a paper's."""
     found = source_of(example_of(variant_named(kernel.variant))).kernels
-    return tuple(
-        Excerpt(
-            kernel.name,
-            _called(kernel.variant, one, found),
-            one,
-            in_paper=in_papers_names(one.lines, kernel.names) if kernel.names else (),
-        )
-        for one in found
-    )
-
-
-def in_papers_names(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the lines of a function in which names are other ones; attributes, texts and comments stay.
-
-    Examples
-    --------
-    >>> in_papers_names(["row = row_of.row  # the row"], {"row": "i"})
-    ('i = row_of.row  # the row',)
-    """
-    renamed, found = list(lines), []
-    before = ""
-    for token in tokenize.generate_tokens(io.StringIO("\n".join(renamed)).readline):
-        if token.type == tokenize.NAME and before != "." and not keyword.iskeyword(token.string):
-            found.append(token)
-        before = token.string
-    for token in reversed(found):
-        (at, first), (_, last) = token.start, token.end
-        line, name = renamed[at - 1], names.get(token.string, token.string)
-        renamed[at - 1] = line[:first] + name + line[last:]
-    return tuple(renamed)
+    return tuple(Excerpt(kernel.name, _called(kernel.variant, one, found), one) for one in found)
 
 
 @cache

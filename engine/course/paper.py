@@ -80,15 +80,13 @@ class CodePlace:
 class Excerpt:
     """A function of ours; its lines that do a step are lit.
 
-    `about` is what is done, by a table's row or a paper's kernel; `in_paper` has the lines in the paper's
-    names, empty where it prints none.
+    `about` is what is done, by a table's row or a paper's kernel.
     """
 
     about: str
     code: str  # the key of a variant, or the name of a function
     function: SourceFunction
     lit: tuple[int, ...] = ()  # positions in its lines
-    in_paper: tuple[str, ...] = ()
 
     @property
     def where(self) -> str:

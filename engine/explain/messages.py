@@ -11,7 +11,6 @@ from engine.geometry.block import Block
 from engine.geometry.tile_plan import TilePlan
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
-from engine.results.measurement import AnyResult
 from engine.work.messages import PictureJob
 
 
@@ -110,20 +109,6 @@ class ShownCode(Message, frozen=True):
     source: KernelSource
     kernels: tuple[ListedKernel, ...] = ()  # their listings in the form that was asked for
     diff: Diff | None = None  # in that form; without what was measured
-
-
-class SaveSlides(Message, Request, frozen=True):
-    """Write the teaching order as slides, as the command `code --story` does. Reply: Saved.
-
-    What a step saved is taken from `results`. It takes 30 s where nothing was compiled before, and can be
-    stopped between two kernels: then nothing is written.
-    """
-
-    path: str
-    results: tuple[AnyResult, ...] = ()
-    architecture: Architecture = DEFAULT
-    path_field: ClassVar[str] = "path"
-    handler: ClassVar[str] = "engine.explain.code.answers:save_slides"
 
 
 class AblationJob(PictureJob, frozen=True, kw_only=True):

@@ -1,52 +1,38 @@
-"""The code of a paper's kernels and steps: ours, and beside it with the paper's names; and the slides."""
+"""The code of a paper's kernels and steps, ours, under the paper's names."""
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.course.paper import Excerpt
-from engine.explain.code.code_diff import renamed_diff
 from gui.course.course_model import CourseModel
-from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.code.code_pair import CodePair
 from gui.widgets.code.rows import function_rows
-from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, quiet_label, row, text_button
+from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, quiet_label, row
 
 _LOOKING = "The code is being looked up."
 _NO_PAPER = "Choose a paper on the left: the code of its kernels appears here."
-# With less width, both kernels stand in one column: the longest lines have 110 letters.
-_BESIDE_FROM = 150 * GRID
-_SLIDES = (
-    "Save the kernels in teaching order as slides (HTML): what each one changes in the one before, and what "
-    "that saved, where the tables of this paper were measured on a GPU. It compiles every kernel: about half "
-    "a minute."
-)
 _CHOICE_TIP = "The kernels of this paper, and the steps of its tables that name our code."
 
 
 class CodePanel(QWidget):
-    """Shows one function at a time; what a paper prints, with what its names change."""
+    """Shows one function at a time; of what a paper prints, what it calls our names."""
 
-    def __init__(self, course: CourseModel, state: EngineState) -> None:
+    def __init__(self, course: CourseModel) -> None:
         super().__init__()
         self._course = course
-        self._state = state
         self._wanted = ""
         self.choice = narrow_box("Kernel or step whose code is shown", _CHOICE_TIP, 16)
-        self.slides_button = text_button("presentation", "Save as slides…", "Save slides", _SLIDES)
         self.where = quiet_label(small=True, wraps=True)
         self.names = quiet_label(small=True, wraps=True)
-        self.views = CodePair("Our code", "Our code, with the paper's names", _BESIDE_FROM)
+        self.views = CodePair("Our code", "", 0)
         self.stack = Placeholder(self.views)
         self._build()
         self.choice.currentIndexChanged.connect(self._show)
         course.paper_changed.connect(self._take_paper)
         course.code_changed.connect(self._take)
         course.tables_changed.connect(self._take)
-        for changed in (state.ready_changed, state.running_changed):
-            changed.connect(self._enable_slides)
         self._take_paper()
-        self._enable_slides()
 
     @property
     def shown(self) -> Excerpt | None:
@@ -89,22 +75,14 @@ class CodePanel(QWidget):
         if one is None:
             return
         self.where.setText(f"{one.code}: {one.where}")
-        self.names.setVisible(bool(one.in_paper))
-        if paper and one.in_paper:
-            names = next(kernel.names for kernel in paper.kernels if kernel.name == one.about)
-            pairs = ", ".join(f"{theirs} is {ours}" for ours, theirs in names.items())
-            self.names.setText(f"What the paper's names change in our kernel: {pairs}.")
-            self.views.show_diff(
-                renamed_diff(one.function, one.in_paper, (one.code, one.about)), is_python=True
-            )
-        else:
-            self.views.show_code(function_rows(one.function))
-            self.views.left.mark(one.lit)
-
-    def _enable_slides(self) -> None:
-        why_not = self._state.why_no_run
-        self.slides_button.setEnabled(not why_not)
-        self.slides_button.setToolTip(f"{_SLIDES} {why_not}".rstrip())
+        names = (
+            next((kernel.names for kernel in paper.kernels if kernel.name == one.about), {}) if paper else {}
+        )
+        self.names.setVisible(bool(names))
+        pairs = ", ".join(f"{theirs} is {ours}" for ours, theirs in names.items())
+        self.names.setText(f"In the paper: {pairs}.")
+        self.views.show_code(function_rows(one.function))
+        self.views.left.mark(one.lit)
 
     def _build(self) -> None:
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
@@ -116,6 +94,6 @@ class CodePanel(QWidget):
             part.setContentsMargins(GRID, 0, GRID, 0)
         self.views.search_from(self)
         self.stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-        buttons = self.views.search, self.views.copy, self.slides_button
+        buttons = self.views.search, self.views.copy
         bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
         self.setLayout(column(bar, self.where, self.names, (self.stack, 1), spacing=HALF_GRID))

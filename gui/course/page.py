@@ -17,7 +17,6 @@ from gui.course.tables_panel import TablesPanel, can_be_filled
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.panels import Panel, PanelTabs
 from gui.page.shares import Share, Shares
-from gui.page.slides_saving import save_slides
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.panel_parts import column, row
@@ -85,9 +84,7 @@ class CoursePage(Page):
     @cached_property
     def code(self) -> CodePanel:
         """The code of the paper, made when it is first looked at."""
-        made = CodePanel(self.course, self._services.state)
-        made.slides_button.clicked.connect(self._save_slides)
-        return made
+        return CodePanel(self.course)
 
     @property
     def status(self) -> PageStatus:
@@ -135,11 +132,6 @@ class CoursePage(Page):
             self._services.files.ask_for_folder(
                 "Folder for the paper's tables", lambda folder: self.courses.save(key, folder)
             )
-
-    def _save_slides(self) -> None:
-        if self.course.paper:
-            measured = self.course.known(self.course.paper.key).results
-            save_slides(self._services, measured, self._services.messages.on(self))
 
     def _show_code_of_kernel(self, kernel: CourseKernel) -> None:
         self._show_code(kernel.name)

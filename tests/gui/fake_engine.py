@@ -34,7 +34,6 @@ from engine.explain.messages import (
     CodeRequest,
     CompiledLaunchRequest,
     LaunchRequest,
-    SaveSlides,
     TileRequest,
     TimeRequest,
 )
@@ -292,7 +291,6 @@ class FakeEngineClient:
         return {
             (protocol.OpenPicture,): self._picture,
             (protocol.SaveResult,): self._saved,
-            (SaveSlides,): lambda one: protocol.Saved(one.path, ("49 kernels in 4 chapters.",)),
             (CountCourse,): lambda one: made_tables(measured=False),
             (CourseCode,): lambda one: made_excerpts(),
             (SaveCourse,): lambda one: protocol.Saved(one.folder, ("1 files: report.md.",)),

@@ -175,18 +175,14 @@ def filtered_of(values: np.ndarray, share: Share) -> Filtered:
 
 
 def made_excerpts() -> tuple[tuple[Excerpt, ...], ...]:
-    """Return the code of the made paper's kernels; the second one's in its names, too."""
-    ours, theirs = (
-        ("row, column = cuda.grid(2)", "out[row, column] = 1"),
-        ("i, j = cuda.grid(2)", "out[i, j] = 1"),
-    )
+    """Return the code of the made paper's kernels."""
+    ours = "row, column = cuda.grid(2)", "out[row, column] = 1"
     return tuple(
         (
             Excerpt(
                 kernel.name,
                 kernel.variant,
                 SourceFunction(Role.KERNEL, "made", "engine/variants/ladder/made.py", 40, ours),
-                in_paper=theirs if kernel.names else (),
             ),
         )
         for kernel in PAPER.kernels

@@ -4,14 +4,10 @@ from engine.device.cuda_presence import missing
 from engine.device_info import AUTO
 from engine.explain.code.kernel_listing import kernel_diff, listed_kernels
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.teaching_story import about_text, count_of_steps, slides, teaching_story
 from engine.explain.examples import Example, example_of, step_example
 from engine.explain.gpus import Architecture
-from engine.explain.messages import CodeRequest, SaveSlides, ShownCode
-from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_place
+from engine.explain.messages import CodeRequest, ShownCode
 from engine.geometry.refusal import UnsupportedVariant
-from engine.host.protocol import Saved
 from engine.results.progress import Checkpoint, Progress
 from engine.work.messages import PictureJob
 from engine.work.resolved_job import resolved_job
@@ -40,19 +36,6 @@ def describe(request: CodeRequest, report: Checkpoint) -> ShownCode:
         kernels[0] if kernels else (),
         kernel_diff(example, found[1][0], request.form, request.architecture) if request.other else None,
     )
-
-
-def save_slides(request: SaveSlides, report: Checkpoint) -> Saved:
-    """Write the teaching order as slides; a cancelled request ends between two kernels."""
-    check_place(request.path)
-    steps, every = iter(range(10_000)), count_of_steps()
-
-    def on_step(key: str) -> None:
-        report(Progress(f"reading {key}", next(steps) / every, _EXPECTED_S))
-
-    chapters = teaching_story(request.results, request.architecture, on_step=on_step)
-    atomic_write(request.path, slides(chapters, about_text(request.results, request.architecture)).encode())
-    return Saved(request.path, (f"{every} kernels in {len(chapters)} chapters.",))
 
 
 def _key(job: PictureJob) -> str:

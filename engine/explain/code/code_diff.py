@@ -198,15 +198,6 @@ def source_diff(
     return Diff(*names, _rows(*sides), measured)
 
 
-def renamed_diff(function: SourceFunction, renamed: Sequence[str], names: tuple[str, str]) -> Diff:
-    """Return the diff of a function to itself with other names: line by line, all of them."""
-    numbered = enumerate(zip(function.lines, renamed, strict=True), start=function.first_line)
-    changes = {True: Change.SAME, False: Change.CHANGED}
-    return Diff(
-        *names, tuple(DiffRow(changes[one == other], at, one, at, other) for at, (one, other) in numbered)
-    )
-
-
 def listing_diff(
     left: Sequence[Listing],
     right: Sequence[Listing],

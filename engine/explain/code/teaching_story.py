@@ -4,11 +4,10 @@ It is shown as slides: one HTML file, without anything from elsewhere, to show o
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 
-from engine.device.cuda_presence import missing
 from engine.explain.code.code_diff import (
     Change,
     Diff,
@@ -18,18 +17,12 @@ from engine.explain.code.code_diff import (
     measured_difference,
     source_diff,
 )
-from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.listing import Form, TapCounts
 from engine.explain.code.source import SAVES, KernelSource, Story, paragraphs_of, story_of
 from engine.explain.examples import AnyKernel, example_of
-from engine.explain.gpus import DEFAULT, Architecture
-from engine.geometry.refusal import UnsupportedVariant
 from engine.results.measurement import AnyResult
 from engine.tasks.registry import TASKS
 
-# Fewer multiply-adds without a loop are those of a conversion.
-_LEAST_TAPS = 4
 _FIRST_HEADING = "Filters with a mask"
 
 
@@ -44,8 +37,6 @@ class Step:
     before: str = ""  # the key of the kernel that it is compared with; empty: none
     diff: Diff | None = None
     measured: MeasuredDifference | None = None
-    cost: TapCounts | None = None  # of a multiply-add in PTX
-    cost_before: TapCounts | None = None
 
     @property
     def idea(self) -> str:
@@ -66,22 +57,10 @@ class Chapter:
     steps: tuple[Step, ...]
 
 
-def teaching_story(
-    results: Sequence[AnyResult] = (),
-    architecture: Architecture = DEFAULT,
-    *,
-    on_step: Callable[[str], None] = lambda key: None,
-) -> tuple[Chapter, ...]:
-    """Return a chapter for each task with kernels of ours.
+def teaching_story(results: Sequence[AnyResult] = ()) -> tuple[Chapter, ...]:
+    """Return a chapter for each task with kernels of ours; nothing is compiled.
 
-    Parameters
-    ----------
-    results : sequence of measurements
-        What a step saved is taken from these, where they have both kernels on one problem.
-    architecture : Architecture
-        Instructions are counted for it, where the CUDA compiler is there.
-    on_step : callable of (key)
-        Called before each step, of which compiling takes a third of a second.
+    What a step saved is taken from results, where they have both kernels on one problem.
     """
     chapters = []
     for task in TASKS.values():
@@ -89,14 +68,8 @@ def teaching_story(
         if known:
             # Without the command that measures them.
             title = (task.heading or _FIRST_HEADING).partition(" (")[0]
-            steps = tuple(_steps(known, results, architecture, on_step))
-            chapters.append(Chapter(title, steps))
+            chapters.append(Chapter(title, tuple(_steps(known, results))))
     return tuple(chapters)
-
-
-def count_of_steps() -> int:
-    """Return how many kernels the story has."""
-    return sum(one.has_kernels for task in TASKS.values() for one in task.variants)
 
 
 def compared_with(variant: AnyKernel, known: Sequence[AnyKernel]) -> AnyKernel | None:
@@ -113,32 +86,17 @@ def compared_with(variant: AnyKernel, known: Sequence[AnyKernel]) -> AnyKernel |
     return next((by_key[key] for key in named if key in by_key), None)
 
 
-def _steps(
-    known: dict[str, AnyKernel],
-    results: Sequence[AnyResult],
-    architecture: Architecture,
-    on_step: Callable[[str], None],
-) -> Iterator[Step]:
-    sources: dict[str, KernelSource] = {}
-    costs: dict[str, TapCounts | None] = {}
-    for key, variant in known.items():
-        on_step(key)
-        sources[key] = source_of(example_of(variant))
-        costs[key] = _tap_cost(variant, architecture)
+def _steps(known: dict[str, AnyKernel], results: Sequence[AnyResult]) -> Iterator[Step]:
+    sources = {key: source_of(example_of(variant)) for key, variant in known.items()}
     for key, variant in known.items():
         source = sources[key]
         before = compared_with(variant, tuple(known.values())) or _of_same_kernels(variant, known, sources)
-        step = Step(key, variant.title, source.story, source, cost=costs[key])
+        step = Step(key, variant.title, source.story, source)
         if before is not None:
             measured = measured_difference(results, before.key, key)
             kernels = sources[before.key].kernels, source.kernels
-            step = replace(
-                step,
-                before=before.key,
-                diff=source_diff(*kernels, (before.key, key), measured),
-                measured=measured,
-                cost_before=costs[before.key],
-            )
+            diff = source_diff(*kernels, (before.key, key), measured)
+            step = replace(step, before=before.key, diff=diff, measured=measured)
         yield step
 
 
@@ -151,22 +109,6 @@ def _of_same_kernels(
     return None if first == variant.key else known[first]
 
 
-def _tap_cost(variant: AnyKernel, architecture: Architecture) -> TapCounts | None:
-    """Return what a multiply-add costs in the kernel with most of them; None if nothing is compiled."""
-    if missing:
-        return None
-    try:
-        kernels = listed_kernels(example_of(variant), Form.PTX, architecture)
-    except UnsupportedVariant:
-        # It has no code for such a device.
-        return None
-    taps = [one.counts.taps for one in kernels if one.counts.taps is not None]
-    most = max(taps, key=lambda one: one.taps, default=None)
-    if most is None or not (most.is_loop or most.taps >= _LEAST_TAPS):
-        return None
-    return most
-
-
 TITLE = "One kernel after another"
 # Equal lines before and after a difference.
 _AROUND = 3
@@ -174,48 +116,29 @@ _AROUND = 3
 _MOST_LINES = 90
 
 _STYLE = """
-:root { color-scheme: light dark; --paper: #ffffff; --ink: #1a1a1a; --quiet: #595959; --line: #d0d0d0;
-  --accent: #0b5cad; --gone: #fbe3e0; --gone-ink: #8c1d0f; --new: #ddf3e4; --new-ink: #0c5a2b; }
-@media (prefers-color-scheme: dark) { :root { --paper: #16181c; --ink: #e8e8e8; --quiet: #a8a8a8;
-  --line: #3a3e45; --accent: #7fb6f0; --gone: #43201c; --gone-ink: #ffb4a8; --new: #17381f;
-  --new-ink: #9be3b0; } }
-* { box-sizing: border-box; }
-html { scroll-snap-type: y proximity; }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 18px/1.45 system-ui, sans-serif; }
-section { min-height: 100vh; padding: 2.5rem 4vw; scroll-snap-align: start;
-  border-bottom: 1px solid var(--line); }
-.cover { display: flex; flex-direction: column; justify-content: center; }
-h1 { font-size: 2.4rem; margin: 0 0 1rem; }
-h2 { font-size: 1.7rem; margin: 0 0 .2rem; }
-h2 code, .where { color: var(--quiet); font-weight: normal; }
-p { max-width: 62rem; margin: .6rem 0; }
-a { color: var(--accent); }
+body { margin: 0; background: #ffffff; color: #1a1a1a; font: 18px/1.45 system-ui, sans-serif; }
+section { min-height: 100vh; padding: 2.5rem 4vw; border-bottom: 1px solid #d0d0d0; }
+h2 code, .quiet { color: #595959; font-weight: normal; }
+p { max-width: 62rem; }
+a, .measured { color: #0b5cad; }
 code, pre { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
-code { font-size: .92em; }
-.measured { font-size: 1.25rem; color: var(--accent); font-weight: 600; }
-.quiet { color: var(--quiet); }
-pre { font-size: 14px; line-height: 1.35; margin: 1rem 0 0; border: 1px solid var(--line); border-radius: 6px;
-  overflow-x: auto; padding: .5rem 0; }
+pre { font-size: 14px; line-height: 1.35; border: 1px solid #d0d0d0; overflow-x: auto; }
 pre span { display: block; padding: 0 1rem; white-space: pre; min-height: 1.35em; }
-.removed { background: var(--gone); color: var(--gone-ink); }
-.added { background: var(--new); color: var(--new-ink); }
-.gap { border-top: 1px dashed var(--line); min-height: 0 !important; margin: .4em 0; }
-table { border-collapse: collapse; margin: 1rem 0; }
-th, td { text-align: left; padding: .2rem 1.2rem .2rem 0; border-bottom: 1px solid var(--line); }
-td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
-@media print { :root { --paper: #ffffff; --ink: #000000; --quiet: #444444; --line: #999999; --accent: #0b3d75;
-    --gone: #fbe3e0; --gone-ink: #6e1408; --new: #ddf3e4; --new-ink: #083f1e; }
-  * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+.removed { background: #fbe3e0; color: #8c1d0f; }
+.added { background: #ddf3e4; color: #0c5a2b; }
+.gap { border-top: 1px dashed #d0d0d0; min-height: 0 !important; margin: .4em 0; }
+th, td { text-align: left; padding: .2rem 1.2rem .2rem 0; border-bottom: 1px solid #d0d0d0; }
+@media print { * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   @page { size: A4 landscape; margin: 12mm; }
   body { font-size: 12pt; } pre { font-size: 8pt; } pre span { white-space: pre-wrap; }
-  section { min-height: 0; padding: 0; border: 0; break-after: page; } h2, .measured { break-after: avoid; } }
+  section { min-height: 0; padding: 0; border: 0; break-after: page; } }
 """
 
 
 def slides(chapters: Sequence[Chapter], about: str = "") -> str:
     """Return the HTML of the slides: a cover, a slide for each chapter, and one for each step.
 
-    `about` says where the times and the counts come from.
+    `about` says where the times come from.
     """
     body = [_cover(chapters, about)]
     for chapter in chapters:
@@ -230,11 +153,10 @@ def slides(chapters: Sequence[Chapter], about: str = "") -> str:
     )
 
 
-def about_text(results: Sequence[AnyResult], architecture: Architecture) -> str:
-    """Return where the times and the counts of slides come from."""
+def about_text(results: Sequence[AnyResult]) -> str:
+    """Return where the times of slides come from."""
     devices = sorted(set(map(machine_text, results)))
-    times = f"Times: {', '.join(devices)}." if devices else "No times were given."
-    return f"{times} Instructions: PTX for {architecture}, as they are written."
+    return f"Times: {', '.join(devices)}." if devices else "No times were given."
 
 
 def _cover(chapters: Sequence[Chapter], about: str) -> str:
@@ -244,7 +166,7 @@ def _cover(chapters: Sequence[Chapter], about: str) -> str:
         for chapter in chapters
     )
     return (
-        f'<section class="cover"><h1>{escape(TITLE)}</h1>'
+        f"<section><h1>{escape(TITLE)}</h1>"
         "<p>Each step is what it changes in the kernel that it is compared with: the idea, the lines, and "
         f'what they saved.</p><ul>{links}</ul><p class="quiet">{escape(about)}</p></section>'
     )
@@ -253,16 +175,12 @@ def _cover(chapters: Sequence[Chapter], about: str) -> str:
 def _chapter(chapter: Chapter) -> str:
     rows = "".join(
         f'<tr><td><a href="#{step.key}"><code>{step.key}</code></a></td><td><code>{step.before or "–"}</code>'
-        f'</td><td class="number">{_lines(step)}</td><td class="number">{_cost(step.cost)}</td>'
-        f'<td class="number">{f"{step.measured.saved:+.0%}" if step.measured else "–"}</td></tr>'
+        f"</td><td>{_lines(step)}</td><td>{f'{step.measured.saved:+.0%}' if step.measured else '–'}</td></tr>"
         for step in chapter.steps
     )
     return (
         f'<section id="{_anchor(chapter.title)}"><h1>{escape(chapter.title)}</h1><table><tr><th>kernel</th>'
-        '<th>compared with</th><th class="number">lines</th>'
-        '<th class="number">PTX instructions per multiply-add</th><th class="number">time saved</th></tr>'
-        f'{rows}</table><p class="quiet">Instructions of the loop over taps; <i>slanted</i>, of the whole '
-        "kernel, whose taps are written one after another.</p></section>"
+        f"<th>compared with</th><th>lines</th><th>time saved</th></tr>{rows}</table></section>"
     )
 
 
@@ -273,35 +191,13 @@ def _slide(step: Step) -> str:
         parts.append(f'<p class="measured">{escape(step.measured.sentence)}</p>')
     parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or step.story.title)]
     parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(step.saves)]
-    if sentence := _why(step):
-        parts.append(f"<p>{escape(sentence)}</p>")
     parts.append(_code(step))
     return "".join([*parts, "</section>"])
 
 
-def _why(step: Step) -> str:
-    """Return what the instructions say, in a sentence; empty where they are not counted."""
-    if step.cost is None:
-        return ""
-    whole = _where(step.cost)
-    now = (
-        f"{step.cost.instructions:.1f} PTX instructions per multiply-add{whole}, {step.cost.integer_64:.1f} "
-        "of them on 64-bit integers and addresses"
-    )
-    if step.cost_before is None:
-        return f"{now}."
-    before = step.cost_before
-    numbers = f"{before.instructions:.1f} and {before.integer_64:.1f}"
-    return f"{now}; {step.before}: {numbers}{_where(before)}."
-
-
-def _where(cost: TapCounts) -> str:
-    return "" if cost.is_loop else " over the whole kernel"
-
-
 def _code(step: Step) -> str:
     where = ", ".join(f"{one.path}, line {one.first_line}" for one in step.source.kernels)
-    head = f'<p class="where">{escape(where)}</p>'
+    head = f'<p class="quiet">{escape(where)}</p>'
     if step.diff is None:
         lines = [line for one in step.source.kernels for line in one.lines]
         shown = [f"<span>{escape(line)}</span>" for line in lines[:_MOST_LINES]]
@@ -324,13 +220,6 @@ def _lines(step: Step) -> str:
     if step.diff is None:
         return f"{sum(len(one.lines) for one in step.source.kernels)}"
     return f"−{step.diff.removed} +{step.diff.added}"
-
-
-def _cost(cost: TapCounts | None) -> str:
-    if cost is None:
-        return "–"
-    number = f"{cost.instructions:.1f}"
-    return number if cost.is_loop else f"<i>{number}</i>"
 
 
 def _worded(key: str) -> str:

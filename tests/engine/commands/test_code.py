@@ -119,9 +119,7 @@ def test_that_a_diff_in_json_has_rows_with_both_sides(command, results):
 
 
 @pytest.mark.slow
-def test_that_the_story_is_written_as_slides(command, results, tmp_path, monkeypatch):
-    # What a tap costs would need every kernel compiled: 16 s.
-    monkeypatch.setattr("engine.explain.code.teaching_story.missing", "not in this test")
+def test_that_the_story_is_written_as_slides(command, results, tmp_path):
     path = tmp_path / "slides.html"
     answer = command("code --story", path, "--results", results, "--json")
     assert answer.status == 0
@@ -139,7 +137,7 @@ def test_that_an_option_that_changes_nothing_is_noted(command):
 def test_that_the_source_does_not_depend_on_an_architecture(command):
     answer = command("code digit-sums --arch sm_75")
     assert answer.status == 0
-    assert answer.err == "note: --arch was not used: it is for --ptx, --sass and --story.\n"
+    assert answer.err == "note: --arch was not used: it is for --ptx and --sass.\n"
 
 
 def test_that_bad_use_is_refused_in_a_line(refused):

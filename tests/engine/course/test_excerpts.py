@@ -1,10 +1,10 @@
-"""Our code beside a paper's: the places that do what a row is about, and kernels in the paper's names."""
+"""Our code beside a paper's: the places that do what a row is about, and its kernels."""
 
 import ast
 
 import pytest
 
-from engine.course.excerpts import in_papers_names, kernels_of
+from engine.course.excerpts import kernels_of
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
 from engine.course.sheet import csv_of, excerpt_lines, markdown_of
 from engine.course.tables import counted_tables
@@ -54,26 +54,6 @@ def test_that_a_papers_names_stand_for_one_name_of_ours_each():
         assert len(set(kernel.names.values())) == len(kernel.names)
         # Else two things would have one name.
         assert not set(kernel.names.values()) & (ours - set(kernel.names))
-
-
-def test_that_a_kernel_in_the_papers_names_is_ours_with_other_names():
-    for _key, kernel in PRINTED:
-        (excerpt,) = kernels_of(kernel)
-        assert excerpt.in_paper != excerpt.function.lines
-        back = {theirs: ours for ours, theirs in kernel.names.items() if theirs != "in"}
-        renamed = in_papers_names(excerpt.in_paper, back)
-        # A listing calls its picture `in`, which is a word of Python.
-        theirs = [
-            line.replace("image", "in") if "in" in kernel.names.values() else line
-            for line in excerpt.function.lines
-        ]
-        assert list(renamed) == theirs
-
-
-def test_that_attributes_texts_and_comments_keep_their_names():
-    lines = ("    row = 'row' + row_of.row  # the row", "", "    row.shape[row]")
-    renamed = in_papers_names(lines, {"row": "i", "shape": "size"})
-    assert renamed == ("    i = 'row' + row_of.row  # the row", "", "    i.shape[i]")
 
 
 def test_that_every_kernel_of_a_paper_has_code():

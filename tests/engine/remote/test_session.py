@@ -169,7 +169,7 @@ def test_that_the_newest_preview_wins(both, pictures):
     assert [future.cancelled() for future in futures[1:-1]] == [True] * 3
 
 
-def test_that_a_slides_file_is_written_here(both, tmp_path):
+def test_that_a_papers_files_are_written_here(both, tmp_path):
     from engine.course.messages import CourseRequest, SaveCourse
 
     remote, folder = both[1], tmp_path / "lab"

@@ -1,4 +1,4 @@
-"""The code of a paper's kernels and steps on the page Course, and the slides."""
+"""The code of a paper's kernels and steps on the page Course."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -12,8 +12,7 @@ from gui.course.code_panel import CodePanel
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel
 from gui.course.course_table import CourseTableView
-from gui.widgets.code.rows import number_text
-from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_excerpts, make_engine_state
+from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_excerpts
 
 LINES = tuple(f"line {number}" for number in range(200))
 FUNCTION = SourceFunction(Role.HOST, "_enqueue_step", "engine/device/cuda_kernels.py", 109, LINES)
@@ -35,35 +34,21 @@ def course(qapp):
 
 @pytest.fixture
 def panel(qtbot, course):
-    panel = CodePanel(course, make_engine_state())
+    panel = CodePanel(course)
     qtbot.addWidget(panel)
     panel.resize(900, 400)
     panel.show()
     return panel
 
 
-def test_that_a_kernel_is_shown_beside_itself_in_the_papers_names(panel, course):
+def test_that_a_kernel_is_shown_under_the_papers_names(panel, course):
     assert "looked up" in panel.stack.text
-    panel.resize(1400, 400)
     panel.show_code_of("ConvolutionKernel")
     course.set_code(PAPER.key, made_excerpts())
     assert panel.choice.currentText() == "ConvolutionKernel: naive"
     assert panel.views.left.toPlainText() == "row, column = cuda.grid(2)\nout[row, column] = 1"
-    assert panel.views.right.toPlainText() == "i, j = cuda.grid(2)\nout[i, j] = 1"
     assert "engine/variants/ladder/made.py, lines 40 to 41" in panel.where.text()
     assert "i is row, j is column" in panel.names.text()
-
-
-def test_that_a_narrow_panel_shows_both_kernels_in_one_column(panel, course):
-    panel.show_code_of("ConvolutionKernel")
-    course.set_code(PAPER.key, made_excerpts())
-    assert not panel.views.right.isVisible()
-    assert [(number_text(row), row.text) for row in panel.views.left.rows] == [
-        ("40 −", "row, column = cuda.grid(2)"),
-        ("41 −", "out[row, column] = 1"),
-        ("40 +", "i, j = cuda.grid(2)"),
-        ("41 +", "out[i, j] = 1"),
-    ]
 
 
 def test_that_a_kernel_that_the_paper_does_not_print_is_shown_alone(panel, course):
@@ -164,13 +149,3 @@ def test_that_code_that_cannot_be_found_says_why(controlled):
     controlled.fake.fail(EngineError("variant 'lost'", "no variant is called that"), CourseCode)
     QApplication.processEvents()
     assert "no variant is called that" in controlled.course.known(PAPER.key).code_problem
-
-
-def test_that_slides_are_not_offered_while_something_runs(course, qtbot):
-    state = make_engine_state()
-    panel = CodePanel(course, state)
-    qtbot.addWidget(panel)
-    assert panel.slides_button.isEnabled()
-    state.set_running(True)
-    assert not panel.slides_button.isEnabled()
-    assert "a run is in progress" in panel.slides_button.toolTip()

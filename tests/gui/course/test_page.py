@@ -8,14 +8,12 @@ from PySide6.QtWidgets import QMenu
 from engine.course.messages import MeasuredPaper
 from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
-from engine.explain.messages import SaveSlides
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from gui.page.messages import Message, Severity
 from gui.shell.pages import PAGES
 from gui.style.metrics import GRID, scaled_font
 from tests.gui.made_window import shown_page
-from tests.made_runs import make_result
 
 
 @pytest.fixture
@@ -100,19 +98,6 @@ def test_that_the_button_of_a_kernel_brings_its_code_to_the_front(open_course, q
     qtbot.waitUntil(lambda: page.code.shown is not None)
     qtbot.waitUntil(page.code.isVisible)
     assert not page.tables.isVisible()
-
-
-def test_that_slides_get_what_the_paper_measured(open_course, monkeypatch, tmp_path):
-    haloscope, page = open_course()
-    results, asked = (make_result("naive"),), []
-    key = page.course.paper.key
-    page.course.set_measured(key, MeasuredPaper(page.course.known(key).tables, results))
-    monkeypatch.setattr(
-        page._services.files, "ask_to_save", lambda *given: given[-1](tmp_path / given[2], "")
-    )
-    monkeypatch.setattr(haloscope.jobs, "begin", lambda source, jobs, messages: asked.extend(jobs))
-    page.code.slides_button.click()
-    assert [job.request for job in asked] == [SaveSlides(str(tmp_path / "kernels.html"), results)]
 
 
 @pytest.mark.parametrize("percent", [100, 200])

@@ -1,22 +1,19 @@
-"""What the window learns of a kernel's code: source, listings, diffs, slides."""
+"""What the window learns of a kernel's code: source, listings, diffs."""
 
 import pickle
 
 import pytest
 
-from engine.errors import Cancelled, FileWriteError
 from engine.explain.code import answers
 from engine.explain.code.listing import Form
-from engine.explain.code.teaching_story import about_text, slides, teaching_story
 from engine.explain.gpus import Architecture
-from engine.explain.messages import CodeRequest, SaveSlides
+from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.mask.generators import gaussian
 from tests.engine.variants.emitted import needs_nvvm
-from tests.made_runs import make_result
 from tests.picture_jobs import mask_job, operation_job
 
 AMPERE = Architecture(8, 6)
@@ -87,31 +84,3 @@ def test_that_two_listings_are_compared(job_of):
 def test_that_the_reply_can_be_sent_to_another_process(job_of):
     code = shown(job_of("tiled"), other="naive")
     assert pickle.loads(pickle.dumps(code)) == code
-
-
-def test_that_slides_are_those_of_the_command(tmp_path, monkeypatch):
-    # What a tap costs would need every kernel compiled.
-    monkeypatch.setattr("engine.explain.code.teaching_story.missing", "not in this test")
-    results = (make_result("naive", 2.0), make_result("tiled", 0.5))
-    out = tmp_path / "slides.html"
-    saved = answers.save_slides(SaveSlides(str(out), results), lambda step: None)
-    request = SaveSlides("", results)
-    chapters = teaching_story(results, request.architecture)
-    assert out.read_text(encoding="utf-8") == slides(chapters, about_text(results, request.architecture))
-    assert saved.path == str(out)
-
-
-def test_that_slides_that_are_stopped_leave_no_file(tmp_path):
-    def stop(step):
-        raise Cancelled("The slides were stopped")
-
-    with pytest.raises(Cancelled):
-        answers.save_slides(SaveSlides(str(tmp_path / "slides.html")), stop)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_that_a_place_where_no_file_can_be_is_refused_before_anything_is_compiled(tmp_path):
-    steps = []
-    with pytest.raises(FileWriteError):
-        answers.save_slides(SaveSlides(str(tmp_path / "gone" / "slides.html")), steps.append)
-    assert steps == []

@@ -5,7 +5,6 @@ from engine.explain.code.code_diff import (
     Change,
     listing_diff,
     measured_difference,
-    renamed_diff,
     source_diff,
 )
 from engine.explain.code.kernel_listing import ptx_listing, sass_listing
@@ -33,14 +32,6 @@ def test_that_kernels_that_differ_in_their_names_alone_are_equal():
     found = diff("def correlate_a(x):\n    return x", "def correlate_b(x):\n    return x")
     assert (found.removed, found.added) == (0, 0)
     assert {row.change for row in found.rows} == {Change.SAME}
-
-
-def test_that_a_function_with_other_names_stands_line_beside_line():
-    found = renamed_diff(function("row = 1\nreturn"), ("i = 1", "return"), NAMES)
-    assert [(row.change, row.left_number, row.left, row.right_number, row.right) for row in found.rows] == [
-        (Change.CHANGED, 10, "row = 1", 10, "i = 1"),
-        (Change.SAME, 11, "return", 11, "return"),
-    ]
 
 
 def test_that_docstrings_are_no_difference():

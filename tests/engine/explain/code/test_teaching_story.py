@@ -5,10 +5,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from engine.explain.code import teaching_story as stories
 from engine.explain.code.teaching_story import compared_with, slides, teaching_story
 from engine.explain.examples import variant_named
-from engine.explain.gpus import Architecture
 from engine.tasks.registry import TASKS
 from engine.work.filtering.variants import VARIANTS
 from tests.made_runs import make_result
@@ -18,10 +16,7 @@ RUNS = [make_result("naive", 2.0), make_result("tiled", 0.5)]
 
 @pytest.fixture(scope="module")
 def chapters():
-    """The story without compiled code."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stories, "missing", "not in this test")
-        return teaching_story(RUNS)
+    return teaching_story(RUNS)
 
 
 @pytest.fixture(scope="module")
@@ -85,25 +80,6 @@ def test_that_a_step_has_its_idea_its_lines_and_what_it_saved(steps):
 def test_that_variants_of_one_kernel_are_compared_with_the_first(steps):
     assert steps["low-rank-3"].before == "separable-fused"
     assert steps["low-rank-3"].diff.removed == 0
-
-
-@pytest.mark.slow
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(stories.missing), reason="needs the CUDA compiler")
-def test_that_a_step_says_what_a_tap_costs(monkeypatch):
-    monkeypatch.setattr(stories, "TASKS", {"product": TASKS["product"]})
-    ((_, tiled),) = (chapter.steps for chapter in teaching_story())
-    assert tiled.cost.instructions < tiled.cost_before.instructions / 3
-
-
-@pytest.mark.slow
-@pytest.mark.nvvm
-@pytest.mark.skipif(bool(stories.missing), reason="needs the CUDA compiler")
-def test_that_a_kernel_that_does_not_run_on_an_architecture_has_a_step_without_a_cost():
-    known = {key: variant_named(key) for key in ("digit-sums", "box")}
-    old, new = stories._steps(known, (), Architecture(7, 5), lambda key: None)
-    assert (old.key, old.cost, bool(old.source.kernels)) == ("digit-sums", None, True)
-    assert new.cost is not None
 
 
 def test_that_slides_need_nothing_from_elsewhere(chapters):
