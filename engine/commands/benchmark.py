@@ -143,7 +143,7 @@ class BenchSettings(Settings):
         (),
         _blocks,
     )
-    best: bool = option("--best  also say the best block of each kernel, and keep it for the window", False)
+    best: bool = option("--best  also say the best block of each kernel", False)
     layouts: tuple[Layout, ...] = option(
         """--layouts pitched,packed  rows on the CUDA device: each on a 128-byte boundary (default), or one
         right after the other""",

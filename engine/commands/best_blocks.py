@@ -1,30 +1,22 @@
-"""`bench --best`: says the best block of each kernel, and keeps it per device for the window."""
+"""`bench --best`: says the best block of each kernel."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from engine.commands.output import log, log_notes, table
+from engine.commands.output import table
 from engine.device_info import SIMULATOR
-from engine.errors import FileWriteError
 from engine.results.columns import layout_suffix
 from engine.work.columns import mask_text
-from engine.work.filtering.best_blocks import best_blocks_path, fastest_blocks, found_words, keep_best_blocks
+from engine.work.filtering.best_blocks import fastest_blocks, found_words
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import variant
 
 
 def best_found(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
-    """Return the best blocks as plain data and as text, and keep them; a note says if that cannot be."""
+    """Return the best blocks as plain data and as text."""
     found = fastest_blocks(results)
     if not found:
         return {"best_blocks": []}, f"No best block: {_why_none(results)}"
-    path = best_blocks_path()
-    try:
-        note = keep_best_blocks(path, found)
-        log_notes([note] if note else [])
-        log(f"The best blocks are kept in {path}: the window offers them as the default.")
-    except FileWriteError as error:
-        log(str(error))
     rows = [
         [
             f"{result.variant}{layout_suffix(result)}",

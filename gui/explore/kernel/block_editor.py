@@ -1,7 +1,5 @@
 """Block width and height: any whole number can be typed; a refusal says why and offers the nearest block."""
 
-from pathlib import Path
-
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
@@ -10,14 +8,9 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import Refusal
 from engine.host.messages import VariantInfo
-from engine.work.filtering.best_blocks import (
-    BestBlock,
-    best_block_for,
-    best_blocks_path,
-    fastest_blocks,
-    load_best_blocks,
-)
+from engine.work.filtering.best_blocks import best_run_for, block_words
 from engine.work.filtering.problem import Problem
+from engine.work.filtering.results import RunResult
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.picture_job import problem_of
@@ -31,46 +24,22 @@ from gui.widgets.refusal import Refusal as RefusalLabel
 
 
 class BestMeasured:
-    """Finds it for the present job; the file is read anew when it has changed."""
+    """Finds the best measured block for the present job among this session's runs."""
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        engine_state: EngineState,
-        results: ResultsModel,
-        path: Path | None = None,
-    ) -> None:
+    def __init__(self, workspace: Workspace, engine_state: EngineState, results: ResultsModel) -> None:
         self._workspace = workspace
         self._engine_state = engine_state
         self._results = results
-        self._path = path or best_blocks_path()
-        self._read: tuple[int, int] | None = None
-        self._kept: tuple[BestBlock, ...] = ()
-        self.note = ""
-        """Why the file cannot be used; empty if it can, or there is none."""
 
-    def find(self) -> BestBlock | None:
-        """Return the best block for the chosen kernel, picture, mask and device; None if none is known."""
+    def find(self) -> RunResult | None:
+        """Return the best run for the chosen kernel, picture, mask and device; None if none is known."""
         settings, job = self._workspace.settings, self._workspace.filter_job()
         chosen = self._engine_state.variant(settings.variant)
         device = self._engine_state.used_device(settings.device)
         if job is None or chosen is None or device is None or not device.is_usable_gpu:
             return None
-        self._read_file()
-        # Runs of this session come after what is kept: of equals the newest counts.
         filtered = (run for run in self._results.results() if run.task == Problem.task)
-        known = (*self._kept, *map(BestBlock.of, fastest_blocks(filtered)))
-        return best_block_for(known, device.title, chosen.key, problem_of(job), str(settings.layout))
-
-    def _read_file(self) -> None:
-        try:
-            facts = self._path.stat()
-            found = facts.st_mtime_ns, facts.st_size
-        except OSError:
-            found = (0, 0)
-        if found != self._read:
-            self._read = found
-            self._kept, self.note = load_best_blocks(self._path)
+        return best_run_for(filtered, device.title, chosen.key, problem_of(job), str(settings.layout))
 
 
 PRESETS = tuple(
@@ -175,19 +144,15 @@ class BlockEditor(QWidget):
         choices: dict[str, Block | None] = {f"Default ({default})" if default else "Default": None}
         best = self._best.find() if self._best else None
         if best is not None:
-            choices[f"Best measured: {best.words(self._problem())}"] = best.block
+            choices[f"Best measured: {block_words(best, self._problem())}"] = best.block
         choices |= {f"{preset}\t{preset.threads} threads": preset for preset in PRESETS}
         for text, choice in choices.items():
             action = menu.addAction(text)
             action.setCheckable(True)
             action.setChecked(choice == block)
             action.triggered.connect(lambda _checked, chosen=choice: self._workspace.change(block=chosen))
-            if choice is (best.block if best else None):
+            if best is not None and choice is best.block:
                 menu.addSeparator()
-        if self._best is not None and self._best.note:
-            unused = menu.addAction("The best measured blocks cannot be read")
-            unused.setToolTip(self._best.note)
-            unused.setEnabled(False)
 
     def _set_block(self) -> None:
         x, y = self.width_box.value(), self.height_box.value()
@@ -222,13 +187,13 @@ class BlockEditor(QWidget):
         """Offer the best measured block in place of the default."""
         is_default = self._workspace.settings.block is None and self.is_wanted
         best = self._best.find() if self._best and is_default else None
-        if best is not None and best.block != self._default_block():
+        if best is not None and best.block is not None and best.block != self._default_block():
             self._offered = best.block
             # Short: the panel would become wider with the time, and the picture has no more room to give.
             self.offer.setText(f"Best: {best.block}")
             self.offer.setToolTip(
                 f"Use the block with the shortest kernel time that was measured on this device: "
-                f"{best.words(self._problem())}, {_count_text(best.block)}. "
+                f"{block_words(best, self._problem())}, {_count_text(best.block)}. "
                 f"The default is {self._default_block()}."
             )
 

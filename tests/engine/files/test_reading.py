@@ -13,7 +13,6 @@ from engine.results import recorded
 from engine.tasks.network.weights import read_weights
 from engine.tasks.read_results import results_in_file
 from engine.work.chain_files import chain_named, load_chain
-from engine.work.filtering.best_blocks import load_best_blocks
 from tests.unreadable_files import CONTENTS, NO_FILES, made
 
 READERS = {
@@ -42,11 +41,6 @@ def test_that_a_huge_file_is_not_read(tmp_path):
     for reader in [name for name in READERS if name != "results"]:
         with pytest.raises(EngineError):
             READERS[reader](made("huge", tmp_path))
-
-
-@pytest.mark.parametrize("what", [*CONTENTS, *NO_FILES])
-def test_that_what_the_program_keeps_is_begun_anew_where_it_is_damaged(what, tmp_path):
-    assert load_best_blocks(made(what, tmp_path))[0] == ()
 
 
 def test_that_a_journal_that_cannot_be_read_is_damage(tmp_path):

@@ -9,7 +9,6 @@ from engine.geometry.layout import Layout
 from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
-from engine.work.filtering.best_blocks import fastest_blocks, keep_best_blocks
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.block_editor import BestMeasured, BlockEditor
 from gui.explore.kernel.kernel_panel import LayoutSwitch, ResultTypeBox
@@ -116,16 +115,15 @@ def test_that_the_menu_offers_common_sizes_beside_the_default(editor, workspace)
 
 
 @pytest.fixture
-def with_best(qtbot, workspace, state, results, tmp_path):
-    """An editor, and the file of best measured blocks that it reads."""
+def with_best(qtbot, workspace, state, results):
+    """An editor that offers the best block of the session's runs."""
     workspace.change(variant="tiled")
-    path = tmp_path / "best-runs.json"
     editor = BlockEditor(
-        workspace, state, Selection(workspace, state, results), BestMeasured(workspace, state, results, path)
+        workspace, state, Selection(workspace, state, results), BestMeasured(workspace, state, results)
     )
     qtbot.addWidget(editor)
     editor.show()
-    return editor, path
+    return editor
 
 
 def menu_texts(editor):
@@ -134,15 +132,11 @@ def menu_texts(editor):
     return [action.text() for action in menu.actions()]
 
 
-def best_of(*blocks, **fields):
-    runs = [make_result("tiled", 0.1 * at, block=block, **fields) for at, block in enumerate(blocks, start=1)]
-    return fastest_blocks(runs)
-
-
-def test_that_the_default_offers_the_best_measured_block_of_the_file(with_best, workspace):
-    editor, path = with_best
+def test_that_the_default_offers_the_best_measured_block_of_this_session(with_best, workspace, results):
+    editor = with_best
     assert not editor.offer.isVisible()
-    keep_best_blocks(path, best_of(Block(32, 4), Block(8, 8)))
+    for at, block in enumerate((Block(32, 4), Block(8, 8)), start=1):
+        results.add(make_result("tiled", 0.1 * at, block=block))
     editor.refresh()
     assert editor.offer.text() == "Best: 32 × 4"
     assert menu_texts(editor)[:2] == ["Default (32 × 8)", "Best measured: 32 × 4 (0.100 ms)"]
@@ -156,28 +150,10 @@ def test_that_the_default_offers_the_best_measured_block_of_the_file(with_best, 
     assert "32 × 4 (0.100 ms at 512 × 512)" in editor.offer.toolTip()
     workspace.change(device="simulator")
     assert not editor.offer.isVisible()
-
-
-def test_that_the_best_of_this_session_is_offered_unless_it_is_the_default(with_best, workspace, results):
-    editor, path = with_best
-    keep_best_blocks(path, best_of(Block(32, 4), Block(8, 8)))
-    for at, block in enumerate((Block(64, 2), Block(32, 4)), start=1):
-        results.add(make_result("tiled", 0.01 * at, block=block))
+    workspace.change(device="auto")
+    results.add(make_result("tiled", 0.01, block=Block(32, 8)))
     editor.refresh()
-    assert editor.offer.text() == "Best: 64 × 2"
-    results.take_out(results.kept)
-    keep_best_blocks(path, best_of(Block(32, 8), Block(8, 8)))
-    editor.refresh()
-    assert not editor.offer.isVisible()
-
-
-def test_that_a_damaged_file_is_told_in_the_menu(with_best):
-    editor, path = with_best
-    path.write_text("hello")
-    assert menu_texts(editor)[-1] == "The best measured blocks cannot be read"
-    unused = editor.menu_button.menu().actions()[-1]
-    assert "is ignored" in unused.toolTip()
-    assert not unused.isEnabled()
+    assert not editor.offer.isVisible(), "it is the default"
 
 
 def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):
