@@ -11,7 +11,7 @@ from engine.work.filtering.problem import RESULT_TYPES
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
-from gui.explore.kernel.block_editor import BestMeasured, BlockEditor
+from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel
@@ -142,9 +142,7 @@ class KernelPanel(QWidget):
         self.variants = VariantsModel(workspace, engine_state, results, selection, self)
         self.kernels = KernelList(self.variants, workspace, selection)
         self.note = ScrolledText("The selected kernel", NOTE_LINES, NOTE_LINES)
-        self.block = BlockEditor(
-            workspace, engine_state, selection, BestMeasured(workspace, engine_state, results)
-        )
+        self.block = BlockEditor(workspace, engine_state, selection)
         self.layout_switch = LayoutSwitch(workspace, engine_state)
         self.result_type = ResultTypeBox(workspace)
         self.device = DeviceBox(workspace, engine_state)
