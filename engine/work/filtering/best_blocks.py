@@ -6,7 +6,6 @@ from collections.abc import Hashable, Iterable
 from engine.geometry.block import Block
 from engine.results.compare import comparable
 from engine.results.quantities import ms_text, ratio_text
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.results import RunResult
 
 
@@ -28,44 +27,10 @@ def fastest_blocks(results: Iterable[RunResult]) -> list[RunResult]:
     return [min(runs, key=lambda run: run.kernel_ms or math.inf) for runs in several]
 
 
-def best_run_for(
-    results: Iterable[RunResult], device: str, variant: str, problem: Problem, layout: str
-) -> RunResult | None:
-    """Return the run with the best measured block for a kernel on a device; None where none is alike.
-
-    Mask shape, types, channels and layout have to be the same. The nearest size of picture counts; among
-    equals the same border before another one, then the newest.
-    """
-
-    def kind(problem: Problem) -> Hashable:
-        return problem.channels, problem.dtype, problem.result_dtype, problem.mask_shape
-
-    def distance(one: RunResult) -> tuple[float, bool]:
-        sides = (one.problem.width, problem.width), (one.problem.height, problem.height)
-        return sum(abs(math.log(a / b)) for a, b in sides), one.problem.border != problem.border
-
-    wanted = device, variant, layout, kind(problem)
-    alike = [
-        one
-        for one in fastest_blocks(results)
-        if (one.environment.device, one.variant, one.layout, kind(one.problem)) == wanted
-    ]
-    # `min` takes the first of equals, and the newest is the last.
-    return min(reversed(alike), key=distance, default=None)
-
-
-def block_words(result: RunResult, problem: Problem | None = None) -> str:
-    """Return block and time: 32 × 4 (0.12 ms); with the picture's size if it is not that of `problem`."""
-    mine = result.problem
-    is_same = problem is None or (problem.width, problem.height) == (mine.width, mine.height)
-    size = "" if is_same else f" at {mine.width} × {mine.height}"
-    return f"{result.block} ({ms_text(result.kernel_ms or math.nan)}{size})"
-
-
 def found_words(result: RunResult, results: Iterable[RunResult], default: Block) -> str:
     """Return the best block of a kernel in words, and its gain over the default block if that has a time."""
     assert result.kernel_ms is not None
-    words = block_words(result)
+    words = f"{result.block} ({ms_text(result.kernel_ms)})"
     if result.block == default:
         return f"{words}, which is its default"
     same = (one for one in results if one.block == default and same_kernel(one) == same_kernel(result))

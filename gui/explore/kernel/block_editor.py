@@ -8,39 +8,14 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.block_rules import refuse_block
 from engine.geometry.refusal import Refusal
 from engine.host.messages import VariantInfo
-from engine.work.filtering.best_blocks import best_run_for, block_words
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.results import RunResult
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
-from gui.explore.picture_job import problem_of
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.widgets.number_box import NumberBox, doubled
 from gui.widgets.panel_parts import NO_ARROW, column, label_for, quiet_label, row
 from gui.widgets.refusal import Refusal as RefusalLabel
-
-
-class BestMeasured:
-    """Finds the best measured block for the present job among this session's runs."""
-
-    def __init__(self, workspace: Workspace, engine_state: EngineState, results: ResultsModel) -> None:
-        self._workspace = workspace
-        self._engine_state = engine_state
-        self._results = results
-
-    def find(self) -> RunResult | None:
-        """Return the best run for the chosen kernel, picture, mask and device; None if none is known."""
-        settings, job = self._workspace.settings, self._workspace.filter_job()
-        chosen = self._engine_state.variant(settings.variant)
-        device = self._engine_state.used_device(settings.device)
-        if job is None or chosen is None or device is None or not device.is_usable_gpu:
-            return None
-        filtered = (run for run in self._results.results() if run.task == Problem.task)
-        return best_run_for(filtered, device.title, chosen.key, problem_of(job), str(settings.layout))
-
 
 PRESETS = tuple(
     Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))
@@ -62,15 +37,8 @@ class BlockEditor(QWidget):
 
     shown_changed = Signal()  # `is_wanted`
 
-    def __init__(
-        self,
-        workspace: Workspace,
-        engine_state: EngineState,
-        selection: Selection,
-        best: BestMeasured | None = None,
-    ) -> None:
+    def __init__(self, workspace: Workspace, engine_state: EngineState, selection: Selection) -> None:
         super().__init__()
-        self._best = best
         self._workspace = workspace
         self._engine_state, self._selection = engine_state, selection
         self.width_box, self.height_box = _side_box("Block width"), _side_box("Block height")
@@ -142,16 +110,13 @@ class BlockEditor(QWidget):
         menu.clear()
         block, default = self._workspace.settings.block, self._default_block()
         choices: dict[str, Block | None] = {f"Default ({default})" if default else "Default": None}
-        best = self._best.find() if self._best else None
-        if best is not None:
-            choices[f"Best measured: {block_words(best, self._problem())}"] = best.block
         choices |= {f"{preset}\t{preset.threads} threads": preset for preset in PRESETS}
         for text, choice in choices.items():
             action = menu.addAction(text)
             action.setCheckable(True)
             action.setChecked(choice == block)
             action.triggered.connect(lambda _checked, chosen=choice: self._workspace.change(block=chosen))
-            if best is not None and choice is best.block:
+            if choice is None:
                 menu.addSeparator()
 
     def _set_block(self) -> None:
@@ -179,27 +144,7 @@ class BlockEditor(QWidget):
             self.offer.setText(f"Use {self._offered}")
             threads = _count_text(self._offered)
             self.offer.setToolTip(f"The nearest block that this kernel can use here: {threads}.")
-        elif not reason:
-            self._offer_best()
         self.offer.setVisible(self._offered is not None)
-
-    def _offer_best(self) -> None:
-        """Offer the best measured block in place of the default."""
-        is_default = self._workspace.settings.block is None and self.is_wanted
-        best = self._best.find() if self._best and is_default else None
-        if best is not None and best.block is not None and best.block != self._default_block():
-            self._offered = best.block
-            # Short: the panel would become wider with the time, and the picture has no more room to give.
-            self.offer.setText(f"Best: {best.block}")
-            self.offer.setToolTip(
-                f"Use the block with the shortest kernel time that was measured on this device: "
-                f"{block_words(best, self._problem())}, {_count_text(best.block)}. "
-                f"The default is {self._default_block()}."
-            )
-
-    def _problem(self) -> Problem | None:
-        job = self._workspace.filter_job()
-        return problem_of(job) if job else None
 
     def _refused(self) -> Refusal | None:
         """Return why the selected kernel refuses the block; for auto, the first refusal of any kernel."""

@@ -1,11 +1,9 @@
 from msgspec import structs
 
 from engine.geometry.block import Block
-from engine.geometry.border import Border
-from engine.work.filtering.best_blocks import best_run_for, block_words, fastest_blocks, found_words
-from tests.made_runs import ENVIRONMENT, PROBLEM, make_failure, make_result, make_simulated
+from engine.work.filtering.best_blocks import fastest_blocks, found_words
+from tests.made_runs import PROBLEM, make_failure, make_result, make_simulated
 
-DEVICE = ENVIRONMENT.device
 LARGE = structs.replace(PROBLEM, width=2048, height=2048)
 
 
@@ -41,26 +39,3 @@ def test_that_the_fastest_block_is_found_for_each_kernel_problem_and_layout():
     )
     assert found_words(best, results, Block(64, 1)) == "32 × 4 (0.100 ms)"
     assert found_words(best, results, Block(32, 4)) == "32 × 4 (0.100 ms), which is its default"
-
-
-def test_that_only_a_size_may_differ_of_which_the_nearest_counts():
-    known = [
-        *runs(b8x8=0.4, b32x4=0.1),
-        *runs(b8x8=1.4, b64x4=0.9, problem=LARGE),
-        *runs(b8x8=0.4, b16x2=0.2, problem=structs.replace(PROBLEM, border=Border.WRAP)),
-    ]
-
-    def best(problem, variant="tiled", layout="pitched"):
-        found = best_run_for(known, DEVICE, variant, problem, layout)
-        return found and block_words(found, problem)
-
-    assert best(PROBLEM) == "32 × 4 (0.100 ms)"
-    assert best(LARGE) == "64 × 4 (0.900 ms)"
-    assert best(structs.replace(PROBLEM, border=Border.WRAP)) == "16 × 2 (0.200 ms)"
-    assert best(structs.replace(PROBLEM, width=500)) == "32 × 4 (0.100 ms at 512 × 512)"
-    for other in ("dtype", "channels", "mask_shape"):
-        fields = {"dtype": "uint16", "channels": 1, "mask_shape": (5, 3)}
-        changes = {other: fields[other]} | ({"anchor": (2, 1)} if other == "mask_shape" else {})
-        assert best(structs.replace(PROBLEM, **changes)) is None, other
-    assert best(structs.replace(PROBLEM, result_dtype="uint8")) is None
-    assert best(PROBLEM, "naive") is best(PROBLEM, layout="packed") is None

@@ -10,11 +10,11 @@ from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
 from gui.explore.explain.selection import Selection
-from gui.explore.kernel.block_editor import BestMeasured, BlockEditor
+from gui.explore.kernel.block_editor import BlockEditor
 from gui.explore.kernel.kernel_panel import LayoutSwitch, ResultTypeBox
 from gui.explore.results.results_model import ResultsModel
 from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
-from tests.made_runs import made_reason, make_result
+from tests.made_runs import made_reason
 
 TOO_MANY = "A block of 64 × 64 has 4,096 threads; the limit is 1,024 threads per block."
 
@@ -112,48 +112,6 @@ def test_that_the_menu_offers_common_sizes_beside_the_default(editor, workspace)
     menu.aboutToShow.emit()
     menu.actions()[0].trigger()
     assert workspace.settings.block is None
-
-
-@pytest.fixture
-def with_best(qtbot, workspace, state, results):
-    """An editor that offers the best block of the session's runs."""
-    workspace.change(variant="tiled")
-    editor = BlockEditor(
-        workspace, state, Selection(workspace, state, results), BestMeasured(workspace, state, results)
-    )
-    qtbot.addWidget(editor)
-    editor.show()
-    return editor
-
-
-def menu_texts(editor):
-    menu = editor.menu_button.menu()
-    menu.aboutToShow.emit()
-    return [action.text() for action in menu.actions()]
-
-
-def test_that_the_default_offers_the_best_measured_block_of_this_session(with_best, workspace, results):
-    editor = with_best
-    assert not editor.offer.isVisible()
-    for at, block in enumerate((Block(32, 4), Block(8, 8)), start=1):
-        results.add(make_result("tiled", 0.1 * at, block=block))
-    editor.refresh()
-    assert editor.offer.text() == "Best: 32 × 4"
-    assert menu_texts(editor)[:2] == ["Default (32 × 8)", "Best measured: 32 × 4 (0.100 ms)"]
-    editor.offer.click()
-    assert workspace.settings.block == Block(32, 4)
-    assert not editor.offer.isVisible(), "only the default offers it"
-    # For a picture of another size it says of which it is.
-    workspace.change(block=None)
-    workspace.set_picture(make_picture(500, 512))
-    editor.refresh()
-    assert "32 × 4 (0.100 ms at 512 × 512)" in editor.offer.toolTip()
-    workspace.change(device="simulator")
-    assert not editor.offer.isVisible()
-    workspace.change(device="auto")
-    results.add(make_result("tiled", 0.01, block=Block(32, 8)))
-    editor.refresh()
-    assert not editor.offer.isVisible(), "it is the default"
 
 
 def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):
