@@ -18,8 +18,8 @@ _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 # Each byte of a row less the one above it.
 _FILTER_UP = 2
 _METRE = 1
-# An IDAT chunk has at most 2^31 - 1 bytes; before them come their number and its name, after them a checksum.
-_MOST_CHUNK_BYTES = 1 << 30
+# Of an IDAT chunk; before them come their number and its name, after them a checksum.
+_MOST_CHUNK_BYTES = (1 << 31) - 1
 _BEFORE_CONTENT, _AROUND_CHUNK = 8, 12
 
 
@@ -56,22 +56,16 @@ def png_bytes(
     before, after = b"".join(parts), png_chunk(b"IEND", b"")
     filtered: Any = _differences(image, alpha, done)  # its stub knows no arrays
     room = _deflated_bytes(filtered.nbytes)
-    around = _AROUND_CHUNK * -(-room // _MOST_CHUNK_BYTES)
     # The whole file, of which only what is written takes memory: joining its parts took that of all twice.
-    file: Any = np.empty(len(before) + room + around + len(after), np.uint8)
+    file: Any = np.empty(len(before) + _AROUND_CHUNK + room + len(after), np.uint8)
     begin = len(before) + _BEFORE_CONTENT
-    deflated = imagecodecs.deflate_encode(filtered, level=1, out=file[begin : begin + room])
-    end = _put(file, 0, before)
-    # The last chunk first: each makes room for what lies around those before it.
-    for number in reversed(range(-(-len(deflated) // _MOST_CHUNK_BYTES))):
-        content = deflated[number * _MOST_CHUNK_BYTES :][:_MOST_CHUNK_BYTES]
-        at = len(before) + number * (_MOST_CHUNK_BYTES + _AROUND_CHUNK)
-        checksum = zlib.crc32(content, zlib.crc32(b"IDAT"))
-        if number:
-            file[at + _BEFORE_CONTENT :][: len(content)] = content
-        _put(file, at, struct.pack(">I", len(content)) + b"IDAT")
-        end = max(end, _put(file, at + _BEFORE_CONTENT + len(content), struct.pack(">I", checksum)))
-    return memoryview(file)[: _put(file, end, after)]
+    content = imagecodecs.deflate_encode(filtered, level=1, out=file[begin : begin + room])
+    if len(content) > _MOST_CHUNK_BYTES:
+        raise ValueError("its compressed pixels take more than 2 GiB")
+    _put(file, 0, before + struct.pack(">I", len(content)) + b"IDAT")
+    checksum = zlib.crc32(content, zlib.crc32(b"IDAT"))
+    end = _put(file, begin + len(content), struct.pack(">I", checksum) + after)
+    return memoryview(file)[:end]
 
 
 def _put(file: NDArray[np.uint8], at: int, content: bytes) -> int:

@@ -1,4 +1,4 @@
-"""PNM: PBM, PGM and PPM, as numbers or as bytes, and PAM, with up to 16 bit (netpbm.sourceforge.net/doc)."""
+"""PNM: PGM and PPM, as numbers or as bytes, and PAM, with up to 16 bit (netpbm.sourceforge.net/doc)."""
 
 import os
 import re
@@ -36,7 +36,6 @@ class _Header(NamedTuple):
     most: int  # the value of full scale
     begin: int  # of the pixels
     is_text: bool = False
-    is_bits: bool = False  # 1 is black
 
     @property
     def stored(self) -> np.dtype:
@@ -44,7 +43,7 @@ class _Header(NamedTuple):
 
     @property
     def row_bytes(self) -> int:
-        return -(-self.width // 8) if self.is_bits else self.width * self.samples * self.stored.itemsize
+        return self.width * self.samples * self.stored.itemsize
 
 
 def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -78,11 +77,13 @@ def _header(head: bytes) -> _Header:
     kind = head[1] - ord("0")
     if kind == 7:
         return _pam_header(head)
-    found = re.match(rb"P\d" + _NUMBER * (2 if kind in (1, 4) else 3), head)
+    if kind in (1, 4):
+        raise Unsupported("its pixels are black or white (PBM)")
+    found = re.match(rb"P\d" + _NUMBER * 3, head)
     if found is None:
         raise Refused("its header is damaged or cut short")
-    width, height, most = (*map(int, found.groups()), 1)[:3]
-    return _Header(width, height, 3 if kind in (3, 6) else 1, most, found.end() + 1, kind < 4, kind in (1, 4))
+    width, height, most = map(int, found.groups())
+    return _Header(width, height, 3 if kind in (3, 6) else 1, most, found.end() + 1, kind < 4)
 
 
 def _pam_header(head: bytes) -> _Header:
@@ -104,9 +105,6 @@ def _pam_header(head: bytes) -> _Header:
 
 def _stored(file: BinaryIO, header: _Header, rows: int) -> np.ndarray:
     """Return the values of some rows as they are stored."""
-    if header.is_bits:
-        packed = np.fromfile(file, np.uint8, rows * header.row_bytes).reshape(rows, -1)
-        return 1 - np.unpackbits(packed, axis=1, count=header.width)[..., np.newaxis]
     count = rows * header.width * header.samples
     return np.fromfile(file, header.stored, count).reshape(rows, header.width, header.samples)
 
@@ -114,11 +112,7 @@ def _stored(file: BinaryIO, header: _Header, rows: int) -> np.ndarray:
 def _numbers(text: bytes, header: _Header, count: int) -> np.ndarray:
     """Return the values of a picture that is written as numbers."""
     text = _COMMENT.sub(b"", text)
-    if header.is_bits:
-        # They may stand without blanks.
-        found = 1 - (np.frombuffer(text, np.uint8)[np.isin(np.frombuffer(text, np.uint8), (48, 49))] - 48)
-    else:
-        found = np.array(text.split(None, count)[:count], np.int64)
+    found = np.array(text.split(None, count)[:count], np.int64)
     if len(found) < count or (len(found) and int(found.min()) < 0):
         raise Refused(f"it has {len(found):,} of {count:,} numbers, or one below 0: it was cut short")
     return found[:count].reshape(header.height, header.width, header.samples)

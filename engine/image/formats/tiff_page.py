@@ -88,32 +88,26 @@ def picture_page(tiff: "TiffFile") -> tuple["TiffPage", tuple[str, ...]]:
     if not first.is_reduced:
         return first, _page_notes(tiff, first)
     pages = _pages(tiff, first)
-    larger = [page for page in pages if _pixels(page) > _pixels(first)]
+    readable = [page for page in pages if _is_readable(page)]
     # Not reduced before reduced, the largest first.
-    larger.sort(key=lambda page: (page.is_reduced, -_pixels(page)))
-    refusals = {page.offset: _refusal(page) for page in larger}
-    page = next((page for page in larger if not refusals[page.offset]), first)
-    if not larger:
+    page = min(readable or [first], key=lambda page: (page.is_reduced, -_pixels(page)))
+    if page is first and len(readable) == len(pages):
         return first, _page_notes(tiff, first)
-    size = f"{first.imagewidth} × {first.imagelength}"
-    best = larger[0]
-    if page is best:
-        what = f"the first is a reduced version of {size}; the picture itself was opened."
-        return page, (f"It has {len(pages):,} pages: {what}",)
-    return page, (
-        f"A reduced version of {page.imagewidth} × {page.imagelength} was opened: the picture itself, of "
-        f"{best.imagewidth} × {best.imagelength}, cannot be read ({refusals[best.offset]}).",
-    )
+    what = f"the first is a reduced version of {first.imagewidth} × {first.imagelength}"
+    if len(readable) < len(pages):
+        what += ", and not all are of a kind that is read"
+    opened = f"that of {page.imagewidth} × {page.imagelength} was opened"
+    return page, (f"It has {len(pages):,} pages: {what}; {opened}.",)
 
 
-def _refusal(page: "TiffPage") -> str:
-    """Return why the picture of a page cannot be read; empty where nothing is known against it."""
+def _is_readable(page: "TiffPage") -> bool:
+    """Return whether nothing is known against the picture of a page."""
     try:
         _check_header(page)
         _picture_form(page)
-    except (Refused, Unsupported) as error:
-        return str(error.args[0])
-    return ""
+    except (Refused, Unsupported):
+        return False
+    return True
 
 
 def _pixels(page: "TiffPage") -> int:

@@ -3,12 +3,8 @@
 tifffile lets imagecodecs decode them, and much damage stays silent there. So libpng's and libtiff's words are
 heard: libtiff decodes faxes here, and names each row that is too short or too long. LZW, whose decoder ends
 with the last value that is asked for, is asked for one more. JPEGs are decoded in `tiff_inner`.
-
-A picture in one strip would be there twice and compressed besides (2.8 times the picture). So large strips
-are decoded straight into their place where their values are the pixels.
 """
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -24,21 +20,12 @@ from engine.image.formats.tiff_inner import (
     is_inner_picture,
     is_of_jpegs,
 )
-from engine.image.formats.tiff_pixels import is_as_stored
 from engine.image.large.source import BytesAt
 from engine.image.large.tiff_writer import LONG, Tag, header, list_of_tags
-from engine.image.scratch import bands_of
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
 
-# What decodes a large strip into its place, of imagecodecs, which loads each at its first use. Not LZW: that
-# does not say that it has more than its rows.
-_DECODERS = {
-    **dict.fromkeys((8, 32946), "zlib_decode"),
-    **dict.fromkeys((34926, 50000), "zstd_decode"),
-    32773: "packbits_decode",
-}
 _FAX, _LZW, _JPEG_2000, _PNG = (2, 3, 4), 5, (33003, 33004, 33005, 34712), 34933
 _NO_PREDICTOR, _DIFFERENCES, _FLOAT_DIFFERENCES = 1, 2, 3
 _FAX_OPTIONS_TAG = 292
@@ -63,7 +50,6 @@ class PageSegments:
         self.page, self._data, self._note = page, data, note
         self._decode = _decoder(page, note)
         self.shape = segment_shape(page)
-        self._has_large_strips = has_large_strips(page)
         _, _, height, width, _ = page.shaped
         self._down, self._across = -(-height // self.shape[0]), -(-width // self.shape[1])
 
@@ -94,43 +80,12 @@ class PageSegments:
             raise Refused("a strip or tile of it is smaller than its tags say")
         return samples
 
-    def fill_strip(self, row: int, out: np.ndarray) -> bool:
-        """Decode a large strip of pixels as they are stored into its place; return whether that was done.
-
-        Of every strip but this one a copy is decoded: where there is only one, it would take as much as the
-        picture.
-        """
-        if len(out) != min(self.shape[0], self.page.imagelength - row * self.shape[0]):
-            return False
-        if not self._has_large_strips or not out.flags.c_contiguous or not self.page.databytecounts[row]:
-            return False
-        data = self._data.read(self.page.dataoffsets[row], self.page.databytecounts[row])
-        place = out.reshape(-1).view(np.uint8)
-        try:
-            filled = len(getattr(imagecodecs, _DECODERS[int(self.page.compression)])(data, out=place))
-        except (RuntimeError, ValueError):
-            return False  # damaged, or it has more than its rows: what decodes a copy says which
-        if filled < len(place):
-            raise Refused("the compressed pixels of a strip stop before its end")
-        for rows in bands_of(out):
-            _undo_predictor(self.page, out[rows])
-        return True
-
-
-def _undo_predictor(page: "TiffPage", rows: np.ndarray) -> None:
-    if page.predictor == _DIFFERENCES:
-        imagecodecs.delta_decode(rows, axis=-2, out=rows)
-    elif page.predictor == _FLOAT_DIFFERENCES:
-        rows[:] = imagecodecs.floatpred_decode(rows, axis=-2)
-
 
 def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
     """Return the most memory that reading takes beside the picture."""
     if is_stored_plainly(page):
         return 0
     compressed = max(page.databytecounts, default=0)
-    if has_large_strips(page):
-        return compressed
     if is_of_jpegs(page):
         compressed *= 2  # and once more with what the tags say of it
     longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
@@ -159,21 +114,6 @@ def segment_bytes(page: "TiffPage") -> int:
     rows, columns = segment_shape(page)
     samples = page.samplesperpixel if page.planarconfig == 1 else 1
     return int(rows * columns * samples * np.dtype(page.dtype).itemsize)
-
-
-def has_large_strips(page: "TiffPage") -> bool:
-    """Return whether its strips are large, and can be decoded into their place."""
-    is_native = page.parent.byteorder == ("<" if sys.byteorder == "little" else ">")
-    return (
-        not page.is_tiled
-        and segment_bytes(page) > _LARGE_BYTES
-        and page.shaped[0] == 1
-        and is_native
-        and page.fillorder == 1
-        and int(page.compression) in _DECODERS
-        and page.predictor in (_NO_PREDICTOR, _DIFFERENCES, _FLOAT_DIFFERENCES)
-        and is_as_stored(page)
-    )
 
 
 def _decoder(page: "TiffPage", note: Note) -> Decode:

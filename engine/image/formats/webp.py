@@ -1,4 +1,4 @@
-"""WebP: Pillow reads the header, imagecodecs (libwebp) decodes a still picture into its place.
+"""WebP: Pillow reads the header, imagecodecs (libwebp) decodes the picture into its place.
 
 Pillow decodes every WebP as an animation: two canvases of 4 bytes per pixel, and copies of them.
 """
@@ -13,10 +13,10 @@ from engine.image.form import Budget, Form, check_long_enough
 from engine.image.format import Format
 from engine.image.formats.pillow import (
     encode_with_pillow,
+    frame_notes,
     metadata_of_info,
     opened_with_pillow,
     orientation_of_info,
-    read_with_pillow,
 )
 from engine.image.metadata import exif_with_resolution
 from engine.image.picture import Picture, with_alpha
@@ -24,8 +24,8 @@ from engine.image.picture import Picture, with_alpha
 # Offset of the name of the first chunk, and that of a lossy picture without anything else.
 _FIRST_CHUNK, _LOSSY = 12, b"VP8 "
 # What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture, which an alpha
-# may be too, and its plane. Animations: two canvases, Pillow's copy and its image.
-_LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 16
+# may be too, and its plane.
+_LOSSLESS_BYTES, _ALPHA_PLANE_BYTES = 4, 1
 
 
 def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -33,19 +33,17 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     data = file.read()
     with opened_with_pillow(file, "WEBP") as image:
         (width, height), has_alpha, info = image.size, image.mode == "RGBA", image.info
-        is_animation = getattr(image, "n_frames", 1) > 1
+        notes = frame_notes(image)
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8))
     is_lossy = data[_FIRST_CHUNK : _FIRST_CHUNK + 4] == _LOSSY
     beside = 0 if is_lossy else _LOSSLESS_BYTES + _ALPHA_PLANE_BYTES * has_alpha
-    budget.check(form, form.pixel_count * (_ANIMATION_BYTES if is_animation else beside) + 2 * len(data))
+    budget.check(form, form.pixel_count * beside + 2 * len(data))
     if is_lossy:
         # More than a bit for each 16 x 16 pixels; a lossless picture of one colour takes none at all.
         check_long_enough(form, len(data), -(-width // 16) * -(-height // 16) // 8)
-    if is_animation:
-        return read_with_pillow("WEBP", file, budget, allocate)
     canvas = Canvas(form, orientation_of_info(info), allocate)
-    canvas.decode_into(lambda out: imagecodecs.webp_decode(data, hasalpha=has_alpha, out=out))
-    return Decoded(canvas, info.get("icc_profile"), metadata=metadata_of_info(info))
+    canvas.decode_into(lambda out: imagecodecs.webp_decode(data, index=0, hasalpha=has_alpha, out=out))
+    return Decoded(canvas, info.get("icc_profile"), notes, metadata_of_info(info))
 
 
 def encode_webp(picture: Picture, quality: int) -> bytes:

@@ -222,10 +222,6 @@ class SegmentedPicture(LargePicture):
     def _decode(self, level: int, row: int, column: int) -> np.ndarray:
         """Return the pixels of a segment, cut off where the level ends. Called on: a decoding thread."""
 
-    def _decode_into(self, level: int, row: int, column: int, out: np.ndarray) -> bool:
-        """Decode a whole segment straight into its place; return whether that was done."""
-        return False
-
     def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
         """Read the pixels of a rectangle into an array."""
         height, width = self.segment_shape(level)
@@ -236,8 +232,7 @@ class SegmentedPicture(LargePicture):
             first, last = max(top, rows.start), min(top + height, rows.stop)
             begin, end = max(left, columns.start), min(left + width, columns.stop)
             part = out[first - rows.start : last - rows.start, begin - columns.start : end - columns.start]
-            if not self._decode_into(*key, part):
-                part[:] = self._segment(key)[first - top : last - top, begin - left : end - left]
+            part[:] = self._segment(key)[first - top : last - top, begin - left : end - left]
 
         keys = self._keys(level, rows, columns)
         # A batch at a time: there may be millions.

@@ -131,9 +131,6 @@ class TiffPicture(SegmentedPicture):
         # Each of several pages is one channel.
         return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
 
-    def _decode_into(self, level: int, row: int, column: int, out: np.ndarray) -> bool:
-        return len(self._pages[level]) == 1 and self._pages[level][0].fill_strip(row, out)
-
     def _errors_in_words(self) -> AbstractContextManager[None]:
         return errors_in_words(str(self.path), "TIFF", TIFF_UNSUPPORTED, doing="read")
 

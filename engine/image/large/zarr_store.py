@@ -6,8 +6,6 @@ large it is only to the one who decodes it, and 48 kB can be 1.5 GB of zeros: so
 bytes that may come of it. A codec that is not listed here is not read; none executes anything.
 """
 
-import bz2
-import lzma
 import math
 import os
 import re
@@ -26,31 +24,16 @@ from engine.files.reading import Json, json_object, open_file, text_of_bytes, wh
 from engine.image.faults import Refused
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 
-_LZMA_BYTES = 256 << 20
 _DAMAGED_CHUNK = "one of its chunks is damaged"
 
 # Errors of imagecodecs are RuntimeErrors.
-_FAULTS = EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError, lzma.LZMAError
+_FAULTS = EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError
 
 Data = bytes | bytearray
 Config = Mapping[str, Any]
 
 
-def _shuffle(data: Data, _: int, config: Config) -> Data:
-    size = config.get("elementsize", 4)
-    if type(size) is not int or size < 1 or len(data) % size:
-        raise Refused(_DAMAGED_CHUNK)
-    return np.frombuffer(data, np.uint8).reshape(size, -1).T.tobytes()
-
-
-def _delta(data: Data, _: int, config: Config) -> Data:
-    dtype = np.dtype(str(config.get("dtype")))
-    if dtype.kind not in "iuf" or np.dtype(str(config.get("astype", dtype.str))) != dtype:
-        raise Refused("its codec delta changes the type of its values", _SAVE)
-    return np.cumsum(np.frombuffer(data, dtype), dtype=dtype).tobytes()
-
-
-def _crc32c(data: Data, _: int, __: Config) -> Data:
+def _crc32c(data: Data, _: int) -> Data:
     body = bytes(data[:-4])
     try:
         checksum: int = import_module("google_crc32c").value(body)
@@ -62,17 +45,12 @@ def _crc32c(data: Data, _: int, __: Config) -> Data:
     return body
 
 
-_DECODERS: dict[str, Callable[[Data, int, Config], Data]] = {
-    "blosc": lambda data, most, _: imagecodecs.blosc_decode(data, out=most),
-    "bz2": lambda data, most, _: bz2.BZ2Decompressor().decompress(data, most + 1),
+_DECODERS: dict[str, Callable[[Data, int], Data]] = {
+    "blosc": lambda data, most: imagecodecs.blosc_decode(data, out=most),
     "crc32c": _crc32c,
-    "delta": _delta,
-    "gzip": lambda data, most, _: imagecodecs.gzip_decode(data, out=most),
-    "lz4": lambda data, most, _: imagecodecs.lz4_decode(data, header=True, out=most),
-    "lzma": lambda data, most, _: lzma.LZMADecompressor(memlimit=_LZMA_BYTES).decompress(data, most + 1),
-    "shuffle": _shuffle,
-    "zlib": lambda data, most, _: imagecodecs.zlib_decode(data, out=most),
-    "zstd": lambda data, most, _: imagecodecs.zstd_decode(data, out=most),
+    "gzip": lambda data, most: imagecodecs.gzip_decode(data, out=most),
+    "zlib": lambda data, most: imagecodecs.zlib_decode(data, out=most),
+    "zstd": lambda data, most: imagecodecs.zstd_decode(data, out=most),
 }
 _SAVE = f"Save it with one of the codecs {', '.join(_DECODERS)}."
 
@@ -83,7 +61,7 @@ class Codecs:
 
     axes: tuple[int, ...]
     dtype: np.dtype
-    packed: tuple[tuple[str, Config], ...]
+    packed: tuple[str, ...]
 
     def stored_bytes(self, shape: Sequence[int]) -> int:
         """Return the most bytes that a chunk may have in its file, or between two codecs."""
@@ -96,10 +74,10 @@ class Codecs:
     def decoded(self, data: Data, shape: Sequence[int]) -> np.ndarray:
         """Return the values of a chunk; Refused, or what a library raises, where it is damaged."""
         size = self.decoded_bytes(shape)
-        for number, (name, config) in reversed(list(enumerate(self.packed))):
+        for number, name in reversed(list(enumerate(self.packed))):
             most = size if number == 0 else self.stored_bytes(shape)
             try:
-                data = _DECODERS[name](data, most, config)
+                data = _DECODERS[name](data, most)
             except _FAULTS as error:
                 why = f"{_DAMAGED_CHUNK}: {name} cannot unpack it to the {most:,} bytes that it may have"
                 raise Refused(why) from error
@@ -145,7 +123,7 @@ def _codecs_of(named: list[_Named], dtype: np.dtype, axes: int) -> Codecs:
     if sorted(order) != list(range(axes)) or endian not in ("little", "big"):
         raise ValueError(named)
     stored = dtype.newbyteorder("<" if endian == "little" else ">")
-    return Codecs(tuple(order), stored, tuple((codec.codec, codec.settings) for codec in packed))
+    return Codecs(tuple(order), stored, tuple(codec.codec for codec in packed))
 
 
 def _refuse_more(size: int, most: int) -> None:
@@ -253,7 +231,7 @@ class _Array2(Struct, kw_only=True):
         packed = [*(self.filters or ()), *((self.compressor,) if self.compressor else ())]
         endian = "big" if self.dtype[0] == ">" else "little"
         transposed = [_Named("transpose", {"order": range(len(self.shape))[::-1]})] * (self.order == "F")
-        codecs = [_Named("bytes", {"endian": endian}), *(_Named(codec["id"], codec) for codec in packed)]
+        codecs = [_Named("bytes", {"endian": endian}), *(_Named(codec["id"]) for codec in packed)]
         return _Array(
             shape=self.shape,
             data_type=np.dtype(self.dtype).name,

@@ -56,7 +56,6 @@ def encoded(kind, rgb):
         "webp": lambda: with_pillow(rgb, "WEBP", method=0),
         "tiff": lambda: with_tifffile(rgb, photometric="rgb"),
         "tiff-deflate": lambda: with_tifffile(rgb, **zlib),
-        "tiff-one-strip": lambda: with_tifffile(rgb, **zlib, rowsperstrip=len(rgb)),
         "tiff-planar-16": lambda: with_tifffile(
             np.moveaxis(rgb, 2, 0).astype(np.uint16) * 257, photometric="rgb", planarconfig="separate"
         ),

@@ -74,10 +74,8 @@ def test_that_a_turned_avif_is_upright(opened):
 
 def test_that_each_kind_of_pnm_is_read(opened):
     for data, pixels in [
-        (b"P1\n# a comment\n3 2\n1 0 1\n010", [[0, 255, 0], [255, 0, 255]]),
         (b"P2 2 1 # comment\n255\n7 # seven\n 200", [[7, 200]]),
         (b"P3\n1 1\n65535\n1 2 65535\n", [[[1, 2, 65535]]]),
-        (b"P4\n10 1\n\x80\x40", [[0, 255, 255, 255, 255, 255, 255, 255, 255, 0]]),
         (b"P5\n2 1\n255\n\x01\xff", [[1, 255]]),
         (b"P5\n2 1\n65535\n\x01\x02\xff\xff", [[258, 65535]]),
         (b"P6\n1 1\n255\nabc", [[[97, 98, 99]]]),
@@ -177,6 +175,7 @@ def test_that_what_is_no_picture_of_them_is_refused_in_words(opened):
         (zipped({"arr_0.npy": npy(np.array([[None]]))}), "Python objects"),
         (b"P5\n2 1\n70000\n1234", "full scale is 70,000, which PNM does not have"),
         (b"P6\n2 x", "its header is damaged or cut short"),
+        (b"P4\n10 1\n\x80\x40", "black or white (PBM)"),
         (b"P5\n2 2\n255\nabc", "its 2 × 2 pixels take 15 at least"),
         (b"P2\n2 2\n255\n1 2    3", "it has 3 of 4 numbers"),
         (b"P2\n2 1\n255\n1 -2", "or one below 0"),

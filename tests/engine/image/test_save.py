@@ -127,14 +127,6 @@ def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
         assert len(encode_png(picture, 95)) < most * len(thorough), key
 
 
-def test_that_a_png_may_have_its_pixels_in_several_chunks(monkeypatch, opened):
-    monkeypatch.setattr("engine.image.formats.png_encode._MOST_CHUNK_BYTES", 100)
-    noise = np.random.default_rng(1).integers(0, 256, (30, 20, 3), np.uint8)
-    data = bytes(encode_png(Picture(noise), 95))
-    assert data.count(b"IDAT") > 3
-    assert np.array_equal(opened(data).pixels, noise)
-
-
 @pytest.mark.parametrize("band_bytes", [1, 300, 10**6])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_that_the_rows_of_a_png_are_differences_whatever_the_bands(monkeypatch, dtype, band_bytes):

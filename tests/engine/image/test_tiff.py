@@ -165,9 +165,7 @@ def test_that_missing_tiles_are_filled_with_a_note(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("compression", [None, "zlib", "lzw", "packbits", "zstd", "lzma"])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
-def test_that_every_layout_is_exact_in_small_strips_and_in_large_ones(
-    monkeypatch, opened, dtype, compression
-):
+def test_that_every_layout_is_exact_in_strips_and_in_tiles(opened, dtype, compression):
     values = smooth_rgb(23, 17).astype(dtype)
     if dtype != np.uint8:
         values = values * values.dtype.type(100.5)
@@ -186,19 +184,10 @@ def test_that_every_layout_is_exact_in_small_strips_and_in_large_ones(
             for rows, columns in PARTS:
                 found = parts.read(0, slice(*rows), slice(*columns))
                 assert np.array_equal(found, values[slice(*rows), slice(*columns)]), case
-        with monkeypatch.context() as patch:
-            patch.setattr("engine.image.formats.tiff_segments._LARGE_BYTES", 0)
-            patch.setattr("engine.image.scratch._BAND_BYTES", 300)
-            # What is stored in another way than the pixels lie in memory is left to tifffile.
-            is_alike = planar == "contig" and order == "<" and dtype != np.float64 and "tile" not in cut
-            if is_alike and compression not in (None, "lzw", "lzma"):
-                patch.setattr(tifffile.TiffPage, "decode", None)
-            assert np.array_equal(opened(data).pixels, values), case
 
 
 @pytest.mark.parametrize("compression", ["zlib", "lzw", "packbits", "zstd"])
-def test_that_a_large_strip_that_stops_early_or_is_damaged_is_refused(monkeypatch, refused, compression):
-    monkeypatch.setattr("engine.image.formats.tiff_segments._LARGE_BYTES", 0)
+def test_that_a_strip_that_stops_early_or_is_damaged_is_refused(refused, compression):
     noise = np.random.default_rng(3).integers(0, 256, RGB.shape, np.uint8)
     data = with_tifffile(noise, compression=compression)
     with tifffile.TiffFile(io.BytesIO(data), mode="r+") as file:
