@@ -34,7 +34,6 @@ _NOT_COMPRESSED, _FIRST_BIT_HIGH, _FIRST_BIT_LOW = 1, 1, 2
 _STOPS_EARLY = "Premature EOF"
 _END_OF_CODESTREAM = b"\xff\xd9"
 
-_LARGE_BYTES = 16 * 2**20
 
 Note = Callable[[str], object]
 Decode = Callable[[bytes, int], np.ndarray]
