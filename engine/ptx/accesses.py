@@ -4,17 +4,16 @@ The order of atomic operations is not defined on a device; here it is that of th
 """
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx import floats
-from engine.ptx.active import Active
 from engine.ptx.group import Group, Step
 from engine.ptx.kernel import SPACES
 from engine.ptx.machine import Machine
-from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Place, Request, Segment
+from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Access, Segment
 from engine.ptx.module import Instruction, listed
 from engine.ptx.operands import Operands
 from engine.ptx.types import BITWISE, U32, Values, extended
@@ -41,6 +40,7 @@ _SPELLED = re.compile(
     rf"(?:(?:{_WITHOUT_EFFECT}|(?P<space>{'|'.join(SPACES)})(?:::\w+)?|v(?P<count>[24])"
     rf"|(?P<update>{'|'.join(_UPDATES)}))\.)*"
 )
+Chosen = NDArray[np.intp] | None
 
 
 def _access(instruction: Instruction, operands: Operands) -> Step:
@@ -56,21 +56,17 @@ def _access(instruction: Instruction, operands: Operands) -> Step:
         names = listed(texts.pop(0))
         targets = [operands.register(name, instruction) for name in names if not update or name != "_"]
     source = operands.address(texts[0])
-    if space == "param":
-        return _parameter(instruction, targets, operands)
     given = listed(texts[1]) if is_store else texts[1:] if update else []
     sources = [operands.source(name, dtype) for name in given]
     # What an exchange finds it mostly drops.
     effect = {"": "write" if is_store else "read", "exch": "swap"}.get(update, "update")
-    read, size, outside = operands.read_by(instruction), count * dtype.itemsize, 0 if update else OUTSIDE_BYTE
-    asked = Request(instruction, space, effect, size)
+    size, outside = count * dtype.itemsize, 0 if update else OUTSIDE_BYTE
 
-    def act(group: Group, place: Place) -> list[Values]:
+    def done(access: Access, stored: list[Values]) -> list[Values]:
         """Do it; return what threads get."""
-        view, at = place.segment.view(dtype), place.flat // dtype.itemsize
-        stored = [one(group) for one in sources]
+        view, at = access.segment.view(dtype), access.flat // dtype.itemsize
         if update:
-            every = [np.broadcast_to(one, (group.active.count,)) for one in (at, *stored)]
+            every = [np.broadcast_to(one, (access.active.count,)) for one in (at, *stored)]
             return [_updated(view, every[0], every[1:], update)]
         for part, one in enumerate(stored):
             # Of several threads that write one place the last one stays.
@@ -78,28 +74,19 @@ def _access(instruction: Instruction, operands: Operands) -> Step:
         return [view[at + part] for part in range(len(targets))]
 
     def step(group: Group) -> None:
-        found = accessed(group, asked, source(group), read)
-        if targets and [part for part, _ in found] != [group]:
-            none = np.full(group.active.count * dtype.itemsize, outside, np.uint8).view(dtype)
-            for at in targets:
-                group.values[at] = extended(none, operands.width(at))
-        for part, place in found:
-            for at, one in zip(targets, act(part, place), strict=False):
-                part.values[at] = extended(one, operands.width(at))
-            group.take(part, targets)
-
-    return step
-
-
-def _parameter(instruction: Instruction, targets: list[int], operands: Operands) -> Step:
-    (name, first), dtype = instruction.address, instruction.dtype
-
-    def step(group: Group) -> None:
-        data = group.machine.layout.parameters[name]
-        for number, register in enumerate(targets):
-            at = first + number * dtype.itemsize
-            found = data[at : at + dtype.itemsize].view(dtype)[0]
-            group.values[register] = extended(found, operands.width(register))
+        found = [*accessed(group, instruction, space, effect, size, source(group))]
+        stored = [one(group) for one in sources]
+        if len(found) == 1 and found[0].at is None:
+            for target, one in zip(targets, done(found[0], stored), strict=False):
+                group.values[target] = extended(one, operands.width(target))
+            return
+        got = [np.full(group.active.count * dtype.itemsize, outside, np.uint8).view(dtype) for _ in targets]
+        for access in found:
+            parts = [one if one.ndim == 0 else one[access.at] for one in stored]
+            for whole, one in zip(got, done(access, parts), strict=False):
+                whole[access.at] = one
+        for target, whole in zip(targets, got, strict=True):
+            group.values[target] = extended(whole, operands.width(target))
 
     return step
 
@@ -131,19 +118,12 @@ def _copies(instruction: Instruction, operands: Operands) -> Step:
     words = instruction.modifiers
     if words[:1] != ("async",) or "bulk" in words or "mbarrier" in words:
         raise instruction.unknown()
-    if not instruction.first_of("commit_group", "wait_group", "wait_all"):
+    if "commit_group" in words:
+        return lambda group: group.machine.close_copies(group.active)
+    if not instruction.first_of("wait_group", "wait_all"):
         return _copy(instruction, operands)
     left = int(instruction.operands[0], 0) if "wait_group" in words else -1
-
-    def step(group: Group) -> None:
-        machine, slots = group.machine, group.active.slots
-        if "commit_group" in words:
-            machine.copies.closed[slots] += 1
-        elif machine.checks:
-            for asked, place in machine.copies.waited(group.active, left):
-                machine.check(asked, place)
-
-    return step
+    return lambda group: group.machine.wait_for_copies(group.active, left)
 
 
 def _copy(instruction: Instruction, operands: Operands) -> Step:
@@ -154,72 +134,72 @@ def _copy(instruction: Instruction, operands: Operands) -> Step:
     target, source = operands.address(target_text), operands.address(source_text)
     # How many bytes each thread takes; zeros are behind them.
     taken = operands.source(rest[0] if rest else size_text, U32)
-    read, written = operands.read_by(instruction), Request(instruction, "shared", "copy", size)
 
     def step(group: Group) -> None:
-        machine, count = group.machine, group.active.count
-        lengths = np.minimum(np.broadcast_to(taken(group), (count,)).astype(np.int64), size)
+        count, addresses = group.active.count, source(group)
+        lengths = np.minimum(np.broadcast_to(taken(group), (count,)), np.uint32(size))
         data = np.zeros((count, size), np.uint8)
         for length in map(int, np.unique(lengths[lengths > 0])):
-            takers = group.some(np.flatnonzero(lengths == length), read)
-            asked = Request(instruction, "global", "read", length)
-            for part, place in accessed(takers, asked, source(takers), read):
-                rows = takers.at if part is takers else takers.at[part.at]
-                data[rows[:, None], np.arange(length)] = place.segment.data[_bytes_at(place, length)]
-        for part, place in accessed(group, written, target(group), read):
-            if machine.checks:
-                machine.copies.begin(written, place)
-            place.segment.data[_bytes_at(place, size)] = data if part is group else data[part.at]
+            among = np.flatnonzero(lengths == length)
+            for one in accessed(group, instruction, "global", "read", length, addresses, among):
+                rows = np.arange(count) if one.at is None else one.at
+                data[rows[:, None], np.arange(length)] = one.segment.data[_bytes_at(one)]
+        for one in accessed(group, instruction, "shared", "copy", size, target(group)):
+            one.segment.data[_bytes_at(one)] = data if one.at is None else data[one.at]
 
     return step
 
 
-def _bytes_at(place: Place, size: int) -> NDArray[np.int64]:
-    return np.broadcast_to(place.flat, (place.active.count,))[:, None] + np.arange(size)
+def _bytes_at(one: Access) -> NDArray[np.int64]:
+    return np.broadcast_to(one.flat, (one.active.count,))[:, None] + np.arange(one.size)
 
 
 def accessed(
-    group: Group, asked: Request, addresses: Values, registers: Collection[int]
-) -> list[tuple[Group, Place]]:
-    """Return where an access of a group's threads goes, checked and counted.
+    group: Group,
+    instruction: Instruction,
+    space: str,
+    effect: str,
+    size: int,
+    addresses: Values,
+    among: Chosen = None,
+) -> Iterator[Access]:
+    """Yield the accesses of some of a group's threads, to one array each, checked and counted.
 
-    Where it is not the same array for all, or not allowed for some, these are parts of the group with some
-    registers.
+    Those that are not allowed are left out. `space` is empty for generic addresses.
     """
-    machine, found = group.machine, _places(group, asked, addresses, registers)
-    for _, place in found:
-        _check_aligned(machine, asked, place)
-        if machine.checks:
-            machine.check(asked, place)
-        for observe in machine.observers:
-            observe(asked, place)
-    return found
-
-
-def _places(
-    group: Group, asked: Request, addresses: Values, registers: Collection[int]
-) -> list[tuple[Group, Place]]:
     machine = group.machine
-    segment, offsets = _segment_at(machine, asked.space, addresses)
-    if segment is not None and np.all(segment.contains(offsets, asked.size)):
-        return [(group, _placed(segment, offsets, group.active))]
+
+    def noted(segment: Segment, offsets: Values, at: Chosen) -> Access:
+        active, flat = group.active if at is None else group.active.some(at), offsets.view(np.int64)
+        if segment.stride:
+            flat = (active.blocks if segment.space == "shared" else active.slots) * segment.stride + flat
+        found = Access(instruction, effect, size, segment, offsets, flat, active, at)
+        machine.note(found)
+        return found
+
+    if among is not None and len(among) < group.active.count:
+        addresses = addresses if addresses.ndim == 0 else addresses[among]
+    else:
+        among = None
+    segment, offsets = _segment_at(machine, space, addresses)
+    if segment is not None and np.all(segment.contains(offsets, size)):
+        yield noted(segment, offsets, among)
+        return
     # Addresses of several arrays, or of none.
-    addresses = np.broadcast_to(addresses, (group.active.count,))
+    places = np.arange(group.active.count) if among is None else among
+    addresses = np.broadcast_to(addresses, places.shape)
     numbers = (addresses + np.uint64(1 << ARRAY_SHIFT - 1)) >> np.uint64(ARRAY_SHIFT)
-    found = []
     for number in np.unique(numbers):
         at = np.flatnonzero(numbers == number)
-        segment, offsets = _segment_at(machine, asked.space, addresses[at])
-        bad = np.ones(len(at), bool) if segment is None else ~segment.contains(offsets, asked.size)
+        segment, offsets = _segment_at(machine, space, addresses[at])
+        bad = np.ones(len(at), bool) if segment is None else ~segment.contains(offsets, size)
         if bad.any():
             where = _distance(int(offsets[bad][0].view(np.int64)), segment)
-            message = f"a thread {_VERBS.get(asked.instruction.name, 'accesses')} {where}"
-            name, slot = "" if segment is None else segment.name, group.active.slots[at[bad.argmax()]]
-            machine.report("outside", (asked.instruction.line,), slot, message, name)
+            message = f"a thread {_VERBS.get(instruction.name, 'accesses')} {where}"
+            name, slot = "" if segment is None else segment.name, group.active.slots[places[at[bad.argmax()]]]
+            machine.report("outside", (instruction.line,), slot, message, name)
         if segment is not None and not bad.all():
-            part = group.some(at[~bad], registers)
-            found.append((part, _placed(segment, offsets[~bad], part.active)))
-    return found
+            yield noted(segment, offsets[~bad], places[at[~bad]])
 
 
 def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segment | None, Values]:
@@ -228,27 +208,10 @@ def _segment_at(machine: Machine, space: str, addresses: Values) -> tuple[Segmen
         return (machine.shared if space == "shared" else machine.local), addresses
     first = int(addresses if addresses.ndim == 0 else addresses[0])
     if first < SHARED_WINDOW:
-        segment = machine.layout.at(first)
+        segment = machine.segment_at(first)
     else:
         segment = machine.shared if first < LOCAL_WINDOW else machine.local
     return segment, addresses - np.uint64(0 if segment is None else segment.base)
-
-
-def _check_aligned(machine: Machine, asked: Request, place: Place) -> None:
-    size, name = asked.size, place.segment.name
-    # A copy may take less than what is aligned.
-    past = np.uint64(0 if size & (size - 1) else size - 1)
-    if past and np.bitwise_or.reduce(place.offsets, axis=None) & past:
-        slot = place.active.slots[np.argmax(place.offsets & past != 0)]
-        message = f"a thread accesses {size} bytes of {name} at an address that is no multiple of {size}"
-        machine.report("misaligned", (asked.instruction.line,), slot, message, name)
-
-
-def _placed(segment: Segment, offsets: Values, active: Active) -> Place:
-    flat = offsets.view(np.int64)
-    if segment.stride:
-        flat = (active.blocks if segment.space == "shared" else active.slots) * segment.stride + flat
-    return Place(segment, offsets, flat, active)
 
 
 def _distance(offset: int, segment: Segment | None) -> str:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.ptx.active import WARP, Active, Numbers, different
-from engine.ptx.memory import Place, Request, Segment
+from engine.ptx.memory import Access, Segment
 
 SECTOR_BYTES = 32
 
@@ -108,13 +108,13 @@ class Counts:
         """Count that warps came to a barrier."""
         self.barriers += self._warps(active)
 
-    def access(self, asked: Request, place: Place) -> None:
+    def access(self, access: Access) -> None:
         """Count a request of each warp."""
-        segment, active, size = place.segment, place.active, asked.size
-        offsets = np.broadcast_to(place.offsets.view(np.int64), (active.count,))
-        kind = {"read": "loads", "write": "stores"}.get(asked.effect, "atomics")
-        kind = "copies" if asked.instruction.name == "cp" else kind
-        counted = self.accesses[AccessKey(asked.instruction.number, segment.space, kind, segment.name)]
+        segment, active, size = access.segment, access.active, access.size
+        offsets = np.broadcast_to(access.offsets.view(np.int64), (active.count,))
+        kind = {"read": "loads", "write": "stores"}.get(access.effect, "atomics")
+        kind = "copies" if access.instruction.name == "cp" else kind
+        counted = self.accesses[AccessKey(access.instruction.number, segment.space, kind, segment.name)]
         counted.requests += self._warps(active)
         counted.bytes += size * self._sum(active, active.threads_of_warps)
         if segment.space == "global":

@@ -15,15 +15,15 @@ def written_parameters(kernel: Kernel) -> set[str]:
     """Return the parameters that an address which the kernel writes to may be computed from."""
     addresses = [one.operands[one.name == "atom"] for one in kernel.instructions if one.name in _WRITES]
     found = {number for address in addresses for number in kernel.registers_in(address)}
-    names, every, size = set[str](), {one.name for one in kernel.parameters}, 0
+    size = 0
     while size != (size := len(found)):
         for one in kernel.instructions:
             if not found.isdisjoint(kernel.written_by(one)):
                 found.update(kernel.read_by(one))
                 if one.name in ("ld", "ldu", "atom"):
                     # Where the address was loaded itself, any.
-                    names |= {one.address[0]} if "param" in one.modifiers else every
-    return names
+                    found.update(kernel.passed)
+    return {kernel.passed[number][0] for number in found & kernel.passed.keys()}
 
 
 @lru_cache(maxsize=64)
@@ -59,15 +59,13 @@ def _loaded(kernel: Kernel) -> set[int]:
 
     def is_loaded(one: Instruction) -> bool:
         reads_loaded = not found.isdisjoint(kernel.read_by(one))
-        space = one.first_of("param", "shared", "local", "global")
+        space = one.first_of("shared", "local", "global")
         if one.name == "cp":
             stored.add("shared")
         elif one.name in _WRITES and reads_loaded:
             stored.add(space)
         if one.name not in ("ld", "ldu", "atom"):
             return reads_loaded
-        if space == "param":
-            return False
         if space in ("shared", "local") and one.name != "atom":
             return reads_loaded or space in stored or "" in stored
         return True

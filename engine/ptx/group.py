@@ -15,21 +15,15 @@ from engine.ptx.machine import Machine
 from engine.ptx.types import as_type
 
 Registers = list[Any]
-_NONE = np.zeros(0, np.intp)
 
 
 class Group:
-    """Threads at one place, their registers, and the machine that they run on.
+    """Threads at one place, their registers, and the machine that they run on."""
 
-    Of some threads of another group `at` are their places there.
-    """
+    __slots__ = ("active", "machine", "values")
 
-    __slots__ = ("active", "at", "machine", "values")
-
-    def __init__(
-        self, machine: Machine, active: Active, values: Registers, at: NDArray[np.intp] = _NONE
-    ) -> None:
-        self.machine, self.active, self.values, self.at = machine, active, values, at
+    def __init__(self, machine: Machine, active: Active, values: Registers) -> None:
+        self.machine, self.active, self.values = machine, active, values
 
     def some(self, at: NDArray[np.intp], registers: Collection[int]) -> "Group":
         """Return the threads at some places, with these of their registers."""
@@ -37,16 +31,14 @@ class Group:
         for number in registers:
             value = self.values[number]
             values[number] = value if value.ndim == 0 else value[at]
-        return Group(self.machine, self.active.some(at), values, at)
+        return Group(self.machine, self.active.some(at), values)
 
-    def take(self, part: "Group", registers: Collection[int]) -> None:
-        """Take these registers from some of the threads."""
-        if part is self:
-            return
+    def take(self, part: "Group", at: NDArray[np.intp], registers: Collection[int]) -> None:
+        """Take these registers from the threads at some places."""
         for number in registers:
             new = part.values[number]
             whole = np.array(np.broadcast_to(as_type(self.values[number], new.dtype), self.active.count))
-            whole[part.at] = new
+            whole[at] = new
             self.values[number] = whole
 
 

@@ -20,22 +20,19 @@ ONE_MOMENT, ONE_BLOCK = 1 << 11, 1 << 37
 _MOST_BLOCKS = (1 << 26) - 1
 
 
-class Access(NamedTuple):
-    """Threads that access places, one place each.
-
-    `stamps` say who they are and how many barriers lie behind them, `warp_moments` how many of their warps.
-    """
+class Marks(NamedTuple):
+    """What threads leave at places: who they are and which barriers lie behind them (`stamps`, `warps`)."""
 
     number: int  # of the instruction
     places: Numbers
     stamps: Numbers
     moment: int
-    warp_moments: Numbers | None
+    warps: Numbers | None  # how many barriers of its warp each thread has passed, where there are any
 
-    def some(self, chosen: Flags) -> "Access":
-        """Return some of these accesses."""
-        warps = None if self.warp_moments is None else self.warp_moments[chosen]
-        return self._replace(places=self.places[chosen], stamps=self.stamps[chosen], warp_moments=warps)
+    def some(self, chosen: Flags) -> "Marks":
+        """Return some of them."""
+        warps = None if self.warps is None else self.warps[chosen]
+        return self._replace(places=self.places[chosen], stamps=self.stamps[chosen], warps=warps)
 
 
 def stamps_of(moment: int, blocks: Numbers, threads: Numbers) -> Numbers:
@@ -66,60 +63,65 @@ class Hazards:
     def __init__(self, places: int, is_written: bool, *, among_blocks: bool, tracks_reads: bool) -> None:
         self._tracks_reads = tracks_reads
         self._places, self._all_written = places, is_written
+        # A second reader is another thread than the first.
         self._writer, self._reader, self._other_reader = (_History(places, among_blocks) for _ in range(3))
-        # Places that an atomic access wrote last, and those that a copy is under way to.
+        # Places that an atomic access wrote last; those that a copy is under way to: the number of its group
+        # from 1 on, and its slot.
         self._was_atomic: Flags | None = None
-        self._pending: Flags | None = None
+        self._pending: Numbers | None = None
 
     def begin_interval(self) -> None:
         """Note that threads have passed a barrier."""
         if not self._all_written:
             self._all_written = bool(self._writer.was_accessed(slice(self._places)).all())
 
-    def note(self, effect: str, access: Access, report: Report) -> None:
-        """Note what a `Request` does, and report what is wrong with it."""
+    def note(self, effect: str, marks: Marks, report: Report) -> None:
+        """Note what an access does, and report what is wrong with it."""
         if effect in ("read", "update") and not self._all_written:
-            missing = ~self._writer.was_accessed(access.places)
+            missing = ~self._writer.was_accessed(marks.places)
             if missing.any():
                 report("unwritten", missing, -1, -1, -1)
         if effect == "read":
-            self._read(access, report)
-        elif effect == "arrive" and self._pending is not None:
-            self._pending[access.places] = False
-            # The values came at the latest now.
-            self._writer.put(access)
+            self._read(marks, report)
         else:
-            self._write(access, report, atomic=effect in ("update", "swap"))
-            if effect == "copy":
-                if self._pending is None:
-                    self._pending = np.zeros(self._places, bool)
-                self._pending[access.places] = True
+            self._write(marks, report, atomic=effect in ("update", "swap"))
 
-    def _read(self, access: Access, report: Report) -> None:
+    def _read(self, marks: Marks, report: Report) -> None:
         if self._pending is not None:
-            self._writer.faults("async", self._pending[access.places], access, report)
-        self._writer.races(access, report)
-        if not self._tracks_reads:
-            return
-        others = self._reader.others(access)
-        if others is not None and others.any():
-            self._other_reader.copy(self._reader, access.places[others])
-        self._reader.put(access)
-        losers = self._reader.lost(access)
-        if losers.any():
-            self._other_reader.put(access.some(losers))
+            self._writer.faults("async", self._pending[marks.places] > 0, marks, report)
+        self._writer.races(marks, report)
+        if self._tracks_reads:
+            others = self._reader.others(marks)
+            self._reader.put(marks if others is None else marks.some(~others))
+            if (lost := self._reader.lost(marks)).any():
+                self._other_reader.put(marks.some(lost))
 
-    def _write(self, access: Access, report: Report, *, atomic: bool) -> None:
-        self._writer.races(access, report, self._was_atomic if atomic else None)
-        self._reader.races(access, report)
-        self._other_reader.races(access, report)
-        self._writer.put(access)
+    def _write(self, marks: Marks, report: Report, *, atomic: bool) -> None:
+        self._writer.races(marks, report, self._was_atomic if atomic else None)
+        self._reader.races(marks, report)
+        self._other_reader.races(marks, report)
+        self._writer.put(marks)
         if not atomic:
-            self._writer.faults("race", self._writer.lost(access), access, report)
+            self._writer.faults("race", self._writer.lost(marks), marks, report)
         elif self._was_atomic is None:
             self._was_atomic = np.zeros(self._places, bool)
         if self._was_atomic is not None:
-            self._was_atomic[access.places] = atomic
+            self._was_atomic[marks.places] = atomic
+
+    def begin_copies(self, places: Numbers, groups: Numbers, slots: Numbers) -> None:
+        """Note that copies of threads in some slots are under way."""
+        if self._pending is None:
+            self._pending, self._copiers = np.zeros(self._places, np.int64), np.zeros(self._places, np.int64)
+        self._pending[places], self._copiers[places] = groups + 1, slots
+
+    def end_copies(self, closed: Numbers, marks: Marks) -> None:
+        """Note that of each slot so many groups of copies have come; it has the marks of all slots."""
+        if self._pending is not None:
+            at = np.flatnonzero(self._pending)
+            at = at[self._pending[at] <= closed[self._copiers[at]]]
+            self._pending[at] = 0
+            # The values came at the latest now.
+            self._writer.renew(at, marks, self._copiers[at])
 
     def writer_at(self, place: int) -> tuple[int, int, int] | None:
         """Return the thread, the block and the instruction that last wrote a place."""
@@ -135,28 +137,24 @@ class _History:
         self._newest, self._places, self._among_blocks = -1, places, among_blocks
         # Most arrays are only read, or only written: no memory before the first access.
         self.stamp, self.number = np.zeros(0, np.int64), np.zeros(0, np.int32)
-        self._warp_moment: NDArray[np.int32] | None = None
 
-    def _begin(self, moment: int, knows_warps: bool) -> None:
+    def put(self, marks: Marks) -> None:
+        """Note an access."""
         if self._newest < 0:
             self.stamp, self.number = np.zeros(self._places, np.int64), np.zeros(self._places, np.int32)
-            self._warp_moment = np.zeros(self._places, np.int32) if knows_warps else None
-        self._newest = max(self._newest, moment)
+            self._warps = np.zeros(self._places if marks.warps is not None else 0, np.int32)
+        self._newest = max(self._newest, marks.moment)
+        self.stamp[marks.places] = marks.stamps
+        self.number[marks.places] = marks.number
+        if marks.warps is not None:
+            self._warps[marks.places] = marks.warps
 
-    def put(self, access: Access) -> None:
-        """Note an access."""
-        self._begin(access.moment, access.warp_moments is not None)
-        self.stamp[access.places] = access.stamps
-        self.number[access.places] = access.number
-        if access.warp_moments is not None and self._warp_moment is not None:
-            self._warp_moment[access.places] = access.warp_moments
-
-    def copy(self, other: "_History", places: Numbers) -> None:
-        """Note the last access that another history has."""
-        self._begin(other._newest, other._warp_moment is not None)
-        self.stamp[places], self.number[places] = other.stamp[places], other.number[places]
-        if other._warp_moment is not None and self._warp_moment is not None:
-            self._warp_moment[places] = other._warp_moment[places]
+    def renew(self, places: Numbers, marks: Marks, slots: Numbers) -> None:
+        """Note that the last accesses of places came at the latest now; `marks` has those of all slots."""
+        self._newest = max(self._newest, marks.moment)
+        self.stamp[places] = marks.stamps[slots]
+        if marks.warps is not None:
+            self._warps[places] = marks.warps[slots]
 
     def was_accessed(self, places: Numbers | slice) -> Flags:
         """Return which places were accessed."""
@@ -165,40 +163,40 @@ class _History:
         found: Flags = self.stamp[places] > 0
         return found
 
-    def lost(self, access: Access) -> Flags:
-        """Return which of the accesses that were just noted another one of the same instruction replaced."""
-        found: Flags = self.stamp[access.places] != access.stamps
+    def lost(self, marks: Marks) -> Flags:
+        """Return which accesses are not the last ones of their places."""
+        found: Flags = self.stamp[marks.places] != marks.stamps
         return found
 
-    def others(self, access: Access) -> Flags | None:
+    def others(self, marks: Marks) -> Flags | None:
         """Return which places another thread accessed last, in the same interval; None: none."""
-        if self._newest < (0 if self._among_blocks else access.moment):
+        if self._newest < (0 if self._among_blocks else marks.moment):
             return None
-        stamps = self.stamp[access.places]
-        unlike = stamps ^ access.stamps
+        stamps = self.stamp[marks.places]
+        unlike = stamps ^ marks.stamps
         found: Flags = (unlike != 0) & (unlike < ONE_MOMENT) | (unlike >= ONE_BLOCK)
         return found & (stamps > 0)
 
-    def races(self, access: Access, report: Report, except_atomic: Flags | None = None) -> None:
+    def races(self, marks: Marks, report: Report, except_atomic: Flags | None = None) -> None:
         """Report places that another thread accessed with no barrier between."""
-        bad = self.others(access)
+        bad = self.others(marks)
         if bad is None or not bad.any():
             return
-        places = access.places
-        if self._warp_moment is not None and access.warp_moments is not None:
-            same_warp = (self.stamp[places] - 1) ^ (access.stamps - 1) < WARP
-            bad &= ~(same_warp & (self._warp_moment[places] < access.warp_moments))
+        places = marks.places
+        if marks.warps is not None:
+            same_warp = (self.stamp[places] - 1) ^ (marks.stamps - 1) < WARP
+            bad &= ~(same_warp & (self._warps[places] < marks.warps))
         if except_atomic is not None:
             bad &= ~except_atomic[places]
-        self.faults("race", bad, access, report)
+        self.faults("race", bad, marks, report)
 
-    def faults(self, kind: str, bad: Flags, access: Access, report: Report) -> None:
+    def faults(self, kind: str, bad: Flags, marks: Marks, report: Report) -> None:
         """Report accesses at fault: once for each instruction that the others came from."""
         if bad.any():
-            numbers = self.number[access.places]
+            numbers = self.number[marks.places]
             for number in np.unique(numbers[bad]):
                 chosen = bad & (numbers == number)
-                report(kind, chosen, int(number), *self.who(access.places[chosen.argmax()]))
+                report(kind, chosen, int(number), *self.who(marks.places[chosen.argmax()]))
 
     def who(self, place: int) -> tuple[int, int]:
         """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""

@@ -1,7 +1,7 @@
 """The code of a kernel in one piece, with the functions that it calls in the place of each call.
 
-What braces and called functions declare gets names of its own there. What a call passes in `.param` memory
-becomes a register for each offset.
+What braces and called functions declare gets names of its own there. Parameters, of which addresses are never
+computed, are registers: one for each offset.
 """
 
 import re
@@ -31,15 +31,14 @@ class Code:
     """
 
     def __init__(self, module: Module, entry: str) -> None:
-        kernel = module.functions[entry]
-        self._module, self._parameters = module, {one.name for one in kernel.parameters}
-        self._opened = 0
+        self._module, self._opened = module, 0
         self.registers: dict[str, str] = {}
+        self.passed: dict[str, tuple[str, int]] = {}  # registers that are parameters, and the offset in these
         self.variables: dict[str, Variable] = {}
         self.instructions: list[Instruction] = []
         self.labels: dict[str, int] = {}  # the number of the instruction behind each
         self.targets: dict[str, tuple[str, ...]] = {}  # tables of `brx.idx`
-        self._put(kernel.body, {}, "", "", (entry,))
+        self._put(module.functions[entry].body, {}, "", "", (entry,))
 
     def _put(
         self, body: Body, outer: Mapping[str, str], suffix: str, behind: str, callers: tuple[str, ...]
@@ -111,8 +110,10 @@ class Code:
         elif behind and one.name == "ret":
             modifiers = ("uni",) * (one.guard is None)
             self.instructions.append(replace(one, name="bra", modifiers=modifiers, operands=(behind,)))
+        elif "param" in one.modifiers and one.name in ("ld", "st"):
+            self._pass(one)
         else:
-            self.instructions += self._passing(one) or [one]
+            self.instructions.append(one)
 
     def _call(self, call: Instruction, callers: tuple[str, ...]) -> None:
         operands = list(call.operands)
@@ -138,22 +139,20 @@ class Code:
         self._put(function.body, names, suffix, f"behind{suffix}", (*callers, name))
         self.labels[f"behind{suffix}"] = len(self.instructions)
 
-    def _passing(self, instruction: Instruction) -> list[Instruction] | None:
-        """Return moves instead of a load from, or a store to, what a call passes."""
-        if instruction.name not in ("ld", "st") or "param" not in instruction.modifiers:
-            return None
-        is_load = instruction.name == "ld"
-        values, (name, first) = instruction.operands[not is_load], instruction.address
-        if name in self._parameters:
-            return None
-        kind = instruction.modifiers[-1]
-        size = int(re.sub(r"\D", "", kind)) // 8
-        moves = []
+    def _pass(self, one: Instruction) -> None:
+        """Append moves between registers instead of a load or a store of parameters."""
+        is_load, size = one.name == "ld", one.dtype.itemsize
+        values, (name, first) = one.operands[not is_load], one.address
         for number, register in enumerate(listed(values)):
-            passed = f"{name}+{first + number * size}"
-            self.registers[passed] = f"b{8 * max(size, 2)}"
-            pair = (register, passed) if is_load else (passed, register)
-            # Of 8 bit a register of 16 is moved.
-            modifiers, at = (kind if size > 1 else "b16",), instruction.number + number
-            moves.append(replace(instruction, name="mov", modifiers=modifiers, operands=pair, number=at))
-        return moves
+            offset = first + number * size
+            place = f"[{name}+{offset}]" if offset else f"[{name}]"
+            self.passed[place], self.registers[place] = (name, offset), f"b{8 * max(size, 2)}"
+            self.instructions.append(
+                replace(
+                    one,
+                    name=f"{one.name}.param",
+                    modifiers=one.modifiers[-1:],
+                    operands=(register, place) if is_load else (place, register),
+                    number=len(self.instructions),
+                )
+            )

@@ -233,7 +233,7 @@ def _choose(a: Values, b: Values, condition: Values) -> Values:
 
 
 ROWS = (
-    Row("mov", "", "T:T", lambda a: a),
+    Row("mov ld.param st.param", "", "T:T", lambda a: a),
     Row("neg", "", "T:T", np.negative),
     Row("abs", "", "T:T", np.abs),
     Row("not", "", "T:T", np.invert),

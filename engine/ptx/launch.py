@@ -7,17 +7,16 @@ live. A barrier lets threads on when no other can go on.
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from engine.ptx.active import Active, Numbers
+from engine.ptx.active import Active
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
 from engine.ptx.group import Group, Step, joined
-from engine.ptx.layout import Layout
 from engine.ptx.machine import Machine, Observer
 from engine.ptx.module import Instruction, PtxError
 from engine.ptx.program import Program, program_of
@@ -53,7 +52,7 @@ class Run:
         return [
             (instruction, warps, threads)
             for number, (warps, threads) in self.counts.block_runs.items()
-            for instruction in blocks[number].whole
+            for instruction in blocks[number].instructions
         ]
 
 
@@ -97,7 +96,7 @@ def run(
     weights : sequence of float, optional
         How many blocks each of these stands for in what is counted; None: itself.
     on_access : callable, optional
-        Called for each access to memory, before it is made, with what is asked, and where for which threads.
+        Called for each access to memory, before it is made.
     trace : (x, y, z), optional
         Note every step of this block, in `Run.trace`; as far as 64 MB go (`Run.trace_is_whole`).
     checkpoint : callable
@@ -116,9 +115,9 @@ def run(
     blocks = chosen_blocks
     if blocks is None:
         blocks = [(x, y, z) for z in range(over[2]) for y in range(over[1]) for x in range(over[0])]
-    layout = Layout(kernel, arguments, constants or {}, dynamic_shared, checks)
     counts = Counts(weights)
-    machine = Machine(kernel, over, sides, layout, counts, checks=checks)
+    given = arguments, constants or {}, dynamic_shared
+    machine = Machine(kernel, over, sides, *given, counts, checks=checks)
     machine.observers += [*([counts.access] if counted else ()), *([on_access] if on_access else ())]
     tracer = Tracer(machine, None if trace is None else _three(trace))
     with np.errstate(all="ignore"):
@@ -138,7 +137,7 @@ class _Launch:
 
     def run(self, blocks: Sequence[Index3]) -> None:
         machine = self._machine
-        each = machine.layout.shared_bytes + machine.row * machine.layout.local_bytes
+        each = machine.shared_bytes + machine.row * self._kernel.local_bytes
         most = max(1, min(CHUNK_THREADS // machine.row, CHUNK_BYTES // max(1, each)))
         for first in range(0, len(blocks), most):
             part = blocks[first : first + most]
@@ -149,22 +148,30 @@ class _Launch:
             machine.counts.end_chunk()
 
     def _chunk(self, everyone: Active) -> None:
-        machine, end = self._machine, len(self._kernel.blocks)
-        known = {everyone.count: everyone}
-        live = [*(one.live_in for one in self._kernel.blocks), ()]
-        ready = {0: [Group(machine, everyone, list(self._kernel.zeros))]} if end else {}
+        machine, blocks = self._machine, self._kernel.blocks
+        end, known = len(blocks), {everyone.count: everyone}
+        live = [*(one.live_in for one in blocks), ()]
+        waits = [*(one.waits for one in blocks), False]
+        ready: dict[int, list[Group]] = {}
         waiting: dict[int, list[Group]] = {}
+
+        def come(number: int, group: Group) -> None:
+            if number != end:
+                (waiting if waits[number] else ready).setdefault(number, []).append(group)
+
+        come(0, Group(machine, everyone, list(machine.registers)))
         steps_left = MOST_STEPS
         while ready or waiting:
             if not ready:
                 _release(machine, waiting)
                 ready, waiting = waiting, {}
-                ready.pop(end, None)
                 continue
             number = min(ready)
             group = joined(ready.pop(number), live[number], known)
-            next_other = min(ready, default=end)
-            while number < next_other:
+            if waits[number]:
+                machine.counts.waited(group.active)
+            next_other, is_together = min(ready, default=end), True
+            while is_together:
                 steps_left -= 1
                 if steps_left < 0:
                     raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
@@ -172,19 +179,10 @@ class _Launch:
                 steps, leave = self._program[number]
                 self._run(steps, group)
                 ways = leave(group)
-                if ways[0][1] is None and ways[0][0] >= 0:
-                    number = ways[0][0]
-                    continue
-                for target, places in ways:
-                    # Below zero: they wait at a barrier, and go on there.
-                    goal = max(target, ~target)
-                    part = group if places is None else group.some(places, live[goal])
-                    if target != end:
-                        (ready if target >= 0 else waiting).setdefault(goal, []).append(part)
-                break
-            else:
-                if number < end:
-                    ready.setdefault(number, []).append(group)
+                number = ways[0][0]
+                is_together = ways[0][1] is None and number < next_other and not waits[number]
+            for goal, places in ways:
+                come(goal, group if places is None else group.some(places, live[goal]))
 
     def _run(self, steps: list[Step], group: Group) -> None:
         for number, step in enumerate(steps, start=1):
@@ -202,51 +200,26 @@ class _Launch:
 def _release(machine: Machine, waiting: Mapping[int, list[Group]]) -> None:
     """Let threads that wait at barriers go on, and say where some of a block do not come.
 
-    They wait by the number of the basic block in which they go on.
+    They wait by the number of the basic block that begins with the barrier.
     """
-    barriers = [(machine.kernel.blocks[number - 1].whole[-1], groups) for number, groups in waiting.items()]
     came = np.zeros(len(machine.blocks), np.int64)  # threads of each block
-    barrier_of: dict[int, Instruction] = {}
-    for end, groups in barriers:
+    barriers: dict[int, Instruction] = {}  # where those of each block wait
+    for number, groups in waiting.items():
+        barrier = machine.kernel.blocks[number].instructions[0]
         # Of a part of the block: its number of threads is the barrier's second operand.
-        is_partial = len(end.operands) > (3 if "red" in end.modifiers else 1)
+        is_partial = len(barrier.operands) > (3 if "red" in barrier.modifiers else 1)
         for active in (one.active for one in groups):
-            machine.counts.waited(active)
             here = np.bincount(active.blocks, minlength=len(came))
             came += machine.threads if is_partial else here
             for block in map(int, np.flatnonzero(here) if machine.checks and not is_partial else ()):
-                other = barrier_of.get(block, end)
-                if other.line != end.line:
+                other = barriers.setdefault(block, barrier)
+                if other.line != barrier.line:
                     message = "threads of one block wait at two different barriers"
-                    machine.report("barrier", (other.line, end.line), block * machine.row, message)
-                barrier_of[block] = end
+                    machine.report("barrier", (other.line, barrier.line), block * machine.row, message)
     for block in map(int, np.flatnonzero((came > 0) & (came < machine.threads)) if machine.checks else ()):
         missing = machine.threads - int(came[block])
         message = f"{missing} of {machine.threads} threads of a block never come to the barrier"
-        end, slots = next(_waiting_of(block, barriers))
-        absent = np.setdiff1d(block * machine.row + np.arange(machine.threads), slots)
-        machine.report("barrier", (end.line,), absent[0], message)
+        slots = [one.active.slots for groups in waiting.values() for one in groups]
+        absent = np.setdiff1d(block * machine.row + np.arange(machine.threads), np.concatenate(slots))
+        machine.report("barrier", (barriers[block].line,), absent[0], message)
     machine.pass_barrier()
-    for end, groups in barriers:
-        if "red" in end.modifiers:
-            _reduce(end, machine.kernel.registers[end.operands[0]], groups)
-
-
-def _waiting_of(
-    block: int, barriers: list[tuple[Instruction, list[Group]]]
-) -> Iterator[tuple[Instruction, Numbers]]:
-    """Yield the barriers where threads of a block wait, and the slots of these."""
-    for end, groups in barriers:
-        slots = np.concatenate([one.active.slots[one.active.blocks == block] for one in groups])
-        if len(slots):
-            yield end, slots
-
-
-def _reduce(end: Instruction, register: int, groups: list[Group]) -> None:
-    """Give threads that waited at a `bar.red` what their block has together."""
-    of = np.concatenate([one.active.blocks for one in groups])
-    holds = np.concatenate([np.broadcast_to(one.values[register], one.active.count) for one in groups])
-    there, yes = np.bincount(of), np.bincount(of, weights=holds)
-    known = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}
-    for one in groups:
-        one.values[register] = known[end.first_of(*known)][one.active.blocks]

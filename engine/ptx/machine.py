@@ -1,36 +1,41 @@
-"""The machine that a kernel runs on: its memory, where each access goes, what is checked and counted."""
+"""The machine that a kernel runs on: what it is given, its memory, what is checked and counted.
 
-from collections.abc import Callable, Sequence
+A chunk of its blocks has shared and local memory at a time.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from engine.ptx.active import WARP, Active, Numbers
 from engine.ptx.counts import Counts
+from engine.ptx.dependence import written_parameters
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.hazards import ONE_MOMENT, Access, Flags, stamps_of
+from engine.ptx.hazards import ONE_MOMENT, Flags, Marks, stamps_of
 from engine.ptx.kernel import Kernel
-from engine.ptx.layout import Layout
 from engine.ptx.memory import (
+    ARRAY_SHIFT,
     LOCAL_WINDOW,
     OUTSIDE_BYTE,
     SHARED_WINDOW,
+    Access,
     Array,
-    PendingCopies,
-    Place,
-    Request,
     Segment,
+    refuse_more,
 )
-from engine.ptx.module import Instruction, SourceLine
+from engine.ptx.module import Instruction, PtxError, SourceLine, Variable
 from engine.ptx.types import Values
 
 _SLOT_BYTES = 16
+# Declared and dynamic, of a block on any device (CUDA C++ Programming Guide, "Compute Capabilities").
+MOST_SHARED = 227 * 1024
 
-Observer = Callable[[Request, Place], None]
+Observer = Callable[[Access], None]
 
 
 class Machine:
-    """Memory and state of a launch, a chunk of its blocks at a time.
+    """Memory and state of a launch.
 
     `checks` says whether accesses are checked. `observers` are called for each access before it is made.
     """
@@ -40,24 +45,82 @@ class Machine:
         kernel: Kernel,
         grid: Index3,
         block: Index3,
-        layout: Layout,
+        arguments: Sequence[object],
+        constants: Mapping[str, np.ndarray],
+        dynamic_shared: int,
         counts: Counts,
         *,
         checks: bool,
     ) -> None:
-        self.kernel, self.grid, self.block, self.layout = kernel, grid, block, layout
+        self.kernel, self.grid, self.block = kernel, grid, block
         self.checks, self.counts = checks, counts
         self.observers: list[Observer] = []
         # Of one kind, array and pair of lines the first.
         self.findings: dict[tuple[object, ...], Finding] = {}
         self.moment = 1
-        self.shared: Segment | None = None
         self.threads = block[0] * block[1] * block[2]
         self.row = -(-self.threads // WARP) * WARP  # how many slots of threads a block has
+        self.shared: Segment | None = None
+        self.dynamic_shared, self.shared_bytes = dynamic_shared, kernel.shared_bytes + dynamic_shared
+        refuse_more(self.shared_bytes, MOST_SHARED, "of shared memory")
+        if len(arguments) != len(kernel.parameters):
+            why = f"it takes {len(kernel.parameters)} arguments, not {len(arguments)}"
+            raise PtxError(f"a launch of {kernel.name}", why)
+        self.segments: list[Segment] = []
+        for one in kernel.statics:
+            self._add_variable(one, constants.get(one.name))
+        pairs = [*zip(kernel.parameters, arguments, strict=True)]
+        names = written_parameters(kernel) if checks else ()
+        written = {id(one.values) for to, one in pairs if to.name in names and isinstance(one, Array)}
+        given = {one.name: self._bytes_of(one, argument, written) for one, argument in pairs}
+        self.registers: list[Values] = [*kernel.zeros]
+        """What every thread begins with."""
+        for number, (name, offset) in kernel.passed.items():
+            if name in given:
+                dtype = kernel.zeros[number].dtype
+                self.registers[number] = given[name][offset : offset + dtype.itemsize].view(dtype)[0]
+
+    def _add_variable(self, variable: Variable, given: np.ndarray | None) -> None:
+        """Lay out a variable in global or constant memory with what it holds at first."""
+        if given is None:
+            given = np.zeros(max(variable.size, 1), np.uint8)
+            given[: len(variable.contents)] = np.frombuffer(variable.contents, np.uint8)
+        segment = self._add(variable.name, np.ascontiguousarray(given), variable.space)
+        if variable.space == "global" and self.checks:
+            # As aligned as its granule, so that every place lies whole within it.
+            size = len(segment.data)
+            segment.watch(min(size & -size, self.kernel.global_granule), is_written=True)
+
+    def _bytes_of(self, variable: Variable, argument: object, written: set[int]) -> np.ndarray:
+        """Return the bytes of an argument, with zeros behind; an array is taken in."""
+        if isinstance(argument, Array):
+            values = argument.values
+            memory = values if argument.around is None else argument.around
+            segment = next((one for one in self.segments if one.array is values), None)
+            if segment is None:
+                segment = self._add(argument.name, memory)
+                segment.array = values
+                if self.checks:
+                    granule = min(values.itemsize, self.kernel.global_granule)
+                    tracks_reads = id(values) in written
+                    segment.watch(granule, is_written=not argument.is_output, tracks_reads=tracks_reads)
+            argument = segment.base + values.ctypes.data - memory.ctypes.data
+        return np.append(np.array(argument).astype(variable.dtype), variable.dtype.type(0)).view(np.uint8)
+
+    def _add(self, name: str, values: np.ndarray, space: str = "global") -> Segment:
+        data = values.reshape(-1).view(np.uint8)
+        segment = Segment(name, space, data, (len(self.segments) + 1) << ARRAY_SHIFT, len(data))
+        self.segments.append(segment)
+        return segment
+
+    def segment_at(self, address: int) -> Segment | None:
+        """Return the array that an address belongs to, as far as it lies within 2^39 of its beginning."""
+        number = (address + (1 << (ARRAY_SHIFT - 1))) >> ARRAY_SHIFT
+        return self.segments[number - 1] if 1 <= number <= len(self.segments) else None
 
     def writer_of(self, array: Array, index: int) -> tuple[Index3, Index3, Instruction] | None:
         """Return the thread, block and instruction that last wrote a value; None where nobody did."""
-        segment = next(one for one in self.layout.segments if one.array is array.values)
+        segment = next(one for one in self.segments if one.array is array.values)
         place = index * array.values.itemsize >> segment.granule
         writer = None if segment.hazards is None else segment.hazards.writer_at(place)
         if writer is None:
@@ -79,16 +142,17 @@ class Machine:
         self._special: dict[str, Values] = {}
         self.pass_barrier()
         granule = self.kernel.shared_granule
-        self.shared = self._segment("shared", self.layout.shared_bytes, len(blocks), SHARED_WINDOW, granule)
-        self.local = self._segment("local", self.layout.local_bytes, slots, LOCAL_WINDOW, 1)
+        self.shared = self._segment("shared", self.shared_bytes, len(blocks), SHARED_WINDOW, granule)
+        self.local = self._segment("local", self.kernel.local_bytes, slots, LOCAL_WINDOW, 1)
         self.warp_moments = np.zeros(slots // WARP, np.int64)
-        self.copies = PendingCopies(slots)
+        # How many groups of copies each thread has closed.
+        self._closed = np.zeros(slots, np.int64)
 
     def pass_barrier(self) -> None:
         """Note that what comes now lies behind a barrier of all that was before."""
         self.moment += 1
         self._stamps += ONE_MOMENT
-        for segment in (self.shared, *self.layout.segments):
+        for segment in (self.shared, *self.segments):
             if segment is not None and segment.hazards is not None:
                 segment.hazards.begin_interval()
 
@@ -115,42 +179,67 @@ class Machine:
             )
         return found if found.ndim == 0 else found[active.slots]
 
-    # Checks.
+    # Accesses.
 
-    def check(self, asked: Request, place: Place) -> None:
+    def note(self, access: Access) -> None:
+        """Check an access, and tell it to who observes."""
+        size, segment, offsets = access.size, access.segment, access.offsets
+        # A copy may take less than what is aligned.
+        past = np.uint64(0 if size & (size - 1) else size - 1)
+        if past and np.bitwise_or.reduce(offsets, axis=None) & past:
+            slot = access.active.slots[np.argmax(offsets & past != 0)]
+            message = f"a thread accesses {size} bytes of {segment.name} at an address that is no"
+            lines = (access.instruction.line,)
+            self.report("misaligned", lines, slot, f"{message} multiple of {size}", segment.name)
+        if segment.hazards is not None and not size % (1 << segment.granule):
+            self._check(access)
+        for observe in self.observers:
+            observe(access)
+
+    def _check(self, access: Access) -> None:
         """Check an access for races and reads of what nobody wrote."""
-        segment, slots = place.segment, place.active.slots
-        if segment.hazards is None or asked.size % (1 << segment.granule):
-            return
-        places = np.broadcast_to(place.flat, slots.shape) >> segment.granule
-        each = max(1, asked.size >> segment.granule)
+        segment, slots, instruction = access.segment, access.active.slots, access.instruction
+        assert segment.hazards is not None
+        places = np.broadcast_to(access.flat, slots.shape) >> segment.granule
+        each = max(1, access.size >> segment.granule)
         if each > 1:
             places, slots = (places[:, None] + np.arange(each)).reshape(-1), np.repeat(slots, each)
         knows_warps = self.kernel.knows_warps and segment.space != "local"
-        access = Access(
-            asked.instruction.number,
-            places,
-            self._stamps[slots],
-            self.moment,
-            self.warp_moments[slots >> 5] if knows_warps else None,
-        )
+        warps = self.warp_moments[slots >> 5] if knows_warps else None
+        marks = Marks(instruction.number, places, self._stamps[slots], self.moment, warps)
 
         def report(kind: str, bad: Flags, number: int, thread: int, block: int) -> None:
             before = self.kernel.instructions[number] if number >= 0 else None
-            lines = (*((before.line,) if before is not None else ()), asked.instruction.line)
+            lines = (*((before.line,) if before is not None else ()), instruction.line)
             if before is None:
                 message = f"a thread reads {segment.name} where nobody has written"
             elif kind == "async":
                 message = f"a thread reads {segment.name} before the copy into it was waited for"
             else:
-                verb = "reads" if asked.effect == "read" else "writes"
+                verb = "reads" if access.effect == "read" else "writes"
                 whose = f"thread {place_in(self.block, thread)}"
                 whose += f" of block {place_in(self.grid, block)}" if block >= 0 else ""
                 whose += f" {'read' if before.name == 'ld' else 'wrote'}, with no barrier between"
                 message = f"a thread {verb} the place in {segment.name} that {whose}"
-            self.report(kind, lines, place.active.slots[bad.argmax() // each], message, segment.name)
+            self.report(kind, lines, access.active.slots[bad.argmax() // each], message, segment.name)
 
-        segment.hazards.note(asked.effect, access, report)
+        segment.hazards.note(access.effect, marks, report)
+        if access.effect == "copy":
+            segment.hazards.begin_copies(places, self._closed[slots], slots)
+
+    def close_copies(self, active: Active) -> None:
+        """Close the groups of the copies that threads have begun."""
+        self._closed[active.slots] += 1
+
+    def wait_for_copies(self, active: Active, left: int) -> None:
+        """Let threads wait until at most `left` of the groups that each has closed are left; below 0: all."""
+        if self.shared is not None and self.shared.hazards is not None:
+            come = np.full(len(self._closed), -1, np.int64)
+            come[active.slots] = self._closed[active.slots] - left
+            every = np.arange(len(come))
+            warps = self.warp_moments[every >> 5] if self.kernel.knows_warps else None
+            marks = Marks(-1, every, self._stamps, self.moment, warps)
+            self.shared.hazards.end_copies(come, marks)
 
     def report(
         self, kind: str, lines: tuple[SourceLine, ...], slot: int, message: str, array: str = ""
@@ -181,8 +270,8 @@ SPECIAL: dict[str, Callable[[Machine, Numbers], Any]] = {
     "%lanemask_le": lambda machine, slots: 2 * _lane_bit(slots) - 1,
     "%lanemask_gt": lambda machine, slots: ~(2 * _lane_bit(slots) - 1),
     "%lanemask_ge": lambda machine, slots: ~(_lane_bit(slots) - 1),
-    "%dynamic_smem_size": lambda machine, slots: machine.layout.dynamic_shared,
-    "%total_smem_size": lambda machine, slots: machine.layout.shared_bytes,
+    "%dynamic_smem_size": lambda machine, slots: machine.dynamic_shared,
+    "%total_smem_size": lambda machine, slots: machine.shared_bytes,
 }
 
 

@@ -5,16 +5,15 @@ index never meets another array; windows above stand for shared and local memory
 points there. No address is used before it is checked.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.active import Active, Numbers
+from engine.ptx.active import Active
 from engine.ptx.hazards import Hazards
-from engine.ptx.module import Instruction
+from engine.ptx.module import Instruction, PtxError
 from engine.ptx.types import Values
 
 ARRAY_SHIFT = 40
@@ -82,53 +81,20 @@ class Segment:
         return offsets <= np.uint64(room) if room >= 0 else np.zeros(np.shape(offsets), bool)
 
 
-class Request(NamedTuple):
-    """What an instruction asks of memory, for each of its threads."""
+class Access(NamedTuple):
+    """An access of threads that are at one place to one segment of memory."""
 
     instruction: Instruction
-    space: str  # "" for a generic address
-    effect: str  # "read", "write", "update" or, without a look at what was there, "swap"; "copy", "arrive"
-    size: int  # in bytes
-
-
-class Place(NamedTuple):
-    """Where a request goes: bytes within a segment, for each of some threads."""
-
+    effect: str  # "read", "write", "copy", "update" or, without a look at what was there, "swap"
+    size: int  # in bytes, of each thread
     segment: Segment
     offsets: Values  # within the memory of each thread's owner, uint64
     flat: Values  # within the segment's data, int64
     active: Active
-
-    def some(self, chosen: NDArray[np.intp]) -> "Place":
-        """Return those of the threads at these places among them."""
-        offsets, flat = (one if one.ndim == 0 else one[chosen] for one in (self.offsets, self.flat))
-        return Place(self.segment, offsets, flat, self.active.some(chosen))
+    at: NDArray[np.intp] | None  # which of the threads that are together these are; None: all
 
 
-class PendingCopies:
-    """The copies of a chunk that no thread has waited for yet: their groups, thread by thread."""
-
-    def __init__(self, slots: int) -> None:
-        # How many groups each thread has closed.
-        self.closed = np.zeros(slots, np.int64)
-        self._open: list[tuple[Request, Place, Numbers]] = []
-
-    def begin(self, asked: Request, place: Place) -> None:
-        """Note copies of several threads that one instruction began, in the group of each."""
-        self._open.append((asked, place, self.closed[place.active.slots]))
-
-    def waited(self, active: Active, left: int) -> Iterator[tuple[Request, Place]]:
-        """Return the copies that threads have waited for, which wait until at most `left` groups are left.
-
-        Those are of the groups that each thread has closed; below 0: all.
-        """
-        limit = np.full(len(self.closed), -1, np.int64)
-        limit[active.slots] = self.closed[active.slots] - left
-        were_open, self._open = self._open, []
-        for asked, place, groups in were_open:
-            is_done = groups < limit[place.active.slots]
-            done, rest = np.flatnonzero(is_done), np.flatnonzero(~is_done)
-            if len(rest):
-                self._open.append((asked, place.some(rest), groups[rest]))
-            if len(done):
-                yield asked._replace(effect="arrive"), place.some(done)
+def refuse_more(size: int, most: int, what: str) -> None:
+    """Refuse a launch that takes more than a device has."""
+    if size > most:
+        raise PtxError("the launch", f"it has {size:,} bytes {what}; {most:,} are possible")

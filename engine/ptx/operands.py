@@ -18,10 +18,9 @@ class Operands:
     """Reads the operands of one kernel's instructions."""
 
     def __init__(self, kernel: Kernel) -> None:
-        self._registers, self.read_by = kernel.registers, kernel.read_by
+        self._registers = kernel.registers
         self._widths: list[int] = [one.dtype.itemsize for one in kernel.zeros]
-        self._symbols = kernel.variables
-        self._named = {*kernel.variables, *(one.name for one in kernel.parameters)}
+        self._addresses = kernel.addresses
 
     def register(self, name: str, instruction: Instruction) -> int:
         """Return the number of a register that is written."""
@@ -59,10 +58,9 @@ class Operands:
             return _constant(dtype.type(WARP))
         if text.startswith("%"):
             raise PtxError(f"the special register {text}", "its value is not the kernel's to use")
-        symbol, plus, shift = text.partition("+")
-        if text in self._named or (plus and symbol in self._symbols):
-            by = int(shift or "0", 0)
-            return lambda group: np.uint64(group.machine.layout.address_of(symbol) + by).astype(dtype)
+        symbol, _, shift = text.partition("+")
+        if symbol in self._addresses:
+            return _constant(np.uint64(self._addresses[symbol] + int(shift or "0", 0)).astype(dtype))
         return _constant(number(text, dtype))
 
     def address(self, text: str) -> Source:

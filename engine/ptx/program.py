@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx.accesses import MEMORY_STEPS
-from engine.ptx.contraction import fused_sums
 from engine.ptx.group import Group, Step
 from engine.ptx.inline import Code
 from engine.ptx.instructions import ROWS
@@ -20,8 +19,7 @@ from engine.ptx.types import BOOL, U32, Values, extended
 from engine.ptx.warp import LANE_ROWS, together
 
 _TABLE = Table((*ROWS, *LANE_ROWS))
-# The numbers of the blocks where threads go on, with the places of those that do, None for all; below zero
-# ~number: they wait at a barrier before it.
+# The numbers of the blocks where threads go on, with the places of those that do, None for all.
 Ways = list[tuple[int, NDArray[np.intp] | None]]
 Leave = Callable[[Group], Ways]
 Program = list[tuple[list[Step], Leave]]
@@ -55,12 +53,11 @@ class _Builder:
 
     def __init__(self, kernel: Kernel) -> None:
         self._kernel, self._operands = kernel, Operands(kernel)
-        self._fused = fused_sums(kernel)
 
     def steps_of(self, block: Block) -> list[Step]:
         """Return what a block does."""
         steps = []
-        for one in block.instructions:
+        for one in block.instructions[: -1 if block.end is not None else None]:
             try:
                 step = self._step(one)
             except PtxError as error:
@@ -69,8 +66,6 @@ class _Builder:
         return steps
 
     def _step(self, instruction: Instruction) -> Step:
-        if (fused := self._fused.get(instruction.number)) is not None:
-            return self._computing(instruction, *fused)
         if (rule := _TABLE.rule_of(instruction)) is not None:
             sources = [name for text in instruction.operands[1:] for name in listed(text)]
             return self._computing(instruction, rule, sources)
@@ -119,47 +114,25 @@ class _Builder:
             elif len(at):
                 part = group.some(at, registers)
                 step(part)
-                group.take(part, written)
+                group.take(part, at, written)
 
         return guarded
 
     def leave_of(self, block: Block) -> Leave:
         """Return what says where threads go after a block."""
         end, behind = block.end, block.number + 1
-        goal = len(self._kernel.blocks)
         if end is None:
-            goal = behind
-        elif end.name == "bra":
-            goal = self._kernel.labels[end.operands[0]]
-        elif end.name in ("bar", "barrier"):
-            if "red" in end.modifiers:
-                return self._reducing(block, end)
-            if not end.first_of("sync", "arrive"):
-                raise end.unknown()
-            goal = ~behind if "sync" in end.modifiers else behind
-        elif end.name == "brx":
+            return lambda group: [(behind, None)]
+        if end.name == "trap":
+            raise end.unknown("a trap ends the whole launch")
+        goals = self._kernel.goals_of(end)
+        if end.name == "brx":
             if end.guard is not None:
                 raise end.unknown()
-            goals = [self._kernel.labels[one] for one in self._kernel.code.targets[end.operands[1]]]
             return _parting(end, goals, self._operands.source(end.operands[0], U32))
-        elif end.name == "trap":
-            raise end.unknown("a trap ends the whole launch")
-        if end is None or end.guard is None:
-            return lambda group: [(goal, None)]
-        return _parting(end, [behind, goal], self._operands.predicate(end.guard))
-
-    def _reducing(self, block: Block, end: Instruction) -> Leave:
-        """Make `bar.red`: each thread brings its predicate in the register that gets the result."""
-        if not end.first_of("popc", "and", "or") or end.guard is not None:
-            raise end.unknown()
-        at = self._operands.register(end.operands[0], end)
-        own = self._operands.source(end.operands[-1], BOOL)
-
-        def leave(group: Group) -> Ways:
-            group.values[at] = own(group)
-            return [(~(block.number + 1), None)]
-
-        return leave
+        if end.guard is None:
+            return lambda group: [(goals[0], None)]
+        return _parting(end, [behind, *goals], self._operands.predicate(end.guard))
 
 
 def _parting(end: Instruction, goals: list[int], index: Source) -> Leave:
@@ -183,17 +156,34 @@ def _nothing(instruction: Instruction, operands: Operands) -> Step:
     return lambda group: None
 
 
-def _warp_barrier(instruction: Instruction, operands: Operands) -> Step:
-    """Make `bar.warp.sync`; barriers of the block end a basic block."""
+def _barrier(instruction: Instruction, operands: Operands) -> Step:
+    """Make what threads do once they have waited at a barrier; those of a warp do not wait for each other."""
 
-    def step(group: Group) -> None:
+    def warp(group: Group) -> None:
         group.machine.warp_moments[group.active.warp_numbers] += 1
 
-    return step
+    def reduction(group: Group) -> None:
+        blocks = group.active.blocks
+        holds = np.broadcast_to(own(group), blocks.shape)
+        there, yes = np.bincount(blocks), np.bincount(blocks, weights=holds)
+        found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint]
+        group.values[target] = found[blocks]
+
+    if "warp" in instruction.modifiers:
+        return warp
+    if "red" not in instruction.modifiers:
+        if not instruction.first_of("sync", "arrive"):
+            raise instruction.unknown()
+        return _nothing(instruction, operands)
+    if not (joint := instruction.first_of("popc", "and", "or")):
+        raise instruction.unknown()
+    target = operands.register(instruction.operands[0], instruction)
+    own = operands.source(instruction.operands[-1], BOOL)
+    return reduction
 
 
 _OF_MORE_THAN_VALUES: dict[str, Callable[[Instruction, Operands], Step]] = {
     **dict.fromkeys(("membar", "fence", "prefetch", "prefetchu", "nanosleep"), _nothing),
     **MEMORY_STEPS,
-    "bar": _warp_barrier,
+    **dict.fromkeys(("bar", "barrier"), _barrier),
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.ptx.findings import Index3
 from engine.ptx.group import Group, Step
 from engine.ptx.machine import Machine
-from engine.ptx.memory import Place
+from engine.ptx.memory import Access
 from engine.ptx.module import Instruction, SourceLine
 from engine.ptx.program import Program
 
@@ -65,18 +65,17 @@ class Tracer:
         self.steps: list[TraceStep] = []
         self.is_whole = True
         self._bytes = 0
-        self._places: list[Place] = []
+        self._accesses: list[Access] = []
         if block is not None:
             # Nothing that the machine refers to refers to it: its memory goes at once.
-            places = self._places
-            machine.observers.append(lambda asked, place: places.append(place))
+            machine.observers.append(self._accesses.append)
 
     def traced(self, program: Program) -> Program:
         """Return the steps of a kernel as steps that are noted, with what ends each basic block."""
         if self._block is None:
             return program
         return [
-            ([partial(self._run, *pair) for pair in zip_longest(block.whole, steps)], leave)
+            ([partial(self._run, *pair) for pair in zip_longest(block.instructions, steps)], leave)
             for block, (steps, leave) in zip(self._machine.kernel.blocks, program, strict=True)
         ]
 
@@ -97,7 +96,7 @@ class Tracer:
 
         is_store = instruction.name in _STORES
         found = held(1) if is_store else None
-        self._places.clear()
+        self._accesses.clear()
         if step is not None:
             step(group)
         if not self.is_whole or not chosen.any():
@@ -105,9 +104,9 @@ class Tracer:
         if step is not None and kernel.written_by(instruction):
             found = held(0)
         own = active.slots[chosen]
-        parts, places = [], [one for one in self._places if np.isin(one.active.slots, own).any()]
-        for place in places or (None,):
-            slots = own if place is None else np.intersect1d(own, place.active.slots)
+        parts, accesses = [], [one for one in self._accesses if np.isin(one.active.slots, own).any()]
+        for access in accesses or (None,):
+            slots = own if access is None else np.intersect1d(own, access.active.slots)
             part = TraceStep(
                 instruction.number,
                 instruction.text,
@@ -115,10 +114,10 @@ class Tracer:
                 (slots % active.row).astype(np.uint16),
                 values=None if found is None else found[..., np.searchsorted(active.slots, slots)],
             )
-            if place is not None:
-                offsets = np.broadcast_to(place.offsets, (place.active.count,)).astype(np.int64)
-                addresses = offsets[np.searchsorted(place.active.slots, slots)]
-                name, space = place.segment.name, place.segment.space
+            if access is not None:
+                offsets = np.broadcast_to(access.offsets, (access.active.count,)).astype(np.int64)
+                addresses = offsets[np.searchsorted(access.active.slots, slots)]
+                name, space = access.segment.name, access.segment.space
                 part = replace(part, array=name, space=space, addresses=addresses)
             parts.append(part)
         arrays = [one for part in parts for one in (part.threads, part.addresses, part.values)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.ptx.active import Numbers
 from engine.ptx.kernel import Kernel
-from engine.ptx.memory import Array, Place, Request
+from engine.ptx.memory import Access, Array
 
 NOT_OF_PICTURE = -1
 """In place of a sample: a value that was not loaded, as that of a ghost cell."""
@@ -51,9 +51,9 @@ def _origins(kernel: Kernel) -> dict[int, list[list[Origin]]]:
     while size != (size := sum(map(len, reaching.values()))):
         for one in kernel.instructions:
             if one.name in ("ld", "ldu"):
-                space = one.first_of("param", "const", "shared", "local", "global")
+                space = one.first_of("const", "shared", "local", "global")
                 targets = kernel.registers_in(one.operands[0])
-                for at, register in enumerate(targets if space != "param" else ()):
+                for at, register in enumerate(targets):
                     number = one.number if space in ("global", "") else _ELSEWHERE
                     reaching[register].add((number, at, len(targets)))
             else:
@@ -91,22 +91,22 @@ class BlockLoads:
         self.at_once = 1  # samples that a thread loads at once, at most
         self.unit = 1  # bytes of a value in shared memory
 
-    def note(self, asked: Request, place: Place) -> None:
+    def note(self, access: Access) -> None:
         """Note an access of some threads."""
-        segment, number = place.segment, asked.instruction.number
-        threads = place.active.slots
-        offsets = np.broadcast_to(place.offsets.view(np.int64), threads.shape)
+        segment, number, size = access.segment, access.instruction.number, access.size
+        threads = access.active.slots
+        offsets = np.broadcast_to(access.offsets.view(np.int64), threads.shape)
         self._now += 1
-        self.line_of[self._now] = asked.instruction.line.own.line
+        self.line_of[self._now] = access.instruction.line.own.line
         if segment.array is self._source.values:
-            self._load(number, threads, offsets // self._source.values.itemsize, asked.size)
-        elif asked.effect == "read":
+            self._load(number, threads, offsets // self._source.values.itemsize, size)
+        elif access.effect == "read":
             self._others.add(number)
         elif segment.array is self._result.values:
             itemsize = self._result.values.itemsize
-            self._results.append(self._samples(threads, offsets // itemsize, asked.size // itemsize))
+            self._results.append(self._samples(threads, offsets // itemsize, size // itemsize))
         elif segment.space == "shared":
-            self._keep(asked, threads, offsets)
+            self._keep(access, threads, offsets)
 
     def _samples(self, threads: Numbers, first: Numbers, count: int) -> Accesses:
         samples = (first[:, None] + np.arange(count)).reshape(-1)
@@ -120,17 +120,17 @@ class BlockLoads:
         times[threads], firsts[threads] = self._now, first
         self._loads.append((number, self._samples(threads, first, count)))
 
-    def _keep(self, asked: Request, threads: Numbers, offsets: Numbers) -> None:
-        number = asked.instruction.number
-        if asked.effect == "copy":
-            values = [[Origin(number, 0, 1, at)] for at in range(asked.size // self._source.values.itemsize)]
+    def _keep(self, access: Access, threads: Numbers, offsets: Numbers) -> None:
+        number = access.instruction.number
+        if access.effect == "copy":
+            values = [[Origin(number, 0, 1, at)] for at in range(access.size // self._source.values.itemsize)]
         else:
             values = self._origins[number]
         loads = {origin.load for origins in values for origin in origins}
         if loads & self._others:
             return
         self.keeping |= loads
-        self.unit = asked.size // len(values)
+        self.unit = access.size // len(values)
         stored = self._stored.setdefault(number, np.full(self._threads, -1))
         for at, origins in enumerate(values):
             # The load that came last, since the thread stored here before.

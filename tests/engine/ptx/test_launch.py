@@ -171,9 +171,9 @@ def test_that_a_launch_without_room_is_refused(before):
 def test_that_each_access_is_told():
     seen = []
 
-    def note(asked, place):
-        offsets = np.broadcast_to(place.offsets, (place.active.count,)).tolist()
-        seen.append((asked.instruction.line.line, place.segment.name, place.segment.space, offsets))
+    def note(access):
+        offsets = np.broadcast_to(access.offsets, (access.active.count,)).tolist()
+        seen.append((access.instruction.line.line, access.segment.name, access.segment.space, offsets))
 
     run, _ = launched(*SUM, blocks=3, chosen_blocks=[(1, 0, 0)], on_access=note)
     assert faults(run) == []
@@ -189,9 +189,9 @@ def test_that_threads_whose_guard_does_not_hold_access_nothing():
     more = "sub.u32 %r3, %r3, 1; setp.ne.u32 %p2, %r3, 0;", "@%p2 bra LOOP;", "st.global.u32 [%d3], %t;"
     loads = []
 
-    def note(asked, place):
-        if asked.instruction.name == "ld":
-            loads.append(place.active.slots.tolist())
+    def note(access):
+        if access.instruction.name == "ld":
+            loads.append(access.active.slots.tolist())
 
     launched(*lines, *more, blocks=1, on_access=note)
     assert loads == [[0, 1, 2, 3, 4]] * 300

@@ -13,7 +13,7 @@ from engine.device import interpreted
 from engine.device.interpreted import run_pass
 from engine.device.launches import Operand, Pass
 from engine.ptx import Array, Run
-from engine.ptx.memory import Place, Request
+from engine.ptx.memory import Access as PtxAccess
 from engine.ptx.module import Instruction
 from engine.ptx.types import DTYPES
 from engine.results.work import Work
@@ -34,7 +34,7 @@ class Access:
     threads: np.ndarray
     addresses: np.ndarray
     size: int
-    place: Place
+    place: PtxAccess
     values: np.ndarray | None = None  # what is there once the access is made, a row for each thread
 
     def look(self) -> None:
@@ -51,13 +51,12 @@ def accesses_of(step: Pass, arrays: Mapping[Any, Array], at: tuple[int, int, int
     copies = {key: Array(one.name, one.values.copy()) for key, one in arrays.items()}
     found: list[Access] = []
 
-    def note(asked: Request, place: Place) -> None:
+    def note(one: PtxAccess) -> None:
         if found:
             found[-1].look()
-        threads, segment = place.active.slots, place.segment
-        addresses = np.broadcast_to(place.offsets.view(np.int64), threads.shape)
-        access = asked.instruction, segment.name, segment.space, threads, addresses, asked.size, place
-        found.append(Access(*access))
+        threads, segment = one.active.slots, one.segment
+        addresses = np.broadcast_to(one.offsets.view(np.int64), threads.shape)
+        found.append(Access(one.instruction, segment.name, segment.space, threads, addresses, one.size, one))
 
     run_pass(step, copies, checks=False, counted=False, chosen_blocks=[at], on_access=note)
     found[-1].look()
