@@ -139,7 +139,7 @@ def metrics_of(kernel: JudgedKernel, run: Run, results: int) -> dict[str, float]
         "loads per result": loads.bytes / np.dtype(kernel.header.dtype).itemsize / results,
         "stores per result": stores.bytes / np.dtype(kernel.header.result_dtype).itemsize / results,
         "wavefronts per request": shared.wavefronts_per_request or 0.0,
-        "shared bytes": float(machine.layout.shared_bytes),
+        "shared bytes": float(machine.shared_bytes),
         "barriers per block": counts.barriers / (math.prod(machine.grid) * machine.row // WARP),
         "instructions per result": executed / results,
         "idle lanes": 1 - executed / lanes if lanes else 0.0,

@@ -10,8 +10,7 @@ from engine.device.devices import backend, devices
 from engine.device.numba_cuda import cuda, driver
 from engine.judging.source import JudgedKernel
 from engine.judging.trials import Outcome
-from engine.ptx import Finding
-from engine.ptx.machine import Machine
+from engine.ptx import Array, Finding
 
 # Launches that are timed, after one that warms up; the median is told.
 TIMED = 9
@@ -31,12 +30,11 @@ def on_device(kernel: JudgedKernel, outcome: Outcome) -> tuple[str, Finding | No
     with backend(gpu.key).selected():
         module = check(driver.cuModuleLoadData(kernel.ptx.encode() + b"\0"))
         machine = outcome.run.machine
-        entry = machine.kernel.name
-        function = check(driver.cuModuleGetFunction(module, entry.encode()))
+        function = check(driver.cuModuleGetFunction(module, machine.kernel.name.encode()))
         if kernel.header.shared > 48 * 1024:
             limit = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
             check(driver.cuFuncSetAttribute(function, limit, kernel.header.shared))
-        arrays, values = _values(machine, outcome, cuda)
+        arrays, values = _values(outcome)
         pointers = (ctypes.c_void_p * len(values))(*map(ctypes.addressof, values))
         shape = (*machine.grid, *machine.block, kernel.header.shared, 0, ctypes.addressof(pointers), 0)
         times = []
@@ -65,21 +63,14 @@ def on_device(kernel: JudgedKernel, outcome: Outcome) -> tuple[str, Finding | No
     return text, Finding("wrong", (), message)
 
 
-def _values(machine: Machine, outcome: Outcome, cuda: Any) -> tuple[dict[str, Any], list[Any]]:
-    """Return arrays on the device, and a kernel's parameters with their addresses."""
-    arrays: dict[str, Any] = {}
-    by_base: dict[int, Any] = {}
-    for segment in machine.layout.segments:
-        if segment.name in ("image", "mask", "out") and segment.space == "global":
-            values = segment.data.view(outcome.out.values.dtype) if segment.name == "out" else segment.data
-            arrays[segment.name] = cuda.to_device(np.ascontiguousarray(values))
-            by_base[segment.base] = arrays[segment.name]
+def _values(outcome: Outcome) -> tuple[dict[str, Any], list[Any]]:
+    """Return arrays on the device by name, and a kernel's parameters with their addresses."""
+    arrays = {one.name: cuda.to_device(one.values) for one in outcome.arguments if isinstance(one, Array)}
     passed: list[Any] = []
-    for variable in machine.kernel.parameters:
-        data = machine.layout.parameters[variable.name]
-        own = data.view(variable.dtype)[0]
-        if int(own) in by_base and variable.dtype.itemsize == 8:
-            passed.append(ctypes.c_uint64(by_base[int(own)].device_ctypes_pointer.value))
+    for variable, argument in zip(outcome.run.machine.kernel.parameters, outcome.arguments, strict=True):
+        if isinstance(argument, Array):
+            passed.append(ctypes.c_uint64(arrays[argument.name].device_ctypes_pointer.value))
         else:
-            passed.append((ctypes.c_ubyte * len(data)).from_buffer_copy(data.tobytes()))
+            data = np.array(argument).astype(variable.dtype).tobytes()
+            passed.append((ctypes.c_ubyte * len(data)).from_buffer_copy(data))
     return arrays, passed

@@ -50,6 +50,7 @@ class Outcome:
 
     trial: Trial
     run: Run
+    arguments: list[object]  # that the kernel was launched with
     out: Array
     wanted: NDArray[np.float64]
     wrong: NDArray[np.bool_]
@@ -84,13 +85,14 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float],
     out = Array("out", np.full(shape, unwritten, kernel.header.result_dtype), True)
     arrays = {"image": Array("image", image), "mask": Array("mask", np.ascontiguousarray(mask.weights32))}
     given = vars(trial) | arrays | {"out": out, "border_value": border_value}
+    arguments = [value for name in kernel.parameters for value in _passed(kernel, given[name])]
     across, down = kernel.header.block_results
     result = run(
         kernel.ptx,
         None if kernel.is_numba else kernel.name,
         (-(-trial.width // across), -(-trial.height // down)),
         kernel.header.block,
-        [value for name in kernel.parameters for value in _passed(kernel, given[name])],
+        arguments,
         dynamic_shared=kernel.header.shared,
         checkpoint=checkpoint,
     )
@@ -100,7 +102,7 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float],
         wanted, bound = np.clip(wanted, 0, 255), bound + BYTE_STEP
     with np.errstate(invalid="ignore"):
         wrong = ~(np.abs(out.values.astype(np.float64) - wanted) <= bound)
-    return Outcome(trial, result, out, wanted, wrong)
+    return Outcome(trial, result, arguments, out, wanted, wrong)
 
 
 def _passed(kernel: JudgedKernel, argument: object) -> list[object]:

@@ -100,7 +100,8 @@ def bytes_of(memory, ptx):
 def assert_as_planned(ptx, launch, *, has_local=False, sums_in_float64=False):
     """Check that code has a plan's bytes, registers alone, no flushed subnormal numbers, no float64 unasked.
 
-    The rounding bound counts on subnormal numbers, and on divisions and roots that are rounded correctly.
+    The rounding bound counts on subnormal numbers, and on divisions and roots that are rounded correctly. The
+    assembler chooses no rounding: the interpreter has the bits of a device.
     """
     planned = launch.shared_bytes, launch.constant_bytes
     assert (bytes_of("shared", ptx), bytes_of("const", ptx)) == planned
@@ -110,6 +111,20 @@ def assert_as_planned(ptx, launch, *, has_local=False, sums_in_float64=False):
     # A register may be named %f64, and an unused one may be declared.
     of_float64 = set(re.findall(r"\b\S+\.f64(?:\.\S+)?(?=\s)", re.sub(r"\.reg[^;]*;", "", ptx))) - {"mov.f64"}
     assert of_float64 == ({"cvt.f64.f32", "add.f64", "cvt.rn.f32.f64"} if sums_in_float64 else set())
+
+
+    assert free_pairs(ptx) == []
+
+
+def free_pairs(ptx):
+    """Return the products that one sum of their basic block takes: the assembler may round both as one."""
+    return [
+        product
+        for block in re.split(r"(?m)^\S+:|\bbra\b", ptx)
+        for product in re.findall(r"\bmul\.f(?:32|64)\s+(%\w+),", block)
+        if len(re.findall(rf"{product}\b", ptx)) == 2
+        and re.search(rf"\b(?:add|sub)\.f(?:32|64)\b[^;]*,[^;]*{product}\b", block)
+    ]
 
 
 def multiply_adds(ptx):
