@@ -112,7 +112,6 @@ def assert_as_planned(ptx, launch, *, has_local=False, sums_in_float64=False):
     of_float64 = set(re.findall(r"\b\S+\.f64(?:\.\S+)?(?=\s)", re.sub(r"\.reg[^;]*;", "", ptx))) - {"mov.f64"}
     assert of_float64 == ({"cvt.f64.f32", "add.f64", "cvt.rn.f32.f64"} if sums_in_float64 else set())
 
-
     assert free_pairs(ptx) == []
 
 
