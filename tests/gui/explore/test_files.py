@@ -59,13 +59,6 @@ def test_that_only_a_file_of_a_mask_is_taken_for_one(bench, tmp_path):
     assert not any(declares(tmp_path / f"{name}.json", MASK_MARK) for name in ("session", "missing", "pipe"))
 
 
-def test_that_the_menu_of_samples_says_how_large_each_is(haloscope):
-    titles = [action.text() for action in haloscope.commands.samples]
-    assert titles[0] == "Astronaut, 512 × 512"
-    assert "Impulse, 63 × 63" in titles
-    assert all(action.icon().isNull() for action in haloscope.commands.samples)
-
-
 @pytest.mark.parametrize(("name", "metadata"), [("save", True), ("save_bare", False)])
 def test_that_a_result_is_saved_with_metadata_or_without_as_was_asked(haloscope, tmp_path, name, metadata):
     haloscope.actions[name].trigger()

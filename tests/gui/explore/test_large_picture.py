@@ -72,17 +72,6 @@ def test_that_the_tiles_of_picture_and_result_that_are_seen_are_asked_for(opened
     wait(qtbot, lambda: 0 < len(of_result(opened)) < len(of_kind(opened, WantedTiles)))
 
 
-def test_that_a_result_of_a_smaller_level_says_what_the_mask_covers_there(view, qtbot):
-    view.canvas.view.zoom_to(0.25, 10, 10)
-    assert "Preview at 1/4: the mask covers 4 times more." in view.readout.words
-    wait(qtbot, lambda: view._result.remark == "preview at 1/4")
-
-
-def test_that_a_result_in_full_size_needs_no_words(view):
-    view.canvas.view.show_actual()
-    assert view.readout.words == "Point at the picture to read pixel values."
-
-
 def test_that_the_numbers_under_the_cursor_are_those_of_full_size(view, pixels, qtbot):
     view.canvas.view.zoom_to(0.25, 10, 10)
     view.canvas.pixel_hovered.emit((401, 77))
@@ -137,12 +126,6 @@ def test_that_an_edit_of_the_mask_asks_for_what_is_seen_alone(opened, view, qtbo
     wait(qtbot, lambda: view._result.is_complete and len(of_result(opened)) > before)
     asked = {place for request in of_result(opened)[before:] if request.level == 0 for place in request.tiles}
     assert asked <= set(view._result._seen)
-
-
-def test_that_a_screenshot_waits_for_the_tiles_that_are_seen(opened, view, monkeypatch):
-    page = opened.window.page_of("explore")
-    monkeypatch.setattr(type(view), "is_settled", False)
-    assert not page.is_settled
 
 
 def test_that_a_part_that_cannot_be_read_is_said_with_the_name_of_the_file(opened, view):

@@ -8,7 +8,7 @@ from PySide6.QtCore import QPoint, Qt
 
 from engine.mask.mask import Mask
 from engine.verify.regions import Region
-from gui.explore.picture.layers import Drawing, ViewMode
+from gui.explore.picture.layers import ViewMode
 from gui.explore.session import Session
 from gui.explore.session_file import load_session, save_session
 from gui.explore.state import PictureSource, State, Step
@@ -37,13 +37,6 @@ def drag(page, qtbot, first, last, modifier=Qt.KeyboardModifier.NoModifier):
 def test_that_shift_and_drag_selects_a_region(page, haloscope, qtbot):
     drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)
     assert haloscope.workspace.region == Region(4, 11, 5, 13)
-
-
-def test_that_dragging_selects_once_after_the_action(page, haloscope, qtbot):
-    haloscope.actions["region_select"].trigger()
-    drag(page, qtbot, (4, 5), (10, 12))
-    assert haloscope.workspace.region == Region(4, 11, 5, 13)
-    assert page.picture_view.canvas.drawing is Drawing.PAN
 
 
 def test_that_only_the_region_is_asked_to_be_filtered(page, haloscope, qtbot):
@@ -125,10 +118,6 @@ def test_that_after_cropping_the_simulator_has_a_kernel_that_it_runs(haloscope, 
     haloscope.actions["region_simulate"].trigger()
     qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
     assert haloscope.workspace.run_job().variant == runs
-
-
-def test_that_each_action_says_why_it_cannot_be_chosen(page, haloscope):
-    assert "Select a region first" in haloscope.actions["region_crop"].toolTip()
 
 
 def test_that_key_b_blinks_original_and_result(page, qtbot):

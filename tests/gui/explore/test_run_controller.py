@@ -8,7 +8,6 @@ from engine.host.request import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.work.steps import MaskStep
 from gui.explore.picture_job import failed_run
-from gui.explore.run_words import no_run_sentence
 from gui.page.messages import Severity
 from tests.gui import fake_engine
 from tests.gui.made_results import VARIANTS, make_picture
@@ -239,9 +238,3 @@ def test_that_a_failed_run_keeps_what_it_was_to_do(key, layout, result_type, dty
     assert (result.failure, result.layout) == (ERROR.failure, layout)
     assert result.problem.result_dtype == dtype
     assert result.kernel_ms is None
-
-
-def test_that_what_is_missing_before_a_run_is_said():
-    assert no_run_sentence(True, False) == "No run yet: open a picture first (Ctrl+O)."
-    assert no_run_sentence(False, True) == "No run yet: kernels run once the engine is up."
-    assert no_run_sentence(True, True) == "No run yet: press Run (Ctrl+R) to measure and verify."

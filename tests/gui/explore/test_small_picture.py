@@ -82,11 +82,3 @@ def test_that_a_papers_kernel_without_a_gpu_comes_with_a_button_that_runs_it(hal
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
     assert haloscope.results.results()[0].variant == "tiled"
     assert haloscope.results.results()[0].is_proven
-
-
-def test_that_the_kernels_that_the_simulator_refuses_share_one_short_reason(haloscope, qtbot):
-    haloscope.workspace.change(device="simulator")
-    haloscope.pictures.open_path(Path("huge.png"))
-    variants = haloscope.window.page.kernel_panel.variants
-    wanted = "Too large for the simulator (limit 2,097,152 pixels): 5 kernels"
-    qtbot.waitUntil(lambda: variants.rows()[1].under == wanted)

@@ -1,6 +1,5 @@
 """The dialog Batch: the files of the command line, progress, failures, an end that can be asked for."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -163,13 +162,6 @@ def test_that_the_job_is_that_of_the_page(tmp_path):
     assert job_sentence(workspace) == "Custom mask, 1 × 2, constant -2.5 border"
     workspace.undo_stack.undo()
     workspace.undo_stack.undo()
-
-
-def test_that_the_job_names_the_steps_that_are_on():
-    workspace = Workspace(preset("sobel-x"))
-    steps = workspace.step, replace(workspace.step, id="s2", on=False), replace(workspace.step, id="s3")
-    workspace.edit(replace(workspace.state, steps=steps), "Add steps")
-    assert job_sentence(workspace) == "Sobel x 3 × 3, then Sobel x 3 × 3"
 
 
 def test_that_the_simulator_is_left_out_of_the_job(tmp_path):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from PySide6.QtCore import QCoreApplication, QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QFontMetrics, QMouseEvent
+from PySide6.QtGui import QMouseEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QToolTip
 
@@ -17,7 +17,6 @@ from engine.work.chain_files import chain_from, save_chain
 from engine.work.steps import Chain
 from gui.explore.state import COMBINE
 from gui.page.intents import LoadKernel, LoadMask
-from gui.style.metrics import number_font, small_font
 
 
 @pytest.fixture
@@ -50,13 +49,6 @@ def settle():
 
 def previews(haloscope):
     return [one.job for one in haloscope.link._client.seen if isinstance(one, Preview)]
-
-
-@pytest.mark.fresh_window
-def test_that_one_step_shows_a_small_button_and_no_list(page):
-    assert page.operation_choice.add_button.isVisible()
-    assert not page.operation_choice.steps_slot.isVisible()
-    assert page.operation_choice.steps_slot.widget is None
 
 
 def test_that_a_ready_chain_is_one_step_of_undo_and_its_list_says_what_each_step_reads(page, act):
@@ -254,19 +246,6 @@ def test_that_the_runs_of_a_chain_whose_file_writes_out_defaults_are_of_the_pres
     assert "1 run" in page.answer_line.problem.text()
 
 
-def test_that_the_rows_are_as_high_as_their_letters(haloscope, page, act):
-    act("chain:sobel-magnitude")
-    shown, usual = page.chain_list.list, page.chain_list.list.height()
-    haloscope.preferences.choose_letters(200)
-    try:
-        settle()
-        lines = QFontMetrics(number_font()).height() + QFontMetrics(small_font()).height()
-        assert [shown.visualRect(shown.rows.index(row)).height() >= lines for row in range(3)] == [True] * 3
-        assert shown.height() > usual
-    finally:
-        haloscope.preferences.choose_letters(100)
-
-
 def test_that_the_kernel_list_is_that_of_the_selected_step(haloscope, page, act):
     act("chain:denoise-edges")
     page.workspace.select_step(0)
@@ -311,16 +290,6 @@ def test_that_a_merger_is_offered_and_taken_as_one_step(haloscope, page, act, qt
     assert page.workspace.state.steps == steps
 
 
-def test_that_launch_has_no_job_for_a_step_that_reads_a_result(page, act):
-    act("chain:sobel-magnitude")
-    assert page.selection.any_job is None
-
-
-def test_that_a_chain_cannot_become_a_c_array(haloscope, page, act):
-    act("chain:sobel-magnitude", "copy_as:c")
-    assert "several steps" in haloscope.messages.newest.why
-
-
 @pytest.fixture
 def saved(page, monkeypatch):
     """What is saved: the job that is shown then."""
@@ -348,16 +317,6 @@ def test_that_saving_asks_for_the_chain_or_its_step(haloscope, page, act, saved,
     haloscope.files.dialog.fileSelected.emit(str(tmp_path / "out.png"))
     haloscope.files.dialog.reject()
     assert saved == [whole if answer == "Chain" else step]
-
-
-def test_that_the_last_step_is_saved_without_a_question(haloscope, page, act, saved, qtbot, tmp_path):
-    act("chain:sobel-magnitude")
-    qtbot.waitUntil(lambda: not page.display.is_earlier)
-    act("save")
-    assert page.files.question is None
-    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "out.png"))
-    haloscope.files.dialog.reject()
-    assert saved == [page.workspace.job()]
 
 
 @pytest.mark.parametrize("selected", [0, 2])

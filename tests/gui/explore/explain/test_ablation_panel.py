@@ -12,7 +12,6 @@ from engine.mask.mask import Mask
 from gui.explore.explain.ablation_panel import AblationPanel
 from gui.explore.explain.ablation_state import AblationState
 from gui.explore.explain.selection import Selection
-from gui.style.theme import apply_theme
 from tests.gui import fake_engine
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_ablation import counted_ablation, made_ablation
@@ -97,11 +96,6 @@ def test_that_each_bar_begins_where_the_one_before_ends(bench, panel):
     assert rest.end == pytest.approx(levels[-1])
 
 
-def test_that_a_cost_that_the_kernel_does_not_have_is_said(bench, panel):
-    run(bench, panel)
-    assert panel.note.text().endswith("It has no barrier.")
-
-
 def test_that_no_picture_is_shown_and_no_result_is_added(bench, panel):
     before = bench.state.last_result
     run(bench, panel)
@@ -113,13 +107,6 @@ def test_that_a_kernel_that_is_slower_without_a_cost_goes_up(bench, panel, answe
     answered(lambda job: made_ablation(job, {Cost.STORES: 0.4}))
     run(bench, panel)
     assert figures(panel)["stores"] == "\u22120.0400 ms, \u221211.1 %"
-
-
-def test_that_costs_that_overlap_are_said_to(bench, panel, answered):
-    answered(lambda job: made_ablation(job, {Cost.BORDER_TEST: 0.01}))
-    run(bench, panel)
-    assert figures(panel)["the rest"].startswith("\u2212")
-    assert "costs overlap" in panel.note.text()
 
 
 def test_that_without_a_gpu_instructions_are_counted(bench, make_panel, answered):
@@ -156,16 +143,6 @@ def test_that_the_kernel_to_compare_with_runs_too_and_stands_below(bench, panel)
     assert {request.job.variant for request in asked(bench)} == {"naive", "tiled"}
 
 
-def test_that_the_button_waits_for_a_run(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    assert panel.run_button.isEnabled()
-    panel.run_button.click()
-    slow_bench.settle()
-    assert not panel.run_button.isEnabled()
-    slow_bench.answer(ABLATION)
-    assert panel.run_button.isEnabled()
-
-
 def test_that_an_ablation_can_be_stopped(slow_bench, make_panel):
     panel = make_panel(slow_bench)
     panel.run_button.click()
@@ -183,45 +160,3 @@ def test_that_a_failure_is_a_message(slow_bench, make_panel):
     slow_bench.settle()
     slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), ABLATION)
     assert slow_bench.messages.of("ablation").why == "it is refused here"
-
-
-def test_that_a_kernel_without_siblings_says_why(bench, panel, answered):
-    answered(
-        lambda job: made_ablation(job, whole=type(made_ablation(job).whole)(), siblings=(), reason="Emitted.")
-    )
-    run(bench, panel)
-    assert panel.stack.text == "Emitted."
-
-
-@pytest.mark.parametrize(
-    ("fields", "words"),
-    [
-        ({"variant": "cpu-serial"}, "The costs are those of CUDA kernels, and cpu-serial runs on the CPU."),
-        ({"variant": "auto", "block": None}, "Automatic has not chosen a kernel for this picture yet."),
-    ],
-)
-def test_that_words_stand_where_nothing_can_be_found(bench, panel, fields, words):
-    bench.change(**fields)
-    assert panel.stack.text.startswith(words)
-    assert not panel.run_button.isEnabled()
-
-
-@pytest.mark.slow
-def test_that_bars_are_drawn_anew_in_the_other_theme(light_again, qapp, bench, panel):
-    run(bench, panel)
-    light = panel.chart.rows[1].bars[0].colour
-    apply_theme(qapp, "dark")
-    assert panel.chart.rows[1].bars[0].colour != light
-
-
-def test_that_the_chart_can_be_heard(bench, panel):
-    run(bench, panel)
-    assert panel.chart.accessibleDescription().startswith("whole kernel 0.360 ms; border test 0.0700 ms")
-
-
-def test_that_a_low_panel_cuts_no_words(bench, panel):
-    run(bench, panel)
-    panel.resize(310, 190)
-    bench.settle()
-    for label in (panel.sentence, panel.note):
-        assert label.height() >= label.heightForWidth(label.width())

@@ -4,7 +4,6 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication
 
-from engine.errors import BadValue
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
@@ -21,7 +20,7 @@ from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
 CODE = CodeRequest
-NARROW, WIDE = 620, 1200
+NARROW = 620
 
 
 @pytest.fixture
@@ -83,11 +82,6 @@ def test_that_the_source_stands_under_its_story_with_the_numbers_of_its_lines(pa
     assert "correlate_tiled: engine/variants/ladder/tiled.py" in panel.left.toPlainText()
 
 
-def test_that_the_code_follows_the_kernel(bench, panel):
-    bench.change(variant="naive")
-    assert panel.heading.text() == "naive, compiled for a made problem."
-
-
 def test_that_a_listing_stands_beside_the_source_with_its_counts(bench, panel):
     choose(bench, panel.form, "PTX")
     assert panel.right.rows[0].text == "correlate_tiled: PTX for sm_90"
@@ -115,23 +109,11 @@ def test_that_an_instruction_marks_the_line_that_it_comes_from(bench, panel):
     )
 
 
-def test_that_a_line_without_instructions_says_so(bench, panel):
-    choose(bench, panel.form, "PTX")
-    panel.left.choose(row_of(panel.left, "# Load the tile."))
-    assert panel.said.text() == f"Line {FIRST_LINE + 5}: no instruction of this PTX comes from it."
-
-
 def test_that_it_is_compiled_for_the_architecture_that_is_chosen(bench, panel):
     choose(bench, panel.form, "PTX")
     panel.code.selection.choose_gpu(Architecture(7, 5))
     bench.settle()
     assert panel.right.rows[0].text.endswith("sm_75")
-
-
-def test_that_without_a_disassembler_the_way_to_one_stands_in_the_place_of_sass(bench, panel):
-    choose(bench, panel.form, "SASS")
-    assert "pip install nvidia-cuda-nvdisasm" in panel.views.words
-    assert "correlate_tiled" in panel.left.toPlainText()
 
 
 def test_that_the_source_is_there_before_the_listing(slow_bench, make_panel):
@@ -155,38 +137,6 @@ def test_that_a_listing_of_an_earlier_kernel_is_left_out(slow_bench, make_panel)
     assert panel.views.words or "correlate_naive" in panel.right.rows[0].text
 
 
-def test_that_an_error_stands_in_the_place_of_the_code(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), CODE)
-    assert "it is refused here" in panel.stack.text
-
-
-def test_that_a_diff_has_one_column_where_the_panel_is_narrow(bench, panel):
-    compare(bench, panel, "naive")
-    marks = {row.text.strip(): str(row.look) for row in panel.left.rows}
-    assert (marks["tile[i] = image[i]"], marks["out[i] = image[i]"]) == ("removed", "added")
-    assert not panel.right.isVisible()
-
-
-def test_that_a_diff_stands_side_by_side_where_the_panel_is_wide(bench, panel):
-    compare(bench, panel, "naive")
-    panel.resize(WIDE, 500)
-    bench.settle()
-    assert panel.right.isVisible()
-    assert len(panel.left.rows) == len(panel.right.rows)
-
-
-def test_that_both_sides_of_a_diff_scroll_together(bench, panel):
-    compare(bench, panel, "naive")
-    panel.resize(WIDE, 200)
-    bench.settle()
-    # The two sources are not equally long, and letters not equally high everywhere.
-    last = min(side.verticalScrollBar().maximum() for side in (panel.left, panel.right))
-    assert last > 0
-    panel.left.verticalScrollBar().setValue(last)
-    assert panel.right.verticalScrollBar().value() == last
-
-
 def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_run(bench, panel):
     compare(bench, panel, "naive")
     assert panel.heading.text() == "tiled → naive: run both, and what was measured stands here."
@@ -203,26 +153,11 @@ def test_that_the_listings_of_two_kernels_are_compared(bench, panel):
     assert "ld.global.f32" in panel.left.toPlainText()
 
 
-def test_that_the_two_kernels_of_a_diff_are_swapped(bench, panel):
-    compare(bench, panel, "naive")
-    panel.code.selection.swap()
-    bench.settle()
-    assert panel.heading.text().startswith("naive → tiled: ")
-
-
 def test_that_the_lines_of_the_step_that_is_looked_at_in_the_panel_tile_are_lit(bench, panel):
     panel.tile.watch(True)
     bench.settle()
     panel.tile.look_at((2, 2))
     assert lines_of(panel.left, panel.left.step) == [FIRST_LINE + 6]
-
-
-def test_that_where_a_step_has_no_lines_nothing_is_lit(bench, panel):
-    panel.tile.watch(True)
-    bench.settle()
-    panel.tile.look_at((2, 2))
-    panel.tile.look_at(None)
-    assert not panel.left.step
 
 
 def test_that_a_step_of_another_kernel_lights_nothing(slow_bench, make_panel):
@@ -249,18 +184,6 @@ def test_that_a_text_is_found_from_one_place_to_the_next(qtbot, panel):
     qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Return)
     assert panel.views.find_bar.count.text() == "2 of 2"
     assert panel.left.textCursor().selectedText() == "tile[i]"
-
-
-def test_that_a_text_that_is_not_there_is_said_not_to_be(panel):
-    panel.views.search.click()
-    panel.views.find_bar.field.setText("nowhere")
-    assert panel.views.find_bar.count.text() == "Not found"
-
-
-def test_that_escape_closes_the_search(qtbot, panel):
-    panel.views.search.click()
-    qtbot.keyClick(panel.views.find_bar.field, Qt.Key.Key_Escape)
-    assert not panel.views.find_bar.isVisible()
 
 
 def test_that_all_of_the_code_is_copied_where_nothing_is_selected(panel):

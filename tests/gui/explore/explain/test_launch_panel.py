@@ -9,11 +9,9 @@ from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from gui.explore.explain.launch_panel import AXES, LaunchPanel
+from gui.explore.explain.launch_panel import LaunchPanel
 from gui.explore.explain.launch_state import LaunchState
 from gui.explore.explain.selection import Selection
-from gui.style.metrics import GRID
-from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
@@ -183,23 +181,6 @@ def test_that_words_stand_where_there_is_no_launch(bench, panel, fields, words):
     assert words in panel.stack.text
 
 
-def test_that_operations_other_than_convolution_are_said_to_have_no_launch(bench, panel):
-    bench.workspace.choose("median")
-    bench.settle()
-    assert panel.stack.text.startswith("Launches are explained of convolutions only.")
-
-
-def test_that_another_kernel_can_be_looked_at_where_the_chosen_one_has_no_launch(bench, panel):
-    bench.change(variant="cpu-serial", block=None)
-    panel.state.selection.select("cached")
-    bench.settle()
-    assert panel.stack.text == ""
-    job = asked(bench, AT_ONCE)[-1].job
-    assert job.filter is not None
-    assert job.variant == "cached"
-    assert bench.workspace.settings.variant == "cpu-serial"
-
-
 def test_that_curves_have_the_present_point_in_words(panel):
     assert {name: plot.accessibleDescription() for name, plot in panel.plots.items()} == {
         "threads": "Now 256: 50.0 %. Highest: 50.0 % at 32 to 1,024.",
@@ -208,33 +189,12 @@ def test_that_curves_have_the_present_point_in_words(panel):
     }
 
 
-@pytest.mark.parametrize("width", [520, 560, 600, 1200])
-def test_that_the_words_along_an_axis_are_whole(panel, width):
-    panel.resize(width, 220)
-    for name in AXES:
-        panel.axis.setCurrentIndex(panel.axis.findData(name))
-        shown = panel.plots[name]
-        assert shown.plot.bottom.label.boundingRect().width() <= shown.width()
-        words = panel.axis.fontMetrics().horizontalAdvance(panel.axis.currentText())
-        assert panel.axis.isHidden() or words <= panel.axis.width() - 3 * GRID
-
-
 def test_that_one_curve_is_chosen_where_there_is_no_room_for_all(panel):
     panel.axis.setCurrentIndex(panel.axis.findData("registers"))
     assert [name for name, plot in panel.plots.items() if plot.isVisible()] == ["registers"]
     panel.resize(1200, 300)
     assert all(plot.isVisible() for plot in panel.plots.values())
     assert panel.axis.isHidden()
-
-
-@pytest.mark.slow
-def test_that_curves_are_drawn_anew_in_the_other_theme(light_again, qapp, panel):
-    def ground():
-        return panel.plots["threads"].grab().toImage().pixelColor(2, 2).lightness()
-
-    light = ground()
-    apply_theme(qapp, "dark")
-    assert ground() < light
 
 
 def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):

@@ -3,7 +3,7 @@
 from engine.explain.gpus import ABSENT_GPUS, Architecture
 from engine.explain.launch.launches import ExplainedLaunch, curves
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
-from gui.explore.explain.launch_words import limit_sentence, numbers_of
+from gui.explore.explain.launch_words import limit_sentence
 
 HOPPER = ABSENT_GPUS[Architecture(9, 0)].attributes
 
@@ -46,17 +46,3 @@ def test_that_the_sentence_names_the_limit_and_what_would_change_it():
         ((2048, 32), "No block can be launched: a block may have 1,024 threads."),
     ]:
         assert limit_sentence(*made(*launch)) == words
-
-
-def test_that_several_limits_are_named_together():
-    launch, drawn = made(1024, 40)
-    assert limit_sentence(launch, drawn).startswith("Registers limit the occupancy to 50.0 %.")
-    launch, drawn = made(768, 40)
-    assert launch.occupancy.limited_by == "threads, registers"
-    assert limit_sentence(launch, drawn).startswith("Threads and registers limit the occupancy to 75.0 %.")
-
-
-def test_that_local_memory_is_said_where_there_is_some():
-    launch, _ = made(256, 32, local_bytes=16)
-    texts = {number.name: number.text for number in numbers_of(launch, is_compiling=False)}
-    assert texts["Registers per thread"] == "32, 16 bytes of local memory"

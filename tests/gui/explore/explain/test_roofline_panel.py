@@ -9,18 +9,15 @@ from PySide6.QtGui import QMouseEvent
 
 from engine.device_info import RECORDED
 from engine.explain.limits.messages import MeasureLimits
-from engine.mask.presets import preset
 from engine.results.compare import Compared
 from engine.tasks.messages import RecordedRuns
 from gui.explore.explain.roofline_panel import RooflinePanel
-from gui.explore.explain.roofline_state import RooflineState, points_of, roofs_of
+from gui.explore.explain.roofline_state import RooflineState, points_of
 from gui.explore.explain.selection import Selection
-from gui.explore.picture_job import comparable_of
 from gui.page.messages import PageMessages
-from gui.style.theme import apply_theme, current_theme
 from tests.gui.made_explained import WITH_A_GPU, add_gpu_run, gpu_run, made_limits
 from tests.gui.made_window import panel_of
-from tests.made_runs import WORK, make_failure, make_result
+from tests.made_runs import WORK, make_result
 
 
 @pytest.fixture
@@ -90,11 +87,6 @@ def test_that_a_run_with_many_operations_per_byte_stands_under_the_multiply_adds
     assert (point.roof, point.roof_name) == (pytest.approx(60_000.0), "multiply-adds")
 
 
-def test_that_a_multiply_add_counts_as_two_operations():
-    *_, flat = roofs_of(made_limits())
-    assert (flat.words, flat.theoretical) == ("multiply-adds 60,000 GFLOPS", pytest.approx(67_000.0))
-
-
 def test_that_a_roof_that_a_run_exceeded_is_not_drawn_and_can_be_measured_again(bench, panel):
     work = panel.state.points[-1].run.result.work
     # At a tenth of the time that copies of its bytes take.
@@ -103,12 +95,6 @@ def test_that_a_roof_that_a_run_exceeded_is_not_drawn_and_can_be_measured_again(
     assert {point.roof_name for point in panel.state.points} == {"multiply-adds"}
     assert panel.state.lacks_limits
     assert panel.note.text()
-
-
-def test_that_slopes_end_at_the_flat_roof(panel):
-    for roof in panel.state.roofs[:2]:
-        _, (x, y) = panel.plot._line(roof, roof.measured, (0.1, 100.0), is_stated=False)
-        assert (x * roof.measured, y) == (pytest.approx(60_000.0), pytest.approx(60_000.0))
 
 
 def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
@@ -132,11 +118,6 @@ def test_that_the_selected_run_is_marked_by_its_name(bench, panel):
     assert names(panel.plot) == ["naive"]
 
 
-def test_that_runs_have_their_names_where_there_is_room(panel):
-    panel.resize(900, 600)
-    assert sorted(names(panel.plot)) == ["naive", "tiled"]
-
-
 def test_that_names_of_runs_never_meet(bench, panel):
     panel.resize(900, 600)
     add(bench, "cached", 0.201)
@@ -156,14 +137,6 @@ def test_that_the_kernel_to_compare_with_is_marked_and_its_rate_compared(bench, 
     assert "cached" in panel.caption.text()
 
 
-def test_that_runs_of_an_earlier_problem_are_paler(bench, panel):
-    bench.results.follow(bench.results.problem_of(bench.results.results()[0]))
-    bench.workspace.set_mask(preset("emboss"))
-    bench.results.follow(comparable_of(bench.workspace.filter_job()))
-    bench.settle()
-    assert panel.plot._earlier == {1, 2}
-
-
 def test_that_only_runs_of_the_device_of_the_selected_one_are_drawn(bench, panel):
     add(bench, "cpu-parallel", 3.0, device="cpu", block=None)
     assert [point.run.result.variant for point in panel.state.points] == ["cpu-parallel"]
@@ -181,31 +154,6 @@ def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, mak
     assert panel.measure_button.isHidden()
 
 
-def test_that_words_stand_where_there_is_nothing_to_draw(bench, make_panel):
-    panel = make_panel()
-    assert panel.plot.empty_text.text().startswith("A point for each timed run")
-    bench.results.add(make_failure("naive"))
-    bench.settle()
-    assert panel.plot.empty_text.text().startswith("None of the runs on NVIDIA H200 has a time")
-    assert panel.plot.empty_text.isVisible()
-
-
-def test_that_nothing_is_drawn_while_nobody_looks(bench, panel):
-    panel.state.watch(False)
-    add(bench, "cached", 0.3)
-    assert len(panel.plot._points) == 2
-
-
-@pytest.mark.slow
-def test_that_a_roofline_is_drawn_anew_in_the_other_theme(light_again, qapp, panel):
-    def ground():
-        return panel.plot.grab().toImage().pixelColor(2, 2).lightness()
-
-    light = ground()
-    apply_theme(qapp, "dark")
-    assert ground() < light
-
-
 def test_that_a_recorded_run_of_a_cpu_does_not_stand_under_the_roofs_of_the_gpu(bench, panel):
     job = bench.workspace.filter_job()
     runs = tuple(gpu_run(job, variant, device=RECORDED) for variant in ("cpu-serial", "naive", "tiled"))
@@ -213,37 +161,3 @@ def test_that_a_recorded_run_of_a_cpu_does_not_stand_under_the_roofs_of_the_gpu(
     bench.results.describe(runs[1])
     bench.settle()
     assert [point.run.result.variant for point in panel.state.points] == ["naive", "tiled"]
-
-
-def test_that_the_caption_says_on_which_gpu_recorded_runs_ran(bench, panel):
-    bench.fake.limits[RECORDED] = made_limits("NVIDIA H200")
-    run = gpu_run(bench.workspace.filter_job(), device=RECORDED)
-    bench.results.show_recorded(RecordedRuns((run,), ""))
-    bench.results.describe(run)
-    bench.settle()
-    assert panel.caption.text() == "1 run on NVIDIA H200, recorded"
-
-
-def test_that_the_name_of_the_marked_run_covers_no_other_run(bench, panel):
-    # To its left, as far as its name reaches, is a run with fewer operations per byte.
-    many = replace(panel.state.points[0].run.result.work, flops=30.0 * WORK.minimum_bytes, minimum_bytes=1000)
-    add(bench, "cached", 0.4, work=replace(many, flops=12_000.0))
-    add(bench, "naive", 0.4, work=replace(many, flops=30_000.0))
-    panel.resize(340, 300)
-    plot = panel.plot
-    name = plot._run_names[0]
-    room = name.mapRectToScene(name.boundingRect())
-    others = (place_of(plot, point) for point in plot._points[:-1])
-    assert not any(room.contains(at) for at in others)
-
-
-def test_that_no_name_of_a_roof_reaches_over_the_axis(panel):
-    panel.resize(320, 420)
-    view = panel.plot.box.sceneBoundingRect()
-    for name, _, _ in panel.plot._roof_names:
-        assert name.mapRectToScene(name.boundingRect()).left() >= view.left()
-
-
-def test_that_names_of_roofs_are_as_dark_as_other_text(panel):
-    colours = {name.color.name() for name, _, _ in panel.plot._roof_names}
-    assert colours == {current_theme().text}

@@ -14,7 +14,6 @@ from gui.explore.explain.tile_panel import TilePanel
 from gui.explore.explain.tile_state import TileState
 from gui.style.theme import DARK, LIGHT
 from tests.gui.fake_engine import is_kind
-from tests.gui.made_window import panel_of
 
 
 @pytest.fixture
@@ -171,19 +170,6 @@ def test_that_passes_and_colours_can_be_chosen(qtbot, bench, panel):
         assert widget.accessibleName()
 
 
-def test_that_words_stand_where_there_is_no_tile(bench, panel):
-    bench.change(variant="cpu-serial")
-    first, _, second = panel.stack.text.partition("\n\n")
-    assert first == "CPU, one thread runs on the CPU, which has no launches and no blocks of threads."
-    assert second.startswith("Select another kernel")
-    bench.change(variant="tiled", block=Block(64, 64))
-    assert "the limit is 1,024 threads per block" in panel.stack.text
-    bench.change(variant="auto", block=None)
-    assert "Automatic has not chosen a kernel" in panel.stack.text
-    bench.change(variant="tiled")
-    assert panel.stack.text == ""
-
-
 def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_of_the_settings(bench, panel):
     bench.change(variant="cpu-serial", block=None)
     assert "no blocks of threads" in panel.stack.text
@@ -196,24 +182,6 @@ def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_
     assert "the limit is 1,024 threads" in panel.stack.text
     # What runs is still what was chosen.
     assert bench.workspace.settings.variant == "cpu-serial"
-
-
-def test_that_a_wide_tile_is_cut_with_a_word(bench, panel, qtbot):
-    bench.workspace.set_mask(Mask([[1.0] * 5]))
-    bench.change(variant="tiled", block=Block(256, 1))
-    assert panel.grid.is_scrolled
-    assert panel.cut.text() == "scroll for all"
-    assert "1 × 52 cells" in panel.cut.toolTip()
-
-
-def test_that_the_window_makes_the_panel_when_it_is_first_looked_at(haloscope, qtbot):
-    page = haloscope.window.page_of("explore")
-    assert page.panel("tile").content.widget is None
-    haloscope.workspace.change(variant="tiled", block=Block(8, 8))
-    assert not any(is_kind(one, TileRequest) for one in haloscope.link._client.seen)
-    panel_of(page, "tile", qtbot)
-    qtbot.waitUntil(lambda: page.tile.plan is not None)
-    assert page.tile.plan.block == Block(8, 8)
 
 
 def test_that_a_question_under_way_is_said_in_place_of_the_reason_before(qtbot, slow_bench):

@@ -100,22 +100,6 @@ def test_that_ghost_cells_are_named_with_what_takes_their_place(tile_of):
     assert "the border's value in its place. In this block" in cell_sentence(plan, 0, 0)
 
 
-def test_that_two_dimensions_passes_channels_and_the_unrolled_matrix_have_their_names(tile_of):
-    (plan,) = tile_of("tiled", (8, 4), (1, 1), mask=(3, 5), size=(32, 32))
-    assert use_sentence(plan, 0, 0) == "P[4, 8] uses N[3, 6] to N[5, 10] (15 cells). Thread (0, 0) writes it."
-    first, second = tile_of("separable-l1", (8, 4), (1, 1), mask=(3, 5), size=(32, 32))
-    assert use_sentence(first, 0, 0).startswith("S[4, 8] uses N[4, 6] to N[4, 10].")
-    assert use_sentence(second, 0, 0).startswith("P[4, 8] uses S[3, 8] to S[5, 8].")
-    (plan,) = tile_of("implicit-gemm", (8, 1), (1, 0), mask=(3, 5), size=(32, 32))
-    assert use_sentence(plan, 0, 0).startswith(
-        "P[0, 8] uses N[-1, 6] to N[1, 10] (15 cells); 5 of them are ghost cells."
-    )
-    (plan,) = tile_of("register-blocked", (32, 4), mask=(3, 3), size=(32, 64), channels=3)
-    assert use_sentence(plan, 5, 10).startswith(
-        "P[5, 3] green uses N[4, 2] green to N[6, 4] green (9 cells)."
-    )
-
-
 def test_that_counting_all_windows_at_once_is_counting_one_after_the_other(tile_of):
     for key in ("cached", "naive", "tiled"):
         for at in ((0, 0), (1, 1), (3, 2)):

@@ -2,17 +2,14 @@
 
 import pytest
 from PySide6.QtGui import QTextDocumentFragment
-from PySide6.QtWidgets import QScrollArea
 
 from engine.device_info import RECORDED
-from engine.errors import BadValue
 from engine.explain.limits.messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
-from engine.host.request import Preview, Run
+from engine.host.request import Preview
 from engine.mask.presets import preset
-from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
 from engine.results.metrics import number_of
 from engine.tasks.messages import RecordedRuns
@@ -23,7 +20,6 @@ from gui.explore.explain.why_panel import WhyPanel
 from gui.explore.explain.why_state import WhyState
 from gui.explore.picture_job import comparable_of
 from gui.page.messages import PageMessages
-from gui.style.theme import apply_theme
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_explained import SENTENCE, WITH_A_GPU, add_gpu_run, gpu_run, made_bounds, made_limits
 from tests.gui.made_results import CPU_DEVICE, VARIANTS
@@ -111,25 +107,6 @@ def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one(bench, make
     assert said.args == [runs[1]]
 
 
-def test_that_another_run_is_read_from_its_beginning(bench, panel):
-    add(bench)
-    add(bench, "tiled")
-    panel.resize(360, 120)
-    bench.settle()
-    bar = panel.findChild(QScrollArea).verticalScrollBar()
-    bar.setValue(bar.maximum())
-    assert bar.value() > 0
-    bench.results.describe(bench.results.results()[0])
-    bench.settle()
-    assert read(panel) == WORDS
-    assert bar.value() == 0
-
-
-def test_that_a_run_without_a_remedy_has_no_link(bench, panel):
-    add(bench, "tiled")
-    assert "href" not in panel.sentence.text()
-
-
 def test_that_occupancy_and_launch_are_those_of_the_run(bench, panel):
     add(bench)
     assert panel.numbers.shown == {
@@ -212,23 +189,12 @@ def test_that_a_question_can_be_stopped_and_asked_again(slow_bench, slow_panel):
     assert read(slow_panel) == WORDS
 
 
-def test_that_a_screenshot_waits_for_a_question(slow_bench, slow_panel):
-    assert not slow_panel.state.is_settled
-    slow_bench.answer_all(TIME)
-    assert slow_panel.state.is_settled
-
-
 def test_that_a_question_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, slow_panel):
     slow_bench.lose()
     assert read(slow_panel) == "The time is explained once the engine is up."
     slow_bench.become_ready()
     slow_bench.answer_all((Preview, MaskStep))
     assert len(slow_bench.fake.waiting(TIME)) == 1
-
-
-def test_that_an_error_is_said_where_the_reason_would_be(slow_bench, slow_panel):
-    slow_bench.fail(BadValue("the time", "it is refused here", "Choose another run."), TIME)
-    assert "it is refused here" in read(slow_panel)
 
 
 def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, make_panel):
@@ -243,14 +209,6 @@ def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, mak
     assert panel.button.isHidden()
 
 
-def test_that_limits_are_not_measured_during_a_run(slow_bench, make_panel):
-    panel = make_panel(slow_bench, is_measured=False)
-    add(slow_bench)
-    slow_bench.answer_all(TIME)
-    slow_bench.state.set_running(True)
-    assert not panel.button.isEnabled()
-
-
 def test_that_what_the_bounds_do_not_explain_is_said_as_the_engine_says_it(slow_bench, slow_panel):
     (waiting,) = slow_bench.fake.waiting(TIME)
     sentence = "Most of what is counted goes into instructions: at least 40 % of the time."
@@ -259,16 +217,6 @@ def test_that_what_the_bounds_do_not_explain_is_said_as_the_engine_says_it(slow_
     slow_bench.settle()
     assert read(slow_panel) == sentence
     assert "Measured 0.400 ms" in slow_panel.bars.accessibleDescription()
-
-
-def test_that_a_cpu_run_is_said_to_have_no_launch_as_the_engine_says_it(slow_bench, slow_panel):
-    add(slow_bench, "cpu-parallel", launches=None, device="cpu", block=None)
-    (waiting,) = slow_bench.fake.waiting(TIME)
-    slow_bench.fake.asked.remove(waiting)
-    reason = Reason("no-kernel", "CPU, all cores has no kernels of ours")
-    waiting.future.set_result(ExplainedTime("CPU, 2 cores", not_explained=reason))
-    slow_bench.settle()
-    assert slow_panel.stack.text == "CPU, all cores has no kernels of ours."
 
 
 def test_that_a_simulated_run_has_bounds_and_no_line(bench, panel):
@@ -309,24 +257,6 @@ def test_that_runs_of_other_operations_are_said_to_have_no_explanation(bench, pa
     assert panel.stack.text.startswith("Times are explained of convolutions only")
 
 
-def test_that_runs_of_the_window_are_explained(bench, panel):
-    bench.fake.limits["cpu"] = made_limits("cpu")
-    bench.workspace.set_mask(preset("sharpen"))
-    bench.change(variant="cpu-parallel")
-    bench.runs.run()
-    bench.settle()
-    assert any(isinstance(one, Run) for one in bench.fake.seen)
-    assert read(panel) == WORDS
-
-
-def test_that_links_and_bars_are_drawn_anew_in_the_other_theme(light_again, qapp, bench, panel):
-    add(bench)
-    before, light = panel.sentence.text(), panel.bars.rows[0].bars[0].colour
-    apply_theme(qapp, "dark")
-    assert panel.sentence.text() != before
-    assert panel.bars.rows[0].bars[0].colour != light
-
-
 def test_that_the_newest_run_is_explained_at_once(haloscope, qtbot):
     page = haloscope.window.page_of("explore")
     haloscope.actions["run"].trigger()
@@ -341,11 +271,6 @@ def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is
     show_recorded(bench, panel)
     assert [one.job.device for one in asked(bench)] == [RECORDED]
     assert read(panel) == WORDS
-
-
-def test_that_a_recorded_run_is_not_explained_by_a_gpu_that_is_here(bench, panel):
-    show_recorded(bench, panel)
-    assert read(panel).startswith("Recorded runs are explained only where there is no GPU")
 
 
 def test_that_a_recorded_run_of_a_cpu_is_not_explained_by_the_cpu_that_is_here(bench, make_panel):

@@ -9,8 +9,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.filtering.sum_order import SumOrder, by_rows
 from gui.explore.inspect.lens import filter_lens
-from gui.explore.inspect.lens_words import border_sentence, filter_sentence, order_sentence, steps, verdict
-from gui.explore.picture.pixel_values import PixelValues
+from gui.explore.inspect.lens_words import order_sentence, steps, verdict
 from tests.gui.explore.picture.test_canvas import handle_of
 from tests.gui.made_window import panel_of
 from tests.picture_jobs import mask_job
@@ -57,20 +56,6 @@ def test_that_the_steps_end_in_the_level_on_the_screen(look):
     assert lines[-1].total == "0 of 255"
 
 
-def test_that_a_negative_value_is_said_to_be_clipped(look):
-    lines = steps(look((0, 0), -20.0), 0, "clip", 255.0)
-    assert any(line.adds == "below 0, so black" for line in lines)
-
-
-def test_that_the_border_says_what_cells_outside_repeat(look):
-    words = border_sentence(look((0, 0), 0.0, border=Border.REPLICATE))
-    assert words.endswith("they repeat cells inside; row −1, column −1 is row 0, column 0.")
-
-
-def test_that_the_border_says_what_ghost_cells_hold(look):
-    assert border_sentence(look((0, 0), 0.0)).endswith("Border zero: they hold 0.")
-
-
 def test_that_a_sum_that_is_the_result_is_said_to_be_it_exactly(look):
     assert verdict(look((1, 2), 88.0)) == "exactly the result shown"
 
@@ -82,19 +67,6 @@ def test_that_a_sum_that_is_not_the_result_is_never_called_exact(look):
 def test_that_a_kernel_without_a_sum_of_the_pixel_gives_its_difference_and_the_bound(look):
     words = order_sentence(look((1, 2), 88.0, order=SumOrder("It transforms.")))
     assert words.startswith("It transforms. It differs from the float64 sum by 0; the bound is ")
-
-
-def test_that_one_sentence_has_place_sum_result_and_border(look):
-    words = filter_sentence(look((1, 2), 88.0), 0, "clip", 255.0)
-    assert words == (
-        "Row 1, column 2: 9 products and the offset add up to 88; the result is 88.00, 88 of 255 on the "
-        "screen, exactly the result shown. All 9 cells lie in the picture."
-    )
-
-
-def test_that_a_large_mask_is_told_by_its_largest_products(look):
-    lines = steps(look((1, 2), 1.0, mask=Mask(np.ones((31, 31)))), 0, "clip", 255.0)
-    assert [line.name for line in lines][6:9] == ["All 961 products", "Offset", "Result"]
 
 
 def test_that_the_lens_follows_the_mouse(page, qtbot):
@@ -113,12 +85,6 @@ def test_that_arrow_keys_walk_from_a_pinned_pixel(page, qtbot):
     pinned(page, qtbot)
     qtbot.keyClick(page.picture_view.canvas, Qt.Key.Key_Right)
     qtbot.waitUntil(lambda: page.lens.seen.pixel == (5, 8))
-
-
-def test_that_walking_ends_at_the_edge(page, qtbot):
-    pinned(page, qtbot, 0, 0)
-    qtbot.keyClick(page.picture_view.canvas, Qt.Key.Key_Up)
-    assert page.lens.pixel == (0, 0)
 
 
 def test_that_escape_lets_the_pixel_go(page, qtbot):
@@ -144,21 +110,6 @@ def test_that_the_median_shows_its_sorted_window(page, haloscope, qtbot):
     haloscope.workspace.choose("median")
     panel = panel_of(page, "lens", qtbot)
     qtbot.waitUntil(lambda: panel.steps.text().startswith("Sorted "))
-
-
-def test_that_a_mask_of_63_by_63_is_scrolled_and_shows_its_middle(page, haloscope, qtbot):
-    pinned(page, qtbot)
-    haloscope.workspace.set_mask(Mask(np.ones((63, 63))))
-    table = panel_of(page, "lens", qtbot).table
-    qtbot.waitUntil(lambda: table.texts.rowCount() == 63)
-    assert table.viewport().rect().intersects(table.visualRect(table.texts.index(31, 31)))
-
-
-def test_that_the_numbers_under_the_lens_are_those_of_the_result(page, qtbot):
-    pinned(page, qtbot)
-    values = page.picture_view.values
-    assert isinstance(values, PixelValues)
-    assert (page.lens.seen.shown == values.result[5, 7]).all()
 
 
 def test_that_a_preset_under_a_pinned_lens_is_looked_at_anew(page, haloscope, qtbot):

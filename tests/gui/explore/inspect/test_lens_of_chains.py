@@ -17,10 +17,8 @@ from engine.work.request import PictureRequest
 from engine.work.steps import PICTURE, CombineStep, MaskStep
 from gui.explore.inspect.lens import CombineLens, FilterLens, OperationLens
 from gui.explore.picture import pixel_values
-from gui.explore.picture.pixel_values import value_text
 from gui.explore.picture_job import is_chain
 from tests.gui.fake_engine import FakeEngineClient
-from tests.gui.made_window import panel_of
 
 ROWS, COLUMNS = 61, 83
 CORNER, EDGE, INSIDE = (0, 0), (ROWS - 1, 40), (31, 33)
@@ -209,29 +207,6 @@ def test_that_an_edit_of_the_step_alone_reads_nothing_anew(page, take, look):
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-y"})
     assert look(INSIDE).is_equal
     assert len([one for one in fake.seen if isinstance(one, WantedValues)]) == asked
-
-
-def test_that_the_panel_says_whose_cells_they_are(page, take, look, qtbot):
-    panel = panel_of(page, "lens", qtbot)
-    take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
-    look(INSIDE)
-    assert panel.size_text.text() == "3 × 3 of step 1 (Gaussian 5 × 5, sigma 1)"
-    assert "; Result of step 2 " in panel.steps.text()
-    assert panel.accessibleDescription().startswith(
-        "Row 31, column 33 of step 2, red: 9 products of step 1 (Gaussian 5 × 5, sigma 1) and the offset "
-    )
-
-
-def test_that_two_results_that_become_one_are_named_with_the_formula(page, show, look, qtbot):
-    panel = panel_of(page, "lens", qtbot)
-    show("sobel-magnitude", 2)
-    seen = look(INSIDE)
-    assert panel.size_text.text() == "Of step 1 and step 2"
-    assert panel.order.text().endswith(" It reads step 1 (Sobel x) and step 2 (Sobel y).")
-    assert panel.verdict.text().endswith("= exactly the result shown</span>")
-    words = panel.accessibleDescription()
-    assert words.endswith("exactly the result shown. Magnitude: the root of the sum of both squares.")
-    assert f"{value_text(seen.read[0][0])} of step 1 (Sobel x) and " in words
 
 
 def test_that_a_result_on_a_server_says_where_it_can_be_looked_into(page, take, monkeypatch):

@@ -67,21 +67,6 @@ def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_d
     assert editor.offer.text() == "Use 16 × 8"
 
 
-def test_that_threads_and_warps_are_counted(editor, workspace):
-    for block, text in (
-        (Block(16, 16), "256 threads, 8 warps"),
-        (Block(10, 10), "100 threads, 4 warps, 28 lanes idle"),
-        (Block(1, 1), "1 thread, 1 warp, 31 lanes idle"),
-        (Block(0, 8), "no threads"),
-        (Block(-4, -8), "no threads"),
-        (None, "256 threads, 8 warps (default)"),
-    ):
-        workspace.change(block=block)
-        assert editor.count.text() == text
-        shown = block or Block(32, 8)
-        assert (editor.width_box.value(), editor.height_box.value()) == (shown.x, shown.y)
-
-
 def test_that_a_kernel_without_blocks_of_ones_choice_has_no_fields_for_them(qtbot, editor, workspace, state):
     assert editor.is_wanted
     with qtbot.waitSignal(editor.shown_changed):

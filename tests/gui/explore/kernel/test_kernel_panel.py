@@ -1,7 +1,6 @@
 import pytest
 from msgspec.structs import replace
-from PySide6.QtCore import QPoint, QRect, Qt
-from PySide6.QtGui import QFontMetrics
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel
 
@@ -9,17 +8,15 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import Refusal
-from engine.host.messages import Ready, VariantInfo
+from engine.host.messages import Ready
 from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason
-from engine.work.filtering import variants as registry
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantsModel, reasons_in_list
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
-from gui.style.metrics import small_font
 from tests.gui.made_results import (
     CPU_DEVICE,
     CUDA_DEVICE,
@@ -54,13 +51,6 @@ class Shown:
         self.panel.resize(width, height)
         QApplication.processEvents()
 
-    def refuse(self, **reasons):
-        reasons = {known.key: "" for known in self.state.variants} | reasons
-        self.state.set_availability(
-            tuple(Availability(key, made_reason(text)) for key, text in reasons.items())
-        )
-        QApplication.processEvents()
-
     def click(self, key):
         point = self.rect(key).center()
         QTest.mouseClick(self.kernels.viewport(), Qt.MouseButton.LeftButton, pos=point)
@@ -83,15 +73,6 @@ class Shown:
 
     def rect(self, key):
         return self.kernels.visualRect(self.index(key))
-
-    def words(self, key):
-        """What the words under the title of a kernel take of its row when they are written there."""
-        row = self.rect(key)
-        area = QRect(row.left() + 28, row.top() + 20, self.kernels.viewport().width() - 28 - 8, 1000)
-        return QFontMetrics(small_font()).boundingRect(area, Qt.TextFlag.TextWordWrap, self.under(key))
-
-    def sees(self, rect):
-        return self.kernels.viewport().rect().contains(rect)
 
 
 @pytest.fixture
@@ -144,17 +125,6 @@ def test_that_greyed_kernels_say_why_they_cannot_be_chosen(qtbot, show):
     assert shown.under("tiled") == ""
 
 
-@pytest.mark.parametrize("width", [288, 400])
-def test_that_the_next_kernel_begins_below_a_long_reason(show, width):
-    shown = show(width=width)
-    reason = "A block that covers the input tile needs at least 3,969 threads for a mask as large as this"
-    shown.refuse(naive=reason)
-    words = shown.words("naive")
-    assert words.height() > QFontMetrics(small_font()).lineSpacing() or width > 288
-    assert words.right() <= shown.kernels.viewport().width()
-    assert words.bottom() <= shown.rect("naive").bottom() < shown.rect("tiled").top()
-
-
 def test_that_the_keys_select_a_kernel_that_cannot_run_and_leave_what_runs(qtbot, show):
     shown = show(ladder_of_fourteen(), 288, 420)
     qtbot.keyClick(shown.kernels, Qt.Key.Key_End)
@@ -163,54 +133,6 @@ def test_that_the_keys_select_a_kernel_that_cannot_run_and_leave_what_runs(qtbot
     assert (shown.selection.kernel, shown.workspace.settings.variant) == (last.key, "auto")
     qtbot.keyClick(shown.kernels, Qt.Key.Key_Home)
     assert shown.selection.kernel == "auto"
-
-
-def every_kernel():
-    """Return the state with every kernel of the engine, as it describes itself."""
-    state = make_engine_state()
-    infos = tuple(
-        VariantInfo(
-            one.key, one.title, str(one.device), one.idea, one.default_block, one.uses_block, one.remark
-        )
-        for one in registry.VARIANTS
-    )
-    state.set_ready(Ready(infos, state.devices))
-    return state
-
-
-@pytest.mark.slow
-def test_that_the_note_says_all_of_any_kernel_whatever_its_height(show):
-    shown = show(every_kernel(), 320, 900)
-    bar = shown.panel.note.verticalScrollBar()
-    heights = set()
-    for row in shown.panel.variants.rows():
-        shown.workspace.change(variant=row.key)
-        QApplication.processEvents()
-        assert shown.panel.note.text == " ".join(filter(None, (row.idea, row.remark)))
-        heights.add(shown.panel.note.height())
-    assert len(heights) == 1, "nothing below it moves"
-    shown.workspace.change(variant="digit-sums")
-    QApplication.processEvents()
-    assert bar.maximum() > 0, "what does not fit is scrolled to"
-
-
-def test_that_nothing_changes_while_the_mouse_goes_over_the_list(show):
-    shown = show(make_engine_state(cuda=False))
-    shown.click("cpu-serial")
-    fixed = (shown.panel.block, shown.panel.result_type, shown.panel.device, shown.panel.baseline)
-    corners = [one.mapTo(shown.panel, QPoint()) for one in fixed]
-    text = shown.panel.note.text
-    assert text == "The textbook loops."
-    for key in ("auto", "cpu-parallel", "naive", "tiled", "cached"):
-        QTest.mouseMove(shown.kernels.viewport(), shown.rect(key).center())
-        QApplication.processEvents()
-        assert shown.panel.note.text == text
-        assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == corners
-    # What is chosen has another text, as high as before.
-    shown.click("cpu-parallel")
-    QApplication.processEvents()
-    assert shown.panel.note.text == "Every core and its vectors."
-    assert [one.mapTo(shown.panel, QPoint()) for one in fixed] == corners
 
 
 def test_that_each_setting_has_a_label_with_a_letter_of_its_own_that_brings_the_focus_there(qtbot, show):
@@ -234,23 +156,6 @@ def test_that_each_setting_has_a_label_with_a_letter_of_its_own_that_brings_the_
     assert panel.result_type.hasFocus()
 
 
-def test_that_the_ladder_scrolls_only_in_a_low_window(show):
-    shown = show(ladder_of_fourteen())
-    assert shown.sees(shown.rect("more-8"))
-    shown.results.add(make_result("tiled", 0.04))
-    shown.resize(288, 475)
-    assert shown.kernels.verticalScrollBar().maximum() > 0
-    assert shown.kernels.viewport().height() >= 10 * 24
-    shown.workspace.change(variant="more-5")
-    assert shown.sees(shown.rect("more-5"))
-    # In the lowest window some rows are left, and the panel scrolls.
-    shown.resize(288, 200)
-    assert shown.panel.height() == 200
-    assert shown.kernels.height() >= 3 * 24
-    shown.resize(288, 900)
-    assert shown.kernels.verticalScrollBar().maximum() == 0
-
-
 def test_that_kernels_stand_in_groups_that_open_and_close(qtbot, show):
     state = make_engine_state()
     groups = ["CPU", "CPU", "Course kernels", "Course kernels", "Fast kernels"]
@@ -272,15 +177,6 @@ def test_that_kernels_stand_in_groups_that_open_and_close(qtbot, show):
     assert "naive" not in shown.items()
     words = shown.index("Course kernels").data(Qt.ItemDataRole.AccessibleTextRole)
     assert words == "Course kernels, closed"
-
-
-def test_that_kernels_without_a_gpu_are_one_line_whatever_their_groups(show):
-    state = make_engine_state(cuda=False)
-    variants = tuple(replace(one, group="CPU" if one.kind == "cpu" else one.title) for one in VARIANTS)
-    state.set_ready(Ready(variants, state.devices))
-    shown = show(state)
-    head = "CUDA: 3 kernels, there is no NVIDIA driver here"
-    assert shown.items() == ["auto", "CPU", "cpu-serial", "cpu-parallel", head]
 
 
 def test_that_without_a_picture_too_a_group_that_cannot_run_is_one_line_with_its_cure(qtbot):

@@ -8,7 +8,6 @@ from engine.mask.mask import Mask
 from gui.explore.mask.cell_delegate import fitting_font, fitting_text
 from gui.explore.mask.grid import MaskGrid
 from gui.explore.mask.mask_model import MaskModel
-from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.mask.weight_text import short_texts
 from gui.explore.workspace import Workspace
 
@@ -124,27 +123,6 @@ def test_that_the_current_cell_survives_another_size(grid, workspace):
     assert grid.viewport().rect().contains(grid.visualRect(grid.currentIndex()))
 
 
-def test_that_masks_up_to_15_wide_can_be_hit(grid, workspace):
-    for side, height in ((1, 240), (3, 240), (7, 240), (11, 240), (15, 300)):
-        grid.resize(304, height)
-        workspace.set_mask(Mask(np.full((side, side), 1 / 7)))
-        assert grid.horizontalHeader().length() <= 304
-        assert grid.verticalHeader().length() <= height
-        assert grid.columnWidth(0) >= 20
-
-
-@pytest.mark.parametrize("shape", [(63, 63), (1, 127), (127, 1)])
-def test_that_a_mask_too_large_for_the_room_has_cells_that_can_be_reached(grid, workspace, shape):
-    workspace.set_mask(Mask(np.ones(shape)))
-    QApplication.processEvents()
-    assert grid.columnWidth(0) >= 40
-    assert (grid.horizontalScrollBar().maximum() > 0) == (shape[1] > 1)
-    assert (grid.verticalScrollBar().maximum() > 0) == (shape[0] > 1)
-    # A row is seen whole above its scroll bar.
-    assert grid.viewport().height() >= grid.rowHeight(0) >= (24 if shape[0] == 1 else 14)
-    assert grid.viewport().rect().contains(grid.visualRect(grid.currentIndex()))
-
-
 def test_that_the_context_menu_puts_the_anchor_on_its_cell(grid, workspace):
     for cell in ((2, 2), (0, 0)):
         action = grid.context_menu(grid.model().index(*cell)).actions()[0]
@@ -160,33 +138,3 @@ def test_that_the_most_exact_text_that_fits_is_shown(qapp):
     assert fitting_text(texts, font, width("0.1111")) == "0.1111"
     assert fitting_text(texts, font, width("0.11")) in {"0.11", ".111"}
     assert fitting_text(texts, font, 1) == ""
-
-
-@pytest.mark.parametrize("height", [100, 150, 216])
-def test_that_no_margin_is_left_of_an_earlier_size(qtbot, height):
-    grid = MaskGrid(MaskModel(Workspace(Mask(np.eye(3)))))
-    qtbot.addWidget(grid)
-    grid.resize(269, 328)
-    grid.show()
-    grid.hide()
-    grid.resize(269, height)
-    grid.show()
-    # What the rows cannot share among them is less than a pixel each.
-    assert 0 <= grid.height() - 3 * grid.rowHeight(0) < 3
-    assert grid.viewport().height() >= 3 * grid.rowHeight(0)
-    assert not grid.verticalScrollBar().isVisible()
-
-
-def test_that_the_square_keeps_its_height_whatever_the_shape_of_the_mask(qtbot):
-    workspace = Workspace(Mask(np.eye(3)))
-    panel = MaskPanel(workspace)
-    qtbot.addWidget(panel)
-    panel.resize(300, 560)
-    panel.show()
-    places = set()
-    for shape in ((3, 3), (1, 3), (3, 1), (5, 5), (15, 15), (63, 63)):
-        workspace.set_mask(Mask(np.ones(shape)))
-        QApplication.processEvents()
-        border = panel.apply_controls
-        places.add((panel.grid.height(), border.mapTo(panel, border.rect().topLeft()).y()))
-    assert len(places) == 1, places

@@ -10,7 +10,7 @@ from engine.errors import EngineError
 from engine.mask.generator_table import GENERATORS
 from engine.mask.generators import generate
 from engine.mask.mask import Mask
-from engine.mask.presets import preset, presets
+from engine.mask.presets import preset
 from engine.work.messages import EffectsRequest
 from gui.explore.mask.generator_sliders import position_of, value_at
 from gui.explore.mask.library import PresetButton
@@ -48,13 +48,6 @@ def library(button):
 def listed(library):
     entries = [library.rows.index(row, 0).data(ENTRY) for row in range(library.rows.rowCount())]
     return [entry.title for entry in entries if entry is not None]
-
-
-def test_that_the_library_lists_every_preset_and_generator(library):
-    titles = [one.title for one in GENERATORS.values()] + [one.title for one in presets()]
-    assert listed(library) == titles
-    assert library.list.currentIndex().data(ENTRY).title == "Sobel x"
-    assert not library.grab().isNull()
 
 
 def test_that_the_library_shows_what_each_mask_does_to_the_picture_that_is_open(bench, qtbot):
@@ -95,12 +88,6 @@ def test_that_typing_and_enter_choose_a_mask(qtbot, workspace, library):
     assert workspace.mask == preset("sobel-y")
     assert workspace.undo_stack.undoText() == "Preset Sobel y"
     assert not library.isVisible()
-
-
-def test_that_a_search_without_a_result_says_what_to_do(library):
-    library.search.setText("qqqq")
-    assert not library.list.isVisible()
-    assert library._empty.text().startswith("No mask has these words.")
 
 
 def test_that_an_own_mask_is_kept_renamed_deleted_and_brought_back(qtbot, workspace, library):

@@ -7,7 +7,7 @@ from engine.mask.mask import Mask
 from gui.explore.mask.mask_model import MaskModel, MaskRole
 from gui.explore.workspace import Workspace
 from gui.style.cell_colours import cell_background, contrast, readable_text
-from gui.style.theme import DARK, LIGHT, apply_theme
+from gui.style.theme import DARK, LIGHT
 
 EDIT = Qt.ItemDataRole.EditRole
 
@@ -46,15 +46,6 @@ def test_that_there_is_a_step_for_each_cell_that_was_edited(model, workspace):
     workspace.undo_stack.undo()
     assert workspace.mask == before
     assert model.index(0, 0).data() == "1"
-
-
-@pytest.mark.slow
-def test_that_colours_follow_the_theme(light_again, model, qapp):
-    grounds = set()
-    for theme in ("light", "dark"):
-        apply_theme(qapp, theme)
-        grounds.add(model.index(2, 1).data(Qt.ItemDataRole.BackgroundRole).name())
-    assert len(grounds) == 2
 
 
 def test_that_only_the_anchor_is_marked(model, workspace):

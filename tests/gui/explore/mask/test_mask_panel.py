@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialogButtonBox, QLabel, QScrollArea
+from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -45,10 +45,6 @@ def enter(qtbot):
     return enter
 
 
-def actions_of(menu):
-    return {action.text(): action for action in menu.actions()}
-
-
 def test_that_growing_keeps_the_centre(panel, workspace):
     before, size = workspace.mask, panel.size_controls
     size.rows_box.setValue(7)
@@ -73,17 +69,6 @@ def test_that_growing_keeps_the_centre(panel, workspace):
     size.square_button.setChecked(True)
     assert workspace.mask.shape == (1, 127)
     assert not size.square_button.isChecked()
-
-
-def test_that_a_long_name_of_a_mask_does_not_widen_the_panel(panel, workspace):
-    area = panel.findChild(QScrollArea)
-    name = "R&D: a mask with a name that goes on and on, and does not end before it is cut"
-    workspace.set_mask(Mask([[1, 2]], name=name))
-    QApplication.processEvents()
-    assert area.widget().minimumSizeHint().width() <= area.viewport().width()
-    assert not panel.grab().isNull()
-    assert panel.presets.text().replace("&&", "&") == name
-    assert panel.presets.toolTip().startswith(name)
 
 
 def test_that_the_button_names_the_mask_also_of_a_step_that_is_undone(panel, workspace):
@@ -247,16 +232,6 @@ def test_that_a_transform_moves_cells_and_anchor(panel, workspace, name, expecte
     assert workspace.mask.anchor == (workspace.mask.rows // 2, workspace.mask.columns // 2)
 
 
-def test_that_the_facts_follow_the_mask(panel):
-    assert "Separable" in panel.facts.text()
-    panel.model.setData(panel.model.index(0, 0), "no")
-    assert "'no'" in panel.facts.text()
-    panel.model.setData(panel.model.index(0, 0), "9")
-    assert "Not separable" in panel.facts.text()
-    panel.resize(290, 480)
-    QApplication.processEvents()
-
-
 @pytest.mark.parametrize(
     "move_on",
     [
@@ -320,22 +295,3 @@ def test_that_a_text_that_is_pasted_into_the_dialog_takes_the_place_of_the_mask(
     qtbot.keyClick(dialog.focusWidget(), Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
     dialog.accept()
     assert workspace.mask == Mask([[1, 2, 3]])
-
-
-def test_that_the_menu_copies_the_mask_in_a_style(qtbot, panel):
-    actions = actions_of(panel.more_button.menu())
-    actions_of(actions["Copy as"].menu())["C"].trigger()
-    assert QGuiApplication.clipboard().text().startswith("const float")
-    assert {"Open mask…": panel.load, "Save mask…": panel.save}.items() <= actions.items()
-
-
-def test_that_tab_reaches_every_control(panel):
-    size, applied, transforms = panel.size_controls, panel.apply_controls, panel.transforms
-    named = {label.text(): label.buddy() for label in size.findChildren(QLabel)}
-    assert named == {"Rows": size.rows_box, "Columns": size.columns_box}
-    for control in (
-        *(panel.presets, panel.more_button, *size.fields, size.square_button),
-        *(*transforms.buttons.values(), transforms.centre_button),
-        *(applied.border_box, applied.flip_box, applied.normalise_box, *applied.fields),
-    ):
-        assert control.focusPolicy() & Qt.FocusPolicy.TabFocus, control

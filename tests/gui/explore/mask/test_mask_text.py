@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from engine.errors import MaskError
 from engine.mask.generator_table import number_text
 from engine.mask.mask import Mask
-from engine.mask.text import format_mask, parse_mask
+from engine.mask.text import format_mask
 from gui.explore.mask.mask_model import pasted
 from gui.explore.mask.weight_text import read_cell, read_number, short_texts, texts_of
 
@@ -93,11 +93,6 @@ LITERALS = [format_mask(Mask([[0.25, 0.5, 0.25]]), style) for style in ("numpy",
 
 def test_that_a_generator_is_a_whole_mask_however_small():
     assert pasted(FIVE, "box:3", [(0, 0)])[0].shape == (3, 3)
-
-
-def test_that_pasted_cells_are_divided_as_the_others_are():
-    mask, *_ = pasted(parse_mask("4 8 12 /4"), "6", [(0, 2)])
-    assert (mask.weights.tolist(), mask.typed.divisor) == ([[1.0, 2.0, 1.5]], "4")
 
 
 def test_that_a_literal_and_rows_with_a_factor_are_a_whole_mask_however_small():

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QComboBox
+from PySide6.QtWidgets import QComboBox
 
 from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
@@ -22,7 +22,6 @@ from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.operation_panel import OperationPanel, ParameterControls
 from gui.explore.picture_job import comparable_of
 from tests.gui.fake_engine import OPERATION_INFOS, is_kind
-from tests.gui.made_window import panel_of
 from tests.made_runs import make_result
 
 
@@ -275,36 +274,6 @@ def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(pag
     assert page.results.rowCount() == 0
     assert page.kernel_panel.variants.row("naive").time == "", "no time is left behind"
     assert not haloscope.actions["export_csv"].isEnabled()
-
-
-def test_that_tile_and_block_sizes_say_that_they_are_of_convolutions(page, haloscope, qtbot):
-    page.blocks_panel.field.field.setText("8 by 8")
-    page.blocks_panel.field.field.editingFinished.emit()
-    choose(page, qtbot, "negative")
-    page.run()
-    assert haloscope.state.running, "a list of blocks that is refused is of convolutions too"
-    page.bring_to_front("blocks")
-    tile = panel_of(page, "tile", qtbot)
-    qtbot.waitUntil(lambda: tile.stack.text.startswith("Tiles are drawn of convolutions only."))
-    assert page.blocks_panel.stack.text.startswith("Block sizes are compared for convolutions only.")
-    choose(page, qtbot, "")
-    qtbot.waitUntil(lambda: not tile.stack.text.startswith("Tiles are drawn of"))
-    assert page.blocks_panel.stack.text == ""
-
-
-def test_that_tab_goes_from_the_operation_by_its_parameters_to_its_kernels(page, haloscope, qtbot):
-    choose(page, qtbot, "median")
-    haloscope.window.activateWindow()
-    page.operation_choice.box.setFocus()
-    size = page.operation_choice.panel("median").parameters.controls["size"]
-    kernels = page.kernel_panel
-    met = []
-    while (widget := QApplication.focusWidget()) not in met:
-        met.append(widget)
-        qtbot.keyClick(widget, Qt.Key.Key_Tab)
-    stops = [page.operation_choice.box, size, page.picture_view.canvas, kernels.kernels, kernels.device]
-    assert [widget for widget in met if widget in stops] == stops
-    assert met[1:3] == [page.operation_choice.add_button, size]
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,6 @@ from gui.explore.picture.picture_view import PictureView
 from gui.explore.workspace import Workspace
 from tests.gui.made_results import filtered_of, handle_of
 
-COPY = Qt.DropAction.CopyAction
-
 
 @pytest.fixture
 def workspace():
@@ -51,17 +49,6 @@ def point_of(view, row, column):
 
 def colour_at(view, row, column):
     return view.canvas.grab().toImage().pixelColor(point_of(view, row, column)).name()
-
-
-def test_that_without_a_picture_it_says_what_to_do_unless_the_first_is_being_opened(view, engine_state):
-    assert view.empty_state.isVisible()
-    assert "Ctrl+O" in view.empty_state.text.text()
-    engine_state.set_task("open", "opening astronaut")
-    assert view.empty_state.title.text() == "Opening astronaut …"
-    assert not view.empty_state.open_button.isVisible()
-    engine_state.end_task("open")
-    assert view.empty_state.title.text() == "No picture yet"
-    assert view.empty_state.open_button.isVisible()
 
 
 def test_that_original_is_left_and_result_right_of_the_handle(shown):

@@ -137,12 +137,6 @@ def test_that_a_coarser_tile_stands_in_until_the_finer_one_is_there(tiled):
     assert (tiled.look(transform) == 9).all()
 
 
-def test_that_the_pane_is_quiet_where_nothing_is_known(tiled):
-    seen = tiled.look(ViewTransform(1.0))
-    assert len(np.unique(seen.reshape(-1, 3), axis=0)) == 1
-    assert seen[0, 0].tolist() != [0, 255, 0]
-
-
 def test_that_the_newest_view_is_served_next(tiled):
     tiled.look(ViewTransform(1.0))
     tiled.answer()
@@ -200,16 +194,6 @@ def test_that_samples_become_finer_until_all_is_read(make):
             details.append(request.detail)
         tiled.answer(detail=request.detail)
     assert details == [0, 1, 2, WHOLE]
-
-
-def test_that_a_sample_says_so(make):
-    tiled = make(sampled_from=0)
-    tiled.look(ViewTransform(1.0))
-    tiled.answer(detail=0)
-    tiled.answer(detail=0)
-    assert tiled.levels.remark == "sample"
-    tiled.answer_all()
-    assert tiled.levels.remark == ""
 
 
 def test_that_a_damaged_tile_is_marked_and_said_once(tiled):

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
@@ -16,8 +14,7 @@ from gui.explore.results.blocks_panel import BlocksPanel
 from gui.style.cell_colours import HEAT, contrast
 from gui.style.theme import DARK, LIGHT, current_theme, palette_of
 from gui.widgets import number_table
-from tests.gui.made_results import make_engine_state
-from tests.made_runs import made_reason, make_result, make_simulated
+from tests.made_runs import made_reason, make_result
 
 B8, B16, B32 = Block(8, 8), Block(16, 16), Block(32, 8)
 LIST = (B8, B16, B32)
@@ -78,11 +75,6 @@ class Shown:
 @pytest.fixture
 def shown(qtbot, workspace, state, results):
     return Shown(qtbot, workspace, state, results)
-
-
-def test_that_an_empty_panel_says_how_to_fill_it(shown):
-    assert "press Compare" in shown.panel.empty.text
-    assert shown.panel.empty.label.isVisible()
 
 
 def test_that_a_click_or_enter_on_a_cell_loads_it(shown):
@@ -156,13 +148,6 @@ def test_that_the_map_is_of_the_newest_run_or_the_selected_kernel(shown):
     assert shown.table.shown.variant == "tiled"
 
 
-def test_that_simulated_runs_have_counts_in_place_of_times(shown):
-    for block in LIST:
-        shown.results.add(replace(make_simulated("tiled"), block=block))
-    shown.settle()
-    assert "3 verified, not timed" in shown.table.accessibleDescription()
-
-
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_that_every_cell_is_read_at_4_5_to_1(shown, theme, monkeypatch):
     for module in (block_table, number_table):
@@ -176,14 +161,6 @@ def test_that_every_cell_is_read_at_4_5_to_1(shown, theme, monkeypatch):
     ratios = [contrast(table.ink(table.ground(*place), *place), table.ground(*place)) for place in places]
     assert len(ratios) == 18
     assert min(ratios) >= 4.5
-
-
-def test_that_rows_and_columns_are_named_by_width_and_height(shown):
-    shown.add((B8, 0.4), (B16, 0.1), (B32, 0.2))
-    model, way = shown.table.texts, Qt.Orientation
-    assert [model.headerData(at, way.Horizontal) for at in range(3)] == ["8", "16", "32"]
-    assert [model.headerData(at, way.Vertical) for at in range(2)] == ["× 16", "× 8"]
-    assert "Width" in shown.table.horizontalHeader().toolTip()
 
 
 def test_that_the_current_cell_stays_while_results_arrive(shown):
@@ -221,33 +198,6 @@ def test_that_what_is_being_typed_stays_when_something_else_changes(shown):
     assert shown.field.field.text() == "8x"
     shown.workspace.change(blocks=LIST)
     assert shown.field.field.text() == "8x8, 16x16, 32x8"
-
-
-def test_that_where_no_blocks_can_be_compared_it_says_why(shown):
-    shown.panel.explain("Blocks are compared for convolutions.")
-    assert not shown.field.field.isEnabled()
-    assert shown.panel.stack.text == "Blocks are compared for convolutions."
-    assert not shown.table.isVisible(), "a click there would choose a block unseen"
-    shown.panel.explain("")
-    assert shown.field.field.isEnabled()
-    assert shown.field.note.isHidden()
-
-
-def test_that_without_a_gpu_the_empty_panel_points_to_the_simulator(qtbot, workspace, results):
-    state = make_engine_state(cuda=False)
-    text = Shown(qtbot, workspace, state, results).panel.empty.text
-    assert "There is no GPU here (There is no NVIDIA driver here)." in text
-    assert "In the simulator" in text
-    shown = Shown(qtbot, workspace, state, results)
-    # The size in a window of 1024 × 640, with a refusal above.
-    shown.panel.resize(445, 190)
-    shown.type("8x8, 99x99")
-    words = shown.panel.empty.label
-    assert shown.panel.empty.button.isVisible()
-    assert words.heightForWidth(words.width()) <= words.height()
-    shown.add((B8, 0.4))
-    assert shown.table.isVisible()
-    assert "no GPU" not in Shown(qtbot, workspace, make_engine_state(), results).panel.empty.text
 
 
 def test_that_a_map_says_why_cells_are_illegal_without_a_search_for_legal_ones(shown, monkeypatch):

@@ -53,16 +53,6 @@ def test_that_the_fastest_row_is_in_sight(open_window, qtbot, size):
         )
 
 
-def test_that_the_newest_row_stays_in_view_where_the_panel_becomes_lower(open_window, qtbot):
-    haloscope = open_window()
-    table = haloscope.window.page.results_panel.table
-    for _ in range(4):
-        run(haloscope, qtbot)
-    table.resize(table.width(), table.height() - 20)
-    rect = table.visualRect(table.currentIndex())
-    assert rect.bottom() <= table.viewport().rect().bottom()
-
-
 def shared_by_bars(page):
     """Return whether the bars are of runs for an earlier problem, and how many rows are."""
     runs = [run for run in page.results.rows() if id(run.result) in page.results.bars.values]
@@ -121,14 +111,3 @@ def test_that_the_map_of_blocks_is_of_the_problem_that_is_set(haloscope):
     haloscope.workspace.set_mask(preset("box-3"))
     settle()
     assert panel.empty.text
-
-
-def test_that_a_kernel_on_the_cpu_says_nothing_of_blocks_that_runs_would_compare(haloscope):
-    count, actions = haloscope.window.page.kernel_panel.block.count, haloscope.actions
-    haloscope.workspace.change(variant="tiled", blocks=(Block(8, 8), Block(16, 16)))
-    assert "Runs compare 2 blocks" in count.text()
-    assert "each of 2 blocks" in actions["run"].toolTip()
-    haloscope.workspace.change(variant="cpu-serial")
-    assert not count.isVisible()
-    assert "blocks" not in actions["run"].toolTip()
-    assert "each of 2 blocks" in actions["run_all"].toolTip()

@@ -1,11 +1,9 @@
 """Recorded runs stand below those of this machine, are marked, and are never taken for them."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QApplication
 
 from engine.device_info import RECORDED
 from engine.geometry.block import Block
@@ -15,7 +13,6 @@ from gui.explore.results.block_map import BlockCells
 from gui.explore.results.results_panel import ResultsPanel
 from gui.page.runs_page import save_runs
 from gui.runs.model import RUN_ROLE
-from gui.runs.table import RunsTable
 from tests.gui.made_results import make_engine_state
 from tests.made_runs import MASK, PROBLEM, made_recorded_runs, make_result
 
@@ -36,11 +33,6 @@ def variants(results):
     return [(result.variant, result.device == RECORDED) for result in rows]
 
 
-def settle():
-    for _ in range(10):
-        QApplication.processEvents()
-
-
 def test_that_a_new_run_stands_before_the_recorded_ones(mixed):
     expected = [("cpu-serial", False), ("tiled", False), ("cpu-serial", True), ("tiled", True)]
     assert variants(mixed) == expected
@@ -59,11 +51,6 @@ def test_that_the_newest_run_is_never_a_recorded_one(mixed):
     assert (mixed.current.result.device, mixed.described.result.device) == ("cuda:0", "cuda:0")
 
 
-def test_that_recorded_runs_alone_are_no_last_run(results):
-    results.show_recorded(RECORDED_RUNS)
-    assert (results.current, results.described) == (None, None)
-
-
 def test_that_a_recorded_run_can_be_described(mixed):
     mixed.describe(RECORDED_RUNS.runs[1])
     assert mixed.described.result is RECORDED_RUNS.runs[1]
@@ -71,10 +58,6 @@ def test_that_a_recorded_run_can_be_described(mixed):
 
 def test_that_speed_ups_are_within_one_machine(mixed):
     assert [run.speed_up for run in mixed.rows()] == [1.0, 40.0, 1.0, 3000.0]
-
-
-def test_that_results_of_this_machine_are_without_recorded_ones(mixed):
-    assert {result.device for result in mixed.results()} == {"cpu", "cuda:0"}
 
 
 def test_that_clearing_forgets_the_runs_of_this_machine_only(mixed):
@@ -99,43 +82,10 @@ def test_that_recorded_runs_change_nothing_in_the_map_of_blocks(results):
     assert [list(blocks) for blocks in cells.all().values()] == [[Block(8, 8)]]
 
 
-def test_that_the_panel_says_whose_the_recorded_rows_are_and_of_what(qtbot, mixed, workspace, state):
-    panel = ResultsPanel(mixed, workspace, state)
-    qtbot.addWidget(panel)
-    whose = "Hollow bars: recorded, NVIDIA H200, against its own cpu-serial"
-    assert panel.summary.text() == f"{whose} · {RECORDED_RUNS.note}"
-    assert len(mixed.bars.values) == 4
-
-
-def test_that_recorded_runs_alone_have_the_columns_that_1280_pixels_hold(qtbot, results, workspace, state):
-    panel = ResultsPanel(results, workspace, state)
-    qtbot.addWidget(panel)
-    results.show_recorded(RECORDED_RUNS)
-    shown = [key for key in ("proof", "block", "layout", "device") if is_shown(panel, key)]
-    assert shown == ["proof"]
-    # Which problem they are of stands over them, also once one is selected.
-    assert panel.about.text() == RECORDED_RUNS.note != ""
-    results.describe(RECORDED_RUNS.runs[0])
-    assert RECORDED_RUNS.note in panel.about.text()
-    assert not panel.about.isHidden()
-    results.add(make_result("tiled", 0.5))
-    assert is_shown(panel, "block")
-
-
-def is_shown(panel, key):
-    return not panel.table.isColumnHidden(panel.model.position(key))
-
-
 def test_that_the_panel_offers_recorded_runs_where_there_is_no_gpu(qtbot, results, workspace):
     panel = ResultsPanel(results, workspace, make_engine_state(cuda=False))
     qtbot.addWidget(panel)
     assert "There is no GPU here" in panel.stack.text
-
-
-def test_that_the_panel_offers_no_recorded_runs_where_a_gpu_is(qtbot, results, workspace, state):
-    panel = ResultsPanel(results, workspace, state)
-    qtbot.addWidget(panel)
-    assert "no GPU" not in panel.stack.text
 
 
 def test_that_the_window_shows_recorded_runs_for_the_mask_that_is_set(haloscope, qtbot):
@@ -146,13 +96,6 @@ def test_that_the_window_shows_recorded_runs_for_the_mask_that_is_set(haloscope,
     qtbot.waitUntil(lambda: results.recorded[0].result.problem.mask_shape == (5, 5))
     haloscope.actions["show_recorded"].trigger()
     assert results.rowCount() == 0
-
-
-def test_that_no_recorded_runs_are_asked_for_unless_they_are_shown(haloscope):
-    haloscope.workspace.set_mask(preset("box-5"))
-    settle()
-    asked = [request for request in haloscope.link._client.seen if isinstance(request, RecordedRequest)]
-    assert asked == []
 
 
 def test_that_a_saved_file_names_recorded_runs_and_the_versions_of_this_machine(haloscope, mixed, tmp_path):
@@ -170,12 +113,3 @@ def test_that_the_selected_run_stays_selected_when_recorded_runs_come(results):
     results.describe(results.results()[0])
     results.show_recorded(RECORDED_RUNS)
     assert results.described.result.variant == "cpu-serial"
-
-
-def test_that_the_mark_of_a_recorded_run_is_not_cut(qtbot, results):
-    run = replace(RECORDED_RUNS.runs[-1], variant="naive-uncoalesced")
-    table = RunsTable(results, "Runs")
-    qtbot.addWidget(table)
-    results.show_recorded(RecordedRuns((run,)))
-    at = results.position("variant")
-    assert table.columnWidth(at) >= table.fontMetrics().horizontalAdvance("●  naive-uncoalesced (rec)")

@@ -7,7 +7,7 @@ from msgspec import structs
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QGuiApplication, QImage
 from PySide6.QtTest import QAbstractItemModelTester
-from PySide6.QtWidgets import QApplication, QLabel, QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -18,11 +18,9 @@ from engine.results.quantities import MISSING
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_words import best_words
-from gui.runs.bar_scale import scale_of
 from gui.runs.bars import tick_words
 from gui.runs.metric_menu import all_actions
 from gui.runs.model import RUN_ROLE
-from gui.runs.tooltip import run_tooltip
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
 
@@ -52,17 +50,6 @@ def copied():
 
 def hidden(panel, results, *keys):
     return [panel.table.isColumnHidden(results.position(key)) for key in keys]
-
-
-def test_that_a_panel_without_results_says_how_to_fill_it(panel, results):
-    shown = [label.text() for label in panel.findChildren(QLabel) if label.isVisible()]
-    assert any("run" in text for text in shown)
-    assert not panel.more.isVisible()
-    results.add(make_result())
-    assert panel.table.isVisible()
-    assert panel.more.isVisible()
-    results.take_out(results.kept)
-    assert not panel.table.isVisible()
 
 
 def test_that_copy_takes_the_selected_rows_in_the_order_shown_or_every_row(qtbot, panel, results):
@@ -191,13 +178,8 @@ def test_that_a_speed_up_says_which_run_it_is_against(results):
     results.use_as_baseline(None)
     assert speed_ups(results) == ["1.00×", "4.00× slower", "2.00×"]
     results.use_as_baseline(slow)
-    results.set_baseline("tiled")
-    assert results.chosen is None
-    results.use_as_baseline(slow)
     results.take_out(results.kept)
     assert results.chosen is None
-    add(results, ("naive", 8.0), ("naive", 2.0))
-    assert speed_ups(results) == ["4.00× slower", "1.00×"]
 
 
 def test_that_a_run_that_changes_no_other_row_is_read_and_described_once(panel, results):
@@ -245,36 +227,6 @@ def test_that_a_row_without_a_speed_has_its_reason_in_its_place(results, result,
         # What helps is in the tooltip: here it would be cut.
         assert cell(results, 1, "proof") == "out of memory"
         assert cell(results, 1, "proof", TOOLTIP) == "out of memory. Use a smaller picture."
-
-
-def test_that_the_tooltip_has_all_that_is_known_of_a_run(results):
-    results.add(make_result("tiled", 0.04, work=WORK, layout="packed"))
-    tooltip = run_tooltip(results.rows()[0])
-    for part in (
-        *("(CGMA)", ">25<", "shared loads", "per output value 25", "rows packed"),
-        *("p20 0.0376", "minimum 0.0360", "max error", "error bound 3e-06"),
-        *("compile", "allocate", "host to device", "kernel", "device to host", "end to end"),
-        *("580.65", "H200"),
-    ):
-        assert part in tooltip
-
-
-def test_that_the_tooltip_of_a_cell_leaves_the_rows_below_in_sight(results):
-    results.add(make_result("tiled", 0.04, work=WORK, layout="packed"))
-    assert cell(results, 0, KERNEL, TOOLTIP) == "kernel 0.0400 ms (p20 0.0376, p80 0.0456, minimum 0.0360)"
-    tips = [results.index(0, at).data(TOOLTIP) for at in range(len(results.columns))]
-    assert max(tip.count("<br>") + tip.count("<tr>") for tip in tips) <= 1
-
-
-def test_that_each_kind_of_value_is_written_in_its_own_way(results):
-    results.add(make_result())
-    for at, column in enumerate(results.columns):
-        right = bool(int(results.index(0, at).data(Qt.ItemDataRole.TextAlignmentRole)) & 2)
-        assert right == column.is_number
-    for key in (KERNEL, "kernel_p20_ms", "end_to_end_median_ms"):
-        assert cell(results, 0, key)[-3:] in (" ms", " µs"), "durations bring their unit"
-    results.add(make_failure(reason="<b>no</b>"))
-    assert "&lt;b&gt;no" in run_tooltip(results.rows()[1])
 
 
 def test_that_layouts_stand_beside_the_block_only_where_they_differ(panel, results):
@@ -333,15 +285,6 @@ def test_that_runs_of_an_earlier_problem_stand_below_and_have_no_bar(panel, resu
     assert "1 for an earlier problem" in panel.summary.text()
     results.follow("another one")
     assert len(results.bars.values) == 1, "those of the newest"
-
-
-def test_that_the_column_menu_has_eight_columns_and_groups_and_never_the_variant(panel, results):
-    menu = column_menu(panel)
-    first = [action for action in menu.actions() if not action.menu() and not action.isSeparator()]
-    assert len(first) == 8 + 1, "and Reset columns"
-    assert "Variant" not in [action.text() for action in all_actions(menu)]
-    panel.table.choose_columns({"variant": False})
-    assert hidden(panel, results, "variant") == [False]
 
 
 def test_that_delete_takes_a_row_away_and_undo_brings_it_back_with_its_note(qtbot, panel, results, workspace):
@@ -415,18 +358,6 @@ def test_that_the_axis_ends_at_the_data_and_says_that_it_is_logarithmic(panel, r
     assert "log" not in results.headerData(results.bar_column, Qt.Orientation.Horizontal)
 
 
-def test_that_times_of_one_decade_have_an_axis_from_zero():
-    for values, ticks in [
-        ((7.0, 10.0), (0, 5, 10)),
-        ((0.02, 30.0), (0.1, 1, 10)),
-        ((0.0,), (0.0, 0.5, 1.0)),
-        ((0.0, 1.2e-7), None),
-    ]:
-        scale = scale_of(values)
-        assert all(0 <= scale.share(value) <= 1 for value in values)
-        assert ticks is None or scale.ticks == pytest.approx(ticks)
-
-
 def test_that_only_verified_runs_have_a_bar_and_the_others_their_reason(panel, results):
     add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
     for result in (make_failure("cached"), make_unverified("naive"), make_simulated("constant")):
@@ -460,19 +391,6 @@ def test_that_simulated_runs_show_what_is_done_with_each_load(panel, results):
     add(results, ("tiled", 2.0))
     settle()
     assert results.bars.metric.key == KERNEL
-
-
-def test_that_the_selected_run_says_what_it_cost(panel, results):
-    add(results, ("cpu-serial", 18.0))
-    results.add(make_result("tiled", 0.04, work=WORK))
-    words = panel.about.text()
-    assert words.startswith("Run 2: tiled, 16 × 16 · First run +412 ms compile, +1.20 ms allocate · ")
-    assert "each run 480 µs" in words
-    assert "(copy in 220 µs, kernel 40.0 µs, copy out 220 µs)" in words
-    assert "1.6 image loads, 0.4 mask loads, 25 shared loads" in words
-    results.describe(results.results()[0])
-    assert "each run 18.0 ms" in panel.about.text()
-    assert "copy" not in panel.about.text(), "the CPU copies nothing"
 
 
 def test_that_two_selected_rows_are_compared_in_words(panel, results):
