@@ -194,7 +194,6 @@ class ExplorePage(ExploreParts):
     def cancel(self) -> None:
         self.pictures.cancel()
         self.previews.cancel()
-        self.why.cancel()
 
     def take(self, intent: Intent) -> bool:
         if isinstance(intent, OpenFiles):
@@ -301,8 +300,7 @@ class ExplorePage(ExploreParts):
         actions, workspace = self._services.actions, self.workspace
         self.picture_view.empty_state.open_button.clicked.connect(actions["open"].trigger)
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
-        self.mask_panel.load.triggered.connect(actions["load_mask"].trigger)
-        self.mask_panel.save.triggered.connect(actions["save_mask"].trigger)
+        self.mask_panel.fill_menu(actions)
         actions["batch"].triggered.connect(lambda: self.batch.begin())
         self.files.batch_wanted.connect(lambda folders: self.batch.begin(folders))
         actions["masks"].triggered.connect(self.mask_panel.presets.click)
@@ -321,7 +319,7 @@ class ExplorePage(ExploreParts):
         self.sessions.edited.connect(self.edited)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
-        self.row_actions.picture_wanted.connect(self._open_for)
+        self.results_panel.opening_wanted.connect(self._open_for)
         self.results_panel.stack.offer(actions["run_all"])
         self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))
         view = self.picture_view.canvas.view

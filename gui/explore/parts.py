@@ -19,7 +19,7 @@ from gui.explore.explain.why_state import WhyState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.files import ExploreFiles, picture_filters
 from gui.explore.inspect.doctor_state import DoctorState
-from gui.explore.inspect.lens_state import LensMarks, LensState
+from gui.explore.inspect.lens_state import LensState
 from gui.explore.inspect.look_state import HISTOGRAM, LookState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.library_rows import MaskEffects
@@ -34,7 +34,6 @@ from gui.explore.results.block_map import BlockCells
 from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import AnswerLine, ResultsPanel
-from gui.explore.results.row_actions import RowActions
 from gui.explore.run_controller import RunController
 from gui.explore.session import SessionView
 from gui.explore.sessions import Part, Sessions
@@ -74,7 +73,7 @@ class ExploreParts(RunsPage):
         self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
         self.mask_panel = MaskPanel(workspace)
         self.mask_panel.presets.effects = MaskEffects(workspace, services.link)
-        self.results_panel = ResultsPanel(results, workspace, state, self.row_actions)
+        self.results_panel = ResultsPanel(results, workspace, state)
         self.show_runs(services, results, workspace.picture_changed, workspace.settings_changed)
         self.take_panel(self.results_panel)
         self.kernel_panel = KernelPanel(workspace, state, results, self.selection, self.take_small_picture)
@@ -112,7 +111,6 @@ class ExploreParts(RunsPage):
         self.background = Background(self)
         self.sessions = Sessions(workspace, results, answers, self.background, pages, view)
         self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
-        self.row_actions = RowActions(results, workspace, self)
         self.files.connect_actions(actions, services.files)
 
     def _make_states(self, services: Services) -> None:
@@ -127,9 +125,7 @@ class ExploreParts(RunsPage):
             explaining.chosen.connect(self.results.describe)
         self.ablation = AblationState(self.selection, state, services.jobs, PageMessages(messages, self))
         self.history = self.workspace.undo_stack
-        self.lens = LensState(workspace, self.display, state, link, lambda: self.picture_view.values)
-        self.picture_view.values_arrived.connect(self.lens.refresh)
-        self.lens_marks = LensMarks(self.lens, self.picture_view.canvas)
+        self.lens = LensState(workspace, self.display, state, link, self.picture_view)
         self.look = LookState(workspace, state, link, self.picture_view)
         self.doctor = DoctorState(self.workspace)
 

@@ -12,7 +12,7 @@ from typing import Any
 from PySide6.QtCore import Signal
 
 from engine.device_info import RECORDED
-from engine.errors import Cancelled, EngineError
+from engine.errors import EngineError
 from engine.explain.messages import TimeRequest
 from engine.results.compare import Compared
 from engine.results.measurement import ExplainedTime, Measurement
@@ -54,7 +54,6 @@ _NO_ENGINE = "The time is explained once the engine is up."
 _BUSY = "The time is explained once nothing else runs."
 _ASKING = "Finding the least time for each thing that this run must do, which takes a few seconds …"
 _WHAT_LIMITS_ARE = "They are what it does per second at most; the least time of a run follows from them."
-_STOPPED = "It was stopped: the time of this run is not explained."
 
 
 # The codes of reasons for which there are no bounds, or wrong ones.
@@ -66,8 +65,6 @@ class Step(StrEnum):
 
     NOTHING = ""
     MEASURE = MEASURE
-    STOP = "Stop"
-    ASK = "Explain"
     SHOW = "Show the recorded run"
     SET = "Set"
 
@@ -156,13 +153,9 @@ class WhyState(Question):
     def step(self) -> Step:
         """What the person can do about it."""
         explained, device = self.explained, self.run.result.device if self.run else ""
-        if self._times.in_flight is not None:
-            return Step.STOP
         reason = explained.not_explained if explained else None
         if reason is not None and reason.code in _MEASURING_HELPS and self._roofline.can_measure(device):
             return Step.MEASURE
-        if self._why_not:
-            return Step.ASK
         if self.run is not None:
             is_other = self._is_recorded_for_another(self.run.result)
             return Step.SET if is_other else Step.NOTHING
@@ -187,11 +180,6 @@ class WhyState(Question):
         step = self.step
         if step is Step.MEASURE and self.run is not None:
             self._roofline.measure(self.run.result.device)
-        elif step is Step.STOP:
-            self.cancel()
-        elif step is Step.ASK:
-            self._why_not = ""
-            self.refresh()
         elif step in (Step.SHOW, Step.SET):
             self._wanted = self._kernel
             if step is Step.SET:
@@ -213,11 +201,6 @@ class WhyState(Question):
             self._timer.stop()
             self._drop()
         super().watch(is_visible)
-
-    def cancel(self) -> None:
-        """Stop the question; it is asked anew when the person wants it, or another run is selected."""
-        if self._times.in_flight is not None:
-            self._times.cancel()
 
     def _ask(self) -> None:
         """Ask about the selected run, unless its time is explained or nothing can be asked."""
@@ -262,8 +245,6 @@ class WhyState(Question):
         if self.explained is not None:
             # Of the run that it is compared with.
             pass
-        elif isinstance(error, Cancelled):
-            self._why_not = _STOPPED
         elif not needs_no_message(error):
             # A lost host's successor is asked again once it is ready.
             self._why_not = str(error)

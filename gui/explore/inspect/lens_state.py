@@ -5,7 +5,7 @@ not there is asked for, such as the result that a step of a chain reads. In whic
 asked once for each kernel and mask.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -25,8 +25,8 @@ from gui.engine_link.newest import Newest
 from gui.explore.display import Display
 from gui.explore.explain.question import Question
 from gui.explore.inspect.lens import FilterLens, InChain, Lens, OperationLens, filter_lens, operation_lens
-from gui.explore.picture.canvas import PictureCanvas
-from gui.explore.picture.pixel_values import NotYet, Numbers, TiledValues
+from gui.explore.picture.picture_view import PictureView
+from gui.explore.picture.pixel_values import NotYet, TiledValues
 from gui.explore.picture_job import is_chain
 from gui.explore.workspace import Workspace
 
@@ -87,20 +87,14 @@ _NO_PATCH = "What is found of a patch from a file is shown in the panel Operatio
 class LensState(Question):
     """What the panel shows, and which pixel it is of."""
 
-    frames_changed = Signal()  # `pixel` or the size of its window
     pinned_changed = Signal()
 
     def __init__(
-        self,
-        workspace: Workspace,
-        display: Display,
-        state: EngineState,
-        link: EngineLink,
-        values: Callable[[], Numbers | None],
+        self, workspace: Workspace, display: Display, state: EngineState, link: EngineLink, view: PictureView
     ) -> None:
         super().__init__(state.filtered, workspace.job_changed)
         self._workspace, self._display, self._state = workspace, display, state
-        self._values = values
+        self._view, self._canvas = view, view.canvas
         self._orders = Newest(link)
         self._order: tuple[SumOrderRequest, SumOrder] | None = None
         self._refused = ""
@@ -116,6 +110,12 @@ class LensState(Question):
         workspace.picture_changed.connect(self._forget_pixel)
         state.ready_changed.connect(self._ask_again)
         self._inputs.arrived.connect(self.refresh)
+        view.values_arrived.connect(self.refresh)
+        canvas = self._canvas
+        canvas.pixel_hovered.connect(self.point)
+        canvas.pixel_clicked.connect(self.pin)
+        canvas.walked.connect(self.walk)
+        canvas.let_go.connect(self.let_go)
 
     @property
     def is_visible(self) -> bool:
@@ -142,20 +142,23 @@ class LensState(Question):
         if self.is_pinned and pixel == self.pixel:
             self.let_go()
             return
-        self.pixel, self.is_pinned = pixel, True
-        self.pinned_changed.emit()
-        self._timer.start()
+        self.pixel = pixel
+        self._set_pinned(True)
+        self._canvas.setFocus()
 
     def let_go(self) -> None:
         """Follow the mouse again."""
         if self.is_pinned:
-            self.is_pinned = False
-            self.pinned_changed.emit()
-            self._timer.start()
+            self._set_pinned(False)
+
+    def _set_pinned(self, is_pinned: bool) -> None:
+        self.is_pinned = self._canvas.is_pinned = is_pinned
+        self.pinned_changed.emit()
+        self._timer.start()
 
     def walk(self, down: int, across: int) -> None:
         """Go on to a neighbour, at most to the edge of the picture."""
-        values = self._values()
+        values = self._view.values
         if self.pixel is not None and values is not None:
             rows, columns = values.shape[:2]
             row, column = self.pixel
@@ -170,7 +173,7 @@ class LensState(Question):
     def _ask(self) -> None:
         if self._is_visible:
             self._look_or_wait()
-        self.frames_changed.emit()
+        self._frame()
 
     def _look_or_wait(self) -> None:
         try:
@@ -185,7 +188,7 @@ class LensState(Question):
         self.changed.emit()
 
     def _look(self) -> tuple[Lens | None, str]:
-        values, job, result = self._values(), self._display.job, self._state.last_result
+        values, job, result = self._view.values, self._display.job, self._state.last_result
         if not is_chain(job):
             self._inputs.keep_to(())
         if self._workspace.picture is None or values is None:
@@ -266,36 +269,15 @@ class LensState(Question):
     def _forget_pixel(self) -> None:
         self.pixel, self._order, self._step = None, None, None
         self._inputs.keep_to(())
-        if self.is_pinned:
-            self.is_pinned = False
-            self.pinned_changed.emit()
+        self.let_go()
         self._timer.start()
 
-
-class LensMarks(QObject):
-    """Joins the lens and the canvas."""
-
-    def __init__(self, lens: LensState, canvas: PictureCanvas) -> None:
-        super().__init__(lens)
-        self._lens, self._canvas = lens, canvas
-        canvas.pixel_hovered.connect(lens.point)
-        canvas.pixel_clicked.connect(lens.pin)
-        canvas.walked.connect(lens.walk)
-        canvas.let_go.connect(lens.let_go)
-        lens.pinned_changed.connect(self._pin)
-        lens.frames_changed.connect(self._frame)
-
-    def _pin(self) -> None:
-        self._canvas.is_pinned = self._lens.is_pinned
-        if self._lens.is_pinned:
-            self._canvas.setFocus()
-
     def _frame(self) -> None:
-        lens = self._lens
-        if not lens.is_visible or lens.pixel is None:
+        """Frame the window of the pixel, and the pixel, on the picture."""
+        if not self._is_visible or self.pixel is None:
             self._canvas.set_frames(None, None)
             return
-        (row, column), seen = lens.pixel, lens.seen
+        (row, column), seen = self.pixel, self.seen
         pixel = Mark(row, column, 1, 1)
         if isinstance(seen, FilterLens):
             (up, left), mask = seen.step.applied.anchor, seen.step.applied

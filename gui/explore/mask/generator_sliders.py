@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QLineEdit, QSlider
 from engine.errors import EngineError
 from engine.mask.analysis import describe_sum
 from engine.mask.generator_table import GENERATORS, Generator, Parameter
-from engine.mask.generators import make, read_spelling
+from engine.mask.generators import make
 from engine.mask.mask import Mask
 from gui.explore.mask.weight_text import NumberField
 from gui.explore.workspace import Workspace
@@ -73,6 +73,7 @@ class GeneratorSliders(QWidget):
         self.spelling.setFont(code_font())
         self.spelling.setAccessibleName("Mask as text")
         self.spelling.setToolTip(_SPELLING_TIP)
+        self.spelling.setReadOnly(True)
         # Of the mask that is shown; a refusal stands in its place until something else is typed.
         self._about_mask = ""
         self.verdict = QLabel()
@@ -92,8 +93,6 @@ class GeneratorSliders(QWidget):
         )
         self.box.activated.connect(lambda _at: self.choose(GENERATORS[self.box.currentData()]))
         self.reset_button.clicked.connect(self._reset)
-        self.spelling.editingFinished.connect(self._read_spelling)
-        self.spelling.textEdited.connect(self._say_mask)
 
     def begin(self, generator: Generator) -> None:
         """Show a generator and its mask, as a new step."""
@@ -176,26 +175,6 @@ class GeneratorSliders(QWidget):
     def _refuse(self, sentence: str) -> None:
         self.verdict.setStyleSheet(f"color: {current_theme().error}")
         self.verdict.setText(sentence)
-
-    def _read_spelling(self) -> None:
-        text = self.spelling.text()
-        if text == self._generator.spelling(self.values()):
-            return
-        try:
-            read = read_spelling(text)
-            if read is None:
-                self._refuse(f'"{text}" is no generator. Write {self._generator.example}, for example.')
-                return
-            generator, sides, numbers = read
-            make(generator, sides, numbers)
-        except EngineError as error:
-            self._refuse(str(error))
-            return
-        named = zip(generator.sides, sides, strict=False)
-        self._chosen[generator.key] = {side.name: float(value) for side, value in named} | {
-            number.name: value for number, value in zip(generator.numbers, numbers, strict=False)
-        }
-        self.choose(generator)
 
 
 def _step_count(parameter: Parameter) -> int:

@@ -12,7 +12,6 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPlainTextEdit,
-    QToolButton,
     QWidget,
 )
 
@@ -26,6 +25,7 @@ from gui.explore.mask.library import PresetButton
 from gui.explore.mask.mask_controls import Brush, SizeControls, TransformButtons
 from gui.explore.mask.mask_model import MaskModel
 from gui.explore.workspace import Workspace
+from gui.page.actions import Actions
 from gui.page.background import Background
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme
@@ -162,6 +162,9 @@ class MaskTextDialog(QDialog):
         self._ok.setEnabled(self._read is not None)
 
 
+_MORE_TIP = "The mask as text, in the clipboard and in files."
+
+
 class MaskPanel(QWidget):
     """Everything that changes the mask and the border; each change of the mask can be undone."""
 
@@ -170,7 +173,7 @@ class MaskPanel(QWidget):
         self._workspace = workspace
         self.model = MaskModel(workspace, self)
         self.presets = PresetButton(workspace)
-        self.more_button = self._more_button()
+        self.more_button = menu_icon_button("dots-horizontal", "More", _MORE_TIP)
         self.size_controls = SizeControls(workspace)
         self.brush = Brush()
         self.grid = MaskGrid(self.model, self.brush)
@@ -212,13 +215,10 @@ class MaskPanel(QWidget):
     def _copy_as(self, style: str) -> None:
         QGuiApplication.clipboard().setText(format_mask(self._workspace.mask, style))
 
-    def _more_button(self) -> QToolButton:
-        button = menu_icon_button(
-            "dots-horizontal", "More", "The mask as text, in the clipboard and in files."
-        )
-        menu = QMenu(button)
-        menu.addAction("Generate…").triggered.connect(lambda: self.presets.generate())
-        menu.addAction("Mask as text…").triggered.connect(self.edit_as_text)
+    def fill_menu(self, actions: Actions) -> None:
+        """Put into the menu what is done with the mask as a whole."""
+        menu = QMenu(self.more_button)
+        menu.addActions([actions["generate_mask"], actions["mask_as_text"]])
         copy = menu.addMenu("Copy as")
         for style, form in STYLES.items():
             copy.addAction(form.title).triggered.connect(partial(self._copy_as, style))
@@ -227,6 +227,5 @@ class MaskPanel(QWidget):
         self.programs = menu.addMenu("As another program would")
         self.programs.setToolTipsVisible(True)
         menu.addSeparator()
-        self.load, self.save = menu.addAction("Open mask…"), menu.addAction("Save mask…")
-        button.setMenu(menu)
-        return button
+        menu.addActions([actions["load_mask"], actions["save_mask"]])
+        self.more_button.setMenu(menu)

@@ -1,17 +1,23 @@
 """The panel Runs: every run with its bar, what the selected one cost, and how two differ."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QPalette
-from PySide6.QtWidgets import QFrame, QLabel, QSizePolicy
+from PySide6.QtWidgets import QFrame, QInputDialog, QLabel, QMenu, QSizePolicy
 
 from engine.device_info import RECORDED
 from engine.results.columns import device_text
+from engine.results.compare import Compared
 from engine.results.measurement import Measurement
+from engine.work.messages import PictureJob
 from gui.engine_link.engine_state import EngineState
 from gui.engine_link.recorded_button import OFFER
+from gui.explore.chain.chain_steps import state_of
+from gui.explore.picture_job import is_chain
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.results.row_actions import RowActions
 from gui.explore.run_words import (
     EARLIER,
     best_words,
@@ -22,8 +28,9 @@ from gui.explore.run_words import (
     runs_words,
     work_words,
 )
-from gui.explore.state import Settings
+from gui.explore.state import KERNEL, Settings, values_of
 from gui.explore.workspace import Workspace
+from gui.runs.kept import ExchangeRuns
 from gui.runs.model import RUN_ROLE
 from gui.runs.panel import RunsPanel
 from gui.runs.tooltip import run_tooltip
@@ -31,6 +38,7 @@ from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row
 
+_MOST_NOTE = 60
 _EMPTY = "Every run has a row here: its time as a bar, its speed-up, the proof that its picture is right."
 # Their bars and tooltips show these: at 1280 pixels the others need the room.
 _AT_FIRST = dict.fromkeys(("kernel_p20_ms", "kernel_p80_ms", "end_to_end_median_ms", "max_error"), False)
@@ -44,19 +52,15 @@ _HINT = (
 class ResultsPanel(RunsPanel):
     """The fastest run stands first; what is selected is the run that all panels describe."""
 
-    def __init__(
-        self,
-        results: ResultsModel,
-        workspace: Workspace,
-        state: EngineState,
-        actions: RowActions | None = None,
-    ) -> None:
+    opening_wanted = Signal(object, object)  # the PictureHandle of a run, and what to do once it is open
+
+    def __init__(self, results: ResultsModel, workspace: Workspace, state: EngineState) -> None:
         super().__init__(results, _EMPTY, name="Runs", shown=_AT_FIRST, best_first=True)
         self._results = results
         self._workspace = workspace
         self._state = state
         self._operation = workspace.operation
-        self._row_actions = actions or RowActions(results, workspace, self)
+        self.dialog: QInputDialog | None = None
         self.about = ElidedLabel(small=True)
         self.about.setForegroundRole(QPalette.ColorRole.WindowText)
         self.about.setAccessibleName("The selected run")
@@ -67,9 +71,9 @@ class ResultsPanel(RunsPanel):
 
         self.table.caption_changed.connect(self._show_summary)
         self.table.baseline_asked.connect(self._keep_baseline)
-        self.table.menu_made.connect(lambda menu, run: self._row_actions.fill(menu, run, self))
-        self.table.activated.connect(lambda index: self._row_actions.restore(index.data(RUN_ROLE)))
-        self.table.delete_asked.connect(lambda: self._row_actions.delete(results.selected))
+        self.table.menu_made.connect(self.fill_row_menu)
+        self.table.activated.connect(lambda index: self.restore(index.data(RUN_ROLE)))
+        self.table.delete_asked.connect(lambda: self.delete(results.selected))
         for changed in (results.rowsInserted, results.modelReset, results.present_changed):
             changed.connect(self._show_summary)
         for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
@@ -144,6 +148,97 @@ class ResultsPanel(RunsPanel):
         self.table.setAccessibleDescription(self.summary.text())
         self.summary.setToolTip(f"{self.summary.text()}\n{caption}{_HINT}")
         self.more.setToolTip(f"What the bars show, columns, copies, files.\n\n{caption}{_HINT}")
+
+    def restore(self, run: Compared) -> None:
+        """Choose the settings of a run; where its picture is not open, that comes first."""
+        job = self._results.job_of(run.result)
+        if job is None:
+            return
+        then = partial(restore, self._workspace, job, f"Settings of run {run.number}")
+        if same_picture(self._workspace, job):
+            then()
+        else:
+            self.opening_wanted.emit(job.picture, then)
+
+    def delete(self, runs: Sequence[Compared]) -> None:
+        """Forget runs, as a step that can be undone."""
+        found = [(run.number, kept) for run in runs if (kept := self._results.kept_of(run.result))]
+        if found:
+            what = f"run {found[0][0]}" if len(found) == 1 else f"{len(found)} runs"
+            gone = [kept for _number, kept in found]
+            self._workspace.undo_stack.push(ExchangeRuns(self._results, f"Delete {what}", gone))
+
+    def ask_for_note(self, run: Compared) -> None:
+        """Ask for a short text that the row of a run shows."""
+        self.dialog = dialog = QInputDialog(self)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.setWindowTitle("Note")
+        dialog.setLabelText(f"A note for {run_title(run)}, at most {_MOST_NOTE} characters:")
+        dialog.setTextValue(self._results.note_of(run.result))
+        dialog.textValueSelected.connect(lambda text: self._results.set_note(run.result, text[:_MOST_NOTE]))
+        dialog.open()
+
+    def fill_row_menu(self, menu: QMenu, run: Compared) -> None:
+        """Append what can be done with a run, and with the selected ones where it is among them."""
+        results = self._results
+        selected = list(results.selected)
+        runs = selected if any(one.result is run.result for one in selected) else [run]
+        is_here = results.kept_of(run.result) is not None
+        is_pinned = results.is_pinned(run.result)
+        menu.addSeparator()
+        many = f" {len(runs)} runs" if len(runs) > 1 else ""
+        entries: tuple[tuple[str, bool, Callable[[], object]], ...] = (
+            (
+                "Restore its settings\tReturn",
+                results.job_of(run.result) is not None,
+                partial(self.restore, run),
+            ),
+            (
+                "Unpin" if is_pinned else "Pin to the top",
+                is_here,
+                partial(results.pin, run.result, not is_pinned),
+            ),
+            ("Note…", is_here, partial(self.ask_for_note, run)),
+            (f"Delete{many}\tDel", is_here, partial(self.delete, runs)),
+        )
+        for text, is_enabled, act in entries:
+            action = menu.addAction(text)
+            action.setEnabled(is_enabled)
+            action.triggered.connect(lambda _checked=False, act=act: act())
+
+
+def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
+    """Choose what a job did: mask or parameters, kernel, block, device, as one step `text`.
+
+    The picture stays. The mask's name and its switches stay too where they give the job's mask.
+    """
+    where = {"device": job.device, "layout": job.layout}
+    how = values_of(KERNEL, job) | where
+    if (step := job.filter) is not None:
+        how |= {"border": step.border, "cval": step.cval, "result_type": job.result_type}
+        mask, is_new = workspace.mask, workspace.applied_mask() != job.mask
+        if is_new:
+            # As the weights are: neither turned nor divided by their sum.
+            mask, how = job.mask, how | {"flip": False, "normalise": False}
+        workspace.set_mask(mask, text, is_new=is_new, **how)
+        return
+    if is_chain(job):
+        state = state_of(job.chain, workspace.state)
+        workspace.edit(state.with_step(state.step.with_settings(**where)), text)
+        return
+    operation = job.operation
+    assert operation is not None
+    how |= {"parameters": dict(operation.settings), "patch_path": job.patch_path}
+    workspace.edit_step(workspace.step.with_operation(operation.operation).with_settings(**how), text)
+
+
+def same_picture(workspace: Workspace, job: PictureJob) -> bool:
+    """Whether the job's picture is the one that is open; opened anew it lies elsewhere in memory."""
+    open_now = workspace.picture
+    if open_now is None:
+        return False
+    where = (open_now.path, open_now.sample, open_now.title)
+    return open_now == job.picture or where == (job.picture.path, job.picture.sample, job.picture.title)
 
 
 _PROBLEM_SCALE, _ANSWER_SCALE = 1.1, 1.3

@@ -201,8 +201,8 @@ def test_that_a_recent_file_that_is_gone_is_said_and_leaves_the_list(worked, qtb
 def test_that_any_note_is_kept_as_a_line_of_text(worked):
     page, (run,) = worked.window.first_page, worked.results.rows()
     for text in ("", "x" * 100_000, "\0\n\t", "<b>bold</b>"):
-        page.row_actions.ask_for_note(run, page)
-        dialog = page.row_actions.dialog
+        page.results_panel.ask_for_note(run)
+        dialog = page.results_panel.dialog
         dialog.setTextValue(text)
         dialog.accept()
         note = worked.results.note_of(run.result)

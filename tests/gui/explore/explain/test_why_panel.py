@@ -177,18 +177,6 @@ def test_that_a_question_makes_way_and_is_asked_again_when_nothing_else_runs(slo
     assert len(slow_bench.fake.waiting(TIME)) == 1
 
 
-def test_that_a_question_can_be_stopped_and_asked_again(slow_bench, slow_panel):
-    assert slow_panel.button.text() == "Stop"
-    slow_panel.button.click()
-    slow_bench.settle()
-    assert read(slow_panel) == "It was stopped: the time of this run is not explained."
-    assert slow_panel.button.text() == "Explain"
-    slow_panel.button.click()
-    slow_bench.settle()
-    slow_bench.answer_all(TIME)
-    assert read(slow_panel) == WORDS
-
-
 def test_that_a_question_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, slow_panel):
     slow_bench.lose()
     assert read(slow_panel) == "The time is explained once the engine is up."

@@ -206,27 +206,6 @@ def test_that_a_slider_gives_back_its_own_positions():
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("gaussian:9:900", "0.1 to 100"),
-        ("gaussian:x", "not understood"),
-        ("1 2 1", "is no generator"),
-        ("log:4", "an odd number"),
-        ("", "is no generator"),
-    ],
-)
-def test_that_a_spelling_that_cannot_be_used_is_refused_and_the_mask_stays(
-    qtbot, workspace, button, text, words
-):
-    button.generate()
-    mask, sliders = workspace.mask, button.library.sliders
-    sliders.spelling.setText(text)
-    sliders.spelling.editingFinished.emit()
-    assert words in sliders.verdict.text()
-    assert (workspace.mask, sliders.spelling.text()) == (mask, text)
-
-
-@pytest.mark.parametrize(
     ("field", "text", "words"),
     [
         ("sigma", "x", "you typed 'x'"),
@@ -247,12 +226,3 @@ def test_that_a_number_beside_a_slider_that_cannot_be_used_is_named(
     assert workspace.mask == mask
     qtbot.keyClicks(box, "5")
     assert words not in sliders.verdict.text(), "typing anew takes the refusal away"
-
-
-def test_that_a_spelling_moves_the_sliders(workspace, button):
-    button.generate()
-    sliders = button.library.sliders
-    sliders.spelling.setText("edge:7:30:1")
-    sliders.spelling.editingFinished.emit()
-    assert workspace.mask == generate("edge:7:30:1")
-    assert sliders.sliders["angle"].field.text() == "30"

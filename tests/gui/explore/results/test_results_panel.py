@@ -327,7 +327,7 @@ def test_that_a_restored_run_brings_the_mask_that_it_applied(panel, results, wor
 def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results, workspace):
     other = structs.replace(workspace.picture, title="other.png", path="/pictures/other.png")
     results.add(make_result("tiled", 0.5), job=job_of(workspace, picture=other, border=Border.WRAP))
-    with qtbot.waitSignal(panel._row_actions.picture_wanted) as wanted:
+    with qtbot.waitSignal(panel.opening_wanted) as wanted:
         panel.table.activated.emit(panel.table.order.index(0, 0))
     assert wanted.args[0] is other
     assert workspace.settings.border is Border.ZERO
@@ -339,7 +339,7 @@ def test_that_a_note_is_asked_for_and_shown_in_the_row(panel, results):
     add(results, ("tiled", 0.5))
     menu = panel.table.run_menu(0)
     next(action for action in menu.actions() if action.text() == "Note…").trigger()
-    panel._row_actions.dialog.textValueSelected.emit("  with a  fan ")
+    panel.dialog.textValueSelected.emit("  with a  fan ")
     assert results.note_of(results.results()[0]) == "with a fan"
 
 
