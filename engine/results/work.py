@@ -42,10 +42,6 @@ class Work:
         return self.flops / (self.global_load_bytes + self.global_store_bytes)
 
 
-SHORT_SUM = 3
-"""Terms of sums that take longer for each of them, as they begin more often."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopWork:
     """What one loop of a CPU variant does at least; what is around loops, and edges, is left out.
@@ -55,21 +51,17 @@ class LoopWork:
 
     scalar_multiply_adds: float = 0.0  # each with the loads of both factors
     converted_multiply_adds: float = 0.0  # the same of integers
-    short_scalar_multiply_adds: float = 0.0  # in sums of SHORT_SUM terms at most
-    short_converted_multiply_adds: float = 0.0
     multiply_adds: float = 0.0
     operations: float = 0.0  # other computations with whole vectors
-    half_operations: float = 0.0  # with half as many floats
-    loads: float = 0.0  # of whole vectors within a cache line
-    misaligned_loads: float = 0.0  # of whole vectors across two lines
-    narrow_loads: float = 0.0  # of one weight for all elements, or of samples of 8 or 16 bit
+    loads: float = 0.0  # of vectors, or of one weight for all elements: accesses to cache lines
     stores: float = 0.0  # of whole vectors
 
     @classmethod
     def of_sum(cls, dtype: str, taps: int) -> "LoopWork":
         """Return the work of a textbook sum of so many taps of samples of a type."""
-        kind = "scalar" if dtype == "float32" else "converted"
-        return cls(**{f"{'short_' * (taps <= SHORT_SUM)}{kind}_multiply_adds": float(taps)})
+        if dtype == "float32":
+            return cls(scalar_multiply_adds=taps)
+        return cls(converted_multiply_adds=taps)
 
     def __add__(self, other: "LoopWork") -> "LoopWork":
         """Return the work of a loop that does both."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from engine.device.device_list import cpu_info
 from engine.device_info import AUTO
 from engine.explain.bounds.least_time import Cause, LeastTime
-from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.limits.device_limits import DeviceLimits
 from engine.reason import Reason
 from engine.results.measurement import Bound
 from engine.results.quantities import digits_text
@@ -27,8 +27,6 @@ _DECLARED = "what the variant says of its loops"
 _ONE_AT_A_TIME = {
     "scalar_multiply_adds": "",
     "converted_multiply_adds": "of integers ",
-    "short_scalar_multiply_adds": "in short sums ",
-    "short_converted_multiply_adds": "of integers in short sums ",
 }
 
 
@@ -49,7 +47,7 @@ def cpu_time(job: MaskJob, limits: DeviceLimits) -> CpuTime:
     calls: tuple[Bound, ...] = ()
     share = 1.0
     if isinstance(prepared, HasLoops):
-        loops, calls = prepared.loops, _calls(limits, prepared.workers)
+        loops, calls = prepared.loops, _calls(limits)
         share = _share(limits, prepared.workers)
     return CpuTime(
         job=job,
@@ -69,27 +67,15 @@ def _copies(problem: Problem, limits: DeviceLimits) -> tuple[Bound, ...]:
     return (Bound("copy", "copy", 1e3 * size / rate, size, "bytes", rate, source),) if rate else ()
 
 
-def _calls(limits: DeviceLimits, threads: int) -> tuple[Bound, ...]:
-    key, title, calls = "launch", "call", limits.launches_per_s
-    if threads >= limits.cores > 1:
-        key, title, calls = "shared-launch", "call by all cores", limits.shared_launches_per_s
-    source = "a call beside the work of each thread"
-    return (Bound(key, title, 1e3 / calls.measured, 1, "calls", calls.measured, source),) if calls else ()
+def _calls(limits: DeviceLimits) -> tuple[Bound, ...]:
+    calls, source = limits.launches_per_s, "a call beside the work of each thread"
+    return (
+        (Bound("launch", "call", 1e3 / calls.measured, 1, "calls", calls.measured, source),) if calls else ()
+    )
 
 
 def _of_loop(one: LoopWork, problem: Problem, limits: DeviceLimits, share: float) -> Iterator[Bound]:
     """Yield the bounds of a loop by threads that have a share of the rates of all cores."""
-    operations = _as_many(
-        limits.vector_operations_per_s,
-        one.multiply_adds + one.operations,
-        (one.half_operations, limits.half_vector_operations_per_s),
-    )
-    loads = _as_many(
-        limits.vector_loads_per_s,
-        one.loads,
-        (one.misaligned_loads, limits.misaligned_vector_loads_per_s),
-        (one.narrow_loads, limits.narrow_loads_per_s),
-    )
     samples, vectors = problem.samples, problem.samples / VECTOR
     amounts = [
         (name.replace("_", "-"), f"multiply-adds {of_what}one at a time", samples * getattr(one, name),
@@ -99,22 +85,14 @@ def _of_loop(one: LoopWork, problem: Problem, limits: DeviceLimits, share: float
         ("multiply-adds", "multiply-adds", samples * one.multiply_adds, "multiply-adds",
          limits.multiply_adds_per_s),
         ("stores", "stores in the first cache", vectors * one.stores, "vectors", limits.vector_stores_per_s),
-        ("vector-operations", "vector operations", vectors * operations, "operations",
-         limits.vector_operations_per_s),
-        ("loads", "loads from the first cache", vectors * loads, "vectors", limits.vector_loads_per_s),
+        ("vector-operations", "vector operations", vectors * (one.multiply_adds + one.operations),
+         "operations", limits.vector_operations_per_s),
+        ("loads", "loads from the first cache", vectors * one.loads, "vectors", limits.vector_loads_per_s),
     ]  # fmt: skip
     for key, title, amount, unit, limit in amounts:
         if limit is not None and amount > 0:
             rate = limit.measured * share
             yield Bound(key, title, 1e3 * amount / rate, amount, unit, rate, _DECLARED)
-
-
-def _as_many(limit: Limit | None, amount: float, *others: tuple[float, Limit | None]) -> float:
-    """Return an amount with others, each as much as is done of the first in the time that it takes."""
-    for other, its_limit in others:
-        if limit and its_limit:
-            amount += other * limit.measured / its_limit.measured
-    return amount
 
 
 def _share(limits: DeviceLimits, threads: int) -> float:
@@ -172,16 +150,12 @@ def _words(bound: Bound, samples: float, vector: int) -> str:
 
 
 _ONE = "multiply-adds one at a time, {each} for each result"
-_CALL = "the call, {us} µs before anything is computed"
 _WORDS = {
     "copy": "memory, {megabytes} MB read and written at {rate} GB/s at most",
     "multiply-adds": "multiply-adds, {each} for each result",
     "scalar-multiply-adds": _ONE,
     "converted-multiply-adds": f"{_ONE}, of samples that are made float32",
-    "short-scalar-multiply-adds": _ONE,
-    "short-converted-multiply-adds": f"{_ONE}, of samples that are made float32",
-    "launch": _CALL,
-    "shared-launch": f"{_CALL} by all cores",
+    "launch": "the call, {us} µs before anything is computed",
     "vector-operations": "operations on whole vectors, {of_vector}",
     "loads": "loads of vectors from the first cache, {of_vector}",
     "stores": "stores of vectors into the first cache, {of_vector}",

@@ -36,50 +36,36 @@ def _multiply_adds(code, operands, target, rounds):
     code.store(in_pairs(sums, lambda a, b: a + b), code.at_address(target, operands))
 
 
-def _operations(floats):
-    """Return a function that computes with vectors of so many floats: all of its units, `rounds` times."""
+@cpu_function(types.void)
+def _operations(code, operands, target, rounds):
+    """Do 40 multiply-adds and 40 operations of integers with vectors a round; store their sum.
 
-    @cpu_function(types.void)
-    def side_by_side(code, operands, target, rounds):
-        """Do 40 multiply-adds and 40 operations of integers a round; store their sum.
+    15 chains and what they read are in registers; with others (8 and 7, 8 and 4, 16 and 6) some units of
+    Zen 5 wait.
+    """
+    values, bits = code.pointer(operands), ir.VectorType(I32, VECTOR)
+    x = code.splat(values.load())
 
-        15 chains and what they read are in registers; with others (8 and 7, 8 and 4, 16 and 6) some units of
-        Zen 5 wait.
-        """
-        values, bits = code.pointer(operands), ir.VectorType(I32, floats)
+    def round_of(carried):
+        products, words, left = carried
+        for _ in range(4):
+            products = [code.fma(one, x, x) for one in products]
+            # Two operations that cannot be made one.
+            words = [(one ^ x.bits_as(bits)) + x.bits_as(bits) for one in words]
+        return [products, words, left - 1], left > 1
 
-        def vector(number):
-            whole = code.splat((values + number).load())
-            return code.shuffled(whole, whole, list(range(floats)))
-
-        x = vector(0)
-
-        def round_of(carried):
-            products, words, left = carried
-            for _ in range(4):
-                products = [code.fma(one, x, x) for one in products]
-                # Two operations that cannot be made one.
-                words = [(one ^ x.bits_as(bits)) + x.bits_as(bits) for one in words]
-            return [products, words, left - 1], left > 1
-
-        words = [vector(number).bits_as(bits) for number in range(10, 15)]
-        products, words, _ = code.do_while(
-            [[vector(number) for number in range(10)], words, rounds], round_of
-        )
-        every = products + [one.bits_as(x.llvm.type) for one in words]
-        code.store(in_pairs(every, lambda a, b: a + b), code.at_address(target, operands))
-
-    return side_by_side
-
-
-_whole_operations, _half_operations = _operations(VECTOR), _operations(VECTOR // 2)
+    vectors = [code.splat((values + number).load()) for number in range(15)]
+    words = [one.bits_as(bits) for one in vectors[10:]]
+    products, words, _ = code.do_while([vectors[:10], words, rounds], round_of)
+    every = products + [one.bits_as(x.llvm.type) for one in words]
+    code.store(in_pairs(every, lambda a, b: a + b), code.at_address(target, operands))
 
 
 @cpu_function(types.void)
-def _cached_loads(code, operands, target, rounds, floats, at):
-    """Load `floats` operands from element `at` on, whole vectors, `rounds` times."""
+def _cached_loads(code, operands, target, rounds, floats):
+    """Load so many operands, whole vectors, `rounds` times."""
     # As whole numbers: exclusive ors take as many vectors as can be loaded.
-    source = code.pointer(operands).pointing_to(I32) + at
+    source = code.pointer(operands).pointing_to(I32)
 
     def round_of(carried):
         found, left = carried
@@ -96,31 +82,6 @@ def _cached_loads(code, operands, target, rounds, floats, at):
     start = [code.unconverted(source, n * VECTOR) for n in range(_CACHED_VECTORS)]
     found, _ = code.do_while([start, rounds], round_of)
     code.store(in_pairs(found, lambda a, b: a ^ b).bits_as(code.floats), code.at_address(target, operands))
-
-
-@cpu_function(types.void)
-def _cached_weights(code, operands, target, rounds, floats):
-    """Load each of so many operands into all elements of a vector, `rounds` times."""
-    source = code.pointer(operands)
-    x = code.splat(source.load())
-
-    def round_of(carried):
-        sums, left = carried
-
-        def some(carried):
-            sums, index = carried
-            found = []
-            for number, one in enumerate(sums):
-                weight = code.splat((source + (index + number)).load())
-                # Some processors add in other units than they multiply in: both take more than either.
-                found.append(code.fma(weight, x, one) if number % 2 else one + weight)
-            return [found, index + BUSY_SUMS]
-
-        sums, _ = code.while_loop([sums, code.index(0)], lambda carried: carried[1] < floats, some)
-        return [sums, left - 1], left > 1
-
-    sums, _ = code.do_while([[code.zero] * BUSY_SUMS, rounds], round_of)
-    code.store(in_pairs(sums, lambda a, b: a + b), code.at_address(target, operands))
 
 
 @cpu_function(types.void)
@@ -193,18 +154,12 @@ def in_registers(sums, unused, operands, data, how, pieces, task):
         if what == 0:
             _multiply_adds(own, result, rounds)
         elif what == 1:
-            _whole_operations(own, result, rounds)
+            _operations(own, result, rounds)
         elif what == 2:
-            _half_operations(own, result, rounds)
+            _cached_loads(own, result, rounds, count)
         elif what == 3:
-            _cached_loads(own, result, rounds, count, 0)
-        elif what == 4:
-            _cached_loads(own, result, rounds, count, 1)
-        elif what == 5:
-            _cached_weights(own, result, rounds, count)
-        elif what == 6:
             _cached_stores(own, rounds, count)
-        elif what == 7:
+        elif what == 4:
             _textbook(own, own, rounds, count, taps, step)
         else:
             _textbook(data, own, rounds, count, taps, step)

@@ -47,25 +47,14 @@ class DeviceLimits:
     launches_per_s: Limit | None = None
     """GPU: launches of one such block, each after the one before has ended. CPU: calls of compiled code that
     has nothing to do, by one thread."""
-    shared_launches_per_s: Limit | None = None
-    """CPU: the same by all cores, as a call takes longer than each core's share of its work."""
     scalar_multiply_adds_per_s: Limit | None = None
     """CPU: of float32, one at a time, with the loads of both factors."""
     converted_multiply_adds_per_s: Limit | None = None
     """CPU: the same of samples of 8 bit, which are made float32 one by one."""
-    short_scalar_multiply_adds_per_s: Limit | None = None
-    short_converted_multiply_adds_per_s: Limit | None = None
-    """CPU: the same two in sums of three terms, which begin more often."""
     vector_operations_per_s: Limit | None = None
     """CPU: computations with whole vectors, multiply-adds and others side by side."""
-    half_vector_operations_per_s: Limit | None = None
-    """CPU: the same with half as many floats each."""
     vector_loads_per_s: Limit | None = None
     """CPU: loads of whole vectors from the first cache of each core, each from within a cache line."""
-    misaligned_vector_loads_per_s: Limit | None = None
-    """CPU: the same of neighbouring vectors that begin anywhere: some, or all, lie across two lines."""
-    narrow_loads_per_s: Limit | None = None
-    """CPU: loads of one float, a weight, into all elements of a vector, from the first cache of each core."""
     vector_stores_per_s: Limit | None = None
     """CPU: stores of whole vectors into the first cache of each core, each within a cache line."""
     int8_tensor_multiply_adds_per_s: Limit | None = None
@@ -126,7 +115,7 @@ _LIMITS = {
     "copy": "copy_bytes_per_s", "loads": "vector_loads_per_s", "stores": "vector_stores_per_s",
     "l1": "shared_bytes_per_s",
     "int8-tensor": "int8_tensor_multiply_adds_per_s",
-    "launch": "launches_per_s", "shared-launch": "shared_launches_per_s",
+    "launch": "launches_per_s",
 }  # fmt: skip
 
 
@@ -155,12 +144,7 @@ def reached_by_kernels(limits: DeviceLimits) -> Iterator[Reached]:
     works = [
         ("multiply_adds_per_s", lanes, "vector_operations_per_s", "multiply-adds"),
         ("multiply_adds_per_s", lanes, "instructions_per_s", "multiply-adds"),
-        ("misaligned_vector_loads_per_s", 1, "vector_loads_per_s", "loads across two cache lines"),
         ("converted_multiply_adds_per_s", 1, "scalar_multiply_adds_per_s", "multiply-adds of integers"),
-        ("short_scalar_multiply_adds_per_s", 1, "scalar_multiply_adds_per_s", "shorter sums"),
-        ("short_converted_multiply_adds_per_s", 1, "converted_multiply_adds_per_s", "shorter sums"),
-        ("vector_operations_per_s", 1, "half_vector_operations_per_s", "operations on whole vectors"),
-        ("vector_loads_per_s", 1, "narrow_loads_per_s", "loads of whole vectors"),
         ("copy_bytes_per_s", 1, "l2_bytes_per_s", "copies in memory"),
     ]
     for work, each, limit, by in works:

@@ -16,7 +16,6 @@ from engine.explain.limits.device_limits import DeviceLimits, Limit, limit_name,
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
 from engine.results.progress import Checkpoint, Progress
-from engine.results.work import SHORT_SUM
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import BUSY_SUMS, VECTOR
 
@@ -33,8 +32,6 @@ _LEAST_SAMPLES, _SAMPLING_S, _BRIEFLY_S = 3, 0.1, 0.02
 # and seldom interrupted.
 _ROUNDS, _PIECES, _FEW_PIECES = 2000, 32, 4
 _CACHED_COPIES = 200
-# Work of 10 us a core, in several pieces: a core that begins late takes fewer.
-_SHARED_ROUNDS, _SHARED_PIECES = 400, 16
 _CODE = "engine.explain.limits.cpu_rates_code"
 _IN_REGISTERS, _COPIES = (
     MachineFunction(_CODE, name, error_model="numpy") for name in ("in_registers", "copies")
@@ -47,32 +44,22 @@ class _Work(NamedTuple):
     number: int
     per_round: int
     rounds: float = 1.0
-    taps: int = 0  # of each sum of the textbook's
 
 
 # What loads and stores go through: as much as the first cache holds. And the taps of a textbook sum, of which
 # none takes less time than with 8 (Zen 5: with 3 or 31 taps a tenth more).
 CACHED_FLOATS, TAPS = 2048, 8
-MULTIPLY_ADDS, OPERATIONS, OF_HALVES = _Work(0, BUSY_SUMS * VECTOR, 4), _Work(1, 80), _Work(2, 80)
-LOADS, MISALIGNED_LOADS, STORES = (_Work(number, CACHED_FLOATS // VECTOR, 0.5) for number in (3, 4, 6))
-WEIGHTS = _Work(5, -(-CACHED_FLOATS // BUSY_SUMS) * BUSY_SUMS, 0.05)
-OF_FLOATS, OF_INTEGERS = (_Work(number, (CACHED_FLOATS // 2 - TAPS) * TAPS, 0.02, TAPS) for number in (7, 8))
-SHORT_OF_FLOATS, SHORT_OF_INTEGERS = (
-    _Work(number, (CACHED_FLOATS // 2 - SHORT_SUM) * SHORT_SUM, 0.05, SHORT_SUM) for number in (7, 8)
-)
+MULTIPLY_ADDS, OPERATIONS = _Work(0, BUSY_SUMS * VECTOR, 4), _Work(1, 80)
+LOADS, STORES = (_Work(number, CACHED_FLOATS // VECTOR, 0.5) for number in (2, 3))
+OF_FLOATS, OF_INTEGERS = (_Work(number, (CACHED_FLOATS // 2 - TAPS) * TAPS, 0.02) for number in (4, 5))
 
 # By the names of `DeviceLimits`. One core does them, and all cores as many times as much as they do of
 # multiply-adds: that takes no second core that is free just then.
 _WORKS = {
     "scalar_multiply_adds_per_s": OF_FLOATS,
     "converted_multiply_adds_per_s": OF_INTEGERS,
-    "short_scalar_multiply_adds_per_s": SHORT_OF_FLOATS,
-    "short_converted_multiply_adds_per_s": SHORT_OF_INTEGERS,
     "vector_operations_per_s": OPERATIONS,
-    "half_vector_operations_per_s": OF_HALVES,
     "vector_loads_per_s": LOADS,
-    "misaligned_vector_loads_per_s": MISALIGNED_LOADS,
-    "narrow_loads_per_s": WEIGHTS,
     "vector_stores_per_s": STORES,
 }
 
@@ -97,7 +84,6 @@ def _measured(report: Checkpoint) -> DeviceLimits:
         ("core_multiply_adds_per_s", lambda: work_per_s(MULTIPLY_ADDS, 1)),
         *((name, partial(work_per_s, work, 1, _FEW_PIECES, _BRIEFLY_S)) for name, work in _WORKS.items()),
         ("launches_per_s", lambda: 1 / call_s()),
-        ("shared_launches_per_s", lambda: 1 / shared_call_s(cores)),
         ("l2_bytes_per_s", lambda: cached_copy_bytes_per_s(cores)),
     ]
     for number, (name, measure) in enumerate(steps):
@@ -130,23 +116,11 @@ def call_s() -> float:
     return _least_s(partial(_in_registers(MULTIPLY_ADDS, 1, 0, 1).launch, 0, 0), _BRIEFLY_S)
 
 
-def shared_call_s(cores: int) -> float:
-    """Return what a call by all cores takes beside each core's share of its work: others begin later."""
-    sums = _aligned(_SHARED_PIECES * cores * LINE_BYTES)
-
-    def least_s(workers: int) -> float:
-        call = _in_registers(MULTIPLY_ADDS, _SHARED_ROUNDS, _SHARED_PIECES * cores, workers)
-        return _least_s(partial(call.launch, sums.ctypes.data, 0), _BRIEFLY_S)
-
-    alone_s, call = least_s(1), call_s()
-    return max(call, least_s(cores) - (alone_s - call) / cores)
-
-
 def _in_registers(work: _Work, rounds: int, pieces: int, cores: int) -> SharedCall:
     """Return a call that does pieces of some work; it is launched with the address of their results."""
     operands = aligned_rows(cores, CACHED_FLOATS + LINE_BYTES, np.float32)
     operands[:] = np.linspace(0.1, 0.9, operands.shape[1])
-    how = work.number, rounds, CACHED_FLOATS, work.taps, 1
+    how = work.number, rounds, CACHED_FLOATS, TAPS, 1
     data = np.ones(CACHED_FLOATS, np.uint8)
     return SharedCall(_IN_REGISTERS, (0, 0, operands, data, how, pieces, TASK), cores)
 

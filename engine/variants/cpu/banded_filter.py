@@ -12,7 +12,7 @@ from engine.device.threads.thread_pool import SharedCall, compiled
 from engine.mask.mask import Mask
 from engine.results.work import LoopWork
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
-from engine.variants.cpu.register_tiles import VECTOR
+from engine.variants.cpu.register_tiles import LINE, VECTOR
 from engine.work.filtering.problem import Problem
 
 # Least rows of the last bands: LEAST_ROWS, and LEAST_OF_COST times what a band costs beside its own rows.
@@ -23,7 +23,9 @@ LEAST_OF_COST = 4
 WHOLE_ROWS = 8
 # Operations that make a vector of integers float32, and a vector of results whole numbers, at least.
 CONVERSION, QUANTISATION = 2, 2
-CONVERTED = LoopWork(narrow_loads=1, operations=CONVERSION, stores=1)
+ACROSS_LINES = VECTOR / LINE
+"""The part of vectors that begin anywhere which lie across two cache lines."""
+CONVERTED = LoopWork(loads=1, operations=CONVERSION, stores=1)
 """The loop that makes samples float32 before they are summed."""
 
 # Results of smaller magnitude can be converted to integers of 32 bits, sums' rounding included.
@@ -125,10 +127,10 @@ class BandedFilter(ABC):
         results = float((bands[:, 1] - bands[:, 0]).sum())
         return 1 + (self._problem.mask_shape[0] - 1) * len(bands) / results
 
-    def _misaligned(self, taps: int, loads: float, step: int = 1) -> float:
-        """Return how many of the loads of float32 samples under neighbouring taps lie across two lines."""
+    def _line_accesses(self, taps: int, loads: float, step: int = 1) -> float:
+        """Return the cache lines that loads of float32 samples under neighbouring taps access."""
         within = math.ceil(taps * math.gcd(step * self._problem.channels, VECTOR) / VECTOR)
-        return max(0.0, loads - within)
+        return loads + max(0.0, loads - within) * ACROSS_LINES
 
     def _edge_copies(self, tile_samples: int) -> LoopWork:
         """Return the copies of rows of tiles that reach to the picture's edges: both outermost ones."""

@@ -28,7 +28,7 @@ from engine.geometry.refusal import Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.work import LoopWork, Work
 from engine.run.variant import ON_CPU
-from engine.variants.cpu.banded_filter import CONVERSION, BandedFilter, Cut, cut
+from engine.variants.cpu.banded_filter import ACROSS_LINES, CONVERSION, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.variants.tiles.box_mask import refuse_other_masks
@@ -82,8 +82,7 @@ class BoxSums(BandedFilter):
         are_floats = self._dtype == np.float32
         taking = LoopWork(
             operations=3 if are_floats else 3 + CONVERSION,
-            loads=2 + are_floats,
-            narrow_loads=not are_floats,
+            loads=3,
             stores=3,
         )
         # Once for each segment, but for two of its rows.
@@ -120,7 +119,7 @@ def _neighbours(terms: int, step: int, first: int, adds: bool) -> LoopWork:
     """Return the work of `add_neighbours`; lines begin at whole vectors, and `adds` to what is there."""
     apart = sum((first + step * term) % VECTOR != 0 for term in range(terms))
     operations = max(0, terms - 1) + adds
-    return LoopWork(operations=operations, loads=terms - apart + adds, misaligned_loads=apart, stores=1)
+    return LoopWork(operations=operations, loads=terms + apart * ACROSS_LINES + adds, stores=1)
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:

@@ -120,7 +120,7 @@ class StreamedBands(BandedFilter):
         work = LoopWork(
             multiply_adds=rows * columns,
             operations=rows * PARTIAL_SUMS,
-            narrow_loads=sum(part * columns / STRIP_VECTORS.get(part, 1) for part in parts),
+            loads=sum(part * columns / STRIP_VECTORS.get(part, 1) for part in parts),
         )
         waiting = _waiting(alone + (1 - alone) / ROWS_AT_ONCE).times(rows - len(parts))
         return work + waiting + _waiting(len(parts) - 1) + self._samples_loaded(len(parts) * columns)
@@ -129,11 +129,9 @@ class StreamedBands(BandedFilter):
         """Return the same with a mask that is a column times a row."""
         rows, columns = self._problem.mask_shape
         made = rows + columns - self.pairs
-        pairs = LoopWork(operations=4, narrow_loads=2)
-        if self._dtype.itemsize == 1:
-            # Bytes are widened and added as numbers of 16 bit.
-            pairs = LoopWork(operations=CONVERSION, half_operations=3, narrow_loads=2)
-        each = LoopWork(multiply_adds=made, narrow_loads=made / PRODUCT_VECTORS[rows])
+        # Bytes are widened and added as numbers of 16 bit: half a vector takes a unit as a whole one does.
+        pairs = LoopWork(operations=CONVERSION + 3 if self._dtype.itemsize == 1 else 4, loads=2)
+        each = LoopWork(multiply_adds=made, loads=made / PRODUCT_VECTORS[rows])
         single = self._samples_loaded(columns - 2 * self.pairs)
         # Where a band begins each input row is taken by itself, for all of the mask's rows.
         waiting = _waiting(self._rows_taken - 1 + 1 / ROWS_AT_ONCE).times(rows - 1)
@@ -142,9 +140,8 @@ class StreamedBands(BandedFilter):
     def _samples_loaded(self, loads: int) -> LoopWork:
         """Return so many loads of vectors of samples, and their conversion if they are integers still."""
         if self._dtype != np.float32 and not self._floats_pitch:
-            return LoopWork(operations=loads * CONVERSION, narrow_loads=loads)
-        misaligned = self._misaligned(self._problem.mask_shape[1], loads)
-        return LoopWork(loads=loads - misaligned, misaligned_loads=misaligned)
+            return LoopWork(operations=loads * CONVERSION, loads=loads)
+        return LoopWork(loads=self._line_accesses(self._problem.mask_shape[1], loads))
 
     def _cut_for(self, out: np.ndarray) -> Cut:
         return self._cut_at(-(out.ctypes.data // out.itemsize) % LINE if self._aligns_results else 0)

@@ -93,14 +93,11 @@ class TwoPasses(BandedFilter):
             loads *= (ALONG_VECTORS + 1) / (2 * ALONG_VECTORS)
         elif self.taps_in_order and columns > VECTOR:
             loads *= (ALONG_VECTORS + self._problem.channels) / (2 * ALONG_VECTORS)
-        misaligned = self._misaligned(columns, loads, step=2 if PAIRS else 1)
         made = columns - self.pairs
         along = LoopWork(
             multiply_adds=made,
             operations=self.pairs + PAIRS * (columns // 2),
-            loads=loads - misaligned,
-            misaligned_loads=misaligned,
-            narrow_loads=made / ALONG_VECTORS,
+            loads=self._line_accesses(columns, loads, step=2 if PAIRS else 1) + made / ALONG_VECTORS,
             stores=1,
         ).times(self._rows_taken)
         bands = self._cut.arguments[0]
@@ -110,8 +107,7 @@ class TwoPasses(BandedFilter):
         down = LoopWork(
             multiply_adds=rows,
             operations=self._result_operations,
-            loads=(rows + at_once - 1) / at_once,
-            narrow_loads=rows / DOWN_VECTORS,
+            loads=(rows + at_once - 1) / at_once + rows / DOWN_VECTORS,
             stores=self._result_stores,
         )
         return (
