@@ -20,15 +20,15 @@ from engine.recipes.command import option_words
 from engine.recipes.recipe import Recipe, Source
 from engine.recipes.targets import TARGETS, Target
 from engine.work.request import PictureRequest, one_step
-from gui.engine_link.engine_state import EngineState
 from gui.explore.chain.chain_steps import engine_step, written_chain
 from gui.explore.chain.step_rows import title_of_step
 from gui.explore.display import Display
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.run_words import border_words, operation_words
 from gui.explore.workspace import Workspace
-from gui.page.actions import Actions, Entry
-from gui.page.messages import Message, Messages, Severity
+from gui.page.actions import Entry
+from gui.page.contract import Services
+from gui.page.messages import Message, Severity
 
 SOURCE = "copy as"
 _KEYS = {"command": "Ctrl+Alt+K", "python": "Ctrl+Alt+P"}
@@ -43,21 +43,12 @@ class CopyAs(QObject):
     """Brings the actions, and puts the text into the clipboard."""
 
     def __init__(
-        self,
-        actions: Actions,
-        workspace: Workspace,
-        state: EngineState,
-        messages: Messages,
-        display: Display,
-        stem: Callable[[], str],
+        self, services: Services, workspace: Workspace, display: Display, stem: Callable[[], str]
     ) -> None:
-        super().__init__(actions)
-        self._workspace = workspace
-        self._state = state
-        self._messages = messages
-        self._display = display
-        self._stem = stem
-        for action, target in zip(actions.add(ENTRIES), TARGETS, strict=True):
+        super().__init__(services.actions)
+        self._state, self._messages = services.state, services.messages
+        self._workspace, self._display, self._stem = workspace, display, stem
+        for action, target in zip(services.actions.add(ENTRIES), TARGETS, strict=True):
             action.triggered.connect(lambda _on, target=target: self.copy(target))
 
     def copy(self, target: Target) -> None:

@@ -66,9 +66,6 @@ class ExploreFiles(QObject):
     def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
         """Let the file actions of the page ask where, and then open or save."""
 
-        def ask_to_save(title: str, filters: list[str], name: str, save: Callable[[Path], None]) -> None:
-            dialogs.ask_to_save(title, filters, name, lambda path, _filter: save(path))
-
         def ask_to_save_mask() -> None:
             name = f"{self._mask_word()}.json"
             dialogs.ask_to_save(
@@ -83,17 +80,16 @@ class ExploreFiles(QObject):
 
         self._pictures.opened.connect(follow)
         open_picture = self._pictures.open_path
-        for name, ask in (
-            ("open", lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture)),
-            ("open_folder", lambda: dialogs.ask_for_folder("Open a folder as OME-Zarr", open_picture)),
-            ("open_session", lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session)),
-            ("load_mask", lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask)),
-            ("save", lambda: self._ask_to_save_result(dialogs)),
-            ("save_bare", lambda: self._ask_to_save_result(dialogs, metadata=False)),
-            ("save_session", lambda: self.ask_to_save_session(dialogs)),
-            ("save_mask", ask_to_save_mask),
-        ):
-            actions[name].triggered.connect(ask)
+        actions.connect_to(
+            open=lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture),
+            open_folder=lambda: dialogs.ask_for_folder("Open a folder as OME-Zarr", open_picture),
+            open_session=lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session),
+            load_mask=lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask),
+            save=lambda: self._ask_to_save_result(dialogs),
+            save_bare=lambda: self._ask_to_save_result(dialogs, metadata=False),
+            save_session=lambda: self.ask_to_save_session(dialogs),
+            save_mask=ask_to_save_mask,
+        )
 
     def ask_to_save_session(self, dialogs: FileDialogs, then: Callable[[], None] = lambda: None) -> None:
         """Ask where, and save the session; `then` is called when it is saved."""

@@ -301,11 +301,7 @@ class ExplorePage(ExploreParts):
         self.picture_view.empty_state.open_button.clicked.connect(actions["open"].trigger)
         self.picture_view.empty_state.sample_button.clicked.connect(self.commands.samples[0].trigger)
         self.mask_panel.fill_menu(actions)
-        actions["batch"].triggered.connect(lambda: self.batch.begin())
         self.files.batch_wanted.connect(lambda folders: self.batch.begin(folders))
-        actions["masks"].triggered.connect(self.mask_panel.presets.click)
-        actions["generate_mask"].triggered.connect(self.mask_panel.presets.generate)
-        actions["mask_as_text"].triggered.connect(self.mask_panel.edit_as_text)
         for action in self.commands.samples:
             key = action.data()
             action.triggered.connect(lambda _on, key=key: self.pictures.open_sample(key))
@@ -322,13 +318,19 @@ class ExplorePage(ExploreParts):
         self.results_panel.opening_wanted.connect(self._open_for)
         self.results_panel.stack.offer(actions["run_all"])
         self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))
-        view = self.picture_view.canvas.view
-        actions["zoom_fit"].triggered.connect(lambda: view.fit())
-        actions["zoom_actual"].triggered.connect(lambda: view.show_actual())
-        actions["lens"].triggered.connect(self._show_lens)
-        actions["blink"].triggered.connect(self.picture_view.blink)
-        actions["zoom_in"].triggered.connect(lambda: view.zoom_by(1))
-        actions["zoom_out"].triggered.connect(lambda: view.zoom_by(-1))
+        masks, view = self.mask_panel.presets, self.picture_view.canvas.view
+        actions.connect_to(
+            batch=lambda: self.batch.begin(),
+            masks=masks.click,
+            generate_mask=masks.generate,
+            mask_as_text=self.mask_panel.edit_as_text,
+            zoom_fit=view.fit,
+            zoom_actual=view.show_actual,
+            zoom_in=lambda: view.zoom_by(1),
+            zoom_out=lambda: view.zoom_by(-1),
+            lens=self._show_lens,
+            blink=self.picture_view.blink,
+        )
 
     def picture_menu(self) -> QMenu:
         """Return what can be done with the picture."""
@@ -359,19 +361,19 @@ class ExplorePage(ExploreParts):
         """Paste pictures, copy them, drag them out."""
         actions = services.actions
         self.exchange = exchange = PictureExchange(
+            services,
             self.workspace,
-            services.state,
-            services.link,
-            services.messages,
             self.background,
             self.pictures,
             self.mask_panel.grid,
             lambda: actions[f"page:{self.objectName()}"].trigger(),
             self.files.result_stem,
         )
-        actions["paste"].triggered.connect(exchange.paste)
-        actions["copy_picture"].triggered.connect(lambda: exchange.copy())
-        actions["copy_original"].triggered.connect(lambda: exchange.copy(original=True))
+        actions.connect_to(
+            paste=exchange.paste,
+            copy_picture=exchange.copy,
+            copy_original=partial(exchange.copy, original=True),
+        )
         exchange.connect_handle(self.picture_view.drag_handle)
         by_key = QShortcut(QKeySequence.StandardKey.Copy, self.surface)
         by_key.setContext(Qt.ShortcutContext.WidgetShortcut)

@@ -187,15 +187,7 @@ class ExploreParts(RunsPage):
         room = f"{__package__}.chain"
         state, of_actions = (import_module(f"{room}.{name}") for name in ("chain_state", "chain_actions"))
         self.chain = state.ChainState(self.workspace, self.display, services.link)
-        self.chain_actions = of_actions.ChainActions(
-            services.actions,
-            self.chain,
-            services.link,
-            services.messages,
-            services.files,
-            self.files.stem,
-            self.background,
-        )
+        self.chain_actions = of_actions.ChainActions(services, self.chain, self.files.stem, self.background)
         self.files.chain_dropped.connect(self.chain_actions.open)
         self.previews.shown.connect(self.chain_actions.ask_for_ready)
         if services.state.last_result is not None:
@@ -207,14 +199,11 @@ class ExploreParts(RunsPage):
     def _add_copying(self) -> None:
         """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
         services = self._services
-        given = services.actions, self.workspace
         copy_as, other_programs = (
             import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
         )
-        self.copy_as = copy_as.CopyAs(
-            *given, services.state, services.messages, self.display, self.files.result_stem
-        )
-        self.programs = other_programs.OtherPrograms(*given, services.messages, self.mask_panel)
+        self.copy_as = copy_as.CopyAs(services, self.workspace, self.display, self.files.result_stem)
+        self.programs = other_programs.OtherPrograms(services, self.workspace, self.mask_panel)
         self.mask_panel.programs.addActions(self.programs.actions)
 
     def _made_panel(self, package: str, name: str) -> QWidget:

@@ -18,14 +18,14 @@ from engine.host.protocol import Filtered, PictureHandle, Saved, SaveResult
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import TiledScreen
 from engine.mask.text import parse_mask
-from gui.engine_link.engine_link import Ask, EngineLink
-from gui.engine_link.engine_state import EngineState
+from gui.engine_link.engine_link import Ask
 from gui.explore.mask.grid import MaskGrid
 from gui.explore.picture.drag_handle import DragHandle
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
-from gui.page.messages import Message, Messages, Severity
+from gui.page.contract import Services
+from gui.page.messages import Message, Severity
 
 SOURCE = "clipboard"
 MOST_KEPT = 20
@@ -64,10 +64,8 @@ class PictureExchange(QObject):
 
     def __init__(
         self,
+        services: Services,
         workspace: Workspace,
-        state: EngineState,
-        link: EngineLink,
-        messages: Messages,
         background: Background,
         pictures: PictureController,
         grid: MaskGrid,
@@ -75,8 +73,8 @@ class PictureExchange(QObject):
         name: Callable[[], str],
     ) -> None:
         super().__init__()
-        self._workspace, self._state, self._link = workspace, state, link
-        self._messages, self._background, self._pictures = messages, background, pictures
+        self._state, self._link, self._messages = services.state, services.link, services.messages
+        self._workspace, self._background, self._pictures = workspace, background, pictures
         self._grid, self._show_page, self._name = grid, show_page, name
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._made: _Written | None = None

@@ -66,15 +66,14 @@ class RegionActions(QObject):
         view.toolbar.show_region_menu(menu)
         actions["region_select"].toggled.connect(self._draw)
         actions["region_filter"].triggered.connect(workspace.filter_only_region)
-        for name, act in (
-            ("region_measure", measure),
-            ("region_crop", self.crop),
-            ("region_whole", pictures.open_whole),
-            ("region_simulate", self.simulate),
-            ("region_patch", self.find_patch),
-            ("region_clear", lambda: workspace.select(None)),
-        ):
-            actions[name].triggered.connect(lambda _on, act=act: act())
+        actions.connect_to(
+            region_measure=measure,
+            region_crop=self.crop,
+            region_whole=pictures.open_whole,
+            region_simulate=self.simulate,
+            region_patch=self.find_patch,
+            region_clear=lambda: workspace.select(None),
+        )
         view.canvas.region_drawn.connect(self._drawn)
         workspace.region_wanted.connect(lambda: actions["region_select"].setChecked(True))
         changed = workspace.region_changed, workspace.picture_changed, workspace.operation_changed

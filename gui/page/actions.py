@@ -1,6 +1,6 @@
 """The actions of the window, by name. Shell and pages bring their own; menus and bars are made of them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Qt, Signal
@@ -119,6 +119,11 @@ class Actions(QObject):
                 lambda _text, name=entry.name: self.explain(name, ""), Qt.ConnectionType.QueuedConnection
             )
         self.added.emit()
+
+    def connect_to(self, **acts: Callable[[], object]) -> None:
+        """Say what actions do, by their names."""
+        for name, act in acts.items():
+            self._actions[name].triggered.connect(lambda _on=False, act=act: act())
 
     def explain(self, name: str, words: str) -> None:
         """Append a text to the tooltip, such as why the action is disabled."""

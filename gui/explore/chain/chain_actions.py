@@ -13,7 +13,7 @@ from engine.errors import EngineError
 from engine.work.messages import ListRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
-from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_link import needs_no_message
 from gui.engine_link.newest import Newest
 from gui.explore.chain.chain_state import ChainState
 from gui.explore.chain.chain_steps import (
@@ -29,10 +29,10 @@ from gui.explore.chain.chain_steps import (
 )
 from gui.explore.chain.step_rows import title_of_step
 from gui.explore.state import COMBINE, State
-from gui.page.actions import Actions, Entry
+from gui.page.actions import Entry
 from gui.page.background import Background
-from gui.page.files import FileDialogs
-from gui.page.messages import Message, Messages, Severity
+from gui.page.contract import Services
+from gui.page.messages import Message, Severity
 
 if TYPE_CHECKING:
     from engine.work.steps import Chain
@@ -83,21 +83,13 @@ class ChainActions(QObject):
     """Brings the actions, and keeps them enabled as the steps say."""
 
     def __init__(
-        self,
-        actions: Actions,
-        chain: ChainState,
-        link: EngineLink,
-        messages: Messages,
-        dialogs: FileDialogs,
-        stem: Callable[[], str],
-        background: Background,
+        self, services: Services, chain: ChainState, stem: Callable[[], str], background: Background
     ) -> None:
-        super().__init__(actions)
-        self._actions, self._chain, self._messages = actions, chain, messages
-        self._dialogs, self._stem, self._background = dialogs, stem, background
+        super().__init__(services.actions)
+        self._actions, self._messages = (actions := services.actions), services.messages
+        self._dialogs, self._link, self._list = services.files, services.link, Newest(services.link)
+        self._chain, self._stem, self._background = chain, stem, background
         self._workspace = chain.workspace
-        self._list = Newest(link)
-        self._link = link
         self._ready: list[QAction] = []
         actions.add(ENTRIES)
         self._adding = [
@@ -108,19 +100,15 @@ class ChainActions(QObject):
         for action in self._adding:
             operation = action.data() or ""
             action.triggered.connect(lambda _on, operation=operation: self.add(operation))
-        for name, act in (
-            ("step_up", lambda: self._edit(moved(self._state, -1), "Move step up")),
-            ("step_down", lambda: self._edit(moved(self._state, 1), "Move step down")),
-            ("step_duplicate", lambda: self._edit(duplicated(self._state), "Duplicate step")),
-            (
-                "step_remove",
-                lambda: self._edit(removed(self._state), f"Remove step {self._state.selected + 1}"),
-            ),
-            ("step_switch", lambda: chain.switch(self._state.selected)),
-            ("open_chain", lambda: dialogs.ask_to_open("Open a chain", CHAINS, self.open)),
-            ("save_chain", self._ask_to_save),
-        ):
-            actions[name].triggered.connect(lambda _on, act=act: act())
+        actions.connect_to(
+            step_up=lambda: self._edit(moved(self._state, -1), "Move step up"),
+            step_down=lambda: self._edit(moved(self._state, 1), "Move step down"),
+            step_duplicate=lambda: self._edit(duplicated(self._state), "Duplicate step"),
+            step_remove=lambda: self._edit(removed(self._state), f"Remove step {self._state.selected + 1}"),
+            step_switch=lambda: chain.switch(self._state.selected),
+            open_chain=lambda: self._dialogs.ask_to_open("Open a chain", CHAINS, self.open),
+            save_chain=self._ask_to_save,
+        )
         whole = actions["chain_whole"]
         whole.setCheckable(True)
         whole.triggered.connect(self._workspace.show_whole)

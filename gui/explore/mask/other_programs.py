@@ -8,8 +8,8 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.recipes.programs import PROGRAMS, AsProgram, as_program
 from gui.explore.workspace import Workspace
-from gui.page.actions import Actions, Entry
-from gui.page.messages import Messages
+from gui.page.actions import Entry
+from gui.page.contract import Services
 from gui.style.metrics import GRID, code_font
 from gui.widgets.panel_parts import column, quiet_label
 
@@ -69,15 +69,12 @@ ENTRIES = [
 class OtherPrograms(QObject):
     """Brings an action for each program; its dialog stays beside the window, and follows the next choice."""
 
-    def __init__(
-        self, actions: Actions, workspace: Workspace, messages: Messages, parent_widget: QWidget
-    ) -> None:
+    def __init__(self, services: Services, workspace: Workspace, parent_widget: QWidget) -> None:
         super().__init__(parent_widget)
-        self._workspace = workspace
-        self._messages = messages
+        self._workspace, self._messages = workspace, services.messages
         self._parent_widget = parent_widget
         self.dialog: ProgramDialog | None = None
-        self.actions: list[QAction] = actions.add(ENTRIES)
+        self.actions: list[QAction] = services.actions.add(ENTRIES)
         for action, program in zip(self.actions, PROGRAMS, strict=True):
             action.triggered.connect(lambda _on, key=program.key: self.choose(key))
 
