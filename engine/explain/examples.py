@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind, Pass
 from engine.errors import BadValue, UnknownName, did_you_mean
-from engine.explain.gpus import DEFAULT, Architecture
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT, Architecture
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
@@ -25,16 +26,15 @@ from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.registry import TASKS
 from engine.work.chain_files import chain_named
-from engine.work.chain_task import OPERATION
-from engine.work.filter_task import planned_mask
+from engine.work.chain_task import CHAIN, OPERATION
+from engine.work.filter_task import FILTERING, Among
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import MaskClass, Variant
-from engine.work.filtering.variants import variant as filter_variant
 from engine.work.operations.contract import OperationVariant
 from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import operation_named
 from engine.work.picture_problem import ChainProblem
-from engine.work.planned import Plan, PlannedStep, combined
+from engine.work.planned import Plan
 from engine.work.steps import MaskStep, OperationStep
 
 AnyKernel = AnyVariant
@@ -154,13 +154,17 @@ def default_mask(variant: Variant) -> Mask:
 
 
 def _filtering(variant: Variant, asked: Asked) -> tuple[Problem, Mask, dict[str, str]]:
-    mask = asked.mask or default_mask(variant)
-    dtype = asked.dtype or ("uint8" if variant.uint8_only else variant.picture_types[-1])
-    result = dtype if variant.uint8_only or asked.result_type == "same" else "float32"
-    problem = Problem(
-        HEIGHT, WIDTH, asked.channels, dtype, mask.shape, mask.anchor, asked.border, result_dtype=result
+    step = MaskStep(mask=asked.mask or default_mask(variant), border=asked.border)
+    samples = _blank(asked.dtype or ("uint8" if variant.uint8_only else variant.picture_types[-1]), asked)
+    problem, mask = FILTERING.described(
+        step, samples, samples, "same" if variant.uint8_only else asked.result_type
     )
     return problem, mask, _filter_facts(problem, mask)
+
+
+def _blank(dtype: str, asked: Asked) -> np.ndarray:
+    """Return a picture of which only shape and type matter."""
+    return np.broadcast_to(np.zeros((), dtype), (HEIGHT, WIDTH, asked.channels))
 
 
 def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
@@ -195,18 +199,13 @@ def _network(variant: AnyKernel, asked: Asked) -> tuple[ForwardPass, object, dic
 
 def _chain(variant: AnyKernel, asked: Asked) -> tuple[ChainProblem, Plan, dict[str, str]]:
     """Return a chain of two masks and a combination: the steps of its own are what it adds to theirs."""
-    chain, dtype = chain_named("sobel-magnitude"), asked.dtype or "uint8"
-    key = "cpu-parallel" if variant.device is DeviceKind.CPU else "naive"
-    plan: list[PlannedStep] = []
-    for node in chain.nodes():
-        if isinstance(node.step, MaskStep):
-            own = Asked(mask=node.step.applied, dtype=dtype, channels=asked.channels)
-            problem, mask, _ = _filtering(filter_variant(key), own)
-            plan.append(planned_mask(node.step, node.inputs, key, None, problem, mask))
-        else:
-            plan.append(combined(node.step, node.inputs, ("float32", "float32")))
-    problem_of_all = ChainProblem(HEIGHT, WIDTH, asked.channels, dtype, chain.title, chain.text)
-    return problem_of_all, tuple(plan), {"chain": chain.title, "picture": _picture(dtype, asked.channels)}
+    chain, samples = chain_named("sobel-magnitude"), _blank(asked.dtype or "uint8", asked)
+    device = cpu_info() if variant.device is DeviceKind.CPU else ABSENT_GPUS[DEFAULT]
+    problem, plan = (
+        CHAIN.described(chain, samples, "float32"),
+        CHAIN.plan(chain.nodes(), Among(samples, device)),
+    )
+    return problem, plan, {"chain": chain.title, "picture": _picture(problem.dtype, asked.channels)}
 
 
 def _picture(dtype: str, channels: int) -> str:

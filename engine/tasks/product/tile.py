@@ -8,7 +8,7 @@ import re
 
 from engine.errors import BadValue
 from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along
+from engine.geometry.block_rules import MAX_GRID_Y, SharedBytes, blocks_along, grid_too_high, why_illegal
 from engine.geometry.refusal import Refusal
 from engine.tasks.product.problem import MatrixProduct
 
@@ -64,17 +64,11 @@ def refuse_tile(
 def _refusal(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: SharedBytes) -> Refusal | None:
     if not SMALLEST_TILE <= tile <= LARGEST_TILE:
         return Refusal("tile-out-of-range", f"A tile of {tile} is not {_RANGE}")
-    if tile * tile > limits.max_threads or tile > min(limits.max_block_x, limits.max_block_y):
-        short = f"A tile of {tile} has {tile * tile:,} threads"
-        detail = f"{short}; the limit is {limits.max_threads:,} threads per block."
-        return Refusal("block-threads", short, detail)
-    if (needed := shared_bytes(Block(tile, tile))) > limits.shared_bytes:
-        short = f"A tile of {tile} needs {needed:,} bytes of shared memory for the tiles of M and N"
-        return Refusal("shared-memory", short, f"{short}; a block has {limits.shared_bytes:,}.")
-    if (down := blocks_along(product.rows, tile)) > MAX_GRID_Y:
-        short = f"{product.rows:,} rows need {down:,} tiles of {tile} down"
-        return Refusal("grid-too-high", short, f"{short}; CUDA allows {MAX_GRID_Y:,}.")
-    return None
+    block = Block(tile, tile)
+    if (refusal := why_illegal(block, limits, shared_bytes)) is not None:
+        return refusal
+    down = blocks_along(product.rows, tile)
+    return grid_too_high(product.rows, "rows", down, block) if down > MAX_GRID_Y else None
 
 
 def _number(value: object) -> float:
