@@ -74,11 +74,6 @@ def test_that_the_gpu_is_taken_where_it_pays(with_gpu):
     assert ", 5 of them for copies; the CPU would need " in call.device_reason.short
 
 
-def test_that_slow_cores_count(with_gpu):
-    with_gpu(SLOW_BUS._replace(cpu_slowness=100.0))
-    assert resolved().device is GPU
-
-
 def test_that_no_gpu_is_looked_for_for_a_small_call(with_gpu, monkeypatch):
     monkeypatch.setattr(call_device, "_first_gpu", lambda: pytest.fail("it was looked for"))
     call = resolved(side=64)
@@ -89,12 +84,6 @@ def test_that_no_gpu_is_looked_for_without_a_driver(with_gpu, monkeypatch):
     monkeypatch.setattr(call_device, "has_driver", lambda: False)
     monkeypatch.setattr(call_device, "_first_gpu", lambda: pytest.fail("it was looked for"))
     assert resolved(LARGE).device is CPU
-
-
-def test_that_the_cpu_is_taken_where_the_driver_lists_no_gpu(with_gpu, monkeypatch):
-    monkeypatch.setattr(call_device, "_first_gpu", lambda: None)
-    call = resolved(LARGE)
-    assert (call.device, call.device_reason) == (CPU, None)
 
 
 def test_that_a_named_device_is_taken(with_gpu):
@@ -165,13 +154,6 @@ def test_that_the_cpu_is_taken_where_rates_cannot_be_measured(measured, monkeypa
     assert (call.device, call.device_reason) == (CPU, None)
 
 
-def test_that_the_slowness_of_this_cpu_is_a_share_of_the_estimate(monkeypatch):
-    monkeypatch.setattr(call_device, "median_us", lambda call: call() or 1000.0)
-    once = call_device._cpu_slowness()
-    monkeypatch.setattr(call_device, "median_us", lambda call: 3000.0)
-    assert call_device._cpu_slowness() == pytest.approx(3 * once)
-
-
 RATES = CallRates((1000.0, 2000.0, 4000.0), (50.0, 60.0, 100.0), 1.0)
 
 
@@ -195,14 +177,3 @@ def test_that_rates_of_another_driver_do_not_count(measured, monkeypatch):
     monkeypatch.setattr(call_device, "_rates", OncePerProcess(call_device._rates.__wrapped__))
     call_device._rates("cuda:0")
     assert measured.measured == 2
-
-
-def test_that_a_median_leaves_the_first_calls_out(monkeypatch):
-    times = iter([9.0, 9.0, *[1.0, 2.0, 3.0] * 3])
-    now = [0.0]
-    monkeypatch.setattr(call_device.time, "perf_counter", lambda: now[0])
-
-    def call():
-        now[0] += next(times)
-
-    assert call_device.median_us(call) == 2e6

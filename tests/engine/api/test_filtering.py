@@ -251,10 +251,6 @@ def test_that_values_of_another_kind_are_refused_in_words():
             call()
 
 
-def test_that_weights_are_written_like_a_mask_of_them():
-    assert engine.format_mask([[1, 2], [3, 4]]) == engine.format_mask(engine.Mask([[1, 2], [3, 4]]))
-
-
 BANK = [engine.Mask(RANDOM.standard_normal(shape), None, 10.0) for shape in ((5, 6), (1, 3), (3, 3))]
 
 
@@ -280,17 +276,6 @@ def test_that_auto_chooses_a_variant_for_each_mask_of_a_bank():
     chosen = [one.variant for one in engine.apply_bank(image, masks, device="cpu", budget_s=0).results]
     assert chosen == [engine.apply(image, mask, device="cpu", budget_s=0).result.variant for mask in masks]
     assert len(set(chosen)) == 2
-
-
-def test_that_one_channel_stays_two_axes():
-    image = RANDOM.standard_normal((5, 9)).astype(np.float32)
-    image[1, 2], image[4, 8] = np.nan, np.inf
-    masks = [[[0, 1, 0]], [[1, 0, 1]]]
-    applied = engine.apply_bank(image, masks, border="wrap", device="cpu", budget_s=0)
-    assert applied.values.shape == (2, 5, 9)
-    wanted = oracle.correlate(image[:, :, None], engine.Mask(masks[0]), engine.Border.WRAP, 0.0)[..., 0]
-    assert np.isnan(applied.values[0])[1, 1:4].all()
-    assert np.array_equal(np.isnan(applied.values[0]), np.isnan(wanted))
 
 
 def test_that_a_wrong_result_of_a_bank_is_told_with_the_number_of_its_mask(monkeypatch):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import engine
-from engine.reason import Reason
 from engine.results.text_forms import html_table
 
 IMAGE = np.random.default_rng(4).integers(0, 256, (40, 30), np.uint8)
@@ -49,22 +48,6 @@ def test_that_a_result_says_what_it_ran_as_whether_it_is_right_and_how_fast(appl
     assert re.fullmatch(r"[\d.,]+ ms", rows["Kernel"])
     assert rows_of(applied)[0] == ["Values", "float32, 40 × 30"]
     assert dict(rows_of(replace(result, block=engine.Block(16, 8))))["Block"] == "16 × 8"
-
-
-def test_that_a_run_that_failed_says_why_and_has_no_time(applied):
-    failure = Reason("toy", "It is off", "It is <off> & away.")
-    rows = dict(rows_of(replace(applied.result, failure=failure, timing=None)))
-    assert (rows["Verification"], "Kernel" in rows) == ("It is <off> & away.", False)
-
-
-def test_that_an_operation_has_its_numbers():
-    operated = engine.operate(IMAGE, "compress", device="cpu", budget_s=0)
-    assert dict(rows_of(operated))["psnr_db"] == f"{operated.numbers['psnr_db']:.6g}"
-
-
-def test_that_a_patch_has_its_place():
-    operated = engine.operate(IMAGE, "find-patch", patch=IMAGE[7:12, 3:9], device="cpu", budget_s=0)
-    assert dict(rows_of(operated))["Best match"] == "row 7, column 3, 5 × 6"
 
 
 def test_that_a_bank_has_a_row_of_each_mask():

@@ -241,12 +241,6 @@ def plan_options():
     return ("zero", 0.0, None, "auto", None, "cpu", False, "pitched", "float32")
 
 
-def test_that_a_plan_that_is_no_longer_kept_goes_on(no_plans):
-    kept = plan_module._plan_for(IMAGE, MASK, plan_options())
-    no_plans.cache_clear()
-    assert_same_bits(kept(IMAGE), alone(IMAGE, MASK))
-
-
 REFERENCES = {
     "a part": lambda values: values[5:9, ::2],
     "a view of another type": lambda values: values.view(np.int32)[::3],
@@ -312,15 +306,6 @@ def test_that_threads_share_one_plan(variant):
     found = at_once(8, lambda number: [filtered(images[number]) for _ in range(20)])
     for values, right in zip(found, wanted, strict=True):
         assert {one.tobytes() for one in values} == {right.tobytes()}
-
-
-def test_that_threads_that_ask_for_one_plan_at_once_get_right_results(no_plans):
-    wanted = alone(IMAGE, MASK)
-    for _ in range(5):
-        no_plans.cache_clear()
-        for values in at_once(8, lambda number: engine.correlate(IMAGE, MASK, device="cpu")):
-            assert_same_bits(values, wanted)
-    assert no_plans.cache_info().currsize == 1
 
 
 FORKED = """
@@ -415,19 +400,6 @@ def test_that_the_example_of_plan_is_true():
     assert doctest.DocTestRunner().run(example) == (0, 3)
 
 
-def test_that_a_plan_converts_the_types_that_it_was_made_for():
-    filtered = engine.plan(IMAGE, MASK, device="cpu")
-    pictures = (
-        IMAGE.astype(np.float64),
-        IMAGE.astype(">f4"),
-        IMAGE.tolist(),
-        IMAGE.view(np.matrix),
-        IMAGE[::-1][::-1],
-    )
-    for picture in pictures:
-        assert_same_bits(filtered(picture), alone(IMAGE, MASK))
-
-
 def test_that_a_closed_plan_is_refused_in_words():
     with engine.plan(IMAGE, MASK, device="cpu") as filtered:
         prepared = weakref.ref(filtered._prepared)
@@ -467,21 +439,6 @@ def test_that_what_is_not_as_planned_is_refused_in_words():
         with pytest.raises(EngineError, match=says) as caught:
             filtered(image, out)
         assert all((caught.value.what, caught.value.why, caught.value.remedy))
-
-
-def test_that_a_stream_needs_a_picture_on_a_gpu():
-    with pytest.raises(BadValue, match="Leave the stream out"):
-        engine.correlate(IMAGE, MASK, device="cpu", stream=1)
-
-
-@pytest.mark.parametrize("kind", [np.matrix, np.recarray, np.memmap])
-def test_that_results_go_into_arrays_of_every_kind(tmp_path, kind):
-    if kind is np.memmap:
-        out = np.memmap(tmp_path / "out", np.float32, "w+", shape=IMAGE.shape)
-    else:
-        out = OUT.copy().view(kind)
-    assert engine.correlate(IMAGE, MASK, device="cpu", out=out) is out
-    assert_same_bits(out, alone(IMAGE, MASK))
 
 
 def test_that_a_picture_in_another_order_may_share_the_memory_of_its_result():

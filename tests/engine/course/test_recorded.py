@@ -57,11 +57,6 @@ def test_that_a_table_of_which_nothing_was_recorded_stays_as_it_is():
     assert beside(TABLE, recorded_of()) is TABLE
 
 
-def test_that_a_row_that_was_not_recorded_has_an_empty_cell():
-    part = replace(ON_H200, rows=ON_H200.rows[:1])
-    assert [row[-1] for row in sheet_of(beside(TABLE, recorded_of(part))).rows] == ["0.01", ""]
-
-
 def test_that_files_mark_the_recorded_column(shown):
     text = csv_of(paper("report"), shown, []) + markdown_of(paper("report"), [shown], [])
     assert text.count("Time (s) (recorded)") == 2
@@ -75,8 +70,3 @@ def test_that_every_recorded_figure_has_a_place_in_a_table():
             names = [tuple(row[: len(names)]) for row in sheet_of(table).rows for names in [next(iter(rows))]]
             assert set(rows) <= set(names)
             assert {heading for row in rows.values() for heading in row} <= set(table.headings)
-
-
-def test_that_the_recorded_machine_of_each_paper_is_named():
-    for key in [one.key for one in PAPERS]:
-        assert {"CUDA device", "CPU", "Made", "Commit"} <= set(recorded_paper(key).machine)

@@ -196,16 +196,6 @@ def test_that_the_tile_of_8_elements_is_loaded_as_printed():
     assert sum(bool(cells[0].printed) for cells in rows.values()) == 5
 
 
-def test_that_the_reports_own_kernels_are_measured():
-    assert {run.variant for run in report.runs((512,)) if isinstance(run, FilterRun)} == {
-        *("cpu-serial", "naive-uncoalesced", "cached-constant", "naive", "tiled", "register-blocked")
-    }
-    texts = {cell.reason for one in PAPERS for table in counted_tables(one.key) for row in table.rows
-             for cell in row}  # fmt: skip
-    assert not [text for text in texts if "later" in text]
-    assert not [one.key for one in PAPERS if "later" in one.about]
-
-
 def test_that_the_lectures_and_the_cnn_reports_counts_come_out():
     rows = counted("performance", 3)
     assert (rows["matmul-naive", "16"][2].here, rows["matmul-naive", "16"][3].here) == ("1", "21.6")
@@ -433,12 +423,6 @@ def test_that_the_lectures_summary_is_told_step_by_step():
     guidelines = [row[0].printed for row in counted_tables("performance")[7].rows]
     last_slide = ("Identify", "Minimal", "Adopt", "Optimize", "Performance Tuning", "Pay attention")
     assert all(any(point.startswith(word) for point in guidelines) for word in last_slide)
-
-
-@pytest.mark.parametrize("key", ["report", "lab"])
-def test_that_each_run_is_asked_for_once(key):
-    runs = tables_module(key).runs(None)
-    assert len(set(runs)) == len(runs)
 
 
 def test_that_exactly_the_papers_misprints_are_named():

@@ -16,7 +16,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results import recorded
 from engine.results.compare import compared
-from engine.results.export import FORMAT, VERSION, results_document
+from engine.results.export import FORMAT, VERSION
 from engine.results.recorded import RUNS, recorded_document, recorded_path
 from engine.tasks.read_results import results_from_document
 from engine.tasks.recorded_runs import _recorded, recorded_runs
@@ -131,16 +131,5 @@ def test_that_a_recorded_baseline_is_none_for_runs_of_this_machine():
 
 
 @pytest.mark.usefixtures("recording")
-def test_that_a_saved_recorded_run_is_still_one_when_it_is_read():
-    document = results_document(compared(recorded_runs(GREY, BOX).runs, "tiled"), "tiled", {})
-    assert {run.device for run in results_from_document(document)} == {RECORDED}
-
-
-@pytest.mark.usefixtures("recording")
 def test_that_the_limits_of_the_recorded_gpu_are_those_of_the_device_recorded():
     assert answer(KeptLimits(RECORDED), lambda step: None) == LIMITS
-
-
-@pytest.mark.usefixtures("folder")
-def test_that_there_are_no_recorded_limits_without_recorded_runs():
-    assert answer(KeptLimits(RECORDED), lambda step: None) is None

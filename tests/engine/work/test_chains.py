@@ -31,7 +31,6 @@ from engine.work.chain_files import (
     chain_named,
     chain_to_json,
     ready_chains,
-    save_chain,
 )
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
@@ -438,12 +437,6 @@ def test_that_a_chain_is_also_named_by_its_json():
         # What it looks like instead is a chain.
         _, begin, rest = caught.value.remedy.partition("{")
         assert chain_named(begin + rest.partition("; ")[0]).steps
-
-
-def test_that_a_file_may_be_called_like_json(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    save_chain(chain_named("unsharp"), "[1]")
-    assert chain_named("[1]") == chain_named("unsharp")
 
 
 def test_that_two_samples_become_one_as_the_kernel_makes_it_of_them():

@@ -104,12 +104,6 @@ def test_that_registers_labels_and_names_are_no_difference_in_ptx():
     assert [row.right for row in found.rows if "add" in row.right] == ["\tadd.s64 \t%rd2, %rd2, 8;"]
 
 
-def test_that_another_constant_is_a_difference_in_ptx():
-    code = "\n.visible .entry k(\n)\n{{\n\tadd.s64 \t%rd1, %rd1, {};\n}}"
-    left, right = (ptx_listing(code.format(number), "kernel", "sm_90") for number in (8, 16))
-    assert listing_diff([left], [right], NAMES).removed == 1
-
-
 def test_that_registers_and_addresses_are_no_difference_in_sass():
     code = "        /*{1}0*/                   IADD3 R{0}, P0, R{0}, UR{0}, RZ ;\n"
     left, right = (sass_listing(code.format(number, f"00{number}"), "k", "sm_90") for number in (1, 2))
@@ -126,11 +120,6 @@ def test_that_of_measured_blocks_the_fastest_counts():
     found = measured_difference(runs, "naive", "tiled")
     assert (found.before_ms, found.after_ms, found.saved) == (2.0, 1.0, 0.5)
     assert "Gaussian" in found.problem
-
-
-def test_that_a_step_that_takes_longer_says_so():
-    found = measured_difference([make_result("naive", 1.0), make_result("tiled", 1.5)], "naive", "tiled")
-    assert "50 % more than naive" in found.sentence
 
 
 def test_that_without_both_times_on_one_device_nothing_was_saved():

@@ -66,18 +66,6 @@ def test_that_a_warp_down_a_column_takes_32_sectors_of_32_lines():
         assert requests.efficiency == 1 / 8
 
 
-def test_that_a_column_of_8_threads_takes_8_rows():
-    found = counted(filtering("naive-uncoalesced", (8, 8), (1, 1)))
-    assert of(found, "image").sectors_per_request == 8
-
-
-def test_that_the_two_naive_kernels_differ_in_what_serves_their_requests_alone():
-    one, other = (counted(filtering(key, (32, 8))) for key in ("naive", "naive-uncoalesced"))
-    # Ghost cells are not loaded: of a warp down a column at the picture's side none is left to ask.
-    assert one.of("global_loads").bytes == other.of("global_loads").bytes
-    assert other.of("global_loads").sectors > 5 * one.of("global_loads").sectors
-
-
 def test_that_a_weight_is_one_sector_for_all_threads_of_a_warp():
     found = counted(filtering("naive", (32, 8)))
     assert of(found, "weights").requests == 25 * 512 * 512 // 32
@@ -119,14 +107,6 @@ def test_that_each_warp_comes_to_each_barrier():
     assert found.barriers == 512 * 512 // 32
 
 
-def test_that_a_block_asks_for_the_sectors_of_its_tile():
-    job = filtering("tiled", (32, 8), (1, 1))
-    found = counted(job)
-    # Each cell is wanted by one block: what blocks ask for is the picture.
-    picture = next(one for one in found.arrays if one.array == "image")
-    assert picture.block_sectors == picture.launch_sectors == 512 * 512 * 4 // 32
-
-
 def test_that_a_halo_makes_blocks_ask_for_more_than_the_picture():
     found = counted(filtering("tiled", (32, 8)))
     picture = next(one for one in found.arrays if one.array == "image")
@@ -137,12 +117,6 @@ def test_that_packed_rows_that_begin_anywhere_take_more_sectors():
     how = {"block": (32, 8), "mask_shape": (1, 1), "width": 509}
     pitched, packed = (counted(filtering("naive", **how, layout=one)) for one in Layout)
     assert of(pitched, "image").sectors_per_request < of(packed, "image").sectors_per_request
-
-
-def test_that_a_matrix_product_asks_for_an_element_and_for_neighbours():
-    found = counted(product("matmul-naive", 32))
-    assert (of(found, "m").sectors_per_request, of(found, "n").sectors_per_request) == (1, 4)
-    assert of(found, "m").requests == of(found, "n").requests == 64 * 64 * 64 // 32
 
 
 def test_that_tiles_of_a_product_need_a_request_for_each_tile():
@@ -309,12 +283,6 @@ def test_that_what_is_kept_holds_no_picture(monkeypatch):
     assert picture() is None
 
 
-def test_that_another_size_is_counted_anew():
-    counted(filtering("naive", side=100))
-    counted(filtering("naive", side=101))
-    assert counting._kept.cache_info().misses == 2
-
-
 def test_that_stopped_counting_leaves_nothing_behind():
     def stopped(progress):
         raise Cancelled("counting")
@@ -322,13 +290,6 @@ def test_that_stopped_counting_leaves_nothing_behind():
     with pytest.raises(Cancelled):
         counted_run(filtering("naive"), stopped)
     assert counted(filtering("naive")).blocks > 0
-
-
-@pytest.mark.slow
-def test_that_counting_can_be_stopped_while_it_runs():
-    asked = []
-    counted_run(filtering("naive", mask_shape=(31, 31)), asked.append)
-    assert len(asked) > 5
 
 
 @pytest.mark.parametrize(

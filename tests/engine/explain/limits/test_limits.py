@@ -1,7 +1,6 @@
 """Limits of a device: their form, where they are kept, who measures them, and those of the CPU."""
 
 import json
-import threading
 from contextlib import nullcontext
 from dataclasses import asdict, replace
 from types import SimpleNamespace
@@ -23,7 +22,6 @@ from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Limits
 from engine.gpu_attributes import GpuAttributes
-from engine.host.client import EngineClient
 from engine.host.request import answer
 from engine.variants.cpu.register_tiles import BUSY_SUMS
 from tests.fresh_python import fresh_python
@@ -126,20 +124,6 @@ def test_that_a_smaller_copy_counts_as_no_slower_than_a_larger_one():
     # A launch takes longer than the smallest copies.
     made = LIMITS.with_copies({10: 1.0, 3000: 2.0, 200: 5.0})
     assert made.copies == ((10, 5.0), (200, 5.0), (3000, 2.0))
-
-
-@pytest.mark.slow
-def test_that_the_host_ends_a_measurement_that_is_cancelled():
-    client, begun = EngineClient(), threading.Event()
-    client.start()
-    try:
-        measuring = client.submit(MeasureLimits("cpu"), lambda step: begun.set())
-        assert begun.wait(60.0)
-        client.cancel(measuring)
-        with pytest.raises(Cancelled):
-            measuring.result(60.0)
-    finally:
-        client.shutdown()
 
 
 def test_that_the_simulator_has_no_limits():

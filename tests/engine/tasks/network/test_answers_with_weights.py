@@ -56,31 +56,16 @@ def test_that_weights_whose_scores_overflow_leave_no_shared_memory(tmp_path, mon
         answer(Preview(DrawingRequest(INK, path)), nothing)
 
 
-@pytest.mark.parametrize("kind", ["damaged", "shape", "nan", "type", "missing"])
-def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(kind, tmp_path):
-    path, why = tmp_path / "bad.npz", ""
-    if kind == "damaged":
-        path.write_bytes(WEIGHTS_FILE.read_bytes()[:1000])
-        why = "damaged or no .npz file"
-    elif kind == "shape":
-        weights_file(path, output=np.zeros((128, 9), np.float32))
-        why = "output has the shape 128 × 9, and this network needs 128 × 10"
-    elif kind == "nan":
-        weights_file(path, output=np.full((128, 10), np.nan, np.float32))
-        why = "output[0, 0] is nan, not a finite number"
-    elif kind == "type":
-        weights_file(path, output=np.zeros((128, 10), np.int32))
-        why = "output has numbers of type int32"
-    else:
-        why = "there is no such file"
+def test_that_bad_weights_are_refused_in_a_sentence_by_every_request(tmp_path):
+    path = weights_file(tmp_path / "bad.npz", output=np.zeros((128, 9), np.float32))
     for request in (
-        NetworkRequest(str(path)),
-        Preview(DrawingRequest(INK, str(path))),
-        Run(StageRequest("network-serial", 1, weights=str(path))),
-        DigitsRequest("network-serial", weights=str(path)),
+        NetworkRequest(path),
+        Preview(DrawingRequest(INK, path)),
+        Run(StageRequest("network-serial", 1, weights=path)),
+        DigitsRequest("network-serial", weights=path),
     ):
         with pytest.raises(EngineError, match=r"The weights 'bad\.npz' cannot be used") as error:
             answer(request, nothing)
-        assert why in str(error.value)
+        assert "output has the shape 128 × 9, and this network needs 128 × 10" in str(error.value)
         assert error.value.remedy
         assert "\n" not in str(error.value)

@@ -194,6 +194,15 @@ def test_that_a_damaged_file_or_none_is_told(tmp_path):
         read_weights(tmp_path)
 
 
+def test_that_numbers_that_are_no_weights_are_refused(tmp_path):
+    for output, why in [
+        (np.full((128, 10), np.nan, np.float32), r"output\[0, 0\] is nan, not a finite number"),
+        (np.zeros((128, 10), np.int32), "output has numbers of type int32"),
+    ]:
+        with pytest.raises(BadValue, match=why):
+            read_weights(saved(tmp_path, lambda arrays, output=output: arrays.update(output=output)))
+
+
 def test_that_a_file_with_objects_is_not_run(tmp_path):
     path = tmp_path / "objects.npz"
     np.savez(path, **{name: np.array([print], object) for name in weights.SHAPES})

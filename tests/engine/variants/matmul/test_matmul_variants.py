@@ -68,7 +68,7 @@ def test_that_an_illegal_tile_is_refused_with_the_nearest_legal_one():
         (CUDA, NINE, 33, Limits(), "A tile of 33 is not a whole number from 2 to 32.", 32),
         (CUDA, NINE, 1, Limits(), "A tile of 1 is not a whole number from 2 to 32.", 2),
         (CUDA, NINE, 32, Limits(max_threads=512), "1,024 threads; the limit is 512", 22),
-        (CUDA, NINE, 9, Limits(max_block_y=8), "81 threads", 8),
+        (CUDA, NINE, 9, Limits(max_block_y=8), "the limit is 8 threads down", 8),
         (
             CUDA,
             MatrixProduct(131_071, 1, 1),

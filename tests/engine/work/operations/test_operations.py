@@ -265,39 +265,12 @@ def test_that_counts_are_those_of_numpy():
                 assert np.array_equal(found_counts, np.histogram(own, 32, (0, top))[0])
 
 
-@pytest.mark.slow
-def test_that_scores_are_opencvs():
-    cv2 = pytest.importorskip("cv2", reason="OpenCV is the other program")
-    for dtype in ("uint8", "float32"):
-        scene = picture(40, 50, 1, dtype)
-        for height, width in ((5, 7), (1, 9), (40, 50)):
-            patch = scene[:height, :width]
-            found = engine.operate(scene, "find-patch", patch=patch, device="cpu")
-            wanted = cv2.matchTemplate(scene, patch, cv2.TM_CCOEFF_NORMED)
-            assert found.values[..., 0] == pytest.approx(wanted, abs=1e-5)
-            assert found.mark == Mark(0, 0, height, width)
-
-
 def test_that_the_noise_of_an_unchanged_picture_is_said_in_words():
     grey = np.full((8, 8, 1), 128, np.uint8)
     problem = compress.COMPRESS.problem(grey, {"quality": 50})
     values = np.concatenate([np.zeros_like(grey), grey]).astype(np.float32)
     noise, *_ = compress.answer(values, problem, Operands(grey, None)).quantities
     assert (noise.value, noise.text) == (math.inf, "infinite (nothing changed)")
-
-
-@pytest.mark.slow
-def test_that_a_coarser_quality_takes_fewer_bytes():
-    samples = np.add.outer(np.arange(64), 2 * np.arange(80)).astype(np.uint8)[..., np.newaxis]
-    samples[::7] //= 2
-    found = [engine.operate(samples, "compress", quality=q, device="cpu").numbers for q in (90, 50, 5)]
-    sizes, noise = ([numbers[name] for numbers in found] for name in ("estimated_bytes", "psnr_db"))
-    assert sizes == sorted(sizes, reverse=True)
-    assert noise == sorted(noise, reverse=True)
-    white = engine.operate(np.full((64, 80), 128, np.uint8), "compress", device="cpu")
-    assert white.numbers["psnr_db"] == math.inf
-    assert white.numbers["estimated_bytes"] <= compress.HEADER_BYTES + 20
-    assert np.array_equal(white.picture, np.full((64, 80), 128))
 
 
 def changed(key, change, **settings):
@@ -438,17 +411,6 @@ def test_that_a_patch_of_its_own_is_checked_too():
     assert operation_named("median").title
 
 
-@pytest.mark.slow
-def test_that_a_patch_is_found_in_other_light():
-    scene = picture(40, 50, 3, "float32")
-    scene[:6, :7] = 0.5
-    found = engine.operate(scene, "find-patch", patch=scene[20:29, 31:37] * 3 + 2, device="cpu")
-    assert found.mark == Mark(20, 31, 9, 6)
-    assert found.numbers["score"] == pytest.approx(1.0, abs=1e-5)
-    found = engine.operate(scene, "find-patch", width=4, height=4, top=20, left=20, device="cpu")
-    assert found.values[0, 0, 0] == 0.0
-
-
 def test_that_plots_and_marks_are_drawn():
     counts = np.zeros((3, 256), np.int64)
     counts[0, 0], counts[1, 255] = 10, 5
@@ -498,15 +460,6 @@ def test_that_the_gradient_magnitude_is_scipys():
 def test_that_a_threshold_is_a_comparison():
     samples = picture()
     assert np.array_equal(of("threshold", samples, level=0.2), np.where(samples > 51, 255, 0))
-
-
-def test_that_a_bilateral_filter_is_opencvs_within_its_own_table():
-    cv2 = pytest.importorskip("cv2")
-    grey = open_sample("camera").pixels[:60, :70]
-    wanted = cv2.bilateralFilter(grey, 5, 25.5, 2.0, borderType=cv2.BORDER_REPLICATE)
-    # It rounds its weights to a table; both round the result to 8 bit.
-    found = of("bilateral", grey, size=5, space=2.0, colour=0.1)
-    assert np.abs(found.astype(int) - wanted).max() <= 1
 
 
 def test_that_a_bilateral_filter_keeps_an_edge_and_refuses_nan():
