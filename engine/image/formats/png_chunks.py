@@ -47,9 +47,6 @@ _NOT_KEPT = _BELOW_PROFILE | {
 # Kept as EXIF data, and what the writer of a file is called.
 _OF_NO_WORD = (RAW_EXIF, b"Software")
 
-# Offset and step of the columns and rows of the seven pictures in an interlaced one.
-_PASSES = ((0, 8, 0, 8), (4, 8, 0, 8), (0, 4, 4, 8), (2, 4, 0, 4), (0, 2, 2, 4), (1, 2, 0, 2), (0, 1, 1, 2))
-
 
 class Header(NamedTuple):
     """The IHDR chunk."""
@@ -58,25 +55,12 @@ class Header(NamedTuple):
     height: int
     depth: int
     colour_type: int
-    is_interlaced: bool
-
-    @property
-    def stored_channels(self) -> int:
-        """Samples per pixel in the file: 1 for a palette's index."""
-        return 1 if self.colour_type == PALETTE else _COLOUR_TYPES[self.colour_type][0]
 
     @property
     def raw_bytes(self) -> int:
-        """Bytes that the compressed pixels inflate to: rows, each with a byte for its filter."""
-        passes = _PASSES if self.is_interlaced else ((0, 1, 0, 1),)
-        sizes = [
-            (-(-(self.width - left) // across), -(-(self.height - top) // down))
-            for left, across, top, down in passes
-        ]
-        bits = self.depth * self.stored_channels
-        return sum(
-            rows * (1 + -(-columns * bits // 8)) for columns, rows in sizes if columns > 0 and rows > 0
-        )
+        """Bytes that the compressed pixels inflate to, at least: a palette has an index per pixel."""
+        channels = 1 if self.colour_type == PALETTE else _COLOUR_TYPES[self.colour_type][0]
+        return self.width * self.height * channels * self.depth // 8
 
     def form(self, has_alpha: bool) -> Form:
         """Return the form of the picture."""
@@ -112,12 +96,12 @@ def read_header(head: bytes) -> Header:
         raise Refused("its first chunk is not a PNG header")
     if zlib.crc32(head[12:29]) != struct.unpack(">I", head[29:33])[0]:
         raise Refused("the checksum of its header is wrong: the file is damaged")
-    width, height, depth, colour_type, _, _, interlace = struct.unpack(">IIBBBBB", head[16:29])
+    width, height, depth, colour_type = struct.unpack(">IIBB", head[16:26])
     if colour_type not in _COLOUR_TYPES:
         raise Refused(f"its header names colour type {colour_type}, which PNG does not have")
     if depth not in _COLOUR_TYPES[colour_type][1]:
         raise Refused(f"its header names {depth} bits for colour type {colour_type}, which PNG does not have")
-    return Header(width, height, depth, colour_type, interlace == 1)
+    return Header(width, height, depth, colour_type)
 
 
 def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None) -> Chunks:

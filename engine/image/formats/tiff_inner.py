@@ -8,7 +8,7 @@ JPEG. What simplejpeg does not read, or warns of, is decoded by imagecodecs.
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,45 +26,31 @@ if TYPE_CHECKING:
     from tifffile import TiffPage
 
 
-class InnerSize(NamedTuple):
-    """The size of an inner picture in pixels, and its values per pixel, 0 where they do not matter."""
-
-    width: int
-    height: int
-    samples: int = 0
+# Compressions of TIFF whose strips and tiles are pictures of their own.
+JPEGS, JPEGS_2000 = (6, 7, 33007, 34892), (33003, 33004, 33005, 34712)
 
 
-def _jpeg(data: bytes) -> InnerSize:
+def _size_of_jpeg(data: bytes) -> tuple[int, int]:
     frame = frame_of(data)
     if frame.end is None:
         raise Refused("a JPEG in it ends before its last row: it was cut short")
     frame.check_scans()
-    return InnerSize(frame.width, frame.height)
+    return frame.width, frame.height
 
 
-def _jpeg2000(data: bytes) -> InnerSize:
+def _size_of_jpeg2000(data: bytes, most_samples: int) -> tuple[int, int]:
     begin = b"\xff\x4f\xff\x51"
     code = data if data.startswith(begin) else first_boxes(data).get(b"jp2c", b"")
     if not code.startswith(begin):
         raise Refused("a strip or tile of it is no JPEG 2000 picture")
     right, bottom, left, top = struct.unpack_from(">4I", code, 8)
     (samples,) = struct.unpack_from(">H", code, 40)
-    return InnerSize(right - left, bottom - top, samples)
+    if samples > most_samples:
+        raise Refused(f"a strip or tile of it has {samples:,} values per pixel, its tags say {most_samples}")
+    return right - left, bottom - top
 
 
-_JPEG = (6, 7, 33007, 34892)
-_READERS: dict[int, Callable[[bytes], InnerSize]] = {
-    **dict.fromkeys(_JPEG, _jpeg),
-    **dict.fromkeys((33003, 33004, 33005, 34712), _jpeg2000),
-}
-
-
-def is_inner_picture(compression: int) -> bool:
-    """Return whether strips and tiles of a compression of TIFF are pictures of their own."""
-    return compression in _READERS
-
-
-def inner_picture(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tuple[int, int]) -> bytes:
+def checked_picture(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tuple[int, int]) -> bytes:
     """Return the picture of its own that a strip or tile is.
 
     Raises Refused where its rows and columns are neither those of `whole` ones nor those that are left where
@@ -73,17 +59,15 @@ def inner_picture(page: "TiffPage", data: bytes, whole: tuple[int, int], cut: tu
     if page.jpegheader:  # NDPI: tiles share a header, and have no end marker
         data = page.jpegheader + data + _END
     try:
-        found = _READERS[int(page.compression)](data)
+        is_jpeg, most_samples = page.compression in JPEGS, max(page.shaped[0], page.shaped[4])
+        width, height = _size_of_jpeg(data) if is_jpeg else _size_of_jpeg2000(data, most_samples)
     except (struct.error, IndexError) as error:
         raise Refused("the header of a strip or tile of it is damaged or cut short") from error
-    if found.height not in (whole[0], cut[0]) or found.width not in (whole[1], cut[1]):
+    if height not in (whole[0], cut[0]) or width not in (whole[1], cut[1]):
         raise Refused(
-            f"a strip or tile of it holds {found.width:,} × {found.height:,} pixels, its tags say "
+            f"a strip or tile of it holds {width:,} × {height:,} pixels, its tags say "
             f"{whole[1]:,} × {whole[0]:,}"
         )
-    planes, samples = page.shaped[0], page.shaped[4]
-    if found.samples > max(samples, planes):
-        raise Refused(f"a strip or tile of it has {found.samples:,} values per pixel, its tags say {samples}")
     return data
 
 
@@ -94,11 +78,6 @@ _JFIF, _ADOBE = 0xE0, 0xEE
 # Adobe's segment with the transform 0: three components are red, green and blue.
 _ADOBE_RGB = bytes.fromhex("ffee000e") + b"Adobe" + bytes.fromhex("00640000000000")
 _START, _END = b"\xff\xd8", b"\xff\xd9"
-
-
-def is_of_jpegs(page: "TiffPage") -> bool:
-    """Return whether the strips or tiles of a page are JPEGs."""
-    return int(page.compression) in _JPEG
 
 
 def decoder_of_jpegs(page: "TiffPage", note: Callable[[str], object]) -> Callable[[bytes, int], np.ndarray]:

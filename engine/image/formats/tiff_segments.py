@@ -1,7 +1,7 @@
 """The strips and tiles of a TIFF page, decoded one by one.
 
-tifffile lets imagecodecs decode them, and much damage stays silent there. So libpng's and libtiff's words are
-heard: libtiff decodes faxes here, and names each row that is too short or too long. LZW, whose decoder ends
+tifffile lets imagecodecs decode them, and much damage stays silent there. So libtiff, whose words are
+heard, decodes faxes here, and names each row that is too short or too long. LZW, whose decoder ends
 with the last value that is asked for, is asked for one more. JPEGs are decoded in `tiff_inner`.
 """
 
@@ -13,21 +13,16 @@ import numpy as np
 
 from engine.image.faults import Refused, said_by_imagecodecs
 from engine.image.formats.jpeg_markers import CUT_SHORT, DAMAGED
-from engine.image.formats.png import SURPLUS, notes_of_libpng
-from engine.image.formats.tiff_inner import (
-    decoder_of_jpegs,
-    inner_picture,
-    is_inner_picture,
-    is_of_jpegs,
-)
+from engine.image.formats.png import SURPLUS
+from engine.image.formats.tiff_inner import JPEGS, JPEGS_2000, checked_picture, decoder_of_jpegs
 from engine.image.large.source import BytesAt
 from engine.image.large.tiff_writer import LONG, Tag, header, list_of_tags
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
 
-_FAX, _LZW, _JPEG_2000, _PNG = (2, 3, 4), 5, (33003, 33004, 33005, 34712), 34933
-_NO_PREDICTOR, _DIFFERENCES, _FLOAT_DIFFERENCES = 1, 2, 3
+_FAX, _LZW = (2, 3, 4), 5
+_NO_PREDICTOR = 1
 _FAX_OPTIONS_TAG = 292
 _NOT_COMPRESSED, _FIRST_BIT_HIGH, _FIRST_BIT_LOW = 1, 1, 2
 # What libtiff says where a fax ends before its last row.
@@ -72,8 +67,8 @@ class PageSegments:
             # A hole: `checked_page` has said so, or refused it.
             return np.zeros((rows, columns, page.shaped[4]), page.dtype)
         data = self._data.read(page.dataoffsets[number], size)
-        if is_inner_picture(page.compression):
-            data = inner_picture(page, data, self.shape, (rows, columns))
+        if page.compression in (*JPEGS, *JPEGS_2000):
+            data = checked_picture(page, data, self.shape, (rows, columns))
         samples = self._decode(data, number)[:rows, :columns]
         if samples.shape[:2] != (rows, columns):
             raise Refused("a strip or tile of it is smaller than its tags say")
@@ -85,7 +80,7 @@ def bytes_beside(page: "TiffPage", picture_bytes: int) -> int:
     if is_stored_plainly(page):
         return 0
     compressed = max(page.databytecounts, default=0)
-    if is_of_jpegs(page):
+    if page.compression in JPEGS:
         compressed *= 2  # and once more with what the tags say of it
     longer = max(0, page.size * np.dtype(page.dtype).itemsize - picture_bytes)
     return longer + compressed + segment_bytes(page)
@@ -118,7 +113,7 @@ def segment_bytes(page: "TiffPage") -> int:
 def _decoder(page: "TiffPage", note: Note) -> Decode:
     """Return what decodes a strip or tile, by its data and number, to (rows, columns, samples)."""
     compression = int(page.compression)
-    if is_of_jpegs(page):
+    if compression in JPEGS:
         return decoder_of_jpegs(page, note)
     if compression in _FAX:
         return _of_fax(page, note)
@@ -127,15 +122,9 @@ def _decoder(page: "TiffPage", note: Note) -> Decode:
 
     def decode(data: bytes, number: int) -> np.ndarray:
         # Bytes that fill up a strip may follow.
-        if compression in _JPEG_2000 and _END_OF_CODESTREAM not in data.rstrip(b"\0")[-16:]:
+        if compression in JPEGS_2000 and _END_OF_CODESTREAM not in data.rstrip(b"\0")[-16:]:
             note(DAMAGED)
-        if compression != _PNG:
-            return _decoded(page.decode(data, number))
-        with said_by_imagecodecs() as said:
-            samples = _decoded(page.decode(data, number))
-        for sentence in notes_of_libpng(said):
-            note(sentence)
-        return samples
+        return _decoded(page.decode(data, number))
 
     return decode
 
