@@ -101,24 +101,6 @@ def test_that_the_colour_profile_is_kept(tmp_path):
             assert open_image(path).icc_profile == GREY_PROFILE
 
 
-def test_that_a_jpeg_has_the_bytes_that_pillow_writes(tmp_path):
-    """A profile of three segments: each holds 65,519 bytes of it."""
-    for channels in [1, 3]:
-        for quality in [1, 89, 90, 100]:
-            pixels = smooth_rgb() if channels == 3 else smooth_rgb()[..., 0].copy()
-            how = {"quality": quality, "subsampling": "4:4:4" if quality >= 90 else "4:2:0"}
-            profile = (RGB_PROFILE if channels == 3 else GREY_PROFILE) + bytes(140_000)
-            for icc_profile in (None, profile):
-                save_image(Picture(pixels, icc_profile=icc_profile), tmp_path / "a.jpg", quality=quality)
-                ours = (tmp_path / "a.jpg").read_bytes()
-                pillows = with_pillow(pixels, "JPEG", **how, icc_profile=icc_profile)
-                if channels == 1 and quality < 90:
-                    # Where its frame header begins: Pillow names a sampling of 2 x 2 for the only channel.
-                    at = ours.index(b"\xff\xc0") + 11
-                    ours = ours[:at] + b"\x22" + ours[at + 1 :]
-                assert ours == pillows
-
-
 def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
     """A wrong filter makes files of photographs half as large again, runs alone those of patterns tenfold."""
     for key, most in (("astronaut", 1.1), ("camera", 1.1), ("checkerboard", 3.0)):
