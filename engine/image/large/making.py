@@ -7,13 +7,15 @@ import numpy as np
 from engine.image.formats.npy import NpyResult
 from engine.image.formats.tiff import TIFF
 from engine.image.large.result import LargeResult, PartFolder
-from engine.image.large.source import LargePicture, Storage, storage_of_result
+from engine.image.large.source import LargePicture, Storage
 from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr_writer import ZarrResult
 from engine.image.metadata import OME, metadata_to_save, sentence_on
 
 # Strips and rows that are written together, bytes.
 _UNIT_BYTES = 8 << 20
+# Sides of tiles and chunks where the source has none, or strange ones.
+_SIDE, _MOST_SIDE = 512, 4096
 
 
 def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -> tuple[Storage, list[str]]:
@@ -22,17 +24,32 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
     Without `metadata` it gets neither EXIF data nor resolution nor OME metadata.
     """
     source, notes = picture.storage, []
-    storage = storage_of_result(source, kind, picture.width)
-    row_bytes = picture.width * picture.channels * picture.dtype.itemsize
-    if storage.kind == "tiff":
-        is_odd = storage.is_tiled and any(side % 16 for side in storage.chunk)
-        if is_odd or (not storage.is_tiled and storage.chunk[0] > picture.height):
-            storage = replace(storage, chunk=(512, 512), is_tiled=True)
-        if not storage.is_tiled:
-            strips = max(1, _UNIT_BYTES // (storage.chunk[0] * row_bytes))
-            storage = replace(storage, details=storage.details | {"rows_at_once": strips * storage.chunk[0]})
-    elif kind == "npy" and source.smallest is not None:
-        notes.append("An .npy has no smaller levels: only the full size is saved.")
+    is_same, row_bytes = source.kind == kind, picture.width * picture.channels * picture.dtype.itemsize
+    is_in_strips = is_same and kind == "tiff" and not source.is_tiled and source.chunk[0] <= picture.height
+    # A TIFF has tiles of multiples of 16.
+    is_fit = source.is_tiled and not any(side % 16 or side > _MOST_SIDE for side in source.chunk)
+    chunk = source.chunk if is_in_strips or is_fit or (is_same and kind == "zarr") else (_SIDE, _SIDE)
+    rows = chunk[0]
+    if kind == "npy":
+        rows = max(1, _UNIT_BYTES // row_bytes)
+        chunk = rows, picture.width
+        if source.smallest is not None:
+            notes.append("An .npy has no smaller levels: only the full size is saved.")
+    elif is_in_strips:
+        rows *= max(1, _UNIT_BYTES // (rows * row_bytes))
+    if source.smallest is not None and rows % 2:
+        rows *= 2  # which are halved in pairs
+    packed = "zstd" if kind == "zarr" else "none" if source.compression == "none" else "deflate"
+    storage = Storage(
+        kind,
+        chunk,
+        is_tiled=kind != "npy" and not is_in_strips,
+        rows_at_once=rows,
+        compression=source.compression if is_same else packed,
+        smallest=None if kind == "npy" else source.smallest,
+        is_ome=is_same and source.is_ome,
+        details=source.details if is_same else {},
+    )
     others = picture.metadata.left_out
     if source.is_ome and source.kind != kind and OME not in others:
         notes.append(
@@ -50,11 +67,6 @@ def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -
             storage = replace(storage, details=storage.details | {"metadata": kept})
             others = source.details.get("left_out", others)
         notes += [*words, *sentence_on(others)]
-    if kind == "npy":
-        storage = replace(storage, chunk=(max(1, _UNIT_BYTES // row_bytes), picture.width))
-    if storage.smallest is not None and storage.rows_at_once % 2:
-        # Rows are halved in pairs.
-        storage = replace(storage, details=storage.details | {"rows_at_once": 2 * storage.rows_at_once})
     if kind == "zarr" and picture.has_alpha:
         notes.append("The alpha is saved as one more channel, which a Zarr does not tell from colours.")
     return storage, notes

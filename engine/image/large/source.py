@@ -27,10 +27,6 @@ from engine.image.faults import Refused, errors_in_words
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.image.scratch import bands
 
-# Sides of tiles and chunks where the source has none, or strange ones.
-_SIDE = 512
-_MOST_SIDE = 4096
-
 
 @dataclass(frozen=True, slots=True)
 class Storage:
@@ -43,6 +39,8 @@ class Storage:
         Rows and columns of a tile, of a strip (which has all columns), or of a chunk.
     is_tiled : bool
         False for strips and rows.
+    rows_at_once : int
+        Of a result, rows that are written together.
     compression : {"none", "deflate", "zstd"}
     smallest : (int, int), optional
         Rows and columns of the last level of a pyramid; None without one.
@@ -56,31 +54,11 @@ class Storage:
     kind: str
     chunk: tuple[int, int]
     is_tiled: bool = True
+    rows_at_once: int = 0
     compression: str = "none"
     smallest: tuple[int, int] | None = None
     is_ome: bool = False
     details: Json = field(default_factory=dict)
-
-    @property
-    def rows_at_once(self) -> int:
-        """Rows that are written together."""
-        return int(self.details.get("rows_at_once", self.chunk[0]))
-
-
-def storage_of_result(source: Storage, kind: str, width: int) -> Storage:
-    """Return how a result is stored: as its source where both are of one kind, else in tiles or chunks."""
-    if source.kind == kind:
-        return source
-    if kind == "npy":
-        return Storage("npy", (1, width), is_tiled=False)
-    down, across = (_side(side) if source.is_tiled else _SIDE for side in source.chunk)
-    compression = "zstd" if kind == "zarr" else "none" if source.compression == "none" else "deflate"
-    return Storage(kind, (down, across), compression=compression, smallest=source.smallest)
-
-
-def _side(given: int) -> int:
-    """Return a side of a tile, of which TIFF wants multiples of 16."""
-    return min(-(-given // 16) * 16, _MOST_SIDE)
 
 
 MOST_CHANNELS = 4
