@@ -78,7 +78,7 @@ def read_gif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     notes = note_of_first(-1 if count > 1 and is_cut else count, "frame")
     decoded = read_with_pillow("GIF", io.BytesIO(head + control + stored), budget, allocate)
     metadata = replace(decoded.metadata, left_out=(COMMENT,)) if has_comment else decoded.metadata
-    return decoded._replace(notes=(*decoded.notes, *notes), metadata=metadata)
+    return decoded._replace(notes=notes, metadata=metadata)
 
 
 def _palette_bytes(flags: int) -> int:

@@ -1,4 +1,4 @@
-"""The formats that Pillow decodes, all of 8 bit."""
+"""Headers and metadata by Pillow, and the pixels of BMP and GIF."""
 
 import io
 import sys
@@ -29,18 +29,7 @@ if TYPE_CHECKING:
     from PIL import Image, ImageFile
 
 # Mode in Pillow -> mode that we take over. What is missing has no 8-bit picture.
-_TARGET_MODES = {
-    "1": "L",
-    "L": "L",
-    "LA": "LA",
-    "P": "RGB",
-    "PA": "RGBA",
-    "RGB": "RGB",
-    "RGBX": "RGB",
-    "RGBA": "RGBA",
-    "CMYK": "RGB",
-    "YCbCr": "RGB",
-}
+_TARGET_MODES = {"1": "L", "L": "L", "LA": "LA", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}
 _WITH_ALPHA = {"L": "LA", "RGB": "RGBA"}
 
 # Bytes per pixel in Pillow's memory; 4 in all other modes.
@@ -52,7 +41,7 @@ _limit_lock = threading.Lock()
 
 
 def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
-    """Decode a file of the format that Pillow calls `kind`, of several frames the first."""
+    """Decode a file of the format that Pillow calls `kind`, which has one frame."""
     file.seek(0)
     with opened_with_pillow(file, kind) as image:
         mode = _target_mode(image)
@@ -62,21 +51,18 @@ def read_with_pillow(kind: str, file: BinaryIO, budget: Budget, allocate: Alloca
         )
         stored_bytes = form.pixel_count * _STORED_BYTES.get(image.mode, 4)
         budget.check(form, stored_bytes)
-        is_cmyk = image.mode == "CMYK"
-        notes = ["It was converted from CMYK to RGB without its colour profile."] if is_cmyk else []
         file.seek(0)
         image.load()
         if image.size != (width, height):
             raise Refused(
                 f"it decodes to {image.width} × {image.height}, its header promised {width} × {height}"
             )
-        canvas = Canvas(form, orientation_of_info(image.info), allocate)
+        canvas = Canvas(form, allocate=allocate)
         for rows in bands(height, max(stored_bytes, form.decoded_bytes) // height):
             # `crop` refuses what it takes for a decompression bomb.
             part = image._new(image.im.crop((0, rows.start, width, rows.stop)))
             canvas.put_samples(rows, np.asarray(part if part.mode == mode else part.convert(mode)))
-        notes += frame_notes(image)
-        return Decoded(canvas, image.info.get("icc_profile"), tuple(notes), metadata_of_info(image.info))
+        return Decoded(canvas, metadata=metadata_of_info(image.info))
 
 
 def opened_with_pillow(file: BinaryIO, kind: str, most_text: int = 0) -> "ImageFile.ImageFile":

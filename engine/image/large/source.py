@@ -303,10 +303,6 @@ class BytesAt:
         self._file.close()
 
 
-# Columns that take less of a row are read alone.
-_NARROW_BYTES = 1 << 16
-
-
 class PlainRows(LargePicture):
     """A picture whose planes lie in a file, row by row.
 
@@ -364,15 +360,14 @@ class PlainRows(LargePicture):
         """Return a rectangle as it is stored, (planes, rows, columns, samples of a plane)."""
         pixel = self._per_plane * self._stored.itemsize
         count, width = rows.stop - rows.start, columns.stop - columns.start
-        is_narrow = width * pixel < min(self._row_bytes, _NARROW_BYTES)
-        read = columns if is_narrow else slice(0, self.width)
-        found = np.empty((len(self._planes), count, read.stop - read.start, self._per_plane), self._stored)
+        found = np.empty((len(self._planes), count, width, self._per_plane), self._stored)
         for begin, plane in zip(self._planes, found, strict=True):
-            offset = begin + rows.start * self._row_bytes + read.start * pixel
-            for row in plane if is_narrow else (plane,):
+            offset = begin + rows.start * self._row_bytes + columns.start * pixel
+            # Whole rows lie in the file one after the other.
+            for row in plane if width < self.width else (plane,):
                 self._bytes.fill(offset, _bytes_of(row))
                 offset += self._row_bytes
-        return found if is_narrow else found[:, :, columns]
+        return found
 
     def close(self) -> None:
         """Close the file; nothing is read after that."""
