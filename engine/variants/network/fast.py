@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import REGISTERS as REGISTERS_PER_BLOCK
 from engine.device.launches import Between, Launch, Operand
 from engine.geometry.block_rules import blocks_along
+from engine.geometry.layout import FLOAT_BYTES
 from engine.tasks.network.problem import (
     CLASSES,
     FILTER_CELLS,
@@ -42,12 +42,14 @@ from engine.tasks.network.weights import Floats
 from engine.variants.network.passes import Step, filters_of, linear, stage
 from engine.variants.network.tile_shape import (
     ACROSS,
-    FEW,
-    MANY,
+    AHEAD,
+    CONVOLUTIONS,
+    DEPTH,
+    DRAWINGS,
+    PARTS,
     ROWS,
-    ConnectedShape,
+    SLICES,
     ConvolutionShape,
-    Shapes,
 )
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
@@ -61,52 +63,35 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
         pooled_store,
     )
 
-# From so many drawings on there are blocks enough for the larger shapes.
-MANY_DRAWINGS = 512
 REGISTERS = 112
 """Registers of a convolution's thread at most: 64 sums, 24 cells, weights, indices. Two blocks of 288 threads
 fit on a multiprocessor then, and nothing is spilled (sm_90); the compiler would take 124."""
-CONNECTED_REGISTERS = {4: 128, 8: 64, 16: 56}
-"""Registers of a connected layer's thread, by drawings: few are few blocks, many leave room for two.
-
-With 64 registers for 16 drawings the compiler of CUDA 13.0 spills 8 bytes (H200, 10,000 drawings: 171 us;
-with 56 registers 167).
-"""
-
-
-def shapes(problem: ForwardPass) -> Shapes:
-    """Return the shapes of the three launches."""
-    return MANY if problem.batch >= MANY_DRAWINGS else FEW
-
-
-def _launch(batch: int, shape: ConvolutionShape | ConnectedShape) -> Launch:
-    threads = (shape.threads, 1) if isinstance(shape, ConvolutionShape) else (HIDDEN, shape.slices)
-    return Launch((blocks_along(batch, shape.drawings), 1, 1), (*threads, 1), shape.shared_bytes)
+CONNECTED_REGISTERS = 128
+"""Registers of a connected layer's thread."""
 
 
 def _convolution_work(batch: int, shape: ConvolutionShape) -> LayerWork:
-    cells = batch * shape.channels * shape.map_cells
-    weights = blocks_along(batch, shape.drawings) * shape.channels * FILTER_CELLS * shape.maps
-    sums = batch * shape.positions * shape.groups * shape.channels
+    loads = batch * shape.channels * (shape.map_cells + FILTER_CELLS * shape.maps)
+    sums = batch * shape.threads * shape.channels
     window = ACROSS + FILTER_SIDE - 1
     return LayerWork(
         multiply_adds=sums * FILTER_CELLS * ROWS * ACROSS * shape.filters,
-        loads=cells + weights,
+        loads=loads,
         stores=batch * shape.maps * shape.pooled**2,
         shared_loads=sums * (6 * window + FILTER_CELLS * shape.filters),
-        shared_stores=cells + weights,
+        shared_stores=loads,
     )
 
 
-def _connected_work(batch: int, shape: ConnectedShape) -> LayerWork:
-    blocks = blocks_along(batch, shape.drawings)
+def _connected_work(problem: ForwardPass) -> LayerWork:
+    batch, blocks = problem.batch, blocks_along(problem.batch, DRAWINGS)
     products, outputs = blocks * LINEAR * HIDDEN, batch * CLASSES * HIDDEN
     return LayerWork(
-        multiply_adds=products * shape.drawings + outputs,
+        multiply_adds=products * DRAWINGS + outputs,
         loads=batch * LINEAR + products + outputs,
         stores=batch * CLASSES,
-        shared_loads=products * shape.drawings + blocks * shape.partial_values + outputs,
-        shared_stores=blocks * ((LINEAR + HIDDEN) * shape.drawings + shape.partial_values),
+        shared_loads=products * DRAWINGS + blocks * PARTS + outputs,
+        shared_stores=blocks * ((LINEAR + HIDDEN) * DRAWINGS + PARTS),
     )
 
 
@@ -118,38 +103,29 @@ def convolution_kernel(shape: ConvolutionShape):
     zeros, accumulate = zero_accumulators(shape.filters * ROWS * ACROSS), accumulator(shape)
     store = pooled_store(shape)
     CHANNELS, SIDE, MAPS, MAP_CELLS = shape.channels, shape.side, shape.maps, shape.map_cells
-    DRAWINGS, GROUPS, FILTERS, POSITIONS = shape.drawings, shape.groups, shape.filters, shape.positions
-    ACROSS_THREADS, POOLED = shape.across, shape.pooled
+    FILTERS, POSITIONS, ACROSS_THREADS, POOLED = shape.filters, shape.positions, shape.across, shape.pooled
     PHASE, PHASES, BUFFERS = shape.phase, shape.phases, shape.buffers
     CELLS, WEIGHTS = shape.cells, shape.weights
     ALL_CELLS, ALL_WEIGHTS = BUFFERS * CELLS, BUFFERS * WEIGHTS
 
     @jit_within(REGISTERS)
-    def convolve_in_registers(maps, filters, batch, averages):
+    def convolve_in_registers(maps, filters, averages):
         tile = cuda.shared.array(ALL_CELLS, types.float32, SHARED_ALIGNMENT)
         weights = cuda.shared.array(ALL_WEIGHTS, types.float32, SHARED_ALIGNMENT)
-        thread = cuda.threadIdx.x
-        first_drawing = cuda.blockIdx.x * DRAWINGS
-        # Threads over the outputs of a map first, then over maps, then over drawings.
+        thread, drawing = cuda.threadIdx.x, cuda.blockIdx.x
+        # Threads over the outputs of a map first, then over maps.
         group = thread // POSITIONS
         position = thread - group * POSITIONS
-        own = group // GROUPS
-        group -= own * GROUPS
         row = position // ACROSS_THREADS
         column = position - row * ACROSS_THREADS
-        drawing = first_drawing + own
-        present = min(DRAWINGS, batch - first_drawing)
 
         sums = zeros()
         for step in range(PHASES + 1):
             # Copy the next phase while the one before is used.
             if step < PHASES:
                 channel = step * PHASE
-                cells_from = (first_drawing * CHANNELS + channel) * MAP_CELLS
-                weights_from = channel * 25 * MAPS
-                load(
-                    tile, maps, weights, filters, thread, step % BUFFERS, present, cells_from, weights_from
-                )  # fmt: skip
+                cells_from, weights_from = (drawing * CHANNELS + channel) * MAP_CELLS, channel * 25 * MAPS
+                load(tile, maps, weights, filters, thread, step % BUFFERS, cells_from, weights_from)
                 close()
             if step > 0:
                 if step < PHASES:
@@ -159,35 +135,25 @@ def convolution_kernel(shape: ConvolutionShape):
                 # No thread may read a value before the one that copies it has it there.
                 cuda.syncthreads()
                 buffer = (step - 1) % BUFFERS
-                if own < present:
-                    for c in range(PHASE):
-                        window = row * 2 * SIDE + column * 8
-                        at = buffer * CELLS + (own * PHASE + c) * MAP_CELLS + window
-                        taps = buffer * WEIGHTS + c * (25 * MAPS) + group * FILTERS
-                        sums = accumulate(tile, at, weights, taps, sums)
+                for c in range(PHASE):
+                    at = buffer * CELLS + c * MAP_CELLS + row * 2 * SIDE + column * 8
+                    taps = buffer * WEIGHTS + c * (25 * MAPS) + group * FILTERS
+                    sums = accumulate(tile, at, weights, taps, sums)
                 # No thread may copy over a value that another one still reads.
                 cuda.syncthreads()
-        if own < present:
-            own_map = group * FILTERS
-            at = ((drawing * MAPS + own_map) * POOLED + row) * POOLED + column * 4
-            store(averages, at, sums)
+        own_map = group * FILTERS
+        store(averages, ((drawing * MAPS + own_map) * POOLED + row) * POOLED + column * 4, sums)
 
     return convolve_in_registers
 
 
 @kernel_factory
-def connected_kernel(shape: ConnectedShape):
+def connected_kernel():
     """Return the kernel of both connected layers: vectors, weights of both -> scores."""
-    zeros, accumulate, store_parts = (
-        zero_accumulators(shape.drawings),
-        connected_accumulator(shape),
-        parts_store(shape),
-    )
-    DRAWINGS, SLICES, DEPTH, THREADS = shape.drawings, shape.slices, shape.depth, shape.threads
-    PARTS, OWN_DEPTH, AHEAD = shape.partial_values, DEPTH // SLICES, shape.ahead
-    QUADS, ALL_VALUES = DEPTH // 4, DEPTH * DRAWINGS
+    zeros, accumulate, store_parts = zero_accumulators(DRAWINGS), connected_accumulator(), parts_store()
+    THREADS, OWN_DEPTH, QUADS, ALL_VALUES = SLICES * HIDDEN, DEPTH // SLICES, DEPTH // 4, DEPTH * DRAWINGS
 
-    @jit_within(min(CONNECTED_REGISTERS[shape.drawings], REGISTERS_PER_BLOCK // shape.threads // 8 * 8))
+    @jit_within(CONNECTED_REGISTERS)
     def connect_both(vectors, hidden, output, scores):
         tile = cuda.shared.array(ALL_VALUES, types.float32, SHARED_ALIGNMENT)
         parts = cuda.shared.array(PARTS, types.float32, SHARED_ALIGNMENT)
@@ -245,20 +211,15 @@ def _averages(problem: ForwardPass, number: int) -> Between:
 
 def _convolution(number: int) -> Step:
     """Return convolution 1 or 2 with its pool."""
-    at = number - 1
-
-    def shape(problem: ForwardPass) -> ConvolutionShape:
-        return shapes(problem)[:2][at]
-
+    shape = CONVOLUTIONS[number - 1]
     return Step(
         f"convolution-{number} + pool-{number}",
-        lambda problem: _launch(problem.batch, shape(problem)),
-        lambda problem: _convolution_work(problem.batch, shape(problem)),
-        lambda problem: convolution_kernel(shape(problem)),
+        lambda problem: Launch((problem.batch, 1, 1), (shape.threads, 1, 1), shape.shared_bytes),
+        lambda problem: _convolution_work(problem.batch, shape),
+        lambda problem: convolution_kernel(shape),
         lambda problem, weights: (
             Operand.IMAGE if number == 1 else _averages(problem, 1),
             packed_filters(filters_of(weights, number)),
-            problem.batch,
             _averages(problem, number),
         ),
     )
@@ -269,9 +230,13 @@ STEPS = (
     _convolution(2),
     Step(
         "hidden + output",
-        lambda problem: _launch(problem.batch, shapes(problem)[2]),
-        lambda problem: _connected_work(problem.batch, shapes(problem)[2]),
-        lambda problem: connected_kernel(shapes(problem)[2]),
+        lambda problem: Launch(
+            (blocks_along(problem.batch, DRAWINGS), 1, 1),
+            (HIDDEN, SLICES, 1),
+            FLOAT_BYTES * (DEPTH * DRAWINGS + PARTS),
+        ),
+        _connected_work,
+        lambda problem: connected_kernel(),
         lambda problem, weights: (linear(problem), weights.hidden, weights.output, Operand.OUT),
     ),
 )

@@ -4,7 +4,7 @@ from numba import types
 
 from engine.tasks.network.problem import FILTER_SIDE, HIDDEN
 from engine.variants.ir.device_function import DeviceFunction, device_function
-from engine.variants.network.tile_shape import ACROSS, ROWS, VECTOR, ConnectedShape, ConvolutionShape
+from engine.variants.network.tile_shape import ACROSS, AHEAD, DRAWINGS, ROWS, VECTOR, ConvolutionShape
 
 _WINDOW = ACROSS + FILTER_SIDE - 1
 
@@ -12,40 +12,22 @@ _WINDOW = ACROSS + FILTER_SIDE - 1
 def phase_loader(shape: ConvolutionShape) -> DeviceFunction:
     """Return the function `load(tile, maps, weights, filters, thread, buffer, ...)`, which waits for nothing.
 
-    It copies the cells of some input maps, of `present` drawings from element `cells_from` of `maps` on, and
-    the weights of these maps from element `weights_from` of `filters` on. Places are of 32 bits, and each
-    further copy of a thread is a constant further on: with Numba's own loops and offsets of 64 bits a phase
-    took a seventh more instructions.
+    It copies the cells of some input maps from element `cells_from` of `maps` on, and their weights from
+    element `weights_from` of `filters` on. Places are of 32 bits, and each further copy of a thread is a
+    constant further on: with Numba's own loops and offsets of 64 bits a phase took a seventh more
+    instructions.
     """
-    whole = shape.phase * shape.map_cells // VECTOR
+    at_once = shape.threads * VECTOR
 
-    def each(code, first, count, body):
-        """Do body(number of the thread's copy, constant beyond the first one) for all copies of a block."""
-        for beyond in range(0, count, shape.threads):
-            body(first, beyond, None if beyond + shape.threads <= count else first < count - beyond)
-
-    def load(code, tile, maps, weights, filters, thread, buffer, present, cells_from, weights_from):
-        first, drawings, own = code.narrow(thread), code.narrow(present), code.narrow(buffer)
-        cells, source = code.shared(tile) + own * shape.cells, code.pointer(maps) + cells_from
-        taps, origin = code.shared(weights) + own * shape.weights, code.pointer(filters) + weights_from
-
-        def copy_cells(start, beyond, there):
-            at = start + beyond
-            drawing = at // whole
-            rest = (at - drawing * whole) * VECTOR
-            exists = drawings > drawing
-            if there is not None:
-                exists = code.all_of(exists, there)
-            to = drawing * (shape.phase * shape.map_cells) + rest
-            from_ = drawing * (shape.channels * shape.map_cells) + rest
-            code.copy_ahead(cells + to, source + from_, VECTOR, exists)
-
-        def copy_weights(start, beyond, there):
-            at, further = start * VECTOR, beyond * VECTOR
-            code.copy_ahead(taps + at, origin + at, VECTOR, there, further, further)
-
-        each(code, first, shape.drawings * whole, copy_cells)
-        each(code, first, shape.weights // VECTOR, copy_weights)
+    def load(code, tile, maps, weights, filters, thread, buffer, cells_from, weights_from):
+        first, own = code.narrow(thread) * VECTOR, code.narrow(buffer)
+        for target, source, count in (
+            (code.shared(tile) + own * shape.cells, code.pointer(maps) + cells_from, shape.cells),
+            (code.shared(weights) + own * shape.weights, code.pointer(filters) + weights_from, shape.weights),
+        ):
+            for beyond in range(0, count, at_once):
+                there = None if beyond + at_once <= count else first < count - beyond
+                code.copy_ahead(target + first, source + first, VECTOR, there, beyond, beyond)
 
     return device_function(types.void, load)
 
@@ -112,7 +94,7 @@ def pooled_store(shape: ConvolutionShape) -> DeviceFunction:
     return device_function(types.void, store)
 
 
-def connected_accumulator(shape: ConnectedShape) -> DeviceFunction:
+def connected_accumulator() -> DeviceFunction:
     """Return the function `accumulate(tile, at, weights, first, sums)`: some products of each drawing.
 
     `at` is the element of the tile with the first drawing's first value, `first` that of the weights.
@@ -120,18 +102,17 @@ def connected_accumulator(shape: ConnectedShape) -> DeviceFunction:
 
     def accumulate(code, tile, at, weights, first, sums):
         values, source = code.shared(tile) + at, code.pointer(weights) + first
-        loaded = [(source + k * HIDDEN).load() for k in range(shape.ahead)]
+        loaded = [(source + k * HIDDEN).load() for k in range(AHEAD)]
         totals = list(sums)
         for k, weight in enumerate(loaded):
-            for d in range(0, shape.drawings, VECTOR):
-                for j, value in enumerate((values + (k * shape.drawings + d)).load(VECTOR)):
-                    totals[d + j] = code.fma(value, weight, totals[d + j])
+            for d, value in enumerate((values + k * DRAWINGS).load(DRAWINGS)):
+                totals[d] = code.fma(value, weight, totals[d])
         return totals
 
-    return device_function(types.UniTuple(types.float32, shape.drawings), accumulate)
+    return device_function(types.UniTuple(types.float32, DRAWINGS), accumulate)
 
 
-def parts_store(shape: ConnectedShape) -> DeviceFunction:
+def parts_store() -> DeviceFunction:
     """Return the function `store(parts, at, sums)`: a sum for each drawing, a row of threads apart."""
 
     def store(code, parts, at, sums):

@@ -16,15 +16,14 @@ MOST_UNROLLED = 1000
 class ConvolutionShape:
     """A convolution with its pool; everything is known when the kernel is compiled.
 
-    A thread computes 2 x 8 outputs of `filters` maps of one drawing; threads of a block stand over all
-    outputs of all maps of `drawings` drawings.
+    A thread computes 2 x 8 outputs of `filters` maps; threads of a block stand over all outputs of all maps
+    of one drawing.
     """
 
     channels: int  # input maps
     side: int  # of an input map
     maps: int
     filters: int
-    drawings: int
     phase: int  # input maps that are in shared memory at once; the next ones arrive meanwhile
 
     @property
@@ -50,7 +49,7 @@ class ConvolutionShape:
     @property
     def threads(self) -> int:
         """Threads of a block."""
-        return self.drawings * self.positions * self.groups
+        return self.positions * self.groups
 
     @property
     def phases(self) -> int:
@@ -70,7 +69,7 @@ class ConvolutionShape:
     @property
     def cells(self) -> int:
         """Values of the input maps in a buffer."""
-        return self.drawings * self.phase * self.map_cells
+        return self.phase * self.map_cells
 
     @property
     def weights(self) -> int:
@@ -88,54 +87,15 @@ class ConvolutionShape:
         return FILTER_CELLS * ROWS * ACROSS * self.filters <= MOST_UNROLLED
 
 
-@dataclass(frozen=True, slots=True)
-class ConnectedShape:
-    """Both connected layers in one block of `drawings` drawings: four parts of each sum side by side."""
-
-    drawings: int
-    slices: int = 4  # threads that share a hidden value's sum
-
-    @property
-    def ahead(self) -> int:
-        """Weights that a thread loads before it multiplies any of them: their latency overlaps.
-
-        With few drawings there are few blocks, and registers for more.
-        """
-        return 32 if self.drawings <= VECTOR else 8
-
-    @property
-    def depth(self) -> int:
-        """Values before that are in shared memory at once."""
-        return (128 if self.drawings <= VECTOR else 32) * self.slices
-
-    @property
-    def threads(self) -> int:
-        """Threads of a block: one for each hidden value and part."""
-        return HIDDEN * self.slices
-
-    @property
-    def partial_values(self) -> int:
-        """Values of all parts of all sums."""
-        return self.threads * self.drawings
-
-    @property
-    def shared_bytes(self) -> int:
-        """Bytes of the values before and of the parts of the sums."""
-        return 4 * (self.depth * self.drawings + self.partial_values)
-
-
-Shapes = tuple[ConvolutionShape, ConvolutionShape, ConnectedShape]
-_FIRST = ConvolutionShape(1, SIDE, FIRST, filters=4, drawings=1, phase=1)
-# Two maps per thread, so that a block of the second convolution has a warp for each of a multiprocessor's
-# four schedulers.
-FEW: Shapes = (
-    _FIRST,
-    ConvolutionShape(FIRST, FIRST_POOLED, SECOND, filters=2, drawings=1, phase=2),
-    ConnectedShape(4),
+CONVOLUTIONS = (
+    ConvolutionShape(1, SIDE, FIRST, filters=4, phase=1),
+    # Two maps per thread, so that a block has a warp for each of a multiprocessor's four schedulers. With
+    # four maps and four drawings per block 10,000 drawings take as long, 1,000 a tenth longer (H200).
+    ConvolutionShape(FIRST, FIRST_POOLED, SECOND, filters=2, phase=2),
 )
-MANY: Shapes = (
-    _FIRST,
-    ConvolutionShape(FIRST, FIRST_POOLED, SECOND, filters=4, drawings=4, phase=2),
-    ConnectedShape(16),
-)
-"""The shapes of the three launches for few drawings, and for many."""
+DRAWINGS, SLICES, AHEAD, DEPTH = 4, 4, 32, 512
+"""Both connected layers in one block: its drawings, the threads that share a hidden value's sum, the weights
+that a thread loads before it multiplies any of them (their latency overlaps), the values before that are in
+shared memory at once."""
+PARTS = SLICES * HIDDEN * DRAWINGS
+"""Values of all parts of all sums."""

@@ -16,6 +16,7 @@ has two registers: else it would be moved at every multiplication.
 from numba import types
 
 from engine.variants.ir.device_function import DeviceFunction, device_function
+from engine.variants.ir.quantise import stored_words
 from engine.variants.ir.value import F32, I32, Value
 from engine.variants.tensor_cores.digit_shape import (
     PIXELS,
@@ -24,7 +25,8 @@ from engine.variants.tensor_cores.digit_shape import (
     Sample,
     chains_of,
 )
-from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, sorted_word, store_words
+from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, sorted_word
+from engine.variants.tiles.result_storer import store_block
 
 Values = list[Value]
 _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000
@@ -33,17 +35,17 @@ _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000
 def digit_filter(shape: DigitShape) -> DeviceFunction:
     """Return the function that computes and stores a lane's results of 8 bit.
 
-    `filter_(tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the
-    byte of `tile` under the warp's first result and the mask's first row, `stage` that of the warp's
-    `shape.stage_bytes`; `fragments` are the words of all lanes (`fragments_of`), of `digits` digits, of which
-    `unit` is the top one's; `row` and `sample` are those of the warp's first result, and a row of the picture
-    has `samples` samples. All lanes of a warp have to call it together.
+    `filter_(tile, at, lane, fragments, digits, unit, offset, out, row, sample, samples)`: `at` is the byte of
+    `tile` under the warp's first result and the mask's first row; `fragments` are the words of all lanes
+    (`fragments_of`), of `digits` digits, of which `unit` is the top one's; `row` and `sample` are those of
+    the warp's first result, and a row of the picture has `samples` samples. All lanes of a warp have to call
+    it together.
     """
     chains, vectors = chains_of(shape), shape.digit_vectors
 
-    def filter_(code, tile, at, lane, stage, fragments, digits, unit, offset, out, row, sample, samples):
-        at, lane, stage, digits, *first = (
-            code.narrow(value) for value in (at, lane, stage, digits, row, sample, samples)
+    def filter_(code, tile, at, lane, fragments, digits, unit, offset, out, row, sample, samples):
+        at, lane, digits, row, sample, samples = (
+            code.narrow(value) for value in (at, lane, digits, row, sample, samples)
         )
         along, row_of_four = lane >> 2, lane & 3
         across, below = along * shape.across, row_of_four * shape.tile_samples
@@ -145,6 +147,7 @@ def digit_filter(shape: DigitShape) -> DeviceFunction:
             return [code.packed_word(results[k : k + PIXELS]) for k in range(0, len(results), PIXELS)]
 
         words = interleaved_words(code, [packed(channel) for channel in range(shape.channels)])
-        store_words(code, out, first, shared + stage, lane, words, shape)
+        stored = stored_words(code, words)
+        store_block(code, out, row + row_of_four, sample + across, samples, stored, 1, shape.across)
 
     return device_function(types.void, filter_)

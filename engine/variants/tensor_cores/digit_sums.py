@@ -74,8 +74,7 @@ def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
 def work(problem: Problem, block: Block) -> Work:
     """Return the work for weights of one digit; each further digit multiplies once more and loads its words.
 
-    Not counted are multiply-adds with the zeros that fill a multiplication up, and the way of results of
-    several channels through shared memory to whole lines of the picture.
+    Not counted are multiply-adds with the zeros that fill a multiplication up.
     """
     shape, (launch,) = _shape_of(problem), plan(problem, block)
     cells = launch.blocks * shape.tile_rows * shape.tile_samples
@@ -139,8 +138,8 @@ def kernel(border: Border, shape: DigitShape):
     CHANNELS, BEFORE = shape.channels, shape.before
     # Pieces of 16 bytes need it.
     ALIGNMENT = 16
-    TILE_SAMPLES, TILE_BYTES, STAGE_BYTES = shape.tile_samples, shape.tile_bytes, shape.stage_bytes
-    SHARED_BYTES, OUT_ROWS, OUT_SAMPLES = shape.shared_bytes, shape.out_rows, shape.out_samples
+    TILE_SAMPLES, SHARED_BYTES = shape.tile_samples, shape.shared_bytes
+    OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
     ROUNDS = shape.rounds
 
     @jit_within(shape.registers)
@@ -155,10 +154,9 @@ def kernel(border: Border, shape: DigitShape):
         # No thread may read a cell before its copy has arrived.
         cuda.syncthreads()
         row = warp * ROUNDS * 4
-        stage = TILE_BYTES + warp * STAGE_BYTES
         for _ in range(ROUNDS):
             at = row * TILE_SAMPLES + BEFORE
-            filter_(shared, at, lane, stage, fragments, digits, unit, offset, out, top + row, sample, samples)
+            filter_(shared, at, lane, fragments, digits, unit, offset, out, top + row, sample, samples)
             row += 4
 
     return correlate_digits

@@ -4,19 +4,17 @@ import numpy as np
 
 from engine.variants.network.cpu_fast import packed, packed_filters
 from engine.variants.network.fast import packed_filters as packed_for_cuda
-from engine.variants.network.tile_shape import FEW, MANY
+from engine.variants.network.tile_shape import CONVOLUTIONS
 from tests.engine.variants.emitted import whole
 
 
 def test_that_the_shapes_are_those_that_the_documents_tell():
-    (first, few, _), (_, many, connected) = FEW, MANY
-    assert (few.threads, few.filters, few.drawings, few.is_unrolled) == (128, 2, 1, True)
-    assert (many.threads, many.filters, many.drawings, many.is_unrolled) == (256, 4, 4, False)
-    assert first.threads == 288
-    for shape in (first, few, many):
+    first, second = CONVOLUTIONS
+    assert (first.threads, first.filters, first.is_unrolled) == (288, 4, False)
+    assert (second.threads, second.filters, second.is_unrolled) == (128, 2, True)
+    for shape in CONVOLUTIONS:
         assert shape.shared_bytes <= 40 * 1024
         assert shape.phases * shape.phase == shape.channels
-    assert connected.shared_bytes == 40_960
 
 
 def test_that_weights_are_packed_so_that_neighbouring_maps_are_neighbours():

@@ -13,7 +13,7 @@ from engine.tasks.network.agreement import verify
 from engine.tasks.network.oracle import convolved
 from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
-from engine.variants.network import constant_filters, fast, unrolled_matrix
+from engine.variants.network import constant_filters, unrolled_matrix
 from engine.variants.network.passes import chunks
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, random_weights, scores_of
@@ -184,11 +184,3 @@ def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
         "network-pool": ["hidden", "output"],
         "network-fused": ["hidden", "output"],
     }
-
-
-@pytest.mark.slow
-def test_that_the_blocks_for_many_drawings_give_the_same_scores(monkeypatch):
-    monkeypatch.setattr(fast, "MANY_DRAWINGS", 2)
-    _, second, *_ = check_executed(fast.VARIANT, Case(5))
-    # Several drawings per block, of which the last one has fewer; the sums in several phases.
-    assert second.step.launch.grid[0] == 2

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from engine.device.cuda_presence import missing
 from engine.mask.mask import Mask
 from engine.variants.tensor_cores.digit_shape import chains_of, fragment_cells, fragments_of
 from engine.variants.tensor_cores.digit_sums import SHARED_BYTES, VARIANT, digit_shape
@@ -44,29 +43,9 @@ def test_that_a_digit_takes_one_instruction_for_each_multiplication(shape, chann
     assert "prmt" in head
     assert "prmt" not in loop.split("cvt.pack")[0]
     loads = sum(len(work.loads_of(channel)) for channel in range(channels))
-    # With those of results by whole lines.
-    staged = work.across // 16 if work.stage_bytes else 0
-    assert len(re.findall(r"ld\.shared", ptx)) == work.fours_of_rows * loads + staged
-    assert ptx.count("bar.warp.sync") == (channels > 1)
+    assert len(re.findall(r"ld\.shared", ptx)) == work.fours_of_rows * loads
     # A register may be named %f64, and an unused one may be declared.
     assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
-
-
-@pytest.mark.skipif(bool(missing), reason=missing or "numba-cuda is there")
-def test_that_lanes_are_granted_the_registers_that_were_measured():
-    def registers(rows, columns, channels):
-        return digit_shape((rows, columns), columns // 2, channels).registers
-
-    assert [registers(side, side, 1) for side in (1, 5, 9, 10, 11)] == [None, None, None, 128, 128]
-    for channels in (2, 3, 4):
-        granted = [registers(side, side, channels) for side in (1, 5, 6, 9, 10, 11)]
-        assert granted == [96, 96, 128, 128, 168, 168]
-        assert registers(3, 11, channels) == registers(11, 3, channels) == 168
-        assert registers(1, 12, channels) is None
-    mask = Mask(np.ones((5, 5)))
-    for channels, limit in ((1, None), (3, 96)):
-        (step,) = VARIANT.passes(problem_of(mask, channels), mask, BLOCK)
-        assert step.kernel.targetoptions.get("max_registers") == limit
 
 
 # (mask shape, anchor's column, channels)
@@ -86,9 +65,7 @@ def test_that_what_lanes_load_is_aligned_whatever_the_anchor():
                 # A thread of the loader copies one piece per round.
                 assert shape.tile_samples // 16 <= shape.threads
                 assert (shape.tile_samples % 64, shape.before % 16) == (32, 0)
-                assert shape.tile_bytes >= shape.tile_rows * shape.tile_samples
-                assert shape.stage_pitch >= shape.out_samples
-                assert shape.tile_bytes % 16 == shape.stage_bytes % 16 == shape.stage_pitch % 16 == 0
+                assert shape.shared_bytes >= shape.tile_rows * shape.tile_samples
                 loads = sorted({load for channel in range(channels) for load in shape.loads_of(channel)})
                 words = [word + k for word, size in loads for k in range(size)]
                 assert words == list(range(words[0], words[-1] + 1))
@@ -190,10 +167,3 @@ def test_that_words_of_channels_are_put_side_by_side():
         words = interleaved_words(BytesOfWords(), planes)
         bytes_ = [byte for word in words for byte in word]
         assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
-
-
-@pytest.mark.parametrize(("channels", "banks"), [(2, 6), (3, 8), (4, 8)])
-def test_that_eight_lanes_that_are_served_at_once_meet_few_banks_twice(channels, banks):
-    shape = digit_shape((5, 5), 2, channels)
-    places = [row * shape.stage_pitch + lane * shape.across for row in range(4) for lane in range(2)]
-    assert len({place // 16 % 8 for place in places}) == banks
