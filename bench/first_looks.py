@@ -31,7 +31,7 @@ from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.page.intents import Begin
 from gui.shell.app import Haloscope, freeze_start, make_application
 from gui.shell.pages import PAGES
-from gui.style.letters import set_letter_size
+from gui.style.metrics import set_letter_size
 
 LONG_MS = 50
 

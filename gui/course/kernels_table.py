@@ -15,7 +15,7 @@ from engine.mask.resolve import resolve_mask
 from gui.course.course_model import CourseModel
 from gui.course.two_lines import REASON_ROLE, SECOND_ROLE, VARIANT_ROLE, TwoLines, plain
 from gui.engine_link.engine_state import EngineState
-from gui.style.letters import follow_letters
+from gui.style.metrics import follow_letters
 from gui.widgets.panel_parts import dress_table, text_button
 
 

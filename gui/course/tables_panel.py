@@ -19,11 +19,11 @@ from engine.course.sheet import markdown_of_table, tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView, reasons_of
 from gui.course.two_lines import plain
+from gui.engine_link.device_box import OFFER, recorded_button
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.recorded_button import OFFER, recorded_button
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, row, text_button
-from gui.widgets.scrolled_text import ScrolledText
+from gui.widgets.scroll_area import ScrolledText
 
 _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."

@@ -7,13 +7,14 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QToolButton
 
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_state import LOST, EngineState
 from gui.style.icons import icon
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import NarrowBox
+from gui.widgets.panel_parts import NarrowBox, text_button
 
 _SIMULATOR_TEACHES = (
     "The simulator interprets the instructions that a GPU would execute, checks every access to memory and "
@@ -169,3 +170,22 @@ def _text(device: DeviceInfo) -> str:
     if not device.available:
         return f"{device.title} (not available)"
     return f"{device.title} (no speed)" if device.key == SIMULATOR else device.title
+
+
+RECORDED_TIP = (
+    "Show what a GPU of another machine measured, beside the figures of this one and marked as recorded."
+)
+OFFER = "There is no GPU here: View > Recorded GPU (Ctrl+G) shows what another machine's GPU measured."
+"""What a panel without figures of a GPU says where there is none."""
+
+
+def recorded_button(state: EngineState) -> QToolButton:
+    """Return the switch."""
+    button = text_button(
+        "device", "Recorded", "Show the figures of a recorded GPU", f"{RECORDED_TIP} (Ctrl+G)"
+    )
+    button.setCheckable(True)
+    button.setChecked(state.shows_recorded)
+    button.toggled.connect(state.show_recorded)
+    state.recorded_changed.connect(lambda: button.setChecked(state.shows_recorded))
+    return button

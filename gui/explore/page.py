@@ -29,11 +29,9 @@ from gui.page.messages import Message, Severity
 from gui.page.panels import Panel, PanelTabs
 from gui.page.runs_page import RunsPage
 from gui.page.shares import Share, Shares
-from gui.page.slot import Slot
-from gui.style.letters import follow_letters
-from gui.style.metrics import GRID
+from gui.page.slot import Slot, Turns
+from gui.style.metrics import GRID, follow_letters
 from gui.widgets.panel_parts import choices_of, column
-from gui.widgets.turns import Turns
 
 _TOOLS = ("save", "undo", "redo")
 # Panels that are made when they are first looked at: of the place with the runs, of Inspect, of Explain.

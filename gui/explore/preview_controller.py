@@ -11,9 +11,8 @@ from engine.host.protocol import Filtered
 from engine.host.request import Check, Preview, Seen
 from engine.host.shared_array import segments_of
 from engine.work.messages import ListRequest, PictureJob
-from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
+from gui.engine_link.engine_link import EngineLink, Newest, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.display import Display
 from gui.explore.picture_job import is_chain
 from gui.explore.small_picture import ComputingMessages

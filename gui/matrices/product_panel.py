@@ -15,8 +15,7 @@ from gui.style.metrics import GRID, number_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.list_field import ListField
 from gui.widgets.number_box import NumberBox, doubled
-from gui.widgets.panel_parts import column, form, quiet_label, scrolled
-from gui.widgets.refusal import Refusal
+from gui.widgets.panel_parts import Refusal, column, form, quiet_label, scrolled
 
 _EVERY = tuple(range(SMALLEST_TILE, LARGEST_TILE + 1))
 _SETS: tuple[tuple[str, tuple[int, ...]], ...] = (

@@ -19,9 +19,8 @@ from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import column, label_for, row, scrolled
-from gui.widgets.refusal import Refusal
-from gui.widgets.value_table import ValueTable, number
+from gui.widgets.number_table import ValueTable, number
+from gui.widgets.panel_parts import Refusal, column, label_for, row, scrolled
 
 _EMPTY = (
     "Point at a cell of a map, or walk there with the arrow keys: the window that its value comes from is "

@@ -15,7 +15,7 @@ from gui.network.layers import Cell, Floats, is_vector, shape_text
 from gui.style.cell_colours import cell_background, readable_text
 from gui.style.metrics import GRID, number_font
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.value_table import short_number
+from gui.widgets.number_table import short_number
 
 # With 22 maps in a line, 64 of them take three lines in a window of 1280 pixels.
 _GAP = 3

@@ -11,7 +11,7 @@ from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
 from engine.tasks.network.messages import NetworkFacts, Recognised
 from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer
-from gui.widgets.value_table import number
+from gui.widgets.number_table import number
 
 Floats = NDArray[np.float32]
 DRAWING = -1

@@ -16,14 +16,13 @@ from engine.tasks.network.messages import (
     StageRequest,
 )
 from engine.tasks.network.problem import NetworkResult
-from gui.engine_link.engine_link import EngineLink, is_reported_by_link, needs_no_message
+from gui.engine_link.engine_link import EngineLink, Newest, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.network.layers import kept_answer, kept_facts
 from gui.network.network_state import NetworkState
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
-from gui.page.runs_controller import RunsController
+from gui.page.variants_page import RunsController
 
 NETWORK = "network"
 # An 8: its strokes cross, so that every map has something to show.

@@ -7,8 +7,7 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
 from gui.runs.panel import RunsPanel
-from gui.style.letters import at_present_letters, follow_letters
-from gui.style.metrics import GRID, HALF_GRID, digits_width
+from gui.style.metrics import GRID, HALF_GRID, at_present_letters, digits_width, follow_letters
 from gui.style.theme import theme_notifier
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.legend import Legend

@@ -7,8 +7,7 @@ from PySide6.QtGui import QCloseEvent, QContextMenuEvent
 from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
 
 from gui.style.icons import icon
-from gui.style.letters import at_usual_letters
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, at_usual_letters
 from gui.widgets.panel_parts import column, icon_button, row
 from gui.widgets.scroll_area import ScrollArea
 from gui.widgets.tab_stops import focus_next

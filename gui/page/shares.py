@@ -7,7 +7,7 @@ from PySide6.QtCore import QEvent, Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QSplitter, QWidget
 
-from gui.style.letters import at_present_letters, follow_letters
+from gui.style.metrics import at_present_letters, follow_letters
 
 # Of the room: what an area needs at first gets no more.
 _MOST = 0.4

@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.results.columns import Column
 from engine.results.metrics import Metric
-from gui.runs.metric_menu import COMMON_NUMBERS, fill_metric_menu
 from gui.runs.model import RunsModel
-from gui.runs.table import RunsTable
+from gui.runs.table import COMMON_NUMBERS, RunsTable, fill_metric_menu
 from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
 CSV_TIP = "Export as CSV: one row per run, with medians, spread and verification."

@@ -11,8 +11,7 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.messages import Message, Messages, Severity, error_message
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import column, form, label_for, quiet_label
-from gui.widgets.refusal import Refusal
+from gui.widgets.panel_parts import Refusal, column, form, label_for, quiet_label
 
 SOURCE = "connection"
 ENGINE_SOURCE = "engine"

@@ -25,7 +25,7 @@ from gui.page.actions import Actions
 from gui.page.contract import PageLayout
 from gui.page.files import Recent
 from gui.page.messages import Message, Messages, Severity
-from gui.style.letters import set_letter_size
+from gui.style.metrics import set_letter_size
 from gui.style.theme import ThemeName, apply_theme
 from gui.typed_json import Reading, in_short
 

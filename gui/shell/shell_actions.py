@@ -3,9 +3,9 @@
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoGroup, QUndoStack
 
+from gui.engine_link.device_box import RECORDED_TIP
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.recorded_button import RECORDED_TIP
 from gui.page.actions import Actions, Entry
 from gui.page.contract import PageEntry, PageStatus
 from gui.runs.panel import CSV_TIP, JSON_TIP

@@ -1,7 +1,11 @@
-"""The 8-pixel grid and the font of numbers."""
+"""The 8-pixel grid, the fonts, and the size of all letters: set for the whole program while it runs."""
 
+from collections.abc import Callable, Iterable
+
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetrics
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
+from shiboken6 import isValid
 
 GRID = 8
 HALF_GRID = GRID // 2
@@ -41,3 +45,118 @@ def code_font() -> QFont:
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     font.setPointSizeF(QApplication.font().pointSizeF() * 0.88)
     return font
+
+
+# QFont::SizeResolved, which has no name in Python.
+_HAS_SIZE = 0x0002
+_PAUSE_MS = 8
+_desktop_points: float | None = None
+_percent = 100
+_notifier: "_Notifier | None" = None
+
+
+class _Notifier(QObject):
+    """For sizes that were computed from the letters."""
+
+    changed = Signal()
+
+
+class _Follower(QObject):
+    """Lives as long as its widget, and so does its connection."""
+
+    def __init__(self, widget: QWidget, fit: Callable[[], object]) -> None:
+        super().__init__(widget)
+        self._widget, self._fit = widget, fit
+        _of_program().changed.connect(self._follow)
+
+    def _follow(self) -> None:
+        if self._widget.isVisible():
+            self._fit()
+        else:
+            # What is hidden is laid out with the new letters only when it is shown.
+            self._widget.installEventFilter(self)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show:
+            self._widget.removeEventFilter(self)
+            QTimer.singleShot(0, self, self._fit)
+        return False
+
+
+def follow_letters(widget: QWidget, fit: Callable[[], object]) -> None:
+    """Give a widget a size that follows from the letters: now, and whenever they change."""
+    fit()
+    _Follower(widget, fit)
+
+
+def at_usual_letters(width: int) -> int:
+    """Return a width, or where letters are larger than usual what it is at their usual size, about.
+
+    Panels need no more width than that: they scroll, and all of them stay on the screen.
+    """
+    return width * 100 // max(100, _percent)
+
+
+def at_present_letters(width: int) -> int:
+    """Return what a width with letters of the usual size is with the present ones, about."""
+    return width * _percent // 100
+
+
+def set_letter_size(app: QApplication, percent: int) -> None:
+    """Show all letters at so many per cent of the desktop's size, also those on the screen now."""
+    global _desktop_points, _percent
+    font = QFont(app.font())
+    before = font.pointSizeF()
+    if _desktop_points is None:
+        _desktop_points = before
+    after = _desktop_points * percent / 100.0
+    _percent = percent
+    if abs(after - before) < 1e-6:
+        return
+    # A widget whose font has a size of its own, such as a note's, does not follow the application's.
+    own = [
+        (widget, QFont(widget.font()))
+        for widget in app.allWidgets()
+        if widget.testAttribute(Qt.WidgetAttribute.WA_SetFont) and widget.font().resolveMask() & _HAS_SIZE
+    ]
+    font.setPointSizeF(after)
+    # All at once would take 0.15 s: letters, layouts, what follows from the letters, and the painting of it.
+    windows = [window for window in app.topLevelWidgets() if window.isVisible()]
+    panels = [one for window in windows for one in window.findChildren(QScrollArea) if one.isVisible()]
+    for part in (*windows, *panels):
+        part.setUpdatesEnabled(False)
+    app.setFont(font)
+    # Under a style sheet the widgets that are there follow only the font of their class.
+    app.setFont(font, "QWidget")  # type: ignore[arg-type]  # a text, whatever the stubs say
+    for widget, its in own:
+        if its.pointSizeF() > 0.0:
+            its.setPointSizeF(its.pointSizeF() * after / before)
+        else:
+            its.setPixelSize(max(1, round(its.pixelSize() * after / before)))
+        widget.setFont(its)
+
+    def paint(parts: Iterable[QWidget]) -> None:
+        for part in filter(isValid, parts):
+            part.setUpdatesEnabled(True)
+
+    # Layouts know their sizes with the new letters only then.
+    _run_in_turns(_of_program().changed.emit, lambda: paint(windows), lambda: paint(panels))
+
+
+def _run_in_turns(first: Callable[[], object], *others: Callable[[], object]) -> None:
+    """Run each in a turn of the event loop of its own, after what the one before it has set off."""
+
+    def run() -> None:
+        first()
+        if others:
+            _run_in_turns(*others)
+
+    # A timer that is due by the end of such work would still run in its turn.
+    QTimer.singleShot(0, lambda: QTimer.singleShot(_PAUSE_MS, run))
+
+
+def _of_program() -> _Notifier:
+    global _notifier
+    if _notifier is None:
+        _notifier = _Notifier()
+    return _notifier

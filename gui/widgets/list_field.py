@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QWidget
 
 from engine.errors import EngineError
 from gui.style.metrics import HALF_GRID, number_font
-from gui.widgets.panel_parts import column, folding_row, menu_button, quiet_label, row
-from gui.widgets.refusal import Refusal
+from gui.widgets.panel_parts import Refusal, column, folding_row, menu_button, quiet_label, row
 
 Items = tuple[Any, ...]
 

@@ -27,8 +27,7 @@ from PySide6.QtWidgets import (
 )
 
 from gui.style.icons import icon
-from gui.style.letters import at_usual_letters, follow_letters
-from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
+from gui.style.metrics import GRID, HALF_GRID, at_usual_letters, follow_letters, number_font, small_font
 from gui.widgets.scroll_area import ScrollArea
 
 # A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
@@ -351,3 +350,17 @@ def _choice(box: QComboBox, at: int) -> QAction:
 
     action.triggered.connect(choose)
     return action
+
+
+class Refusal(QLabel):
+    """Says in the colour of errors why a text is refused; hidden while there is no reason."""
+
+    def __init__(self) -> None:
+        super().__init__(wordWrap=True)
+        self.setForegroundRole(QPalette.ColorRole.BrightText)
+        self.say("")
+
+    def say(self, sentence: str) -> None:
+        """Show a sentence, with a capital first; none hides the label."""
+        self.setText(sentence[:1].upper() + sentence[1:])
+        self.setVisible(bool(sentence))

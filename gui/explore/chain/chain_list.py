@@ -21,8 +21,7 @@ from gui.explore.chain.chain_steps import moved, reads_of, why_not_moved
 from gui.explore.chain.step_rows import StepRow, StepRows, row_height, title_of_step
 from gui.explore.state import COMBINE, PICTURE, State
 from gui.page.actions import Actions
-from gui.style.letters import follow_letters
-from gui.style.metrics import GRID, HALF_GRID
+from gui.style.metrics import GRID, HALF_GRID, follow_letters
 from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, narrow_box, row

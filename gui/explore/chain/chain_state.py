@@ -8,8 +8,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine.errors import EngineError
 from engine.results.quantities import duration_text
 from engine.work.messages import MergeRequest
-from gui.engine_link.engine_link import EngineLink
-from gui.engine_link.newest import Newest
+from gui.engine_link.engine_link import EngineLink, Newest
 from gui.explore.chain.chain_steps import state_of, with_inputs
 from gui.explore.display import Display
 from gui.explore.state import COMBINE, Step

@@ -7,8 +7,7 @@ from engine.work.steps import HOW
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import column, fill_box, form, label_for, quiet_label, row
-from gui.widgets.refusal import Refusal
+from gui.widgets.panel_parts import Refusal, column, fill_box, form, label_for, quiet_label, row
 
 _MOST = 100.0
 # The slider covers what is used; the field takes all.

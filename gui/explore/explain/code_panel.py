@@ -27,7 +27,7 @@ from gui.widgets.panel_parts import (
     narrow_box,
     row,
 )
-from gui.widgets.scrolled_text import ScrolledText
+from gui.widgets.scroll_area import ScrolledText
 
 _EMPTY = Row("", Look.HEADING)
 

@@ -7,9 +7,8 @@ from PySide6.QtCore import QObject, QTimer, Signal, SignalInstance
 
 from engine.errors import EngineError
 from engine.work.messages import PictureJob
-from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.explain.selection import Selection
 
 Answer = TypeVar("Answer")

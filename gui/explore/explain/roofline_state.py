@@ -16,9 +16,8 @@ from engine.results.columns import server_of
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from engine.results.quantities import count_text, digits_text, percent_text, rate_text
-from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_link import EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.explain.question import Question
 from gui.explore.explain.selection import Selection
 from gui.explore.results.results_model import ResultsModel

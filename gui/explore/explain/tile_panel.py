@@ -14,6 +14,7 @@ from gui.widgets.legend import Legend
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import (
     Placeholder,
+    Refusal,
     column,
     fill_box,
     folding_row,
@@ -23,7 +24,6 @@ from gui.widgets.panel_parts import (
     quiet_label,
     row,
 )
-from gui.widgets.refusal import Refusal
 
 _COLOUR_NAMES = {
     ColourBy.ROLE: "Role",

@@ -17,9 +17,8 @@ from engine.explain.messages import TimeRequest
 from engine.results.compare import Compared
 from engine.results.measurement import ExplainedTime, Measurement
 from engine.work.messages import PictureJob
-from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.explain.question import Question
 from gui.explore.explain.roofline_state import MEASURE, RooflineState
 from gui.explore.explain.selection import Selection

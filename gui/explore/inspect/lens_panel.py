@@ -34,6 +34,7 @@ from gui.explore.picture.pixel_values import value_text
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.number_table import ValueTable, cell_number
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     Placeholder,
@@ -43,7 +44,6 @@ from gui.widgets.panel_parts import (
     row,
     scrolled,
 )
-from gui.widgets.value_table import ValueTable, cell_number
 
 _LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
 _RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)

@@ -19,9 +19,8 @@ from engine.results.found import Mark
 from engine.work.filtering.one_pixel import Samples
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.messages import PictureJob, SumOrderRequest
-from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.display import Display
 from gui.explore.explain.question import Question
 from gui.explore.inspect.lens import FilterLens, InChain, Lens, OperationLens, filter_lens, operation_lens

@@ -10,9 +10,8 @@ from engine.errors import EngineError
 from engine.host.picture_numbers import MeasurePicture, PictureNumbers
 from engine.host.tiles import TiledScreen
 from engine.image.colour import full_scale_of
-from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.explain.question import Question
 from gui.explore.picture.layers import Drawing, Line
 from gui.explore.picture.picture_view import PictureView

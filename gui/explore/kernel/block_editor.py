@@ -15,7 +15,7 @@ from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
 from gui.widgets.number_box import NumberBox, doubled
 from gui.widgets.panel_parts import NO_ARROW, column, label_for, quiet_label, row
-from gui.widgets.refusal import Refusal as RefusalLabel
+from gui.widgets.panel_parts import Refusal as RefusalLabel
 
 PRESETS = tuple(
     Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))

@@ -21,7 +21,7 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import NarrowBox, column, fill_box, form, label_for, row, scrolled
-from gui.widgets.scrolled_text import ScrolledText
+from gui.widgets.scroll_area import ScrolledText
 
 _TYPE_TOOLTIP = (
     "What the kernel writes, and so what is verified and timed.\n\n"

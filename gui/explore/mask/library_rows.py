@@ -10,8 +10,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.work.messages import EffectsRequest
-from gui.engine_link.engine_link import EngineLink
-from gui.engine_link.newest import Newest
+from gui.engine_link.engine_link import EngineLink, Newest
 from gui.explore.mask.library_entries import LibraryEntry
 from gui.explore.workspace import Workspace
 from gui.style.cell_colours import cell_background

@@ -15,8 +15,17 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.number_box import NumberBox
-from gui.widgets.panel_parts import column, fill_box, form, label_for, quiet_label, row, scrolled, text_button
-from gui.widgets.refusal import Refusal
+from gui.widgets.panel_parts import (
+    Refusal,
+    column,
+    fill_box,
+    form,
+    label_for,
+    quiet_label,
+    row,
+    scrolled,
+    text_button,
+)
 
 _NOTE_LINES = 5
 

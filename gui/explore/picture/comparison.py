@@ -8,9 +8,8 @@ from engine.host.protocol import ScreenLevels
 from engine.host.tiles import TiledScreen
 from engine.verify.regions import Region
 from engine.work.messages import Compared, ComparePictures
-from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.picture.layers import ViewMode
 from gui.explore.workspace import Workspace
 

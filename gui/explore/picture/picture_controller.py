@@ -13,9 +13,8 @@ from engine.host.request import Request
 from engine.host.tiles import TiledScreen
 from engine.results.progress import Progress
 from engine.verify.regions import Region
-from gui.engine_link.engine_link import Ask, EngineLink
+from gui.engine_link.engine_link import Ask, EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.display import Display
 from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace

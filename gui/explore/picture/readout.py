@@ -8,8 +8,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from gui.explore.picture.pixel_values import Numbers
-from gui.style.letters import follow_letters
-from gui.style.metrics import GRID, digits_width, number_font
+from gui.style.metrics import GRID, digits_width, follow_letters, number_font
 from gui.style.theme import current_theme
 
 _HINT = "Point at the picture to read pixel values."

@@ -8,8 +8,7 @@ from engine.geometry.range_modes import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
-from gui.style.letters import follow_letters
-from gui.style.metrics import GRID, HALF_GRID, digits_width, number_font
+from gui.style.metrics import GRID, HALF_GRID, digits_width, follow_letters, number_font
 from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, menu_icon_button, row
 
 # Modes with a button of their own; the others are in the menu.

@@ -12,9 +12,8 @@ from engine.mask.mask import Mask
 from engine.mask.presets import presets
 from engine.results.measurement import Measurement
 from engine.tasks.messages import RecordedRequest, RecordedRuns
-from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_link import EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
-from gui.engine_link.newest import Newest
 from gui.explore.picture_job import comparable_of, problem_of
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.state import PictureSource

@@ -14,7 +14,7 @@ from gui.network.layers import (
     where_from,
     windows,
 )
-from gui.widgets.value_table import number, short_number
+from gui.widgets.number_table import number, short_number
 from tests.gui.made_network import LAYERS, STAGES, made_digits, made_weights
 
 KEYS = ("convolution-1", "convolution-2", "hidden", "output")

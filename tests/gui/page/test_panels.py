@@ -9,7 +9,7 @@ from gui.page.contract import Page, PageLayout
 from gui.page.panels import Panel, PanelTabs
 from gui.page.shares import Share, Shares
 from gui.page.slot import Slot
-from gui.style.letters import set_letter_size
+from gui.style.metrics import set_letter_size
 from gui.widgets.panel_parts import column
 from gui.widgets.tab_stops import focus_next
 

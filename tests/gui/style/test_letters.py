@@ -4,8 +4,7 @@ import pytest
 from PySide6.QtCore import QAbstractEventDispatcher, QEvent
 from PySide6.QtWidgets import QLabel, QScrollArea, QSpinBox, QSplitter, QVBoxLayout, QWidget
 
-from gui.style.letters import follow_letters, set_letter_size
-from gui.style.metrics import scaled_font
+from gui.style.metrics import follow_letters, scaled_font, set_letter_size
 from gui.style.theme import apply_theme
 
 

@@ -2,7 +2,7 @@ import time
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer
 
-from gui.widgets.turns import PAUSE_MS, Turns
+from gui.page.slot import PAUSE_MS, Turns
 
 
 def test_that_jobs_run_once_each_in_order_with_the_event_loop_between_them(qtbot):

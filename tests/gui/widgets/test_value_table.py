@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gui.widgets.value_table import ValueTable, cell_number, number, short_number
+from gui.widgets.number_table import ValueTable, cell_number, number, short_number
 
 
 @pytest.mark.filterwarnings("error")

@@ -19,8 +19,8 @@ from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_words import best_words
 from gui.runs.bars import tick_words
-from gui.runs.metric_menu import all_actions
 from gui.runs.model import RUN_ROLE
+from gui.runs.table import all_actions
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
 
