@@ -1,21 +1,18 @@
-"""What the page Course does: count, measure and save a paper's tables, and load a kernel of it."""
+"""What the page Course does: count, measure and save a paper's tables."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 from PySide6.QtCore import QObject
 
 from engine.course.messages import CountCourse, CourseCode, CourseRequest, MeasureCourse, SaveCourse
-from engine.course.paper import CourseKernel, CourseTable, Excerpt
+from engine.course.paper import CourseTable, Excerpt
 from engine.course.recorded import RecordedCourse, RecordedPaper
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Saved
 from gui.course.course_model import CourseModel
-from gui.course.kernels_table import why_not_loadable
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.page.intents import Intent, LoadKernel
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
 
@@ -24,10 +21,7 @@ SAVE_SOURCE = "course tables"
 
 
 class CourseController(QObject):
-    """Counts the tables of the paper that is shown; measures, saves and loads on request.
-
-    `offer` gives an intent to the page that takes it.
-    """
+    """Counts the tables of the paper that is shown; measures and saves on request."""
 
     def __init__(
         self,
@@ -36,7 +30,6 @@ class CourseController(QObject):
         link: EngineLink,
         jobs: JobQueue,
         messages: PageMessages,
-        offer: Callable[[Intent], bool],
     ) -> None:
         super().__init__()
         self._course = course
@@ -44,7 +37,6 @@ class CourseController(QObject):
         self._link = link
         self._jobs = jobs
         self._messages = messages
-        self._offer = offer
         self._counting: set[str] = set()
         self._counted: set[str] = set()
         self._looked_up: set[str] = set()
@@ -56,16 +48,6 @@ class CourseController(QObject):
         self._find_gpu()
         state.recorded_changed.connect(self._follow_recorded)
         self._follow_recorded()
-
-    def load(self, kernel: CourseKernel) -> None:
-        """Have a kernel's configuration shown by the page that runs it."""
-        reason = why_not_loadable(kernel, [variant.key for variant in self._state.variants])
-        if not reason and not self._offer(LoadKernel(kernel)):
-            reason = f"This version of Haloscope has no page for {kernel.variant}."
-        if reason:
-            self._messages.show(Message(SOURCE, Severity.WARNING, f"{kernel.name} cannot be loaded", reason))
-        else:
-            self._messages.clear(SOURCE)
 
     def count(self) -> None:
         """Have the tables of the paper that is shown counted, unless they are there."""

@@ -20,6 +20,7 @@ from gui.course.kernels_table import KernelsTable
 from gui.course.tables_panel import TablesPanel, can_be_filled
 from gui.course.two_lines import SECOND_ROLE, TwoLines, plain
 from gui.page.contract import Page, PageStatus, Services
+from gui.page.intents import LoadKernel
 from gui.page.jobs import Job
 from gui.page.messages import Message, PageMessages, Severity
 from gui.page.panels import Panel, PanelTabs
@@ -129,14 +130,13 @@ class CoursePage(Page):
             services.link,
             services.jobs,
             services.messages.on(self),
-            services.offer,
         )
         self._services = services
         course.measured_changed.connect(self.edited)
         self.papers = PapersList(course)
         self.header = PaperHeader(course)
-        self.kernels = KernelsTable(course, services.state)
-        self.kernels.load_wanted.connect(self.courses.load)
+        self.kernels = KernelsTable(course)
+        self.kernels.load_wanted.connect(lambda kernel: services.offer(LoadKernel(kernel)))
         self.kernels.code_wanted.connect(self._show_code_of_kernel)
         self._lay_out()
         course.paper_changed.connect(self._look_up_code)
@@ -146,7 +146,6 @@ class CoursePage(Page):
         course.paper_changed.connect(self._halves.fit)
         for changed in (course.tables_changed, services.state.machine_changed):
             changed.connect(lambda *_: self.status_changed.emit())
-        self.kernels.kernels.refreshed.connect(self._halves.fit)
         if course.papers:
             course.choose(course.papers[0].key)
 

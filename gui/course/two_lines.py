@@ -9,8 +9,8 @@ from gui.style.series import series_for
 from gui.style.theme import current_theme
 
 Index = QModelIndex | QPersistentModelIndex
-SECOND_ROLE, VARIANT_ROLE, REASON_ROLE = (Qt.ItemDataRole.UserRole + at for at in range(3))
-"""The second line; the variant whose shape stands before the first one; why it is greyed."""
+SECOND_ROLE, VARIANT_ROLE = Qt.ItemDataRole.UserRole, Qt.ItemDataRole.UserRole + 1
+"""The second line, and the variant whose shape stands before the first one."""
 
 _BAR_WIDTH = 3
 _SHAPE_WIDTH = 2 * GRID + HALF_GRID
@@ -36,7 +36,6 @@ class TwoLines(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         theme = current_theme()
         rect: QRect = option.rect
-        greyed = bool(index.data(REASON_ROLE))
         painter.save()
         if option.state & QStyle.StateFlag.State_Selected:
             painter.fillRect(rect, QColor(theme.raised))
@@ -47,13 +46,11 @@ class TwoLines(QStyledItemDelegate):
         variant = index.data(VARIANT_ROLE)
         if variant:
             series = series_for(variant)
-            painter.setOpacity(0.5 if greyed else 1.0)
             painter.setFont(self._font())
-            painter.setPen(QColor(theme.muted if greyed else series.colour))
+            painter.setPen(QColor(series.colour))
             baseline = first.top() + QFontMetrics(self._font()).ascent()
             painter.drawText(rect.left() + GRID, baseline, series.glyph)
-            painter.setOpacity(1.0)
-        painter.setPen(QColor(theme.muted if greyed else theme.text))
+        painter.setPen(QColor(theme.text))
         painter.setFont(self._font())
         painter.drawText(first, _WRAP, _breakable(index.data()))
         painter.setPen(QColor(theme.muted))

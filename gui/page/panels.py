@@ -3,10 +3,9 @@
 from collections.abc import Iterator
 
 from PySide6.QtCore import QPoint, QRect, QSignalBlocker, QSize, Qt, QTimer
-from PySide6.QtGui import QCloseEvent, QContextMenuEvent
-from PySide6.QtWidgets import QFrame, QMenu, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
+from PySide6.QtGui import QCloseEvent
+from PySide6.QtWidgets import QFrame, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
 
-from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, at_usual_letters
 from gui.widgets.panel_parts import column, icon_button, row
 from gui.widgets.scroll_area import ScrollArea
@@ -164,17 +163,6 @@ class PanelTabs(QWidget):
         if isinstance(around, QSplitter):
             others = filter(None, map(around.widget, range(around.count())))
             around.setVisible(any(not other.isHidden() for other in others))
-
-    def contextMenuEvent(self, event: QContextMenuEvent) -> None:
-        by_key = event.reason() == QContextMenuEvent.Reason.Keyboard
-        at = self.bar.currentIndex() if by_key else self.bar.tabAt(self.bar.mapFromGlobal(event.globalPos()))
-        if at < 0 or (by_key and not self.bar.hasFocus()):
-            event.ignore()
-            return
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction(icon("dock-window"), "&Open as window", lambda: self._panel(at).open_as_window())
-        menu.popup(self.bar.mapToGlobal(self.bar.tabRect(at).bottomLeft()))
 
     def _panel(self, at: int) -> Panel:
         panel = self._stack.widget(at)

@@ -84,8 +84,6 @@ PAPER = Paper(
             difference="Sums are float32, not double.",
             names={"row": "i", "column": "j"},
         ),
-        CourseKernel("ConvolutionKernel_lost", "3.) Lost", "lost", "gaussian:5:1", Block(16, 16)),
-        CourseKernel("ConvolutionKernel_odd", "4.) Odd", "naive", "no such mask"),
     ),
     tables=("Time and speed-up", "Loads"),
 )

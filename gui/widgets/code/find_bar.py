@@ -67,35 +67,18 @@ class FindBar(QWidget):
         if view is None or not text:
             self.count.setText("")
             return
-        kinds = QTextDocument.FindFlag
+        kinds, places = QTextDocument.FindFlag, QTextCursor.MoveOperation
         flags = kinds.FindCaseSensitively if text != text.lower() else kinds(0)
-        begin = view.textCursor()
+        flags |= kinds.FindBackward if backwards else kinds(0)
+        begin = cursor = view.textCursor()
         if from_here:
             # What is found already may have grown by a letter.
-            begin.setPosition(begin.selectionStart())
-        document = view.document()
-        back = kinds.FindBackward if backwards else kinds(0)
-        found = document.find(text, begin, flags | back)
-        if found.isNull():
-            # From the other end.
-            end = QTextCursor(document)
-            if backwards:
-                end.movePosition(QTextCursor.MoveOperation.End)
-            found = document.find(text, end, flags | back)
-        if not found.isNull():
-            view.setTextCursor(found)
-        places = self._places(view, text)
-        at = sum(place < found.selectionStart() for place in places) + 1
-        self.count.setText("Not found" if found.isNull() else f"{at} of {len(places)}")
-
-    @staticmethod
-    def _places(view: CodeView, text: str) -> list[int]:
-        """Return where the text begins in the code."""
-        whole = view.toPlainText()
-        if text == text.lower():
-            whole = whole.lower()
-        places, at = [], whole.find(text)
-        while at >= 0:
-            places.append(at)
-            at = whole.find(text, at + len(text))
-        return places
+            cursor.setPosition(cursor.selectionStart())
+            view.setTextCursor(cursor)
+        is_found = view.find(text, flags)
+        if not is_found:
+            view.moveCursor(places.End if backwards else places.Start)
+            is_found = view.find(text, flags)
+        if not is_found:
+            view.setTextCursor(begin)
+        self.count.setText("" if is_found else "Not found")

@@ -129,7 +129,7 @@ def controlled(slow_bench, course):
     """A course controller on a bench whose engine answers on request."""
     bench = slow_bench
     bench.course = course
-    parts = bench.state, bench.link, bench.jobs, bench.messages, lambda intent: True
+    parts = bench.state, bench.link, bench.jobs, bench.messages
     bench.controller = CourseController(course, *parts)
     return bench
 

@@ -5,7 +5,6 @@ from engine.course.recorded import RecordedCourse
 from engine.errors import EngineError
 from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
 from gui.course.course_model import CourseModel
-from gui.page.intents import LoadKernel
 from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_tables
 
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)
@@ -17,16 +16,8 @@ class Course:
     def __init__(self, bench):
         self.bench, self.fake, self.state = bench, bench.fake, bench.state
         self.model = CourseModel(PAPERS)
-        self.offered = []
-        self.is_taken = True
-        self.controller = CourseController(
-            self.model, bench.state, bench.link, bench.jobs, bench.messages, self.offer
-        )
+        self.controller = CourseController(self.model, bench.state, bench.link, bench.jobs, bench.messages)
         self.model.choose(PAPER.key)
-
-    def offer(self, intent):
-        self.offered.append(intent)
-        return self.is_taken
 
     def answer(self, kind):
         self.bench.answer_all(kind)
@@ -43,22 +34,6 @@ class Course:
 @pytest.fixture
 def course(slow_bench):
     return Course(slow_bench)
-
-
-def test_that_a_kernel_is_offered_unless_it_cannot_be_loaded(course):
-    loadable = (PAPER.kernels[1], OTHER_PAPER.kernels[0])
-    for kernel in loadable:
-        course.controller.load(kernel)
-    assert course.offered == [LoadKernel(kernel) for kernel in loadable]
-    assert course.message is None
-    for kernel in PAPER.kernels[2:]:
-        course.controller.load(kernel)
-        assert kernel.name in course.message.what
-    assert len(course.offered) == 2
-    course.is_taken = False
-    for kernel in loadable:
-        course.controller.load(kernel)
-        assert f"no page for {kernel.variant}" in course.message.why
 
 
 def test_that_a_paper_is_counted_once_when_it_is_chosen(course):

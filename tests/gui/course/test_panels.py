@@ -10,17 +10,9 @@ from engine.course.sheet import Part, columns_of, markdown_of_table, tabs_of
 from engine.geometry.block import Block
 from gui.course.course_model import CourseModel
 from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, CourseTableView, reasons_of
-from gui.course.kernels_table import (
-    SECOND_ROLE,
-    VARIANT_ROLE,
-    Column,
-    KernelsModel,
-    KernelsTable,
-    configuration_text,
-    why_not_loadable,
-)
+from gui.course.kernels_table import KernelsTable, configuration_text
 from gui.course.tables_panel import TablesPanel
-from gui.engine_link.engine_state import EngineState
+from gui.course.two_lines import SECOND_ROLE, VARIANT_ROLE
 from gui.plots.figure_plot import FigurePlot
 from tests.gui.made_results import (
     NO_GPU,
@@ -33,7 +25,6 @@ from tests.gui.made_results import (
     make_engine_state,
 )
 
-VARIANTS = ("cpu-serial", "naive")
 PRODUCT = CourseKernel("a kernel", "", "matmul-tiled", block=Block(16, 16), task="product")
 
 
@@ -45,19 +36,6 @@ def course(qtbot):
     return course
 
 
-def test_that_a_configuration_can_be_loaded_or_the_reason_names_what_is_missing():
-    assert why_not_loadable(CourseKernel("a kernel", "", "naive", "gaussian:5:1"), VARIANTS) == ""
-    assert why_not_loadable(PRODUCT, VARIANTS) == ""
-    for here, variants, reason in (
-        (CourseKernel("a kernel", "", "lost", "box-3"), VARIANTS, "no variant lost"),
-        (CourseKernel("a kernel", "", "naive", "no such mask"), VARIANTS, "no such mask"),
-        (CourseKernel("a kernel", "", "naive", "box-3", border="round"), VARIANTS, "no border called round"),
-        (CourseKernel("a kernel", "", "naive", "box-3", layout="loose"), VARIANTS, "no layout called loose"),
-        (CourseKernel("a kernel", "", "naive", "box-3"), (), "starting"),
-    ):
-        assert reason in why_not_loadable(here, variants)
-
-
 def test_that_a_configuration_is_described_in_a_line():
     here = CourseKernel("a kernel", "", "naive", "box-3", Block(32, 8), "replicate", "packed")
     assert configuration_text(here) == "box-3, 32 × 8, border replicate, rows packed"
@@ -65,61 +43,39 @@ def test_that_a_configuration_is_described_in_a_line():
     assert configuration_text(PRODUCT) == "tile 16 × 16"
 
 
-def test_that_a_row_says_what_is_which(course):
-    kernels = KernelsModel(course, make_engine_state())
-    kernels.tester = QAbstractItemModelTester(kernels, QAbstractItemModelTester.FailureReportingMode.Fatal)
-    assert kernels.rowCount() == len(PAPER.kernels)
-    paper, here, difference = (kernels.index(1, column) for column in list(Column)[:3])
-    assert (paper.data(), paper.data(SECOND_ROLE)) == ("ConvolutionKernel", "2.) Device Function")
-    assert paper.data(Qt.ItemDataRole.AccessibleTextRole) == "ConvolutionKernel, 2.) Device Function"
-    assert here.data() == here.data(VARIANT_ROLE) == "naive"
-    assert here.data(SECOND_ROLE) == "gaussian:5:1, 32 × 8, border replicate"
-    assert here.data(Qt.ItemDataRole.AccessibleTextRole) == f"naive, {here.data(SECOND_ROLE)}"
-    assert difference.data() == "Sums are float32, not double."
-    assert kernels.index(0, Column.DIFFERENCE).data() == "Nothing."
-    assert [bool(kernels.reason(row)) for row in range(4)] == [False, False, True, True]
-    assert "no variant lost" in kernels.index(2, Column.DIFFERENCE).data()
-    assert "no such mask" in kernels.index(3, Column.PAPER).data(Qt.ItemDataRole.ToolTipRole)
-    course.choose("lab")
-    assert [kernels.kernel(row).name for row in range(kernels.rowCount())] == ["MatrixMul"]
-    course.choose(PAPER.key)
-    state = EngineState()
-    kernels = KernelsModel(course, state)
-    assert "starting" in kernels.reason(0)
-    assert kernels.index(1, Column.DIFFERENCE).data() == PAPER.kernels[1].difference
-    ready = make_engine_state()
-    state.variants, state.devices = ready.variants, ready.devices
-    state.set_status(ready.status)
-    assert kernels.reason(0) == ""
-
-
 @pytest.fixture
 def table(qtbot, course):
-    table = KernelsTable(course, make_engine_state())
+    table = KernelsTable(course)
     qtbot.addWidget(table)
     table.resize(900, 300)
     table.show()
     return table
 
 
-def test_that_a_kernel_that_is_here_is_loaded_by_mouse_or_keys(table, qtbot):
+def test_that_a_row_says_what_is_which(table, course):
+    assert table.rowCount() == len(PAPER.kernels)
+    paper, here, difference = (table.item(1, column) for column in range(3))
+    assert (paper.text(), paper.data(SECOND_ROLE)) == ("ConvolutionKernel", "2.) Device Function")
+    assert paper.data(Qt.ItemDataRole.AccessibleTextRole) == "ConvolutionKernel, 2.) Device Function"
+    assert here.text() == here.data(VARIANT_ROLE) == "naive"
+    assert here.data(SECOND_ROLE) == "gaussian:5:1, 32 × 8, border replicate"
+    assert difference.text() == "Sums are float32, not double."
+    assert table.item(0, 2).text() == "Nothing."
+    course.choose("lab")
+    assert [table.kernel(row).name for row in range(table.rowCount())] == ["MatrixMul"]
+
+
+def test_that_a_kernel_is_loaded_by_mouse_or_keys(table, qtbot):
     loaded = []
     table.load_wanted.connect(loaded.append)
     table.selectRow(1)
     table.load_button.click()
     for key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
         qtbot.keyClick(table, key)
-    point = table.visualRect(table.kernels.index(0, Column.PAPER)).center()
+    point = table.visualItemRect(table.item(0, 0)).center()
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     qtbot.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=point)
     assert loaded == [PAPER.kernels[1]] * 3 + [PAPER.kernels[0]]
-    for row, is_here in enumerate((True, True, False, False)):
-        table.selectRow(row)
-        assert table.load_button.isEnabled() == is_here
-    table.selectRow(2)
-    assert "no variant lost" in table.load_button.toolTip()
-    with qtbot.assertNotEmitted(table.load_wanted):
-        qtbot.keyClick(table, Qt.Key.Key_Return)
 
 
 def test_that_rows_are_as_high_as_their_words(table, qtbot):

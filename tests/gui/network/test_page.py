@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QApplication, QScrollArea, QTabBar, QWidget
 from engine.errors import EngineError
 from engine.host.request import Preview, Run
 from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
-from gui.course.kernels_table import SECOND_ROLE
+from gui.course.two_lines import SECOND_ROLE
 from gui.explore.session_file import load_session
 from gui.network.layers import Cell, origins, strongest_of
 from gui.network.network_controller import NO_INK
@@ -323,12 +323,12 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     haloscope.window.show_page("course")
     course = haloscope.window.page
     course.course.choose("cnn")
-    kernels = course.kernels.kernels
+    kernels = course.kernels
     rows = [row for row in range(kernels.rowCount()) if kernels.kernel(row).task == "network"]
     row = next(row for row in rows if kernels.kernel(row).variant == "network-fused")
     assert len(rows) == 12
-    assert "stage of the network" in kernels.index(row, 1).data(SECOND_ROLE)
-    course.kernels.selectRow(row)
+    assert "stage of the network" in kernels.item(row, 1).data(SECOND_ROLE)
+    kernels.selectRow(row)
     course.kernels.load_button.click()
     page = haloscope.window.page
     assert page is haloscope.window.page_of("network")
