@@ -1,8 +1,7 @@
 """Course: the list of papers; a paper's kernels, and its tables with this machine's figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from PySide6.QtCore import Qt
@@ -10,9 +9,6 @@ from PySide6.QtGui import QFontMetrics, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLabel, QLayout, QListWidget, QListWidgetItem, QWidget
 
 from engine.course.paper import CourseKernel, Excerpt
-from engine.explain.messages import SaveSlides
-from engine.host.protocol import Saved
-from engine.results.measurement import AnyResult
 from gui.course.code_panel import CodePanel
 from gui.course.course_controller import CourseController
 from gui.course.course_model import CourseModel, part_of, show_part
@@ -21,8 +17,6 @@ from gui.course.tables_panel import TablesPanel, can_be_filled
 from gui.course.two_lines import SECOND_ROLE, TwoLines, plain
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.intents import LoadKernel
-from gui.page.jobs import Job
-from gui.page.messages import Message, PageMessages, Severity
 from gui.page.panels import Panel, PanelTabs
 from gui.page.shares import Share, Shares
 from gui.page.slot import Slot
@@ -260,22 +254,3 @@ def _under(head: QWidget | QLayout, body: QWidget) -> QWidget:
 
 
 build = CoursePage
-
-
-SOURCE = "slides"
-
-
-def save_slides(services: Services, results: Sequence[AnyResult], messages: PageMessages) -> None:
-    """Ask where, and have the engine write the slides; Esc stops that."""
-
-    def saved(reply: Saved) -> None:
-        why = " ".join(reply.notes)
-        messages.show(Message(SOURCE, Severity.INFO, f"Slides saved as {reply.path}", why))
-
-    def save(path: Path, _filter: str) -> None:
-        job = Job("Slides", SaveSlides(str(path), tuple(results)), saved)
-        if not services.jobs.begin(SOURCE, [job], messages):
-            why = services.state.why_no_run
-            messages.show(Message(SOURCE, Severity.WARNING, "The slides are not saved", why))
-
-    services.files.ask_to_save("Save the kernels as slides", ["HTML (*.html)"], "kernels.html", save)
