@@ -13,8 +13,8 @@ from engine.results.columns import device_text
 from engine.results.compare import Compared
 from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
-from gui.engine_link.engine_state import EngineState
 from gui.engine_link.device_box import OFFER
+from gui.engine_link.engine_state import EngineState
 from gui.explore.chain.chain_steps import state_of
 from gui.explore.picture_job import is_chain
 from gui.explore.results.results_model import ResultsModel
