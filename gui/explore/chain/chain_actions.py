@@ -13,8 +13,7 @@ from engine.errors import EngineError
 from engine.work.messages import ListRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
-from gui.engine_link.engine_link import needs_no_message
-from gui.engine_link.newest import Newest
+from gui.engine_link.engine_link import Newest, needs_no_message
 from gui.explore.chain.chain_state import ChainState
 from gui.explore.chain.chain_steps import (
     MOST_STEPS,
