@@ -338,23 +338,12 @@ class PlainRows(LargePicture):
         for part in bands(rows.stop - rows.start, len(self._planes) * self._row_bytes):
             planes = self._read(slice(rows.start + part.start, rows.start + part.stop), columns)
             if self._interpret is not None:
-                out[part] = self._pixels(planes)
+                samples = np.moveaxis(planes, 0, -2).reshape(*planes.shape[1:3], -1)
+                out[part] = self._interpret(samples)
                 continue
             for number, plane in enumerate(planes):
                 first = number * self._per_plane
                 out[part, :, first : first + self._per_plane] = plane
-
-    def decode_onto(self, canvas: Canvas) -> None:
-        """Put all pixels onto a canvas, band by band where that needs no memory for all of them."""
-        if self._is_direct and canvas.alpha is None:
-            super().decode_onto(canvas)
-            return
-        for rows in bands(self.height, len(self._planes) * self._row_bytes):
-            canvas.put_samples(rows, self._pixels(self._read(rows, slice(0, self.width))))
-
-    def _pixels(self, planes: np.ndarray) -> np.ndarray:
-        samples = np.moveaxis(planes, 0, -2).reshape(*planes.shape[1:3], -1)
-        return samples if self._interpret is None else self._interpret(samples)
 
     def _read(self, rows: slice, columns: slice) -> np.ndarray:
         """Return a rectangle as it is stored, (planes, rows, columns, samples of a plane)."""
