@@ -1,6 +1,6 @@
 """PNM: PGM and PPM, as numbers or as bytes, and PAM, with up to 16 bit (netpbm.sourceforge.net/doc)."""
 
-import os
+import math
 import re
 from typing import BinaryIO, NamedTuple
 
@@ -8,12 +8,11 @@ import numpy as np
 
 from engine.image.array_types import scaled
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.colour import full_scale_of
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Budget, Form, check_long_enough
 from engine.image.format import Format
+from engine.image.large.source import BytesAt, PlainRows
 from engine.image.picture import Picture, with_alpha
-from engine.image.scratch import bands
 
 SIGNATURES = tuple(b"P%d%c" % (kind, blank) for kind in range(1, 8) for blank in b"\n \r\t#")
 # A header is a line or some; what is longer is none.
@@ -37,39 +36,33 @@ class _Header(NamedTuple):
     begin: int  # of the pixels
     is_text: bool = False
 
-    @property
-    def stored(self) -> np.dtype:
-        return np.dtype(np.uint8 if self.most < 256 else ">u2")
-
-    @property
-    def row_bytes(self) -> int:
-        return self.width * self.samples * self.stored.itemsize
-
 
 def read_pnm(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
     """Decode the first picture of a file."""
-    header = _header(file.read(_MOST_HEADER_BYTES))
-    if not 1 <= header.most < 2**16:
-        raise Refused(f"its header says that full scale is {header.most:,}, which PNM does not have")
-    dtype = np.dtype(np.uint8 if header.most < 256 else np.uint16)
-    form = Form.of_samples(header.height, header.width, header.samples, dtype)
-    file_bytes = os.fstat(file.fileno()).st_size
-    budget.check(form, (_READING_BYTES // 2 * file_bytes) if header.is_text else 0)
-    values = header.width * header.height * header.samples
-    needed = values if header.is_text else header.height * header.row_bytes
-    check_long_enough(form, file_bytes, header.begin + needed)
+    header, data = _header(file.read(_MOST_HEADER_BYTES)), BytesAt(file)
+    most, shape = header.most, (header.height, header.width, header.samples)
+    if not 1 <= most < 2**16:
+        raise Refused(f"its header says that full scale is {most:,}, which PNM does not have")
+    dtype, stored = (np.dtype(kind) for kind in ((np.uint8, np.uint8) if most < 256 else (np.uint16, ">u2")))
+    form, full, count = Form.of_samples(*shape, dtype), int(np.iinfo(dtype).max), math.prod(shape)
+    budget.check(form, (_READING_BYTES // 2 * data.size) if header.is_text else 0)
+    check_long_enough(form, data.size, header.begin + count * (1 if header.is_text else stored.itemsize))
+
+    def to_full_scale(values: np.ndarray) -> np.ndarray:
+        return scaled(np.minimum(values, most), most, dtype)
+
     canvas = Canvas(form, allocate=allocate)
-    file.seek(header.begin)
     if header.is_text:
-        numbers = _numbers(file.read(), header, values)
-        canvas.put_samples(slice(0, header.height), _scaled(numbers, header, dtype))
+        file.seek(header.begin)
+        canvas.put_samples(
+            slice(0, header.height), to_full_scale(_numbers(file.read(), count).reshape(shape))
+        )
     else:
-        for rows in bands(header.height, header.row_bytes):
-            canvas.put_samples(rows, _scaled(_stored(file, header, rows.stop - rows.start), header, dtype))
-    full = int(full_scale_of(dtype))
-    notes = (
-        () if header.most in (1, full) else (f"Its values of up to {header.most:,} were scaled to {full:,}.",)
-    )
+        interpret = None if most == full else to_full_scale
+        rows = PlainRows(data, "PNM", shape, dtype, stored, header.samples, (header.begin,), interpret)
+        rows.decode_onto(canvas)
+    is_scaled = most not in (1, full)
+    notes = (f"Its values of up to {most:,} were scaled to {full:,}.",) if is_scaled else ()
     return Decoded(canvas, notes=notes)
 
 
@@ -103,25 +96,12 @@ def _pam_header(head: bytes) -> _Header:
     return _Header(width, height, samples, most, end.end())
 
 
-def _stored(file: BinaryIO, header: _Header, rows: int) -> np.ndarray:
-    """Return the values of some rows as they are stored."""
-    count = rows * header.width * header.samples
-    return np.fromfile(file, header.stored, count).reshape(rows, header.width, header.samples)
-
-
-def _numbers(text: bytes, header: _Header, count: int) -> np.ndarray:
+def _numbers(text: bytes, count: int) -> np.ndarray:
     """Return the values of a picture that is written as numbers."""
-    text = _COMMENT.sub(b"", text)
-    found = np.array(text.split(None, count)[:count], np.int64)
+    found = np.array(_COMMENT.sub(b"", text).split(None, count)[:count], np.int64)
     if len(found) < count or (len(found) and int(found.min()) < 0):
         raise Refused(f"it has {len(found):,} of {count:,} numbers, or one below 0: it was cut short")
-    return found[:count].reshape(header.height, header.width, header.samples)
-
-
-def _scaled(values: np.ndarray, header: _Header, dtype: np.dtype) -> np.ndarray:
-    if header.most == np.iinfo(dtype).max and not header.is_text:
-        return values.astype(dtype, copy=False)
-    return scaled(np.minimum(values, header.most), header.most, dtype)
+    return found
 
 
 def encode_pnm(picture: Picture, quality: int) -> bytes:
