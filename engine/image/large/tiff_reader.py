@@ -4,6 +4,8 @@ How a file is stored is kept for a result like it: layout, compression, some tag
 """
 
 import itertools
+import math
+import re
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
@@ -99,6 +101,7 @@ def _ome(tiff: "TiffFile") -> dict[str, object]:
     return kept
 
 
+_MOST_PLANES = 10_000_000
 # Grey pages that are red, green and blue, ... of one picture: the axes that they are counted along.
 _PLANES_OF = ("ome", "imagej")
 
@@ -217,6 +220,10 @@ def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
     page, page_notes = picture_page(tiff)
     if page.is_reduced or page is not tiff.pages.first:
         return [[page]], list(page_notes)
+    # tifffile makes a list of all planes, whatever the file holds.
+    for pixels in re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata or ""):
+        if (planes := math.prod(map(int, re.findall(r"Size[CTZ]=.(\d+)", pixels)))) > _MOST_PLANES:
+            raise Refused(f"its OME metadata names {planes:,} planes")
     series = tiff.series[0]
     notes = []
     levels = []

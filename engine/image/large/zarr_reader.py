@@ -1,6 +1,5 @@
 """OME-Zarr (0.4 on Zarr 2, 0.5 on Zarr 3) and plain Zarr arrays in a folder."""
 
-import itertools
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,6 @@ from engine.image.large.zarr_store import AGAIN, StoredArray, StoreFiles, array_
 _AXES = {"t": "times", "z": "depths"}
 # A picture of 2^31 pixels a side has 32 levels down to one pixel.
 _MOST_LEVELS = 64
-_MOST_LISTED = 100
 
 
 class ZarrPicture(SegmentedPicture):
@@ -160,7 +158,7 @@ def open_zarr(path: Path) -> ZarrPicture:
     files = StoreFiles(path)
     try:
         array = array_in(files, "")
-        levels = _ome_levels(files, path) if array is None else _array_levels(array)
+        levels = _ome_levels(files) if array is None else _array_levels(array)
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         raise Refused("its Zarr metadata is missing or damaged", AGAIN) from error
     return ZarrPicture(path, levels)
@@ -181,17 +179,15 @@ def _array_levels(array: StoredArray) -> list[_Level]:
     return [_Level(array, axes)]
 
 
-def _ome_levels(files: StoreFiles, path: Path) -> list[_Level]:
+def _ome_levels(files: StoreFiles) -> list[_Level]:
     attributes = attributes_in(files, "")
     if attributes is None:
         raise Refused("its Zarr metadata is missing or damaged", AGAIN)
     named = attributes.get("ome", attributes)
     multiscales = named.get("multiscales")
     if not multiscales:
-        arrays = _arrays_in(files, path)
-        found = f"; its arrays: {', '.join(arrays[:8])}" if arrays else ""
         raise Refused(
-            f"it is a group of arrays and no OME-Zarr: it names no multiscales{found}",
+            "it is a group of arrays and no OME-Zarr: it names no multiscales",
             "Choose the folder of one of its arrays, or of a picture within it.",
         )
     first = multiscales[0]
@@ -217,9 +213,3 @@ def _ome_levels(files: StoreFiles, path: Path) -> list[_Level]:
         if not levels or (level.shape < levels[-1].shape):
             levels.append(level)
     return levels
-
-
-def _arrays_in(files: StoreFiles, path: Path) -> list[str]:
-    """Return the names of arrays of a group, of the first folders in it."""
-    names = itertools.islice((entry.name for entry in path.iterdir() if entry.is_dir()), _MOST_LISTED)
-    return [name for name in sorted(names) if array_in(files, f"{name}/") is not None]

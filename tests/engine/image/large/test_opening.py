@@ -73,6 +73,14 @@ def test_that_further_times_and_depths_are_named(tmp_path):
         assert found.notes == ("It has 2 times and 3 depths; the first was opened.",)
 
 
+def test_that_an_ome_tiff_of_more_planes_than_any_is_refused_before_they_are_listed(tmp_path):
+    tifffile.imwrite(tmp_path / "a.ome.tif", np.zeros((3, 8, 8), np.uint8), metadata={"axes": "TYX"})
+    with tifffile.TiffFile(tmp_path / "a.ome.tif", mode="r+") as tiff:
+        description = tiff.pages[0].tags[270]
+        description.overwrite(description.value.replace('SizeT="3"', 'SizeT="3000000000"'))
+    assert "names 3,000,000,000 planes" in refusal(tmp_path / "a.ome.tif")
+
+
 def test_that_an_npy_is_read_in_parts(tmp_path):
     for dtype in ["u1", ">u2", "<f4", "f8", "?"]:
         stored = pixels("float32", 2).astype(dtype)
@@ -216,11 +224,9 @@ def test_that_a_codec_that_is_not_there_is_named(version, tmp_path):
     assert "a codec that it needs is not there" in refusal(tmp_path / "a.zarr")
 
 
-def test_that_a_group_in_place_of_an_array_is_refused_with_its_arrays(tmp_path):
+def test_that_a_group_in_place_of_an_array_is_refused(tmp_path):
     zarr.create_group(str(tmp_path / "a.zarr")).create_array("cells", shape=(3, 3), dtype="u1")
-    assert "it is a group of arrays and no OME-Zarr: it names no multiscales; its arrays: cells" in refusal(
-        tmp_path / "a.zarr"
-    )
+    assert "it is a group of arrays and no OME-Zarr: it names no multiscales" in refusal(tmp_path / "a.zarr")
 
 
 def test_that_a_missing_level_is_named(tmp_path):
