@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
@@ -19,7 +18,6 @@ from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.kinds import is_zarr
 from engine.mask.files import FORMS, MAX_BYTES, SUFFIXES, load_mask, save_mask
-from engine.mask.mask import Mask
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
 from gui.explore.picture_exchange import pasted_folder
@@ -34,7 +32,6 @@ MASKS_AS = {f"{form.title} (*{form.suffix})": style for style, form in FORMS.ite
 MASK_MARK, CHAIN_MARK = b"haloscope-mask", b'"haloscope-chain"'
 SESSIONS = ["Haloscope sessions (*.haloscope *.json)", "All files (*)"]
 SESSIONS_AS = ["Haloscope session (*.haloscope)"]
-Found = TypeVar("Found")
 
 
 class ExploreFiles(QObject):
@@ -124,21 +121,24 @@ class ExploreFiles(QObject):
 
     def load_mask(self, path: Path) -> None:
         """Read a mask in any form, as one step that can be undone."""
-
-        def show(mask: Mask) -> None:
+        try:
+            mask = load_mask(path)
+        except EngineError as error:
+            self._messages.show_error("mask", error)
+        else:
+            self._messages.clear("mask")
             self._workspace.set_mask(mask, f"Load {path.name}", is_new=True)
             self._note("mask", str(path))
 
-        self._open("mask", lambda: load_mask(path), show)
-
     def save_mask(self, path: Path, style: str = "") -> None:
         """Write the mask as it was typed; the suffix chooses the form, and `style` among several."""
-
-        def save() -> None:
+        try:
             save_mask(self._workspace.mask, path, style)
+        except EngineError as error:
+            self._messages.show_error("mask", error)
+        else:
             self._note("mask", str(path))
-
-        self._save("mask", f"Mask saved as {path}", save)
+            self._messages.show(Message("mask", Severity.INFO, f"Mask saved as {path}"))
 
     def save_session(self, path: Path, then: Callable[[], None] = lambda: None) -> None:
         """Write the session as it is now; `then` is called if that was possible."""
@@ -232,23 +232,6 @@ class ExploreFiles(QObject):
 
         dialog.intValueSelected.connect(take)
         dialog.open()
-
-    def _open(self, source: str, read: Callable[[], Found], show: Callable[[Found], None]) -> None:
-        try:
-            found = read()
-        except EngineError as error:
-            self._messages.show_error(source, error)
-        else:
-            self._messages.clear(source)
-            show(found)
-
-    def _save(self, source: str, done: str, write: Callable[[], None]) -> None:
-        try:
-            write()
-        except EngineError as error:
-            self._messages.show_error(source, error)
-        else:
-            self._messages.show(Message(source, Severity.INFO, done))
 
     def stem(self) -> str:
         """Return what files of this picture are called at first."""

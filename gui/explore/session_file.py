@@ -7,7 +7,7 @@ written. No Qt in here.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -148,6 +148,17 @@ class _Ending(_Section):
     """All of the file is there."""
 
 
+_SECTIONS: dict[str, type[_Section]] = {
+    "picture": _Picture,
+    "chain": _Chain,
+    "step": _Step,
+    "page": _Page,
+    "problem": _Problem,
+    "result": _Result,
+    "end": _Ending,
+}
+
+
 def save_session(path: Path, session: Session) -> None:
     """Write a session; raise FileWriteError where the file cannot be written."""
     atomic_write(path, encoded(session))
@@ -278,26 +289,33 @@ class _Reader:
         if section not in _SECTIONS:
             self._reading.leave_out(what, "it is not known to this version of Haloscope")
             return
-        kind, take = _SECTIONS[section]
+        kind = _SECTIONS[section]
         unknown = [name for name in table if name not in kind.__struct_fields__]
         for name in unknown:
             self._reading.leave_out(f'"{name[:40]}" of a {section}', "it is not known to this version")
         try:
-            take(self, msgspec.convert(table, kind))
+            self._keep(msgspec.convert(table, kind))
         except (EngineError, *_FAULTS) as error:
             self._reading.leave_out(what, error)
 
-    def _take_picture(self, picture: _Picture) -> None:
-        self._source, self._digest = picture.source(self._folder), picture.digest
-
-    def _take_chain(self, chain: _Chain) -> None:
-        self._title = chain.title[:MAX_NAME_CHARACTERS]
-
-    def _take_step(self, section: _Step) -> None:
-        step = self._step(section)
-        if section.selected:
-            self._selected = len(self._steps)
-        self._steps.append(step)
+    def _keep(self, section: _Section) -> None:
+        match section:
+            case _Picture():
+                self._source, self._digest = section.source(self._folder), section.digest
+            case _Chain():
+                self._title = section.title[:MAX_NAME_CHARACTERS]
+            case _Problem():
+                self._problems[section.number] = self._step(section), section.picture.source(self._folder)
+            case _Step():
+                self._steps.append(self._step(section))
+                if section.selected:
+                    self._selected = len(self._steps) - 1
+            case _Page():
+                self._pages[section.key] = section.part
+            case _Result():
+                self._keep_result(section)
+            case _Ending():
+                self._has_ended = True
 
     def _step(self, section: _Step) -> Step:
         """Return the step of a section; what in its settings is not known has its default."""
@@ -353,33 +371,13 @@ class _Reader:
             found["blocks"] = every_block() if every else tuple(dict.fromkeys(Block(*one) for one in blocks))
         return found
 
-    def _take_page(self, page: _Page) -> None:
-        self._pages[page.key] = page.part
-
-    def _take_problem(self, problem: _Problem) -> None:
-        self._problems[problem.number] = self._step(problem), problem.picture.source(self._folder)
-
-    def _take_result(self, kept: _Result) -> None:
+    def _keep_result(self, kept: _Result) -> None:
         result, step, source = result_from_json(kept.result), None, None
         if kept.problem in self._problems:
             common, source = self._problems[kept.problem]
             step = common.with_settings(**self._settings(kept.settings))
         problem = comparable_of_result(result, step.settings.patch_path if step else "")
         self._runs.append(Asked(result, problem, kept.note, kept.pinned, step=step, source=source))
-
-    def _take_end(self, end: _Ending) -> None:
-        self._has_ended = True
-
-
-_SECTIONS: dict[str, tuple[type[_Section], Callable[[_Reader, Any], None]]] = {
-    "picture": (_Picture, _Reader._take_picture),
-    "chain": (_Chain, _Reader._take_chain),
-    "step": (_Step, _Reader._take_step),
-    "page": (_Page, _Reader._take_page),
-    "problem": (_Problem, _Reader._take_problem),
-    "result": (_Result, _Reader._take_result),
-    "end": (_Ending, _Reader._take_end),
-}
 
 
 def _object(text: bytes) -> Table:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QPoint, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -22,7 +22,6 @@ from gui.explore.chain.step_rows import StepRow, StepRows, row_height, title_of_
 from gui.explore.state import COMBINE, PICTURE, State
 from gui.page.actions import Actions
 from gui.style.metrics import GRID, HALF_GRID, follow_letters
-from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, narrow_box, row
 
@@ -38,9 +37,9 @@ class StepList(QListView):
     def __init__(self, chain: ChainState, actions: Actions) -> None:
         super().__init__()
         self._chain, self._actions = chain, actions
-        # While a row is dragged: where it was taken, and how far down it would go.
-        self._pressed: QPoint | None = None
-        self.dragged_by: int | None = None
+        # Where the row was taken that is dragged, and the place in the history then; all moves are one edit.
+        self._taken: QPoint | None = None
+        self._undo_to = 0
         self.rows = StepRows(chain)
         self.setModel(self.rows)
         self.row = StepRow(self.rows, chain)
@@ -59,9 +58,10 @@ class StepList(QListView):
         follow_letters(self, self._fit_letters)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape and self.dragged_by is not None:
-            self._drag_to(None)
-            self._pressed = None
+        stack = self._chain.workspace.undo_stack
+        if event.key() == Qt.Key.Key_Escape and self._taken is not None:
+            self._taken = None
+            stack.setIndex(self._undo_to)
             return
         moves = event.modifiers() & Qt.KeyboardModifier.AltModifier
         done = {
@@ -83,7 +83,8 @@ class StepList(QListView):
             return
         super().mousePressEvent(event)
         if index.isValid() and event.button() == Qt.MouseButton.LeftButton:
-            self._pressed = event.position().toPoint()
+            self._taken = event.position().toPoint()
+            self._undo_to = self._chain.workspace.undo_stack.index()
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         # The second click on an eye is a click like the first.
@@ -94,52 +95,26 @@ class StepList(QListView):
             super().mouseMoveEvent(event)
             return
         at = event.position().toPoint()
-        if self._pressed is None:
+        if self._taken is None:
             return
-        far = (at - self._pressed).manhattanLength() >= QApplication.startDragDistance()
-        if not far and self.dragged_by is None:
+        if (at - self._taken).manhattanLength() < QApplication.startDragDistance():
             return
         bar, below = self.verticalScrollBar(), at.y() - self.viewport().height()
         bar.setValue(bar.value() + max(0, below) + min(0, at.y()))
-        self._drag_to(self._places_to(at.y()))
-        why = why_not_moved(self._chain.workspace.state, self.dragged_by) if self.dragged_by else ""
+        workspace, by = self._chain.workspace, self._places_to(at.y())
+        why = why_not_moved(workspace.state, by) if by else ""
+        workspace.edit(moved(workspace.state, by), "Move step", merge_key=("drag", self._undo_to))
         QToolTip.showText(event.globalPosition().toPoint(), why, self)
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         super().mouseReleaseEvent(event)
-        by, self._pressed, state = self.dragged_by, None, self._chain.workspace.state
-        self._drag_to(None)
-        if by and not why_not_moved(state, by):
-            self._chain.workspace.edit(moved(state, by), f"Move step {state.selected + 1}")
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        super().paintEvent(event)
-        if not self.dragged_by:
-            return
-        # A line where the row would come to lie.
-        state, theme = self._chain.workspace.state, current_theme()
-        to = state.selected + self.dragged_by
-        row = self.visualRect(self.rows.index(to))
-        y = row.bottom() if self.dragged_by > 0 else row.top()
-        painter = QPainter(self.viewport())
-        refused = why_not_moved(state, self.dragged_by)
-        painter.setPen(QPen(QColor(theme.error if refused else theme.accent), 3))
-        painter.drawLine(row.left(), y, row.right(), y)
-        painter.end()
+        self._taken = None
 
     def _places_to(self, y: int) -> int:
         """Return how many places further down the selected row is at a height over the list."""
         top = self.visualRect(self.rows.index(0)).top()
         row = min(max((y - top) // row_height(), 0), self.rows.rowCount() - 1)
         return int(row) - self._chain.workspace.state.selected
-
-    def _drag_to(self, by: int | None) -> None:
-        if by != self.dragged_by:
-            self.dragged_by = by
-            self.viewport().setCursor(
-                Qt.CursorShape.ArrowCursor if by is None else Qt.CursorShape.ClosedHandCursor
-            )
-            self.viewport().update()
 
     def _select(self, index: Any) -> None:
         self._chain.workspace.select_step(index.row())

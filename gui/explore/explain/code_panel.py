@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
@@ -33,54 +33,31 @@ _EMPTY = Row("", Look.HEADING)
 
 
 def source_rows(source: KernelSource) -> tuple[Row, ...]:
-    """Return each function under its heading."""
-    return tuple(_source_rows(source))
+    """Return each function under its heading, with an empty row before all but the first."""
+    rows = [
+        row
+        for one in source.functions
+        for row in (_EMPTY, Row(f"{one.role} {one.name}: {one.path}", Look.HEADING), *function_rows(one))
+    ]
+    return tuple(rows[1:])
 
 
-def _source_rows(source: KernelSource) -> Iterator[Row]:
-    for one in source.functions:
-        if one is not source.functions[0]:
-            yield _EMPTY
-        yield Row(f"{one.role} {one.name}: {one.path}", Look.HEADING)
-        yield from function_rows(one)
+Place = tuple[ListedKernel, CodeLine | None]
 
 
-def listing_rows(kernels: Sequence[ListedKernel]) -> tuple[Row, ...]:
-    """Return the listing of each kernel under its heading."""
-    return tuple(_listing_rows(kernels))
-
-
-def _listing_rows(kernels: Sequence[ListedKernel]) -> Iterator[Row]:
+def listing_rows(kernels: Sequence[ListedKernel]) -> tuple[tuple[Row, ...], tuple[Place, ...]]:
+    """Return the listing of each kernel under its heading, and of each row what it is of."""
+    rows, places = [], []
     for one in kernels:
-        if one is not kernels[0]:
-            yield _EMPTY
-        yield Row(one.heading, Look.HEADING)
-        for number, line in enumerate(one.listing.lines, start=1):
-            yield Row(line.text.expandtabs(8), number=number, source=line.source)
-
-
-def kernel_at(kernels: Sequence[ListedKernel], row: int) -> ListedKernel | None:
-    """Return the kernel whose listing has a row of `listing_rows`."""
-    found = _place_of(kernels, row)
-    return found[0] if found else None
-
-
-def line_at(kernels: Sequence[ListedKernel], row: int) -> CodeLine | None:
-    """Return the line that a row of `listing_rows` shows; None for a heading."""
-    found = _place_of(kernels, row)
-    lines = found[0].listing.lines if found else ()
-    return lines[found[1]] if found and 0 <= found[1] < len(lines) else None
-
-
-def _place_of(kernels: Sequence[ListedKernel], row: int) -> tuple[ListedKernel, int] | None:
-    """Return the kernel of a row, and the number of the line in its listing, from 0."""
-    for one in kernels:
-        # Its heading stands above its lines, and an empty row below them.
-        rows = len(one.listing.lines) + 2
-        if row < rows:
-            return one, row - 1
-        row -= rows
-    return None
+        lines = one.listing.lines
+        rows += [Row(one.heading, Look.HEADING)]
+        rows += [
+            Row(line.text.expandtabs(8), number=number, source=line.source)
+            for number, line in enumerate(lines, start=1)
+        ]
+        rows += [_EMPTY]
+        places += [(one, line) for line in (None, *lines, None)]
+    return tuple(rows[:-1]), tuple(places[:-1])
 
 
 def story_text(source: KernelSource) -> str:
@@ -170,6 +147,8 @@ class CodePanel(QWidget):
         self.code = code
         self._is_low = False
         self._kernels: Sequence[ListedKernel] = ()
+        # What the rows of the listings are of.
+        self._places: tuple[Place, ...] = ()
         # The rows of the lines of the source that are shown.
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
@@ -201,7 +180,7 @@ class CodePanel(QWidget):
         if diff is None:
             self._show_code(source)
         else:
-            self._kernels, self._rows_of, self._said = (), {}, ""
+            self._kernels, self._places, self._rows_of, self._said = (), (), {}, ""
             self.views.show_diff(diff, is_python=code.form is None)
         # Lines do not break within 32 × 8.
         self.heading.setText(
@@ -219,8 +198,8 @@ class CodePanel(QWidget):
         self._rows_of = {row.source: at for at, row in enumerate(rows) if row.source is not None}
         listed = self.code.listed
         self._kernels = listed.kernels if listed is not None else ()
-        listing = listing_rows(self._kernels) if self.code.form is not None else None
-        if self.views.show_code(rows, listing, self.code.listing_words):
+        listing, self._places = listing_rows(self._kernels)
+        if self.views.show_code(rows, None if self.code.form is None else listing, self.code.listing_words):
             self._said = ""
 
     def _heading(self, source: ShownCode, diff: Diff | None) -> str:
@@ -237,7 +216,8 @@ class CodePanel(QWidget):
 
     def _show_line(self) -> None:
         """Say what belongs to the line with the cursor, and how many instructions there are."""
-        kernel = kernel_at(self._kernels, self.right.row)
+        at = self.right.row
+        kernel = self._places[at][0] if 0 <= at < len(self._places) else None
         self.said.setText(self._said)
         self.said.setVisible(bool(self._said))
         self.counts.say("\n".join(filter(None, sentences_of(kernel.counts))) if kernel else "")
@@ -260,7 +240,7 @@ class CodePanel(QWidget):
         source = self._source_at(self.right, at)
         self.right.mark(frozenset())
         self.left.mark(frozenset(at for line, at in self._rows_of.items() if line == source))
-        line = line_at(self._kernels, at)
+        line = self._places[at][1] if at < len(self._places) else None
         self._said = instruction_sentence(line) if line is not None else ""
         self._show_line()
 

@@ -95,11 +95,6 @@ class TileGrid(NumberTable):
         self.scrollTo(self.currentIndex())
 
     @property
-    def is_scrolled(self) -> bool:
-        """Whether not all cells are in sight."""
-        return self.horizontalScrollBar().maximum() > 0 or self.verticalScrollBar().maximum() > 0
-
-    @property
     def cell_size(self) -> int:
         """Pixels of a cell."""
         if self._asked_size or self.plan is None:

@@ -61,7 +61,6 @@ class TilePanel(QWidget):
         self.summary = ElidedLabel(most=4, small=True)
         self.refusal = Refusal()
         self.refusal.setFont(small_font())
-        self.cut = quiet_label(small=True)
         self._build()
         tile.changed.connect(self._show)
         self.grid.current_changed.connect(self._show_current)
@@ -73,8 +72,6 @@ class TilePanel(QWidget):
         self.zoom_in.clicked.connect(lambda: self.grid.zoom(1))
         self.zoom_out.clicked.connect(lambda: self.grid.zoom(-1))
         self.zoom_fit.clicked.connect(lambda: self.grid.zoom(0))
-        for bar in (self.grid.horizontalScrollBar(), self.grid.verticalScrollBar()):
-            bar.rangeChanged.connect(self._show_whether_cut)
         theme_notifier().changed.connect(self._show_colours)
         self._show()
 
@@ -110,15 +107,6 @@ class TilePanel(QWidget):
             compared = f"{other.variant}: {summary(other.tiles[0])}" if other and other.tiles else ""
             self.summary.setText(" ".join(filter(None, (summary(plan), compared))))
 
-    def _show_whether_cut(self) -> None:
-        """Say that not all cells are in sight; in a line of its own, else the words would change the room."""
-        plan = self._tile.plan
-        is_cut = plan is not None and self.grid.is_scrolled
-        self.cut.setText("scroll for all" if is_cut else "")
-        if plan is not None:
-            rows, columns = plan.shape
-            self.cut.setToolTip(f"The tile has {rows} × {columns} cells. Scroll, or press -, to see all.")
-
     def _show_current(self) -> None:
         self._tile.look_at(self.grid.current)
         for label, text in zip((self.used, self.loaded), self.grid.sentences(), strict=True):
@@ -137,7 +125,7 @@ class TilePanel(QWidget):
         buttons = self.zoom_out, self.zoom_in, self.zoom_fit
         look = row((self.colours, 1), *buttons, spacing=HALF_GRID)
         controls = folding_row(coordinates, self.passes, (look, 1))
-        said = self.cut, self.legend, self.used, self.loaded, self.summary
+        said = self.legend, self.used, self.loaded, self.summary
         words = QWidget()
         words.setLayout(column(*said, 1, spacing=HALF_GRID))
         # The words beside the tile, which is wide and low, as the panel is.

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PySide6.QtCore import QRect, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtCore import QSize, Qt
+from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from engine.image.colour import full_scale_of
@@ -45,87 +45,18 @@ from gui.widgets.panel_parts import (
     scrolled,
 )
 
-_LEFT = int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
-_RIGHT = int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
 
-
-class PaintedLine(QWidget):
-    """One bold line, cut where there is no room."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._text = ""
-        self.setFont(scaled_font(1.0, bold=True))
-        self.setFixedHeight(self.fontMetrics().height() + HALF_GRID)
-
-    def text(self) -> str:
-        """Return what is shown."""
-        return self._text
-
-    def set_text(self, text: str) -> None:
-        """Show another text."""
-        if text != self._text:
-            self._text = text
-            self.setAccessibleName(text)
-            self.update()
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter = QPainter(self)
-        painter.setPen(QColor(current_theme().text))
-        cut = self.fontMetrics().elidedText(self._text, Qt.TextElideMode.ElideRight, self.width())
-        painter.drawText(self.rect(), _LEFT, cut)
-        painter.end()
-
-
-class PaintedSteps(QWidget):
-    """A line for each step: its name, what it adds, the total so far."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._steps: Sequence[Step] = ()
-        self._bold = QFont(number_font())
-        self._bold.setBold(True)
-        self.setFont(number_font())
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName("Steps from the cells to the screen")
-
-    def sizeHint(self) -> QSize:
-        return QSize(20 * GRID, self._line_height() * len(self._steps))
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
-
-    def text(self) -> str:
-        """Return all lines in words."""
-        return "; ".join(" ".join(filter(None, step[:3])) for step in self._steps)
-
-    def show_steps(self, steps: Sequence[Step]) -> None:
-        """Show other steps."""
-        is_as_high = len(steps) == len(self._steps)
-        self._steps = steps
-        if not is_as_high:
-            self.updateGeometry()
-        self.update()
-
-    def _line_height(self) -> int:
-        return self.fontMetrics().height() + HALF_GRID
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        painter, theme, height = QPainter(self), current_theme(), self._line_height()
-        muted, text = QColor(theme.muted), QColor(theme.text)
-        for number, step in enumerate(self._steps):
-            line = QRect(0, number * height, self.width(), height)
-            painter.setPen(text)
-            painter.setFont(self._bold if step.is_end or step.name.startswith(RESULT) else self.font())
-            painter.drawText(line, _RIGHT, step.total)
-            wide = painter.fontMetrics().horizontalAdvance(step.total)
-            # Totals stand in a column of their own as long as they fit it.
-            right = line.width() - max(wide + GRID, 9 * GRID) if step.total else line.width()
-            painter.setPen(muted)
-            painter.setFont(self.font())
-            painter.drawText(QRect(0, line.top(), right, height), _RIGHT, step.adds)
-            painter.drawText(line, _LEFT, step.name)
-        painter.end()
+def table_of(steps: Sequence[Step]) -> str:
+    """Return a line for each step as rich text: its name, what it adds, the total so far."""
+    quiet = f"style='color: {current_theme().muted}; white-space: pre'"
+    lines = "".join(
+        f"<tr><td {quiet}>{step.name}</td><td {quiet} align='right'>{step.adds}</td><td align='right' style="
+        f"'font-weight: {700 if step.is_end or step.name.startswith(RESULT) else 400}'>{step.total}</td></tr>"
+        for step in steps
+    )
+    return (
+        f"<table width='100%' cellspacing='0' cellpadding='{HALF_GRID // 2}'>{lines}</table>" if steps else ""
+    )
 
 
 _PRODUCTS, _CELLS, _WEIGHTS = "products", "cells", "weights"
@@ -143,7 +74,7 @@ class LensPanel(QWidget):
     def __init__(self, lens: LensState) -> None:
         super().__init__()
         self._lens = lens
-        self.title = PaintedLine()
+        self.title = ElidedLabel()
         self.channel = narrow_box("Channel of the lens", "Whose sum is shown.", 6)
         self.table_choice = narrow_box("Table of the lens", _TABLE_TIP, 7)
         self.hint, self.size_text = ElidedLabel(small=True), ElidedLabel()
@@ -151,7 +82,7 @@ class LensPanel(QWidget):
         self.size_text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.table = ValueTable("Window of the pixel", is_signed=True, most_rows=_MOST_ROWS)
         self.table.text = cell_number
-        self.steps = PaintedSteps()
+        self.steps = QLabel()
         self.border, self.order = (ElidedLabel(most=lines, small=True) for lines in (4, 7))
         self.verdict = QLabel()
         fill_box(self.table_choice, _TABLES, _PRODUCTS)
@@ -171,9 +102,15 @@ class LensPanel(QWidget):
         self._show_table()
 
     def _build(self) -> None:
-        self.verdict.setFont(scaled_font(1.0, bold=True))
+        for label in (self.title, self.verdict):
+            label.setFont(scaled_font(1.0, bold=True))
+        self.title.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.steps.setFont(number_font())
+        self.steps.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.steps.setAccessibleName("Steps from the cells to the screen")
         content = QWidget()
         head = row((self.title, 1), self.channel)
+        head.setAlignment(self.title, Qt.AlignmentFlag.AlignVCenter)
         which = row(self.table_choice, (self.size_text, 1))
         parts = head, self.hint, which, self.table, self.steps, self.verdict, self.order, self.border
         content.setLayout(column(*parts, 1, spacing=HALF_GRID))
@@ -186,7 +123,7 @@ class LensPanel(QWidget):
         if seen is None:
             self.setAccessibleDescription(lens.words)
             return
-        self.title.set_text(place(seen.pixel))
+        self.title.setText(place(seen.pixel))
         self.hint.setText(_PINNED if lens.is_pinned else _FOLLOWS)
         channels = seen.channels
         names = {at: channel_name(at, channels).capitalize() for at in range(channels)}
@@ -214,7 +151,7 @@ class LensPanel(QWidget):
         white = full_scale_of(np.dtype(seen.job.picture.dtype))
         mask, mode = seen.step.applied, seen.job.range_mode
         self.size_text.setText(f"{mask.rows} × {mask.columns}{read_words(seen.chain)}")
-        self.steps.show_steps(steps(seen, channel, mode, white))
+        self.steps.setText(table_of(steps(seen, channel, mode, white)))
         self.border.setText(border_sentence(seen))
         self.order.setText(order_sentence(seen))
         self._show_verdict(seen)
@@ -223,7 +160,7 @@ class LensPanel(QWidget):
     def _show_combination(self, seen: CombineLens) -> None:
         channel = self.shown_channel
         self.size_text.setText(f"Of {' and '.join(read_numbers(seen.chain))}")
-        self.steps.show_steps(combine_steps(seen, channel))
+        self.steps.setText(table_of(combine_steps(seen, channel)))
         self.order.setText(f"{seen.formula} It reads {' and '.join(seen.chain.reads)}.")
         self._show_verdict(seen)
         self.setAccessibleDescription(combine_sentence(seen, channel))
@@ -238,7 +175,7 @@ class LensPanel(QWidget):
         has_window = seen.cells is not None and len(seen.cells) > 1
         self.size_text.setText(f"{seen.title}{read or (': the window' if has_window else '')}")
         words = operation_sentence(seen, channel)
-        self.steps.show_steps(_lines_of(seen, channel))
+        self.steps.setText(table_of(_lines_of(seen, channel)))
         self.order.setText(f"{words} {seen.teaches}")
         self.setAccessibleDescription(f"{place_of(seen)}: {words}")
 

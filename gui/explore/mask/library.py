@@ -50,7 +50,6 @@ class MaskLibrary(QFrame):
         self._effects = effects
         self._entries: list[LibraryEntry] = []
         self._deleted: OwnMask | None = None
-        self._renamed: OwnMask | None = None
         self._height = _HEIGHT
         self.setFrameShape(QFrame.Shape.StyledPanel)
         self.setAccessibleName("Library of masks")
@@ -70,7 +69,7 @@ class MaskLibrary(QFrame):
 
     def open_below(self, widget: QWidget) -> None:
         """Show the list under a widget, with the search ready to type."""
-        self._renamed, self._deleted = None, None
+        self._deleted = None
         self.search.clear()
         self.name_field.setText(self._workspace.mask.name)
         self._say("")
@@ -105,27 +104,14 @@ class MaskLibrary(QFrame):
         self._workspace.set_mask(entry.mask, f"{kind} {entry.title}", is_new=True)
 
     def keep(self) -> None:
-        """Keep the mask that is shown under the name that is typed, or give a kept one that name."""
-        name = self.name_field.text()
+        """Keep the mask that is shown under the name that is typed."""
         try:
-            if self._renamed is not None:
-                kept = self._own.rename(self._renamed, name)
-            else:
-                kept = self._own.save(self._workspace.mask, name)
+            kept = self._own.save(self._workspace.mask, self.name_field.text())
         except EngineError as error:
             self._say(str(error), is_bad=True)
             return
-        self._end_renaming()
         self._read()
         self._say(f"Kept as {kept.mask.name!r}.")
-
-    def rename(self, own: OwnMask) -> None:
-        """Let the person type another name for a mask."""
-        self._renamed = own
-        self.name_field.setText(own.mask.name)
-        self.keep_button.setText("Rename")
-        self.name_field.selectAll()
-        self.name_field.setFocus()
 
     def delete(self, own: OwnMask) -> None:
         """Delete a kept mask; it can be brought back until the list is closed."""
@@ -135,7 +121,6 @@ class MaskLibrary(QFrame):
             self._say(str(error), is_bad=True)
             return
         self._deleted = own
-        self._end_renaming()
         self._read()
         self._say(f"Deleted {own.mask.name!r}.")
         self.undo_button.show()
@@ -147,7 +132,6 @@ class MaskLibrary(QFrame):
             return None
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        menu.addAction("Rename…").triggered.connect(lambda: self.rename(own))
         menu.addAction("Delete\tDel").triggered.connect(lambda: self.delete(own))
         return menu
 
@@ -205,10 +189,6 @@ class MaskLibrary(QFrame):
         self.verdict.setStyleSheet(f"color: {theme.error if is_bad else theme.muted}")
         self.verdict.setVisible(bool(text))
         self.undo_button.hide()
-
-    def _end_renaming(self) -> None:
-        self._renamed = None
-        self.keep_button.setText("Keep")
 
     def _restore(self) -> None:
         if self._deleted is not None:

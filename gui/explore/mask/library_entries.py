@@ -33,7 +33,7 @@ class OwnMask:
 
 
 class OwnMasks:
-    """Reads, saves, renames and deletes them; what cannot be done is said by an EngineError."""
+    """Reads, saves and deletes them; what cannot be done is said by an EngineError."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or default_folder()
@@ -59,12 +59,6 @@ class OwnMasks:
         names = (self.folder / each for each in (f"{stem}.json", *taken))
         path = next(path for path in names if not path.exists())
         return self._write(OwnMask(path, mask.with_name(name)))
-
-    def rename(self, own: OwnMask, name: str) -> OwnMask:
-        """Give a mask another name; its file stays."""
-        if name.strip() == own.mask.name:
-            return own
-        return self._write(OwnMask(own.path, own.mask.with_name(self._checked(name))))
 
     def delete(self, own: OwnMask) -> None:
         """Remove the file of a mask; `restore` brings it back."""

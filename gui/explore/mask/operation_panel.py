@@ -4,16 +4,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
-from engine.host.protocol import Filtered
 from engine.work.operations.contract import Operation, Parameter
 from gui.explore.display import Display
 from gui.explore.inspect.histogram_plot import HistogramPlot
 from gui.explore.workspace import Workspace
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.findings import Finding, Findings
 from gui.widgets.number_box import NumberBox
 from gui.widgets.panel_parts import (
     Refusal,
@@ -110,9 +110,7 @@ class OperationPanel(QWidget):
         self.draw_button = text_button("selection-drag", "Select in the picture", "Draw a patch", _DRAW_PATCH)
         self.patch_label = QLabel()
         self.plot = HistogramPlot()
-        self._found_form = form()
-        self.found = QWidget()
-        self.found.setLayout(self._found_form)
+        self.found = Findings("What the operation found", spacing=HALF_GRID)
         proof = quiet_label(f"Proof: {operation.proof}", small=True, wraps=True)
         content = QWidget()
         content.setLayout(
@@ -162,22 +160,9 @@ class OperationPanel(QWidget):
             return
         found = self._display.found
         self.refusal.say(self._display.refusal)
-        self._show_quantities(found)
+        self.found.show_findings(
+            [Finding(one.title, one.text, one.explanation) for one in found.quantities] if found else ()
+        )
         counts = found.counts if found else ()
         self.plot.setVisible(bool(counts))
         self.plot.show_counts(counts)
-
-    def _show_quantities(self, found: Filtered | None) -> None:
-        while self._found_form.rowCount():
-            self._found_form.removeRow(0)
-        for quantity in found.quantities if found else ():
-            value = QLabel(quantity.text)
-            value.setFont(number_font())
-            value.setAlignment(Qt.AlignmentFlag.AlignRight)
-            value.setToolTip(quantity.explanation)
-            value.setAccessibleName(f"{quantity.title}: {quantity.text}")
-            value.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-            title = QLabel(quantity.title)
-            title.setToolTip(quantity.explanation)
-            self._found_form.addRow(title, value)
-        self.found.setVisible(bool(found and found.quantities))

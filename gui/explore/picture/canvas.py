@@ -33,11 +33,10 @@ from gui.explore.picture.layers import (
     paint_mark,
     paint_region,
     pane_width,
-    region_between,
 )
-from gui.explore.picture.levels import Levels
 from gui.explore.picture.pixel_values import Numbers
 from gui.explore.picture.split_handle import SplitHandle
+from gui.explore.picture.tiled_levels import Levels
 from gui.explore.picture.view import Size, ViewState
 from gui.style.theme import current_theme
 
@@ -191,11 +190,8 @@ class PictureCanvas(QWidget):
             self.view.pan(way.x(), way.y())
         elif self._drawn_from is not None and self._has_moved(event.position()):
             drawing, first = self._drawn_from
-            last = self._nearest(event.position())
-            if drawing is Drawing.REGION:
-                self.show_scene(region=region_between(first, last))
-            else:
-                self.show_scene(line=Line(first, last))
+            # A region and a line are fields of the scene by these names.
+            self.show_scene(**{drawing: drawing.shape(first, self._nearest(event.position()))})
         self._report_hovered(event.position())
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
@@ -209,11 +205,9 @@ class PictureCanvas(QWidget):
             elif event.button() == Qt.MouseButton.LeftButton and (pixel := self._pixel(event.position())):
                 self.pixel_clicked.emit(pixel)
         elif drawn is not None:
-            last = self._nearest(event.position())
-            if drawn[0] is Drawing.REGION:
-                self.region_drawn.emit(region_between(drawn[1], last))
-            else:
-                self.line_drawn.emit(Line(drawn[1], last))
+            drawing, first = drawn
+            done = self.region_drawn if drawing is Drawing.REGION else self.line_drawn
+            done.emit(drawing.shape(first, self._nearest(event.position())))
 
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
         if self.scene.original is not None and self.view.is_fitted:
@@ -242,20 +236,16 @@ class PictureCanvas(QWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         step = _PAN_STEP * self.devicePixelRatioF()
         key, keys = Qt.Key(event.key()), Qt.Key
-        ways = {
-            keys.Key_Left: (step, 0.0),
-            keys.Key_Right: (-step, 0.0),
-            keys.Key_Up: (0.0, step),
-            keys.Key_Down: (0.0, -step),
-        }
         if self.is_pinned and key == keys.Key_Escape:
             self.let_go.emit()
-        elif self.is_pinned and key in _WALKS:
-            self.walked.emit(*_WALKS[key])
+        elif key in _WALKS:
+            down, across = _WALKS[key]
+            if self.is_pinned:
+                self.walked.emit(down, across)
+            else:
+                self.view.pan(-across * step, -down * step)
         elif key == keys.Key_B:
             self.blinked.emit()
-        elif key in ways:
-            self.view.pan(*ways[key])
         elif key in (keys.Key_Plus, keys.Key_Equal, keys.Key_Minus):
             self.view.zoom_by(-1 if key == keys.Key_Minus else 1)
         elif key in (keys.Key_Home, keys.Key_0):

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
 from engine.results.found import Mark
 from engine.verify.regions import Region
-from gui.explore.picture.levels import Levels
+from gui.explore.picture.tiled_levels import Levels
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
@@ -107,9 +107,7 @@ def arranged(
 
 def paint_layer(painter: QPainter, layer: Layer, transform: ViewTransform, font: QFont, ratio: float) -> None:
     """Paint a layer with a painter that works in device pixels, `ratio` of them for one of the widget."""
-    painter.save()
-    painter.setClipRect(layer.clip)
-    painter.translate(layer.pane.topLeft())
+    _begin_on(painter, layer)
     seen = layer.clip.translated(-layer.pane.topLeft())
     painter.setFont(_scaled(font, ratio))
     if layer.levels is None:
@@ -140,9 +138,7 @@ def paint_mark(
 ) -> None:
     """Paint a frame around a rectangle of the picture, such as the best match of a patch, and a text."""
     theme = current_theme()
-    painter.save()
-    painter.setClipRect(layer.clip)
-    painter.translate(layer.pane.topLeft())
+    _begin_on(painter, layer)
     left, top = transform.to_pane(mark.column, mark.row)
     frame = QRectF(left, top, mark.width * transform.zoom, mark.height * transform.zoom)
     # Beside the pixels, so that all of them are seen; dark around bright: seen on any picture.
@@ -162,6 +158,13 @@ def paint_mark(
             box.moveBottom(frame.top() - step)
         _paint_words(painter, box, text, 0.0)
     painter.restore()
+
+
+def _begin_on(painter: QPainter, layer: Layer) -> None:
+    """Paint in the place of a layer until the painter is restored."""
+    painter.save()
+    painter.setClipRect(layer.clip)
+    painter.translate(layer.pane.topLeft())
 
 
 def _paint_label(painter: QPainter, layer: Layer, seen: QRectF, ratio: float) -> None:
@@ -244,6 +247,13 @@ class Drawing(StrEnum):
     REGION = "region"
     LINE = "line"
 
+    def shape(self, first: Pixel, last: Pixel) -> "Region | Line":
+        """Return the line between two pixels, or the rectangle with them as corners; both are in it."""
+        if self is Drawing.LINE:
+            return Line(first, last)
+        (top, bottom), (left, right) = (sorted(ends) for ends in zip(first, last, strict=True))
+        return Region(top, bottom + 1, left, right + 1)
+
 
 class Line(NamedTuple):
     """A straight line between two pixels (row, column), both on it."""
@@ -252,20 +262,12 @@ class Line(NamedTuple):
     last: Pixel
 
 
-def region_between(one: Pixel, other: Pixel) -> Region:
-    """Return the rectangle with these pixels as corners, both in it."""
-    (top, bottom), (left, right) = (sorted(ends) for ends in zip(one, other, strict=True))
-    return Region(top, bottom + 1, left, right + 1)
-
-
 def paint_region(painter: QPainter, layer: Layer, region: Region, at: ViewTransform, ratio: float) -> None:
     """Paint the frame of a region: dashes, dark around bright, so that they are seen on any picture."""
     left, top = at.to_pane(region.left, region.top)
     right, bottom = at.to_pane(region.right, region.bottom)
     frame = QRectF(left, top, right - left, bottom - top)
-    painter.save()
-    painter.setClipRect(layer.clip)
-    painter.translate(layer.pane.topLeft())
+    _begin_on(painter, layer)
     painter.setBrush(Qt.BrushStyle.NoBrush)
     for pen in _pens(ratio, Qt.PenStyle.DashLine):
         painter.setPen(pen)
@@ -276,9 +278,7 @@ def paint_region(painter: QPainter, layer: Layer, region: Region, at: ViewTransf
 def paint_line(painter: QPainter, layer: Layer, line: Line, at: ViewTransform, ratio: float) -> None:
     """Paint a line from the middle of one pixel to that of the other."""
     ends = [at.to_pane(column + 0.5, row + 0.5) for row, column in line]
-    painter.save()
-    painter.setClipRect(layer.clip)
-    painter.translate(layer.pane.topLeft())
+    _begin_on(painter, layer)
     for pen in _pens(ratio, Qt.PenStyle.SolidLine):
         painter.setPen(pen)
         painter.drawLine(QLineF(*ends[0], *ends[1]))

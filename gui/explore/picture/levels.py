@@ -5,7 +5,7 @@ Nothing is copied: the images look into the shared memory, so the arrays are kep
 
 import math
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QRectF
@@ -20,28 +20,6 @@ from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 
 _CHECKER_SIDE = 8
-
-
-class Levels(Protocol):
-    """What the canvas paints: a picture in shared memory, or one whose tiles are asked for."""
-
-    size: Size
-    channel: int | None
-    """The channel that is painted alone, in grey; None for all."""
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing more will come of what is seen."""
-
-    @property
-    def remark(self) -> str:
-        """What the person should know of what is seen, in a few words; empty for nothing."""
-
-    def paint(self, painter: QPainter, transform: ViewTransform, seen: QRectF) -> None:
-        """Paint the part of the picture that lies in `seen` (device pixels of the pane)."""
-
-    def brightness(self, row: int, column: int) -> int:
-        """Return how bright a pixel is on the screen, 0 to 255."""
 
 
 class _Level(NamedTuple):

@@ -1,7 +1,7 @@
 """The numbers of a picture and of its result: in shared memory, or asked for where they are read."""
 
 from collections import OrderedDict
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,25 +19,6 @@ from gui.engine_link.engine_link import Ask, EngineLink
 
 class NotYet(Exception):
     """Values that are read are not here yet; they have been asked for."""
-
-
-class Numbers(Protocol):
-    """The numbers of a picture in shared memory, or of one that they are asked for."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
-    has_alpha: bool
-
-    @property
-    def original(self) -> Samples:
-        """The picture; reading it, or the result, raises `NotYet`, or an `EngineError` where it is lost."""
-
-    @property
-    def result(self) -> Samples | None:
-        """Its newest result."""
-
-    def texts(self, name: str, row: int, column: int) -> tuple[str, ...]:
-        """Return the "original", "alpha" or "result" in a pixel, by channels; nothing where there is none."""
 
 
 class PixelValues:
@@ -203,3 +184,7 @@ class TiledValues(QObject):
         ask = Ask(request, replied, arrived)
         self._asked[key] = ask
         self._link.ask(ask)
+
+
+Numbers = PixelValues | TiledValues
+"""Of a picture in shared memory, or of one that they are asked for."""

@@ -407,3 +407,7 @@ def _paint_damage(painter: QPainter, at: QRectF) -> None:
         painter.fillRect(box, QColor(theme.raised))
         painter.setPen(QColor(theme.error))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, "damaged")
+
+
+Levels = PictureLevels | TiledLevels
+"""What the canvas paints: a picture in shared memory, or one whose tiles are asked for."""

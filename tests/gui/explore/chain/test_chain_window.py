@@ -141,8 +141,6 @@ def test_that_a_row_is_dragged_to_its_place_as_one_step_of_undo(page, act):
     act("chain:denoise-edges")
     shown, before = page.chain_list.list, page.workspace.undo_stack.count()
     end = drag(shown, 2, 1)
-    assert shown.dragged_by == -1
-    assert [step.id for step in page.workspace.state.steps] == ["calm", "x", "y", "edges"]
     QTest.mouseRelease(shown.viewport(), Qt.MouseButton.LeftButton, pos=end)
     assert [step.id for step in page.workspace.state.steps] == ["calm", "y", "x", "edges"]
     assert page.workspace.state.step.id == "y"
