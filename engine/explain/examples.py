@@ -4,9 +4,9 @@ A kernel depends on the border, types, mask and block; what a person does not gi
 variant takes. The size of the picture hardly matters.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from engine.work.filtering.variants import MaskClass, Variant
 from engine.work.operations.contract import OperationVariant
 from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import operation_named
-from engine.work.picture_problem import ChainProblem
+from engine.work.picture_problem import ChainProblem, PictureProblem
 from engine.work.planned import Plan
 from engine.work.steps import MaskStep, OperationStep
 
@@ -42,15 +42,28 @@ AnyKernel = AnyVariant
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A variant with what its code is looked at for: a problem, the constant, and a block."""
+    """A variant with what its code is looked at for: problem, constant, and a block if one was chosen."""
 
     variant: AnyKernel
     problem: Any
     constant: Any
-    block: Block
-    facts: Mapping[str, str]  # what it is compiled for, in words
-    depends_on: tuple[str, ...]  # the fields of `Asked` that change the kernel
-    is_block_given: bool
+    asked_block: Block | None = None
+
+    @property
+    def block(self) -> Block:
+        """The block that was chosen, or the variant's own."""
+        return self.variant.block_for(self.asked_block)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What it is compiled for, in words."""
+        facts = _KINDS[self.variant.task].facts(self.problem, self.constant)
+        return facts | ({"block": str(self.block)} if self.variant.uses_block else {})
+
+    @property
+    def depends_on(self) -> tuple[str, ...]:
+        """The fields of `Asked` that change the kernel."""
+        return (*_KINDS[self.variant.task].depends_on, *(["block"] if self.variant.uses_block else []))
 
     @property
     def compiled_for(self) -> str:
@@ -64,7 +77,8 @@ class Example:
         """
         block, limits = self.block, Limits(compute_capability=architecture)
         refusal = self.variant.why_not(self.problem, self.constant, block, limits)
-        if refusal is not None and refusal.nearest_block is not None and not self.is_block_given:
+        is_given = self.asked_block is not None and self.variant.uses_block
+        if refusal is not None and refusal.nearest_block is not None and not is_given:
             block = refusal.nearest_block
             refusal = self.variant.why_not(self.problem, self.constant, block, limits)
         if refusal is not None:
@@ -107,36 +121,10 @@ def variant_named(key: str) -> AnyKernel:
 def example_of(variant: AnyKernel, asked: Asked | None = None) -> Example:
     """Return what a variant is compiled for; BadValue for a task of which no example is known."""
     asked = asked or Asked()
-    try:
-        make, depends_on = _EXAMPLES[variant.task]
-    except KeyError:
+    if variant.task not in _KINDS:
         why = f"there is no example of the task {variant.task}"
-        raise BadValue(f"the code of {variant.key}", why, "Choose a kernel of another task.") from None
-    problem, constant, facts = make(variant, asked)
-    return _with_block(variant, problem, constant, asked.block, facts, depends_on)
-
-
-def step_example(variant: AnyKernel, problem: Any, constant: Any, block: Block | None = None) -> Example:
-    """Return a step's variant with a problem, a mask or a patch, and a block that a person has chosen."""
-    is_mask = problem.task == Problem.task
-    facts = _filter_facts(problem, constant) if is_mask else _operation_facts(problem)
-    return _with_block(variant, problem, constant, block, facts, ())
-
-
-def _with_block(
-    variant: AnyKernel,
-    problem: object,
-    constant: object,
-    asked: Block | None,
-    facts: dict[str, str],
-    depends_on: tuple[str, ...],
-) -> Example:
-    block = variant.block_for(asked)
-    if variant.uses_block:
-        facts |= {"block": str(block)}
-        depends_on = (*depends_on, "block")
-    is_given = asked is not None and variant.uses_block
-    return Example(variant, problem, constant, block, facts, depends_on, is_given)
+        raise BadValue(f"the code of {variant.key}", why, "Choose a kernel of another task.")
+    return Example(variant, *_KINDS[variant.task].make(variant, asked), asked.block)
 
 
 def default_mask(variant: Variant) -> Mask:
@@ -153,13 +141,10 @@ def default_mask(variant: Variant) -> Mask:
     return gaussian(side, sigma=1.0).with_name(f"gaussian {side} × {side}")
 
 
-def _filtering(variant: Variant, asked: Asked) -> tuple[Problem, Mask, dict[str, str]]:
+def _filtering(variant: Variant, asked: Asked) -> tuple[Problem, Mask]:
     step = MaskStep(mask=asked.mask or default_mask(variant), border=asked.border)
     samples = _blank(asked.dtype or ("uint8" if variant.uint8_only else variant.picture_types[-1]), asked)
-    problem, mask = FILTERING.described(
-        step, samples, samples, "same" if variant.uint8_only else asked.result_type
-    )
-    return problem, mask, _filter_facts(problem, mask)
+    return FILTERING.described(step, samples, samples, "same" if variant.uint8_only else asked.result_type)
 
 
 def _blank(dtype: str, asked: Asked) -> np.ndarray:
@@ -170,52 +155,57 @@ def _blank(dtype: str, asked: Asked) -> np.ndarray:
 def _filter_facts(problem: Problem, mask: Mask) -> dict[str, str]:
     rows, columns = mask.shape
     facts = {"mask": mask.name or f"{rows} × {columns}", "border": str(problem.border)}
-    return facts | {"picture": _picture(problem.dtype, problem.channels), "result": problem.result_dtype}
+    return facts | {"picture": _picture(problem), "result": problem.result_dtype}
 
 
-def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, object, dict[str, str]]:
+def _operation(variant: OperationVariant, asked: Asked) -> tuple[OperationProblem, object]:
     dtype = asked.dtype or "uint8"
     operation = operation_named(variant.operation)
     step = OperationStep(operation=operation.key, settings=Settings(asked.settings.items()))
     # Operations on colours take three channels.
     channels = asked.channels if asked.channels > 1 else 3
     samples = (np.arange(PART * PART * channels) % 251).reshape(PART, PART, channels).astype(dtype)
-    problem, patch = OPERATION.described(step, samples, samples)
-    return problem, patch, _operation_facts(problem)
+    return OPERATION.described(step, samples, samples)
 
 
-def _operation_facts(problem: OperationProblem) -> dict[str, str]:
-    return {"operation": problem.operation_text, "picture": _picture(problem.dtype, problem.channels)}
-
-
-def _product(variant: AnyKernel, asked: Asked) -> tuple[MatrixProduct, None, dict[str, str]]:
-    product = MatrixProduct(INNER, INNER, INNER)
-    return product, None, {"product": product.size_text}
-
-
-def _network(variant: AnyKernel, asked: Asked) -> tuple[ForwardPass, object, dict[str, str]]:
-    return ForwardPass(BATCH), trained_weights(), {"batch": str(BATCH)}
-
-
-def _chain(variant: AnyKernel, asked: Asked) -> tuple[ChainProblem, Plan, dict[str, str]]:
+def _chain(variant: AnyKernel, asked: Asked) -> tuple[ChainProblem, Plan]:
     """Return a chain of two masks and a combination: the steps of its own are what it adds to theirs."""
     chain, samples = chain_named("sobel-magnitude"), _blank(asked.dtype or "uint8", asked)
     device = cpu_info() if variant.device is DeviceKind.CPU else ABSENT_GPUS[DEFAULT]
-    problem, plan = (
-        CHAIN.described(chain, samples, "float32"),
-        CHAIN.plan(chain.nodes(), Among(samples, device)),
-    )
-    return problem, plan, {"chain": chain.title, "picture": _picture(problem.dtype, asked.channels)}
+    problem = CHAIN.described(chain, samples, "float32")
+    return problem, CHAIN.plan(chain.nodes(), Among(samples, device))
 
 
-def _picture(dtype: str, channels: int) -> str:
-    return f"{dtype}, {channels} channel{'s' * (channels > 1)}"
+def _picture(problem: PictureProblem) -> str:
+    return f"{problem.dtype}, {problem.channels} channel{'s' * (problem.channels > 1)}"
 
 
-_EXAMPLES: dict[str, tuple[Callable[[Any, Asked], tuple[Any, Any, dict[str, str]]], tuple[str, ...]]] = {
-    Problem.task: (_filtering, ("mask", "border", "dtype", "result_type", "channels")),
-    OperationProblem.task: (_operation, ("dtype", "channels", "set")),
-    MatrixProduct.task: (_product, ()),
-    ForwardPass.task: (_network, ()),
-    ChainProblem.task: (_chain, ("dtype", "channels")),
+class _Kind(NamedTuple):
+    """What examples of a task are made of, and what is said of them."""
+
+    make: Callable[[Any, Asked], tuple[Any, Any]]
+    facts: Callable[[Any, Any], dict[str, str]]
+    depends_on: tuple[str, ...] = ()
+
+
+_KINDS = {
+    Problem.task: _Kind(_filtering, _filter_facts, ("mask", "border", "dtype", "result_type", "channels")),
+    OperationProblem.task: _Kind(
+        _operation,
+        lambda problem, _: {"operation": problem.operation_text, "picture": _picture(problem)},
+        ("dtype", "channels", "set"),
+    ),
+    MatrixProduct.task: _Kind(
+        lambda variant, asked: (MatrixProduct(INNER, INNER, INNER), None),
+        lambda product, _: {"product": product.size_text},
+    ),
+    ForwardPass.task: _Kind(
+        lambda variant, asked: (ForwardPass(BATCH), trained_weights()),
+        lambda problem, _: {"batch": str(problem.batch)},
+    ),
+    ChainProblem.task: _Kind(
+        _chain,
+        lambda problem, _: {"chain": problem.chain, "picture": _picture(problem)},
+        ("dtype", "channels"),
+    ),
 }

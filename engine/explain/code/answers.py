@@ -4,7 +4,7 @@ from engine.device.cuda_presence import missing
 from engine.device_info import AUTO
 from engine.explain.code.kernel_listing import kernel_diff, listed_kernels
 from engine.explain.code.kernel_source import source_of
-from engine.explain.examples import Example, example_of, step_example
+from engine.explain.examples import Example, example_of
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest, ShownCode
 from engine.geometry.refusal import UnsupportedVariant
@@ -53,7 +53,7 @@ def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Exa
     # The block is that of the job's own kernel.
     block = job.block if key == job.variant else None
     chosen = resolved.step_task.named(resolved.step)
-    example = step_example(chosen, resolved.problem, resolved.constant, block)
+    example = Example(chosen, resolved.problem, resolved.constant, block)
     if missing or not example.variant.has_kernels:
         return example, ""
     try:
