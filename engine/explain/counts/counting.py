@@ -17,7 +17,6 @@ Called on: the main thread of the engine's process, or of a script.
 import math
 from collections import defaultdict
 from collections.abc import Hashable
-from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,7 +25,7 @@ import numpy as np
 from engine.device.backend import Buffers
 from engine.device.interpreter import InterpreterBackend
 from engine.device.kernel_factory import import_names
-from engine.device.launches import Between, Pass, Placeholder
+from engine.device.launches import Between, Launch, Pass, Placeholder
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.launch.launches import why_not_compiled
 from engine.ptx import PtxError, Run
@@ -149,75 +148,66 @@ def counted_passes(
     try:
         if not of_zeros and any(depends_on_contents(kernel_of(interpreted.ptx_of(step))) for step in passes):
             return CountedRun(not_counted=DEPENDS)
-        launches = [_Launch(step, job.problem, buffers, checkpoint) for step in passes]
-        return CountedRun(tuple(map(_kept, launches)))
+        return CountedRun(tuple(_counted(step, job.problem, buffers, checkpoint) for step in passes))
     except PtxError as error:
         return CountedRun(not_counted=Reason("not-counted", "It is not interpreted", str(error)))
 
 
-class _Launch:
-    """A launch to count; it equals another where nothing that accesses depend on differs."""
+_kept: dict[Hashable, CountedAccesses] = {}
+"""What was counted, the newest last, by all that accesses depend on."""
 
-    def __init__(self, step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint) -> None:
-        self.step, self._checkpoint = step, checkpoint
-        self.arrays = interpreted.arrays_of(step, buffers.image, buffers.out)
-        self.picture = (problem.height, problem.width) if hasattr(problem, "height") else None
-        shape, anchor = getattr(problem, "mask_shape", (1, 1)), getattr(problem, "anchor", (0, 0))
-        # How many cells a result reaches to before and behind it, along the axis where it is most.
-        self.radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
-        constant = step.constant is not None and step.constant[1].shape
-        arguments = tuple(map(self._fact, step.arguments))
-        kernel = step.name, step.kernel, step.launch, arguments, constant
-        self._key = (*kernel, self.picture, self.radius)
 
-    def _fact(self, argument: object) -> Hashable:
+def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint) -> CountedAccesses:
+    arrays = interpreted.arrays_of(step, buffers.image, buffers.out)
+
+    def fact(argument: object) -> Hashable:
         is_array = isinstance(argument, Placeholder | Between)
-        values = self.arrays[argument].values if is_array else argument
+        values = arrays[argument].values if is_array else argument
         if isinstance(values, np.ndarray):
             return values.shape, str(values.dtype)
         return None if isinstance(argument, float | np.floating) else argument
 
-    def __hash__(self) -> int:
-        return hash(self._key)
+    picture = (problem.height, problem.width) if hasattr(problem, "height") else None
+    shape, anchor = getattr(problem, "mask_shape", (1, 1)), getattr(problem, "anchor", (0, 0))
+    # How many cells a result reaches to before and behind it, along the axis where it is most.
+    radius = max(anchor), max(side - 1 - at for side, at in zip(shape, anchor, strict=True))
+    constant = step.constant is not None and step.constant[1].shape
+    arguments = tuple(map(fact, step.arguments))
+    key = step.name, step.kernel, step.launch, arguments, constant, picture, radius
+    if key in _kept:
+        return _kept[key]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Launch) and self._key == other._key
-
-    def run(self, blocks: list[Index3], weights: list[float] | None = None) -> Run:
+    def run(blocks: list[Index3], weights: list[float] | None = None) -> Run:
         """Run some blocks, each of which stands for so many."""
 
         def between(done: float) -> None:
-            self._checkpoint(Progress("counting memory accesses", 0.5, 3.0))
+            checkpoint(Progress("counting memory accesses", 0.5, 3.0))
 
         between(0.0)
-        return interpreted.run_pass(
-            self.step, self.arrays, between, checks=False, chosen_blocks=blocks, weights=weights
-        )
+        how: dict[str, Any] = {"checks": False, "chosen_blocks": blocks, "weights": weights}
+        return interpreted.run_pass(step, arrays, between, **how)
 
-
-@lru_cache(maxsize=MOST_KEPT)
-def _kept(launch: _Launch) -> CountedAccesses:
-    step, grid = launch.step, launch.step.launch.grid
     # One block tells how many instructions a thread executes.
-    across, down, deep = grid
-    one_block = launch.run([(across // 2, down // 2, deep // 2)])
-    instructions = sum(warps for _, warps, _ in one_block.executed)
-    samples = sampled(grid, _axes(launch, instructions / -(-math.prod(step.launch.block) // 32)))
-    run = launch.run([one.block for one in samples], [one.weight for one in samples])
-    # What is counted is kept with its launch, which holds no memory any more.
-    launch.arrays = {}
+    across, down, deep = step.launch.grid
+    one_block = run([(across // 2, down // 2, deep // 2)])
+    instructions = sum(warps for _, warps, _ in one_block.executed) / -(-math.prod(step.launch.block) // 32)
+    samples = sampled(step.launch.grid, _axes(step.launch, picture, radius, instructions))
+    found = run([one.block for one in samples], [one.weight for one in samples])
     executed: dict[str, int] = {}
-    for one, warps, _ in run.executed:
+    for one, warps, _ in found.executed:
         executed[one.spelling] = executed.get(one.spelling, 0) + warps
-    return CountedAccesses(
+    _kept[key] = CountedAccesses(
         step.name,
         step.launch.blocks,
         len(samples),
-        _is_exact(samples, run.counts.of_blocks),
-        _arrays(run),
-        run.counts.barriers,
+        _is_exact(samples, found.counts.of_blocks),
+        _arrays(found),
+        found.counts.barriers,
         executed,
     )
+    if len(_kept) > MOST_KEPT:
+        del _kept[next(iter(_kept))]
+    return _kept[key]
 
 
 def _arrays(run: Run) -> tuple[ArrayAccesses, ...]:
@@ -232,25 +222,26 @@ def _arrays(run: Run) -> tuple[ArrayAccesses, ...]:
     )
 
 
-def _axes(launch: _Launch, instructions: float) -> tuple[Axis, ...]:
+def _axes(
+    shape: Launch, picture: tuple[int, int] | None, radius: tuple[int, int], instructions: float
+) -> tuple[Axis, ...]:
     """Return how the axes of a launch's grid are sampled, finer where each thread executes little."""
-    shape = launch.step.launch
     across, down, _ = shape.grid
     threads = math.prod(shape.block)
     if shape.blocks * threads * instructions <= FEW_COUNTED:
         return tuple(Axis(0, count, 0) for count in shape.grid)
-    if launch.picture is not None:
-        height, width = launch.picture
+    if picture is not None:
+        height, width = picture
         if down == 1 and height > 1 and across * shape.block[0] >= height * width:
             in_row = min(MOST_IN_ROW, max(1, width // shape.block[0]))
             return Axis(2, in_row, 2), Axis(1, 1, 1), Axis(1, 1, 1)
 
     def ends(count: int) -> tuple[int, int]:
         """Return how many blocks at both ends of an axis may differ from those in the middle."""
-        if launch.picture is None:
+        if picture is None:
             return 1, 2
-        side = max(1, min(launch.picture) // count)
-        before, behind = launch.radius
+        side = max(1, min(picture) // count)
+        before, behind = radius
         return max(1, -(-before // side)), 1 + max(1, -(-behind // side))
 
     for middle in (*WIDE_MIDDLES, *MIDDLES) if down <= FEW_ROWS else MIDDLES:
