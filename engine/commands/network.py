@@ -11,9 +11,9 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.results.quantities import ms_cell
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.tasks.network.answers import classify
-from engine.tasks.network.messages import DigitsRequest
+from engine.tasks.network.messages import DigitsRequest, NetworkRun
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, NetworkResult, refuse_too_large
-from engine.tasks.network.stages import StageRun, chosen_stage, measured_stage, stage_job
+from engine.tasks.network.stages import chosen_stage, measured_stage, stage_job
 from engine.tasks.network.task import NetworkJob
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
 from engine.tasks.network.weights import weights_from
@@ -70,15 +70,15 @@ def run(settings: NetworkSettings) -> int:
     stages = settings.stages or tuple(NETWORK_VARIANTS)
     how.check([file] if file else [], "file of weights")
     weights = weights_from(file)
-    timed: dict[int, StageRun] = {}  # by the identity of the result
+    timed: dict[int, NetworkRun] = {}  # by the identity of the result
 
     def measure_stage(job: NetworkJob, device: DeviceInfo, plan: SamplingPlan) -> NetworkResult:
         job.refuse(device)
         plan = plan if device.times_mean_speed else NO_SAMPLES
         found = measured_stage(job, device.key, plan)
         timed[id(found.result)] = found
-        if found.result.is_proven and found.error is not None:
-            log(f"The layers of {found.result.variant} were not timed: {found.error}")
+        if found.not_timed:
+            log(f"The layers of {found.result.variant} were not timed: {found.not_timed}")
         return found.result
 
     request = {
@@ -101,14 +101,14 @@ def run(settings: NetworkSettings) -> int:
         measure=measure_stage,
         conclude=lambda results: _conclusion(
             # Of a stage that did not run there is the result alone.
-            [timed.get(id(result), StageRun(result)) for result in results],
+            [timed.get(id(result), NetworkRun(result)) for result in results],
             file,
         ),
     )
     return measure_cells(cells, how, json=settings.json)
 
 
-def _conclusion(runs: Sequence[StageRun], weights: str) -> tuple[Mapping[str, object], str]:
+def _conclusion(runs: Sequence[NetworkRun], weights: str) -> tuple[Mapping[str, object], str]:
     """Return what is added to the document and to the printed table: layers, timelines, accuracy."""
     stage, _ = chosen_stage(AUTO, "cpu")
     found = classify(DigitsRequest(stage.key, "cpu", weights), lambda step: None)
@@ -132,7 +132,7 @@ def _conclusion(runs: Sequence[StageRun], weights: str) -> tuple[Mapping[str, ob
     return {"stages": layers, "held_out": accuracy}, "\n\n".join(printed)
 
 
-def _layer_table(one: StageRun) -> str:
+def _layer_table(one: NetworkRun) -> str:
     """Return the times of a stage by layer, and its timeline drawn where it works in chunks."""
     total = sum(layer.ms for layer in one.layers)
     rows = [(layer.name, ms_cell(layer.ms), f"{layer.ms / total:.0%}") for layer in one.layers if total]
@@ -143,7 +143,7 @@ def _layer_table(one: StageRun) -> str:
     return "\n".join(lines)
 
 
-def timeline_text(one: StageRun, width: int = 72, most: int = 12) -> str:
+def timeline_text(one: NetworkRun, width: int = 72, most: int = 12) -> str:
     """Draw when each chunk was copied (c) and computed (#), a line per chunk; the first `most` chunks."""
     spans = [span for span in one.timeline if span.chunk < most]
     end = max(span.end_ms for span in spans)

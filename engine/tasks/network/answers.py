@@ -71,8 +71,7 @@ def run(request: Run[StageRequest], report: Checkpoint) -> NetworkRun:
     job = stage_job(
         stage, request.job.batch, weights=weights_from(request.job.weights), seed=request.job.seed
     )
-    found = measured_stage(job, device.key, SamplingPlan(budget_s=request.budget_s), report)
-    return NetworkRun(found.result, found.layers, found.timeline)
+    return measured_stage(job, device.key, SamplingPlan(budget_s=request.budget_s), report)
 
 
 def check(request: Check[StageRequest], report: Checkpoint) -> tuple[Availability, ...]:

@@ -92,3 +92,4 @@ class NetworkRun(Message, frozen=True):
     result: NetworkResult
     layers: tuple[LayerTime, ...] = ()
     timeline: tuple[ChunkSpan, ...] = ()
+    not_timed: str = ""  # why the layers of a run that is right were not timed

@@ -4,7 +4,6 @@ Called on: the main thread of the engine's process, or of a script.
 """
 
 import time
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,29 +18,18 @@ from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts
 from engine.tasks.network.drawings import batch_of, held_out
+from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import (
     CLASSES,
     ChunkSpan,
     Confusion,
     ForwardPass,
     LayerTime,
-    NetworkResult,
     refuse_too_large,
 )
 from engine.tasks.network.task import NetworkJob, network_job
 from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
 from engine.tasks.network.weights import Weights, trained_weights
-
-
-@dataclass(frozen=True)
-class StageRun:
-    """A measured stage; no times of layers where the run failed or times mean nothing."""
-
-    result: NetworkResult
-    scores: NDArray[np.float32] | None = None
-    layers: tuple[LayerTime, ...] = ()
-    timeline: tuple[ChunkSpan, ...] = ()
-    error: EngineError | None = None
 
 
 def chosen_stage(key: str, device: str) -> tuple[NetworkVariant, DeviceInfo]:
@@ -69,14 +57,14 @@ def stage_job(
 
 def measured_stage(
     job: NetworkJob, device: str, plan: SamplingPlan, checkpoint: Checkpoint = lambda step: None
-) -> StageRun:
+) -> NetworkRun:
     """Verify, warm up and sample a stage in this process; then time each of its layers."""
     machine = backend(device)
     means_speed = machine.info.times_mean_speed
     outcome = measure(job, machine, plan if means_speed else NO_SAMPLES, checkpoint=checkpoint)
     result = outcome.result
     if outcome.values is None or not means_speed or result.kernel_ms is None:
-        return StageRun(result, outcome.values, error=outcome.error)
+        return NetworkRun(result)
     # A whole pass comes first, and the timing takes another one at least, however long.
     passes_s = 2.0 * result.kernel_ms / 1e3
     checkpoint(Progress("timing each layer", 0.97, LONGEST_PARTS_S + passes_s))
@@ -86,8 +74,8 @@ def measured_stage(
         # The process that used the device must be ended, as in `measure`.
         raise
     except EngineError as error:
-        return StageRun(result, outcome.values, error=error)
-    return StageRun(result, outcome.values, layers, timeline)
+        return NetworkRun(result, not_timed=str(error))
+    return NetworkRun(result, layers, timeline)
 
 
 def layer_times(job: NetworkJob, machine: Backend) -> tuple[tuple[LayerTime, ...], tuple[ChunkSpan, ...]]:

@@ -12,8 +12,8 @@ from engine.commands.network import timeline_text
 from engine.errors import BadValue, DeviceUnavailable, UnknownName
 from engine.files import reading
 from engine.tasks.network.drawings import held_out
+from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ChunkSpan
-from engine.tasks.network.stages import StageRun
 from engine.tasks.network.weights import WEIGHTS_FILE
 from engine.tasks.read_results import results_from_document
 
@@ -156,7 +156,7 @@ def test_that_the_timeline_is_drawn_a_line_a_chunk():
         ChunkSpan(0, 0, "copy in", 0.0, 1.0), ChunkSpan(0, 0, "kernels", 1.0, 5.0),
         ChunkSpan(1, 1, "copy in", 1.0, 2.0), ChunkSpan(1, 1, "kernels", 5.0, 10.0),
     )  # fmt: skip
-    lines = timeline_text(StageRun(None, timeline=spans), width=20).splitlines()
+    lines = timeline_text(NetworkRun(None, timeline=spans), width=20).splitlines()
     assert lines[1:] == ["    0       0  cc########", "    1       1    cc      ##########"]
 
 
