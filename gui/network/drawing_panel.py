@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QIcon, QPixmap
-from PySide6.QtWidgets import QComboBox, QFrame, QLabel, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QWidget
 
 from engine.results.quantities import ms_text
 from gui.network.drawing import SIDE, picture_of, shades
@@ -13,109 +13,58 @@ from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.bar_chart import Bar, BarChart, Row
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, row, scrolled
+from gui.widgets.panel_parts import column, icon_button, label_for, row, scrolled
 
 _TILE = SIDE + GRID
-_ALL, _WRONG = -1, -2
-_NUMBER_ROLE = Qt.ItemDataRole.UserRole
 
 
-class HeldOutDigits(QWidget):
+class HeldOutDigits(QListWidget):
     """The digits that the training never saw; a click or the arrow keys take one as the drawing."""
 
     def __init__(self, network: NetworkState) -> None:
         super().__init__()
         self._network = network
-        self.choice = QComboBox()
-        self.list = QListWidget()
-        self._build()
-        self.choice.activated.connect(self._fill)
-        self.list.currentItemChanged.connect(self._take)
-        network.facts_changed.connect(self._fill_choice)
-        network.confusion_changed.connect(self._fill_choice)
+        self.setViewMode(QListWidget.ViewMode.IconMode)
+        self.setMovement(QListWidget.Movement.Static)
+        self.setResizeMode(QListWidget.ResizeMode.Adjust)
+        self.setUniformItemSizes(True)
+        self.setIconSize(QSize(SIDE, SIDE))
+        self.setGridSize(QSize(_TILE, _TILE))
+        self.setFixedHeight(2 * _TILE + HALF_GRID)
+        self.setEditTriggers(QListWidget.EditTrigger.NoEditTriggers)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setAccessibleName("Held-out digits")
+        self.setAccessibleDescription("Arrow keys take one as the drawing.")
+        self.setToolTip("Choose a digit, which the training never saw: it takes the place of the drawing.")
+        self.currentRowChanged.connect(self._take)
+        network.facts_changed.connect(self._fill)
         network.drawing.changed.connect(self._follow)
         theme_notifier().changed.connect(self._fill)
-        self._fill_choice()
-
-    def show_wrong(self, digit: int) -> None:
-        """List the misclassified digits, from the first of this digit on."""
-        facts, confusion = self._network.facts, self._network.confusion
-        if facts is None or confusion is None:
-            return
-        self.choice.setCurrentIndex(self.choice.findData(_WRONG))
-        self._fill()
-        # A session may be of other digits.
-        wrong = [at for at, label in enumerate(facts.labels) if label == digit and at in confusion.wrong]
-        if wrong:
-            self.list.setCurrentRow(self._row(wrong[0]))
-
-    def _build(self) -> None:
-        self.choice.setAccessibleName("Held-out digits to choose from")
-        self.choice.setToolTip("Which of the held-out digits are listed. The training never saw them.")
-        self.list.setViewMode(QListWidget.ViewMode.IconMode)
-        self.list.setMovement(QListWidget.Movement.Static)
-        self.list.setResizeMode(QListWidget.ResizeMode.Adjust)
-        self.list.setUniformItemSizes(True)
-        self.list.setIconSize(QSize(SIDE, SIDE))
-        self.list.setGridSize(QSize(_TILE, _TILE))
-        self.list.setFixedHeight(2 * _TILE + HALF_GRID)
-        self.list.setEditTriggers(QListWidget.EditTrigger.NoEditTriggers)
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
-        self.list.setAccessibleName("Held-out digits")
-        self.list.setAccessibleDescription("Arrow keys take one as the drawing.")
-        self.list.setToolTip("Choose a digit: it takes the place of the drawing.")
-        title = label_for("Held-out &digits", self.choice)
-        self.setLayout(column(row(title, (self.choice, 1)), self.list, spacing=HALF_GRID))
-
-    def _fill_choice(self) -> None:
-        facts, confusion = self._network.facts, self._network.confusion
-        entries = {_ALL: f"All {len(facts.labels)}" if facts else "All"}
-        if confusion is not None:
-            entries[_WRONG] = f"Misclassified: {len(confusion.wrong)}"
-        entries |= {digit: f"Only {digit}" for digit in range(10)}
-        chosen = self.choice.currentData()
-        fill_box(self.choice, entries, chosen if chosen in entries else _ALL)
-        self.setEnabled(facts is not None)
         self._fill()
 
     def _fill(self) -> None:
-        facts, confusion = self._network.facts, self._network.confusion
-        with QSignalBlocker(self.list):
-            self.list.clear()
-        if facts is None:
-            return
-        kind, colours = self.choice.currentData(), shades(current_theme())
-        wrong = confusion.wrong if confusion else ()
-        for number, label in enumerate(facts.labels):
-            if kind in (_ALL, label) or (kind == _WRONG and number in wrong):
-                picture = QPixmap.fromImage(picture_of(facts.digits[number], colours))
-                item = QListWidgetItem(QIcon(picture), "")
-                item.setData(_NUMBER_ROLE, number)
-                mark = ", misclassified" if number in wrong else ""
-                words = f"Digit {number}: a {label}{mark}"
-                item.setToolTip(words)
-                item.setData(Qt.ItemDataRole.AccessibleTextRole, words)
-                self.list.addItem(item)
+        facts, colours = self._network.facts, shades(current_theme())
+        with QSignalBlocker(self):
+            self.clear()
+            for number, label in enumerate(facts.labels if facts else ()):
+                picture = QPixmap.fromImage(picture_of(facts.digits[number], colours)) if facts else QPixmap()
+                item = QListWidgetItem(QIcon(picture), "", self)
+                item.setToolTip(f"Digit {number}: a {label}")
+                item.setData(Qt.ItemDataRole.AccessibleTextRole, item.toolTip())
         self._follow()
 
     def _follow(self) -> None:
         """Mark the digit that is the drawing."""
-        row = self._row(self._network.drawing.digit)
-        with QSignalBlocker(self.list):
-            self.list.setCurrentRow(row)
-            if row < 0:
-                self.list.clearSelection()
-        self.list.viewport().update()
+        number = self._network.drawing.digit
+        with QSignalBlocker(self):
+            self.setCurrentRow(-1 if number is None else number)
+            if number is None:
+                self.clearSelection()
+        self.viewport().update()
 
-    def _row(self, number: int | None) -> int:
-        rows = range(self.list.count())
-        return next((row for row in rows if self.list.item(row).data(_NUMBER_ROLE) == number), -1)
-
-    def _take(self, current: QListWidgetItem | None) -> None:
-        facts = self._network.facts
-        if current is not None and facts is not None:
-            number = current.data(_NUMBER_ROLE)
-            self._network.drawing.show_digit(number, facts.digits[number])
+    def _take(self, number: int) -> None:
+        if number >= 0 and self._network.facts is not None:
+            self._network.drawing.show_digit(number, self._network.facts.digits[number])
 
 
 class DrawingPanel(QWidget):
@@ -152,7 +101,16 @@ class DrawingPanel(QWidget):
         content = QWidget()
         answer = column(row((self.verdict, 1), self.clear), self.detail, self.bars, spacing=HALF_GRID)
         margins = (GRID, GRID, GRID, GRID)
-        content.setLayout(column(self.canvas, self.digits, answer, 1, margins=margins))
+        content.setLayout(
+            column(
+                self.canvas,
+                label_for("Held-out &digits", self.digits),
+                self.digits,
+                answer,
+                1,
+                margins=margins,
+            )
+        )
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(content)))
 

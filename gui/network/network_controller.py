@@ -3,12 +3,11 @@
 from PySide6.QtCore import QTimer
 
 from engine.course.paper import CourseKernel
-from engine.device_info import AUTO, SIMULATOR
+from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
 from engine.host.request import Check, Preview, Run
 from engine.host.shared_array import segments_of
 from engine.tasks.network.messages import (
-    DigitsRequest,
     DrawingRequest,
     NetworkFacts,
     NetworkRequest,
@@ -66,12 +65,6 @@ class NetworkController(RunsController[NetworkState]):
         """Run the selected stage."""
         if self._network.settle():
             self._begin_jobs([self._run_stage(self._network.settings.stage)])
-
-    def classify_digits(self) -> None:
-        """Classify every held-out digit, for the confusion matrix; the simulator takes no batch so large."""
-        device = self._network.settings.device
-        request = DigitsRequest(device="cpu" if device == SIMULATOR else device)
-        self._begin_jobs([Job("Held-out digits", request, self._network.set_confusion)])
 
     def _load(self, kernel: CourseKernel) -> None:
         self._network.change(stage=kernel.variant)

@@ -22,7 +22,7 @@ from engine.results.compare import Compared
 from engine.results.measurement import Environment
 from engine.results.quantities import ms_text, percent_text
 from engine.tasks.network.messages import NetworkRun
-from engine.tasks.network.problem import MAX_BATCH, Confusion, ForwardPass, LayerTime, NetworkResult
+from engine.tasks.network.problem import MAX_BATCH, ForwardPass, LayerTime, NetworkResult
 from gui.network.drawing import SIDE, Drawing, Ink
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
 from gui.runs.bars import Part
@@ -43,8 +43,8 @@ _LAYER_COLOURS = 0, 1, 2, 3, 4, 7
 BASELINE = "network-serial"
 
 
-# What a session keeps beside the runs: the ink in hexadecimal figures, row by row; how digits are classified
-# by the file of the weights, as earlier versions took others.
+# What a session keeps beside the runs, the ink in hexadecimal figures, row by row. Those of earlier versions
+# also have a file of weights, and how the held-out digits are classified, which the command `network` says.
 _FIGURES = 2 * SIDE * SIDE
 _PART = {
     "stage": str,
@@ -52,7 +52,7 @@ _PART = {
     "device": str,
     "weights": str,
     "ink": Annotated[str, msgspec.Meta(pattern="^[0-9a-f]*$", min_length=_FIGURES, max_length=_FIGURES)],
-    "digits": dict[str, Confusion],
+    "digits": object,
 }
 
 
@@ -76,7 +76,6 @@ class NetworkState(RunsState[NetworkSettings]):
     facts_changed = Signal()  # `facts` or `why_no_facts`
     answer_changed = Signal()  # `answer` or `why_no_answer`
     cell_changed = Signal()  # `cell`, `is_kept` or `input_map`
-    confusion_changed = Signal()
 
     def __init__(self) -> None:
         super().__init__(NetworkSettings(), BASELINE, _FIRST_COLUMNS)
@@ -90,8 +89,6 @@ class NetworkState(RunsState[NetworkSettings]):
         self.is_kept = False
         # The input map whose window is shown; None: the one that adds the most.
         self.input_map: int | None = None
-        self.confusion: Confusion | None = None
-        """How the held-out digits are classified; None where nobody asked."""
         theme_notifier().changed.connect(self._forget_bars)
         self.selection.selectionChanged.connect(self._take_selected)
         for changed in (self.settings_changed, self.running_changed):
@@ -169,11 +166,6 @@ class NetworkState(RunsState[NetworkSettings]):
             return float(values[cell.column])
         return float(values[cell.map, cell.row, cell.column])
 
-    def set_confusion(self, confusion: Confusion) -> None:
-        """Store how the held-out digits are classified."""
-        self.confusion = confusion
-        self.confusion_changed.emit()
-
     def digit_of(self, ink: Ink) -> int | None:
         """Return which held-out digit the ink is, if it is one and they are known."""
         if self.facts is None:
@@ -183,8 +175,7 @@ class NetworkState(RunsState[NetworkSettings]):
 
     def own_part(self) -> Table:
         """Return what a session keeps beside the runs, as plain JSON values."""
-        digits = {"": asdict(self.confusion)} if self.confusion else {}
-        return {**asdict(self.settings), "ink": self.drawing.ink.tobytes().hex(), "digits": digits}
+        return {**asdict(self.settings), "ink": self.drawing.ink.tobytes().hex()}
 
     def take_own_part(self, part: Table, reading: Reading) -> Callable[[], object] | None:
         """Show the settings of a session; return what shows its drawing, a step of undo."""
@@ -197,11 +188,6 @@ class NetworkState(RunsState[NetworkSettings]):
             reading.leave_out(
                 '"weights"', "the window has the trained ones; the command network takes others"
             )
-        classified = found.get("digits", {}).get("")
-        if classified is not None and not _is_of_digits(classified):
-            reading.leave_out('"digits"', "it is not a table of ten digits by ten")
-        elif classified is not None:
-            self.set_confusion(classified)
         ink = _ink(found["ink"]) if "ink" in found else self.drawing.ink
         if np.array_equal(ink, self.drawing.ink):
             return None
@@ -301,12 +287,6 @@ class NetworkState(RunsState[NetworkSettings]):
 
 def _keys(name: str) -> list[str]:
     return name.split(" + ")
-
-
-def _is_of_digits(confusion: Confusion) -> bool:
-    sides = {len(confusion.counts), *map(len, confusion.counts)}
-    is_square = sides == {10} and bool(confusion.digits)
-    return is_square and min(*map(min, confusion.counts), *confusion.wrong, 0) >= 0
 
 
 def _ink(figures: str) -> Ink:

@@ -11,7 +11,6 @@ from engine.results.quantities import ratio_text
 from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ChunkSpan, ForwardPass, LayerTime
 from gui.network.cell_panel import CellPanel
-from gui.network.confusion_panel import ConfusionPanel
 from gui.network.drawing_panel import DrawingPanel
 from gui.network.maps_panel import MapsPanel
 from gui.network.network_controller import NetworkController
@@ -43,7 +42,6 @@ class NetworkPage(VariantsPage):
         "": "network.md#the-page-network",
         "drawing": "network.md#the-page-network",
         "cell": "network.md#the-page-network",
-        "confusion": "network.md#weights-and-digits",
         "stages": "network.md#stages",
         "timeline": "measuring.md#chunks-and-the-timeline",
     }
@@ -55,7 +53,6 @@ class NetworkPage(VariantsPage):
         parts = network, state, services.link, services.jobs, services.messages.on(self)
         self.stages = NetworkController(*parts)
         self.show_state(services, network)
-        network.confusion_changed.connect(self.edited)
         self._lay_out()
         self._ran_one = False
         self.tools = tuple(Tool(services.actions[name]) for name in ("undo", "redo"))
@@ -84,14 +81,6 @@ class NetworkPage(VariantsPage):
         """Where a value comes from."""
         made = CellPanel(self.network)
         made.mask_wanted.connect(lambda mask: self._services.offer(LoadMask(mask)))
-        return made
-
-    @cached_property
-    def confusion_panel(self) -> ConfusionPanel:
-        """Which digits are taken for which."""
-        made = ConfusionPanel(self.network, self._state)
-        made.classify.clicked.connect(self.stages.classify_digits)
-        made.matrix.opened.connect(self.drawing_panel.digits.show_wrong)
         return made
 
     @property
@@ -154,7 +143,6 @@ class NetworkPage(VariantsPage):
         maps = Slot(lambda: self.maps_panel)
         value = PanelTabs(
             Panel("cell", "Origin", Slot(lambda: self.cell_panel)),
-            Panel("confusion", "Confusion", Slot(lambda: self.confusion_panel)),
             Panel("timeline", "Timeline", Slot(lambda: TimelinePanel(network))),
         )
         stages = PanelTabs(Panel("stages", "Stages", Slot(lambda: self.stages_panel)))

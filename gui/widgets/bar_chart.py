@@ -25,7 +25,6 @@ class Bar:
     colour: str
     text: str = ""  # in it, where it fits
     words: str = ""  # its tooltip
-    stripe: str = ""  # a second colour, as a stripe along its lower edge
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +147,6 @@ class BarChart(QWidget):
     def _paint_bar(self, painter: QPainter, bar: Bar, rect: QRectF) -> None:
         theme, colour = current_theme(), QColor(bar.colour)
         painter.fillRect(rect, colour)
-        if bar.stripe:
-            painter.fillRect(rect.adjusted(0, self._bar - HALF_GRID, 0, 0), QColor(bar.stripe))
         if not self._has_track and rect.width() > 3:
             painter.setPen(QPen(QColor(theme.base), 1))
             painter.drawRect(rect)

@@ -78,16 +78,3 @@ def test_that_run_proves_a_stage_whose_layers_it_times(page, window, qtbot):
     run = page.network.runs["network-cpu"]
     assert run.result.is_proven
     assert run.layers[0].name == "convolution-1 + pool-1"
-    with qtbot.waitSignal(page.network.confusion_changed, timeout=RUN_MS):
-        page.confusion_panel.classify.click()
-    assert page.network.confusion.accuracy > 0.98
-
-
-def test_that_bad_weights_change_nothing_but_the_message(page, window, qtbot, tmp_path):
-    path = tmp_path / "bad.npz"
-    path.write_bytes(b"no weights")
-    page.stages.open_weights(path)
-    what = "The weights 'bad.npz' cannot be used"
-    qtbot.waitUntil(lambda: getattr(window.messages.newest, "what", "") == what, timeout=RUN_MS)
-    assert page.network.weights == ""
-    assert page.network.answer is not None

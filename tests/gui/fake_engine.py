@@ -47,7 +47,7 @@ from engine.results.found import Mark, Quantity
 from engine.results.measurement import Environment, StepTime
 from engine.results.progress import Progress
 from engine.tasks.messages import RecordedRequest
-from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
+from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.work.chain_files import ready_chains
 from engine.work.filtering.problem import Problem
@@ -325,7 +325,6 @@ class FakeEngineClient:
             (Preview, DrawingRequest): lambda one: made_network.recognised(one.job.ink, self._make),
             (Check, StageRequest): lambda one: made_network.checked_stages(one.job.device),
             (Run, StageRequest): lambda one: made_network.made_run(one.job.stage, one.job.batch),
-            (DigitsRequest,): lambda one: made_network.made_confusion(),
         }
 
     def _saved(self, request):

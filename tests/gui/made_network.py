@@ -11,7 +11,6 @@ from engine.tasks.network import messages
 from engine.tasks.network.problem import (
     LAYERS,
     ChunkSpan,
-    Confusion,
     ForwardPass,
     LayerTime,
     NetworkResult,
@@ -101,12 +100,3 @@ def made_run(stage: str, batch: int = 100, **fields: object) -> messages.Network
         else ()
     )
     return messages.NetworkRun(replace(result, **fields), layers, spans)
-
-
-def made_confusion() -> Confusion:
-    """Twelve digits, of which number 3 is told as a 5."""
-    counts = np.zeros((10, 10), int)
-    _, labels = made_digits()
-    for number, label in enumerate(labels):
-        counts[label, 5 if number == 3 else label] += 1
-    return Confusion(tuple(map(tuple, counts.tolist())), (3,))

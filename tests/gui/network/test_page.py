@@ -56,7 +56,7 @@ def test_that_a_page_says_what_to_do_until_there_is_a_digit(open_page, qtbot):
     assert page.maps_panel.empty_text.isVisible()
     assert page.maps_panel.empty_text.text().startswith("There is no ink yet. Draw a digit")
     assert haloscope.window.message_bar.isHidden()
-    digits = page.drawing_panel.digits.list
+    digits = page.drawing_panel.digits
     assert digits.model().rowCount() == DIGITS
     digits.setCurrentIndex(digits.model().index(5, 0))
     qtbot.waitUntil(lambda: haloscope.network.answer is not None)
@@ -243,24 +243,6 @@ def test_that_nothing_runs_with_a_batch_that_is_no_number(open_page, qtbot):
     assert batch.value() == 100
 
 
-def test_that_the_confusion_matrix_leads_to_what_is_told_wrong(drawn, qtbot):
-    haloscope, page = drawn
-    panel = page.confusion_panel
-    page.bring_to_front("confusion")
-    panel.classify.click()
-    qtbot.waitUntil(lambda: panel.matrix.isVisible())
-    assert panel.summary.text().startswith("91.7 % of 12 are classified correctly.")
-    panel.matrix.setFocus()
-    for key in [Qt.Key.Key_Down] * 3 + [Qt.Key.Key_Right] * 5:
-        qtbot.keyClick(panel.matrix, key)
-    assert panel.matrix.words == "1 of 1 digits that are a 3 are classified as 5."
-    assert panel.matrix.accessibleDescription().startswith(panel.matrix.words)
-    qtbot.keyClick(panel.matrix, Qt.Key.Key_Return)
-    assert haloscope.network.drawing.digit == 3
-    assert page.drawing_panel.digits.choice.currentText() == "Misclassified: 1"
-    assert page.drawing_panel.digits.list.model().rowCount() == 1
-
-
 def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_page, qtbot):
     haloscope, page = open_page(has_facts=False)
     error = EngineError(
@@ -348,9 +330,8 @@ def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):
         met.append(widget)
         qtbot.keyClick(widget, Qt.Key.Key_Tab)
     own = [widget for widget in met if page.isAncestorOf(widget)]
-    assert page.confusion_panel.classify not in own
     drawing, stages = page.drawing_panel, page.stages_panel
-    order = [drawing.canvas, drawing.digits.list, *page.maps_panel.views]
+    order = [drawing.canvas, drawing.digits, *page.maps_panel.views]
     order += [page.cell_panel.to_explore, stages.batch, stages.table]
     assert [widget for widget in own if widget in order] == order
     names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]

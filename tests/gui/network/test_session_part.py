@@ -9,7 +9,7 @@ import pytest
 from engine.results.text_forms import strict
 from gui.network.network_state import NetworkState
 from gui.typed_json import Reading
-from tests.gui.made_network import made_confusion, made_run
+from tests.gui.made_network import made_run
 
 
 @pytest.fixture
@@ -29,13 +29,11 @@ def shown(network, part):
     return list(reading.notes)
 
 
-def test_that_drawing_settings_and_classified_digits_come_back_through_json(network):
-    network.set_confusion(made_confusion())
+def test_that_drawing_and_settings_come_back_through_json(network):
     part = json.loads(json.dumps(network.own_part()))
     other = NetworkState()
     assert shown(other, part) == []
     assert other.settings == network.settings
-    assert other.confusion == network.confusion
     np.testing.assert_array_equal(other.drawing.ink, network.drawing.ink)
     assert other.undo_stack.undoText() == "Open session"
     other.undo_stack.undo()
@@ -46,8 +44,7 @@ def test_that_drawing_settings_and_classified_digits_come_back_through_json(netw
     "change",
     [
         {"batch": 0}, {"batch": True}, {"batch": "7"}, {"ink": "00"}, {"ink": "not hexadecimal"},
-        {"stage": None}, {"weights": "/tmp/other.npz"}, {"digits": {"": {"counts": [[1]], "wrong": []}}},
-        {"digits": {"": {"counts": [], "wrong": []}}}, {"digits": 7}, {"brush": "wide"},
+        {"stage": None}, {"weights": "/tmp/other.npz"}, {"brush": "wide"},
     ],
     ids=str,
 )  # fmt: skip
@@ -61,7 +58,6 @@ def test_that_a_wrong_value_is_left_out_and_said_and_the_rest_is_shown(network, 
     assert {key: getattr(network.settings, key) for key in expected} == expected
     assert network.settings.device == "auto"
     assert network.drawing.is_empty == (name != "ink")
-    assert network.confusion is None
 
 
 def test_that_runs_of_every_batch_come_back_through_json(open_window, qtbot):

@@ -72,7 +72,7 @@ def assert_no_word_is_cut(page):
             "network",
             [
                 ["Drawing"],
-                ["Origin", "Confusion", "Timeline"],
+                ["Origin", "Timeline"],
                 ["Stages"],
             ],
         ),
