@@ -18,37 +18,22 @@ from engine.tasks.network.problem import (
 )
 from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
 from engine.variants.network.cpu_fast import AT_ONCE, GROUP
-from engine.variants.network.cpu_tiles import (
-    COLUMNS,
-    DRAWINGS,
-    connected_drawing,
-    connected_drawings,
-    pooled_pair,
-    pooled_tile,
-)
+from engine.variants.network.cpu_tiles import COLUMNS, connected_drawing, connected_drawings, pooled_tile
 
 
 @njit(inline="always")
 def convolve_and_pool(source, pixel_step, row_step, inner, filters, target, maps, side, memory):
-    """Store the averages of all maps of `side` x `side` outputs; the rest is as in `_pooled_tile`."""
+    """Store the averages of all maps of `side` x `side` outputs; the rest is as in `pooled_tile`."""
     for group in range(maps // GROUP):
         weights = address_of(filters, group * 5 * inner * GROUP)
         for row in range(0, side, 2):
             cells = source + 4 * row * row_step
             averages = target + 4 * (row // 2 * (side // 2) * maps + group * GROUP)
-            column = 0
-            while column + COLUMNS <= side:
+            for column in range(0, side, COLUMNS):
                 pooled_tile(
                     cells + 4 * column * pixel_step, pixel_step, row_step, inner, weights,
                     averages + 2 * column * maps, maps, memory,
                 )  # fmt: skip
-                column += COLUMNS
-            while column < side:
-                pooled_pair(
-                    cells + 4 * column * pixel_step, pixel_step, row_step, inner, weights,
-                    averages + 2 * column * maps, maps, memory,
-                )  # fmt: skip
-                column += 2
 
 
 def forward_drawings(drawings, scores, batch, packed, task, memory, worker_floats, steps):
@@ -84,19 +69,14 @@ def forward_drawings(drawings, scores, batch, packed, task, memory, worker_float
         for group in range(HIDDEN // GROUP):
             weights = address_of(hidden_weights, group * LINEAR * GROUP)
             target = rows + 4 * group * GROUP
-            number = 0
-            while number + DRAWINGS <= count:
-                connected_drawings(
-                    vectors + 4 * number * LINEAR, LINEAR, LINEAR, weights, target + 4 * number * HIDDEN,
-                    HIDDEN, True, memory,
-                )  # fmt: skip
-                number += DRAWINGS
-            while number < count:
+            if count == AT_ONCE:
+                connected_drawings(vectors, LINEAR, LINEAR, weights, target, HIDDEN, True, memory)
+                continue
+            for number in range(count):
                 connected_drawing(
                     vectors + 4 * number * LINEAR, LINEAR, LINEAR, weights, target + 4 * number * HIDDEN,
                     HIDDEN, True, memory,
                 )  # fmt: skip
-                number += 1
         for number in range(count):
             values = rows + 4 * number * HIDDEN
             target = scores + 4 * (first + number) * CLASSES

@@ -11,80 +11,69 @@ from numba import types
 
 from engine.variants.ir.cpu_vectors import VECTOR, Vectors, cpu_function
 from engine.variants.ir.value import Value
-from engine.variants.network.cpu_fast import GROUP, PART, VECTORS
+from engine.variants.network.cpu_fast import AT_ONCE, GROUP, PART, VECTORS
 
 # Columns of a tile of two rows: with AVX-512 16 sums, with AVX2 and its 16 registers 8.
 COLUMNS = 4 if VECTOR == 16 else 2
-# Drawings that share each weight of a connected layer.
-DRAWINGS = 4
 _FILTER_ROWS = 5
 # Cells of a filter's row at once: it has 5 of each map.
-_AT_ONCE = 5
+_CELLS = 5
 
 Values = dict[int | str, Value]
 
 
-def _pooled_tile(columns: int) -> Callable[..., Value]:
-    """Return the function that computes 2 rows of `columns` outputs of GROUP maps, and stores their averages.
+@cpu_function(types.void)
+def pooled_tile(code, source, pixel_step, row_step, inner, filters, target, target_step, floats):
+    """Compute 2 rows of COLUMNS outputs of GROUP maps, and store their averages.
 
-    Its arguments: the address of the first cell; floats from a pixel to the next and from a row to the next;
+    The arguments: the address of the first cell; floats from a pixel to the next and from a row to the next;
     floats in a row of a filter (5 x maps); the address of the packed weights; that of the first average, and
     floats from an average to the next. `floats` is any flat float32 array.
     """
+    first, weights = code.at_address(source, floats), code.at_address(filters, floats)
+    corners = [first + row_step * row + pixel_step * column for row in (0, 1) for column in range(COLUMNS)]
+    count = len(corners)
 
-    def emit(code, source, pixel_step, row_step, inner, filters, target, target_step, floats):
-        first, weights = code.at_address(source, floats), code.at_address(filters, floats)
-        corners = [
-            first + row_step * row + pixel_step * column for row in (0, 1) for column in range(columns)
-        ]
-        count = len(corners)
+    def step(values: Values) -> Values:
+        sums: Values = {key: values[key] for key in range(count * VECTORS)}
+        at, own = values["at"], values["weights"]
+        for cell in range(_CELLS):
+            packed = [code.load(own, cell * GROUP + v * VECTOR) for v in range(VECTORS)]
+            for index in range(count):
+                value = code.splat((corners[index] + at + cell).load())
+                for v in range(VECTORS):
+                    key = index * VECTORS + v
+                    sums[key] = code.fma(value, packed[v], sums[key])
+        return sums | {"at": at + _CELLS, "weights": own + _CELLS * GROUP, "end": values["end"]}
 
-        def step(values: Values) -> Values:
-            sums: Values = {key: values[key] for key in range(count * VECTORS)}
-            at, own = values["at"], values["weights"]
-            for cell in range(_AT_ONCE):
-                packed = [code.load(own, cell * GROUP + v * VECTOR) for v in range(VECTORS)]
-                for index in range(count):
-                    value = code.splat((corners[index] + at + cell).load())
-                    for v in range(VECTORS):
-                        key = index * VECTORS + v
-                        sums[key] = code.fma(value, packed[v], sums[key])
-            return sums | {"at": at + _AT_ONCE, "weights": own + _AT_ONCE * GROUP, "end": values["end"]}
+    def filter_row(values: Values) -> Values:
+        # A partial sum for each row of the filter: long sums lose far less to rounding so.
+        inside: Values = dict.fromkeys(range(count * VECTORS), code.zero)
+        inside |= {"at": values["row"], "weights": values["weights"], "end": values["row"] + inner}
+        after = code.while_loop(inside, lambda now: now["at"] < now["end"], step)
+        following: Values = {key: values[key] + after[key] for key in range(count * VECTORS)}
+        return following | {
+            "row": values["row"] + row_step,
+            "weights": after["weights"],
+            "left": values["left"] - 1,
+        }
 
-        def filter_row(values: Values) -> Values:
-            # A partial sum for each row of the filter: long sums lose far less to rounding so.
-            inside: Values = dict.fromkeys(range(count * VECTORS), code.zero)
-            inside |= {"at": values["row"], "weights": values["weights"], "end": values["row"] + inner}
-            after = code.while_loop(inside, lambda now: now["at"] < now["end"], step)
-            following: Values = {key: values[key] + after[key] for key in range(count * VECTORS)}
-            return following | {
-                "row": values["row"] + row_step,
-                "weights": after["weights"],
-                "left": values["left"] - 1,
-            }
-
-        values: Values = dict.fromkeys(range(count * VECTORS), code.zero)
-        values |= {"row": code.index(0), "weights": weights, "left": code.index(_FILTER_ROWS)}
-        values = code.while_loop(values, lambda now: now["left"] > 0, filter_row)
-        store = code.at_address(target, floats)
-        quarter = code.all(0.25)
-        for pair in range(columns // 2):
-            for v in range(VECTORS):
-                indices = (2 * pair, 2 * pair + 1, columns + 2 * pair, columns + 2 * pair + 1)
-                above = [_rectified(code, values[index * VECTORS + v]) for index in indices]
-                total = (above[0] + above[1]) + (above[2] + above[3])
-                code.store(total * quarter, store + target_step * pair, v * VECTOR)
-
-    return cpu_function(types.void)(emit)
+    values: Values = dict.fromkeys(range(count * VECTORS), code.zero)
+    values |= {"row": code.index(0), "weights": weights, "left": code.index(_FILTER_ROWS)}
+    values = code.while_loop(values, lambda now: now["left"] > 0, filter_row)
+    store = code.at_address(target, floats)
+    quarter = code.all(0.25)
+    for pair in range(COLUMNS // 2):
+        for v in range(VECTORS):
+            indices = (2 * pair, 2 * pair + 1, COLUMNS + 2 * pair, COLUMNS + 2 * pair + 1)
+            above = [_rectified(code, values[index * VECTORS + v]) for index in indices]
+            total = (above[0] + above[1]) + (above[2] + above[3])
+            code.store(total * quarter, store + target_step * pair, v * VECTOR)
 
 
 def _rectified(code: Vectors, values: Value) -> Value:
     """Return values with those below 0 as 0; NaN stays."""
     return code.select(values < 0.0, code.zero, values)
-
-
-pooled_tile = _pooled_tile(COLUMNS)
-pooled_pair = _pooled_tile(2)
 
 
 def _connected_tile(drawings: int) -> Callable[..., Value]:
@@ -132,5 +121,5 @@ def _connected_tile(drawings: int) -> Callable[..., Value]:
     return cpu_function(types.void)(emit)
 
 
-connected_drawings = _connected_tile(DRAWINGS)
+connected_drawings = _connected_tile(AT_ONCE)
 connected_drawing = _connected_tile(1)

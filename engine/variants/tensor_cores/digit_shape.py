@@ -68,11 +68,11 @@ class DigitShape:
     def registers(self) -> int | None:
         """Registers that a lane is granted, as measured (H200); None where the compiler decides.
 
-        By itself it takes fewer, and loads digits only when they are multiplied. On one and three channels
-        more blocks make up for that up to 9 x 9 (RGB 3 x 3 53 instead of 59 us, 7 x 7 84 instead of 96).
-        Masks longer than 11 cells need more than these.
+        By itself it takes fewer, and loads digits only when they are multiplied. On one channel more blocks
+        make up for that up to 9 x 9, on several up to 5 x 5 (RGB 3 x 3, one digit: 44 instead of 47 us with
+        96). Masks longer than 11 cells need more than these.
         """
-        limits = {1: {9: None, 11: 128}, 3: {9: None, 11: 168}}.get(self.channels, {5: 96, 9: 128, 11: 168})
+        limits = {9: None, 11: 128} if self.channels == 1 else {5: None, 9: 128, 11: 168}
         longest = max(self.mask_rows, self.mask_columns)
         return next((registers for side, registers in limits.items() if longest <= side), None)
 
