@@ -3,7 +3,7 @@
 A section that has nothing to say of a job, such as the launch of a CPU variant, is left out.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import NamedTuple
 
@@ -14,12 +14,11 @@ from engine.explain.counts.accesses import accesses_document, accesses_rows
 from engine.explain.counts.counting import counted_run
 from engine.explain.gpus import architecture_of
 from engine.explain.launch.answers import kernel_resources, launch_advice
-from engine.explain.launch.launches import Curves, ExplainedLaunch
+from engine.explain.launch.launch_words import limit_sentence, numbers_of
+from engine.explain.launch.launches import Curves
 from engine.explain.messages import LaunchAdvice
 from engine.results.compare import Compared
-from engine.results.measurement import Bound
 from engine.results.metrics import metrics_of
-from engine.results.quantities import MISSING, count_text, digits_text, percent_text, rate_text
 from engine.run.measure import unrun
 from engine.work.filter_task import MaskJob
 
@@ -67,8 +66,10 @@ def _launch(device: DeviceInfo, advice: LaunchAdvice) -> Section:
         kernels.append(document)
     architecture = {"architecture": str(architecture_of(device)), "gpu": advice.gpu}
     document = {**architecture, "not_compiled": advice.reason or None, "launches": kernels}
-    rows = [(name, *map(text, advice.launches)) for name, text in _ROWS]
-    return Section("launch", "Launch", document, rows, [advice.reason] if advice.reason else [])
+    numbers = zip(*map(numbers_of, advice.launches), strict=True)
+    rows = [(of_each[0].name, *(one.text for one in of_each)) for of_each in numbers]
+    said = [advice.reason] if advice.reason else list(map(limit_sentence, advice.launches, advice.curves))
+    return Section("launch", "Launch", document, rows, said)
 
 
 def _metrics(job: MaskJob, device: DeviceInfo, advice: LaunchAdvice) -> Section | None:
@@ -97,21 +98,8 @@ def _time(job: MaskJob, device: DeviceInfo) -> Section:
     if found.bounds:
         sentences.append(f"Limits: {found.device}.")
     document = asdict(found) | {"not_explained": str(found.not_explained or "") or None}
-    rows = [(bound.title, _bound(bound)) for bound in found.bounds]
+    rows = [(bound.title, bound.words) for bound in found.bounds]
     return Section("time", "Least time", document, rows, sentences)
-
-
-def _bound(bound: Bound) -> str:
-    amount, rate = _scaled(bound.amount), _scaled(bound.per_s)
-    return f"{digits_text(bound.ms, 3)} ms: {amount} {bound.unit} at {rate} per second ({bound.counted_from})"
-
-
-def _scaled(number: float) -> str:
-    """Write a large number with three digits: 113 M."""
-    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if number >= factor:
-            return f"{digits_text(number / factor, 3)} {letter}"
-    return rate_text(number)
 
 
 def _curves_document(found: Curves) -> dict[str, object]:
@@ -119,57 +107,3 @@ def _curves_document(found: Curves) -> dict[str, object]:
         name: [point._asdict() for point in getattr(found, name)]
         for name in ("threads", "registers", "shared_bytes")
     }
-
-
-def _grid(launch: ExplainedLaunch) -> str:
-    return f"{' × '.join(map(count_text, launch.facts.grid))}, {count_text(launch.facts.blocks)} blocks"
-
-
-def _threads(launch: ExplainedLaunch) -> str:
-    warps = launch.occupancy.block_warps
-    sides = " × ".join(map(str, launch.facts.block[:2]))
-    return f"{sides}, {launch.facts.threads} threads, {warps} warp{'s' if warps > 1 else ''}"
-
-
-def _bytes(value: int | None) -> str:
-    return MISSING if value is None else f"{value:,} bytes"
-
-
-def _occupancy(launch: ExplainedLaunch) -> str:
-    found = launch.occupancy
-    at_most = "" if launch.is_compiled else "at most "
-    return f"{at_most}{percent_text(found.share)}, {found.warps} of {found.most_warps} warps"
-
-
-def _waves(launch: ExplainedLaunch) -> str:
-    number, last = launch.facts.waves, launch.facts.last_wave
-    if number is None or last is None:
-        return MISSING
-    return f"{rate_text(number)}, the last one {percent_text(last)} full"
-
-
-def _share(value: float | None) -> str:
-    return MISSING if value is None else percent_text(value)
-
-
-def _halo(launch: ExplainedLaunch) -> str:
-    value = launch.facts.halo_redundancy
-    return MISSING if value is None else f"{rate_text(value)} cells of the input tile per result"
-
-
-_ROWS: tuple[tuple[str, Callable[[ExplainedLaunch], str]], ...] = (
-    ("grid", _grid),
-    ("block", _threads),
-    ("registers per thread", lambda launch: str(launch.facts.registers or MISSING)),
-    ("shared memory per block", lambda launch: _bytes(launch.facts.shared_bytes)),
-    ("constant memory", lambda launch: _bytes(launch.constant_bytes)),
-    ("local memory per thread", lambda launch: _bytes(launch.facts.local_bytes)),
-    (
-        "blocks on a multiprocessor",
-        lambda launch: f"{launch.occupancy.blocks}, limited by {launch.facts.limited_by}",
-    ),
-    ("occupancy", _occupancy),
-    ("waves", _waves),
-    ("halo redundancy", _halo),
-    ("idle threads", lambda launch: _share(launch.facts.idle_threads)),
-)

@@ -15,7 +15,7 @@ from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.launch_facts import LaunchFacts
 from engine.results.problem import P_co, TaskProblem
-from engine.results.quantities import duration_text, ms_text
+from engine.results.quantities import duration_text, ms_text, scaled_text
 from engine.results.text_forms import Shown
 from engine.results.work import Work
 from engine.verify.verification import Verification
@@ -48,6 +48,12 @@ class Bound:
     def __add__(self, other: "Bound") -> "Bound":
         """Return the bound of two launches, one after the other, for the same thing."""
         return replace(self, ms=self.ms + other.ms, amount=self.amount + other.amount)
+
+    @property
+    def words(self) -> str:
+        """The time, and what is behind it: how much is done, how fast that can be, what counts it."""
+        amount, rate = scaled_text(self.amount), scaled_text(self.per_s)
+        return f"{ms_text(self.ms)}: {amount} {self.unit} at {rate} per second ({self.counted_from})"
 
 
 @dataclass(frozen=True, slots=True)

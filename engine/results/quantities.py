@@ -72,6 +72,14 @@ def rate_text(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def scaled_text(number: float) -> str:
+    """Write a large number with three digits: 113 M."""
+    for factor, letter in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if number >= factor:
+            return f"{digits_text(number / factor, 3)} {letter}"
+    return rate_text(number)
+
+
 def count_text(count: float) -> str:
     """Write a whole number: 1,572,864."""
     return f"{count:,.0f}"

@@ -6,17 +6,17 @@ from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
+from engine.explain.launch.launch_words import limit_sentence, numbers_of
 from engine.explain.launch.launches import MOST_REGISTERS, STATIC_BYTES, CurvePoint, Curves, ExplainedLaunch
 from engine.results.quantities import percent_text
 from gui.explore.explain.launch_state import LaunchState
-from gui.explore.explain.launch_words import compared_numbers, limit_sentence, numbers_of
 from gui.plots.library import pg
 from gui.plots.plot import Plot, text_over
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.series import series_at
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.findings import Findings
+from gui.widgets.findings import Finding, Findings
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     Placeholder,
@@ -146,6 +146,7 @@ _ALL_FROM = 112 * GRID
 AXES = {"threads": "Threads", "registers": "Registers", "shared_bytes": "Shared memory"}
 """The curves and their names in a list."""
 _KIB = 1024
+_COMPILING, _UNKNOWN = "compiling …", "not known"
 
 
 class LaunchPanel(QWidget):
@@ -186,10 +187,13 @@ class LaunchPanel(QWidget):
         self.sentence.setToolTip(f"{self.sentence.text()}\n\n{_SENTENCE_TIP}")
         self.note.setText(state.note)
         self.note.setVisible(bool(state.note))
-        numbers = numbers_of(shown, is_compiling=state.is_compiling)
+        numbers = [Finding(*one) for one in numbers_of(shown, _COMPILING if state.is_compiling else _UNKNOWN)]
         if (other := state.other_launch) is not None and state.selection.other is not None:
-            others = numbers_of(other, is_compiling=True)
-            numbers = compared_numbers(numbers, others, state.selection.other.key)
+            key = state.selection.other.key
+            numbers = [
+                one._replace(text=f"{one.text} ({key}: {its.text})") if its.text != one.text else one
+                for one, its in zip(numbers, numbers_of(other, _COMPILING), strict=True)
+            ]
         self.numbers.show_findings(numbers)
         self._show_curves(shown, drawn, is_compiling=state.is_compiling)
 

@@ -7,18 +7,16 @@ from html import escape
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
+from engine.explain.launch.launch_words import sides_text
 from engine.results.launch_facts import LaunchFacts
-from engine.results.measurement import Bound, ExplainedTime
+from engine.results.measurement import ExplainedTime
 from engine.results.quantities import (
     MISSING,
-    count_text,
     digits_text,
     duration_text,
     ms_text,
     percent_text,
-    rate_text,
 )
-from gui.explore.explain.launch_words import sides_text
 from gui.explore.explain.roofline_state import MEASURE_TIP
 from gui.explore.explain.why_state import Step, WhyState
 from gui.explore.run_words import run_title
@@ -30,7 +28,6 @@ from gui.widgets.findings import Finding, Findings
 from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
 
 _BETWEEN = " · "
-_GIGA = 1e9
 # Of the tallest bound: what reaches it is compared with another run.
 _MUCH = 0.5
 
@@ -38,29 +35,17 @@ _MUCH = 0.5
 def rows_of(explained: ExplainedTime, theme: Theme) -> tuple[Row, ...]:
     """Return a bar for each bound, the tallest first and in the accent, on the scale of `longest_ms`."""
     longest = longest_ms(explained)
-    return tuple(
-        Row(
-            bound.title,
-            (Bar(0.0, bound.ms / longest, theme.muted if at else theme.accent, words=bound_words(bound)),),
-            duration_text(bound.ms),
-        )
-        for at, bound in enumerate(explained.bounds)
+    colours = theme.accent, *[theme.muted] * len(explained.bounds)
+    bars = (
+        (bound, Bar(0.0, bound.ms / longest, colour, words=f"{bound.title}: {bound.words}"))
+        for bound, colour in zip(explained.bounds, colours, strict=False)
     )
+    return tuple(Row(bound.title, (bar,), duration_text(bound.ms)) for bound, bar in bars)
 
 
 def longest_ms(explained: ExplainedTime) -> float:
     """Return the time at the right end of the bars: the measured one, or the tallest bound above it."""
     return max([bound.ms for bound in explained.bounds] + [explained.measured_ms or 0.0, 1e-9])
-
-
-def bound_words(bound: Bound) -> str:
-    """Return what is behind a bound: how much is done, how fast it can be, what that is counted from."""
-    amount = f"{rate_text(bound.amount / _GIGA)} · 10⁹" if bound.amount >= _GIGA else count_text(bound.amount)
-    return (
-        f"{bound.title}: at least {ms_text(bound.ms)}\n"
-        f"{amount} {bound.unit}, at most {rate_text(bound.per_s / _GIGA)} · 10⁹ per second\n"
-        f"Counted from {bound.counted_from}."
-    )
 
 
 def heard(explained: ExplainedTime) -> str:

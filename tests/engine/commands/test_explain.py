@@ -31,9 +31,10 @@ def test_that_registers_occupancy_and_what_limits_it_are_said_for_a_gpu_that_is_
     text = command(TILED).out
     for words in (
         "tiled, block 16 × 16, on sm_86 (GeForce RTX 3090): 1920 × 1080 grey uint8",
-        "  grid                        120 × 68 × 1, 8,160 blocks\n",
-        f"  registers per thread        {only['registers']}\n",
-        "  halo redundancy             1.562 cells of the input tile per result\n",
+        "  Grid                  120 × 68, 8,160 blocks\n",
+        f"  Registers per thread  {only['registers']}\n",
+        "  Halo redundancy       1.56 cells per result\n",
+        "limit the occupancy to ",
         "operations per global load (CGMA)",
     ):
         assert words in text

@@ -47,6 +47,7 @@ def asked(bench, kind):
 
 def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
     assert panel.numbers.shown == {
+        "Grid": "2 × 5 × 3, 30 blocks",
         "Threads per block": "256, 8 warps",
         "Registers per thread": "60",
         "Shared memory": "1,728 bytes",

@@ -1,10 +1,10 @@
-"""What the panel Launch says: a launch's numbers by name, and what limits the occupancy in a sentence."""
+"""What is said of a launch: its numbers by name, and what limits the occupancy in a sentence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from engine.explain.launch.launches import CurvePoint, Curves, ExplainedLaunch
 from engine.results.quantities import MISSING, digits_text, percent_text
-from gui.widgets.findings import Finding
 
 _KIB = 1024
 # How a sentence begins; with others, the first of them.
@@ -17,73 +17,69 @@ _LIMITS = {
 }
 
 
-def numbers_of(launch: ExplainedLaunch, *, is_compiling: bool) -> tuple[Finding, ...]:
-    """Return what is worth knowing of a launch, in the order of reading."""
+class LaunchNumber(NamedTuple):
+    """A number of a launch in words, and what it means."""
+
+    name: str
+    text: str
+    tip: str
+
+
+def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[LaunchNumber, ...]:
+    """Return what is worth knowing of a launch, in the order of reading; `unknown` stands for registers."""
     facts, found = launch.facts, launch.occupancy
-    grid = sides_text(facts.grid)
     block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
     room = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
+    constant = f", {_bytes(launch.constant_bytes)} of constant memory" if launch.constant_bytes else ""
     return (
-        Finding(
+        LaunchNumber("Grid", f"{sides_text(facts.grid)}, {_several(facts.blocks, 'block')}", "All blocks."),
+        LaunchNumber(
             "Threads per block",
             f"{facts.threads:,}, {_several(found.block_warps, 'warp')}",
             f"{block} threads. A warp has 32, and a block takes whole warps.",
         ),
-        Finding(
+        LaunchNumber(
             "Registers per thread",
-            _registers(launch, is_compiling=is_compiling),
+            _registers(launch, unknown),
             "That the kernel takes, compiled for this architecture. What had no room in registers, and a "
             "thread's own arrays, lie in its local memory, which is global memory.",
         ),
-        Finding(
+        LaunchNumber(
             "Shared memory",
-            MISSING if facts.shared_bytes is None else _bytes(facts.shared_bytes),
-            f"Of each block. The kernel declares {_bytes(launch.constant_bytes)} of constant memory besides.",
+            MISSING if facts.shared_bytes is None else f"{_bytes(facts.shared_bytes)}{constant}",
+            "Of each block; constant memory is what the kernel declares.",
         ),
-        Finding(
+        LaunchNumber(
             "Resident blocks",
             f"{found.blocks}, limited by {found.limited_by}",
             f"Blocks that a multiprocessor holds at once. It has room for, by resource: {room}.",
         ),
-        Finding(
+        LaunchNumber(
             "Occupancy",
             f"{_at_most(launch)}{percent_text(found.share)}, {found.warps} of {found.most_warps} warps",
             "Resident warps over those that a multiprocessor has room for. More of them hide more latency, "
             "but a kernel with more need not be faster.",
         ),
-        Finding(
+        LaunchNumber(
             "Waves",
             MISSING
             if facts.waves is None or facts.last_wave is None
             else f"{digits_text(facts.waves, 3)}, the last {percent_text(facts.last_wave)} full",
-            f"How often the GPU is filled until all {facts.blocks:,} blocks of the grid ({grid}) have run. "
-            "While a last wave runs that is not full, multiprocessors stand idle.",
+            "How often the GPU is filled until all blocks of the grid have run. While a last wave runs that "
+            "is not full, multiprocessors stand idle.",
         ),
-        Finding(
+        LaunchNumber(
             "Halo redundancy",
             MISSING
             if facts.halo_redundancy is None
             else f"{digits_text(facts.halo_redundancy, 3)} cells per result",
             "Cells of the input tile per result of its block: 1 would be without a halo.",
         ),
-        Finding(
+        LaunchNumber(
             "Idle threads",
             MISSING if facts.idle_threads is None else percent_text(facts.idle_threads),
             "Threads of the grid that compute no result, such as those beyond the picture's edge.",
         ),
-    )
-
-
-def compared_numbers(
-    numbers: Sequence[Finding], others: Sequence[Finding], other: str
-) -> tuple[Finding, ...]:
-    """Return numbers with those of another kernel behind them, where these differ."""
-    texts = {number.name: number.text for number in others}
-    return tuple(
-        number
-        if texts.get(number.name, number.text) == number.text
-        else number._replace(text=f"{number.text} ({other}: {texts[number.name]})")
-        for number in numbers
     )
 
 
@@ -141,9 +137,9 @@ def _at_most(launch: ExplainedLaunch) -> str:
     return "" if launch.is_compiled else "at most "
 
 
-def _registers(launch: ExplainedLaunch, *, is_compiling: bool) -> str:
+def _registers(launch: ExplainedLaunch, unknown: str) -> str:
     if launch.facts.registers is None:
-        return "compiling …" if is_compiling else "not known"
+        return unknown
     local = launch.facts.local_bytes
     return f"{launch.facts.registers}" + (f", {_bytes(local)} of local memory" if local else "")
 

@@ -1,9 +1,9 @@
-"""The sentence of the panel Launch: what limits the occupancy, and what would raise it."""
+"""The sentence of a launch: what limits the occupancy, and what would raise it."""
 
 from engine.explain.gpus import ABSENT_GPUS, Architecture
+from engine.explain.launch.launch_words import limit_sentence
 from engine.explain.launch.launches import ExplainedLaunch, curves
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
-from gui.explore.explain.launch_words import limit_sentence
 
 HOPPER = ABSENT_GPUS[Architecture(9, 0)].attributes
 
