@@ -4,7 +4,6 @@ EXIF data is read and written by Pillow. What else a file says no saved picture 
 that a note can say it.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -96,9 +95,6 @@ EXIF_TAG, GPS_TAG = 34665, 34853
 # program, maker, model, date, artist, computer, copyright.
 TEXT_TAGS = (270, 271, 272, 306, 315, 316, 33432)
 
-# As an attribute or as an element; other prefixes than "tiff" for Adobe's name space have not been seen.
-_XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:\s*=\s*[\"']|\s*>\s*)([1-8])\s*[\"'<]")
-
 _INTEROP_TAG = 40965
 _WIDTH, _HEIGHT, _X_RESOLUTION, _Y_RESOLUTION, _RESOLUTION_UNIT = 256, 257, 282, 283, 296
 _EXIF_WIDTH, _EXIF_HEIGHT = 0xA002, 0xA003
@@ -116,12 +112,6 @@ def orientation_of_exif(block: bytes | None) -> int:
     except LIBRARY_ERRORS:
         # Damaged metadata is no reason to refuse whole pixels.
         return 0
-
-
-def orientation_of_xmp(packet: bytes | None) -> int:
-    """Return the orientation (tiff:Orientation) in an XMP packet, 0 where there is none."""
-    found = _XMP_ORIENTATION.search(packet or b"")
-    return int(found.group(1)) if found else 0
 
 
 def loaded_exif(block: bytes = b"") -> "Image.Exif":

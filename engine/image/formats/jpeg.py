@@ -32,7 +32,7 @@ from engine.image.formats.pillow import (
     frame_notes,
     metadata_of_info,
     opened_with_pillow,
-    orientation_of_info,
+    orientation_of,
 )
 from engine.image.jpeg_quality import nearest_quality
 from engine.image.metadata import EXIF_MARK
@@ -57,7 +57,11 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
         if frame.end is None and not frame.has_all_scans:
             raise Refused(CUT_SHORT)
         with opened_with_pillow(io.BytesIO(head), "JPEG") as image:
-            info, mode, (width, height), notes = image.info, image.mode, image.size, [*frame_notes(image)]
+            info, mode, (width, height) = image.info, image.mode, image.size
+            orientation, notes = (
+                orientation_of(image),
+                [*frame_notes(image)],
+            )
             # The steps of quantisation of its brightness.
             steps = next(iter(getattr(image, "quantization", {}).values()), ())
         is_cmyk = mode == "CMYK"
@@ -81,7 +85,7 @@ def read_jpeg(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
                 out[...], found = decoded_whole(source, frame, str(error), imagecodecs.jpeg8_decode)
                 notes.extend(found)
 
-        canvas = Canvas(form, orientation_of_info(info), allocate)
+        canvas = Canvas(form, orientation, allocate)
         if is_cmyk:
             inks = Scratch((height, width, 4), np.uint8)
             decode(inks.array)

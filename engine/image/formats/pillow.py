@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.faults import Refused, Unsupported
+from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.form import Budget, Form
 from engine.image.metadata import (
     COMMENT,
     IPTC,
+    ORIENTATION_TAG,
     XMP,
     Metadata,
     metadata_of,
     note_of_first,
-    orientation_of_exif,
-    orientation_of_xmp,
     unique,
 )
 from engine.image.scratch import bands
@@ -99,9 +98,18 @@ def _target_mode(image: "Image.Image") -> str:
     return _WITH_ALPHA[mode] if "transparency" in image.info and mode in _WITH_ALPHA else mode
 
 
-def orientation_of_info(info: Mapping[Any, Any]) -> int:
-    """Return the orientation in what Pillow has found in a file, 0 where there is none."""
-    return orientation_of_exif(info.get("exif")) or orientation_of_xmp(info.get("xmp"))
+def orientation_of(image: "Image.Image") -> int:
+    """Return the orientation that EXIF data, or else XMP, of a file says, 0 where none can be read."""
+    try:
+        return int(image.getexif().get(ORIENTATION_TAG, 0))
+    except LIBRARY_ERRORS:
+        # Damaged metadata is no reason to refuse whole pixels.
+        return 0
+
+
+def frame_notes(image: "Image.Image") -> tuple[str, ...]:
+    """Return a note where a file has more frames than the one that is opened."""
+    return note_of_first(getattr(image, "n_frames", 1), "frame")
 
 
 def metadata_of_info(info: Mapping[Any, Any]) -> Metadata:
@@ -113,17 +121,6 @@ def metadata_of_info(info: Mapping[Any, Any]) -> Metadata:
     if info.get("comment"):
         found.append(COMMENT)
     return metadata_of(info.get("exif"), info.get("dpi"), unique(found))
-
-
-def frame_notes(image: "Image.Image") -> tuple[str, ...]:
-    """Return a note where a file has more frames than the one that is opened."""
-    # 15 ms: the libraries for PNG and JPEG need no Pillow.
-    from PIL.Image import DecompressionBombError
-
-    try:
-        return note_of_first(int(getattr(image, "n_frames", 1)), "frame")
-    except (SyntaxError, ValueError, OSError, LookupError, EOFError, DecompressionBombError):
-        return note_of_first(-1, "frame")
 
 
 def encode_with_pillow(kind: str, image: np.ndarray, **how: object) -> bytes:

@@ -20,7 +20,7 @@ from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
 from engine.image.form import Budget, check_long_enough
 from engine.image.format import Format
-from engine.image.formats.pillow import opened_with_pillow
+from engine.image.formats.pillow import opened_with_pillow, orientation_of
 from engine.image.formats.png_chunks import (
     HEADER_END,
     METRES_PER_INCH,
@@ -34,7 +34,7 @@ from engine.image.formats.png_chunks import (
     read_header,
 )
 from engine.image.formats.png_encode import png_bytes
-from engine.image.metadata import ORIENTATION_TAG, metadata_of, note_of_first, orientation_of_exif
+from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif
 from engine.image.picture import Picture
 from engine.image.scratch import bands_of
 
@@ -108,11 +108,9 @@ def _exif_of_texts(texts: list[bytes], most_bytes: int) -> tuple[int, bytes]:
         return 0, b""
     try:
         with opened_with_pillow(io.BytesIO(data), "PNG", most_bytes) as image:
-            exif = image.getexif()
-            block = exif.tobytes() if RAW_EXIF.decode() in image.info else b""
-            return int(exif.get(ORIENTATION_TAG, 0)), block
+            block = image.getexif().tobytes() if RAW_EXIF.decode() in image.info else b""
+            return orientation_of(image), block
     except LIBRARY_ERRORS:
-        # Damaged metadata is no reason to refuse whole pixels.
         return 0, b""
 
 

@@ -16,7 +16,7 @@ from engine.image.formats.pillow import (
     frame_notes,
     metadata_of_info,
     opened_with_pillow,
-    orientation_of_info,
+    orientation_of,
 )
 from engine.image.metadata import exif_with_resolution
 from engine.image.picture import Picture, with_alpha
@@ -33,7 +33,7 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     data = file.read()
     with opened_with_pillow(file, "WEBP") as image:
         (width, height), has_alpha, info = image.size, image.mode == "RGBA", image.info
-        notes = frame_notes(image)
+        orientation, notes = orientation_of(image), frame_notes(image)
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8))
     is_lossy = data[_FIRST_CHUNK : _FIRST_CHUNK + 4] == _LOSSY
     beside = 0 if is_lossy else _LOSSLESS_BYTES + _ALPHA_PLANE_BYTES * has_alpha
@@ -41,7 +41,7 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     if is_lossy:
         # More than a bit for each 16 x 16 pixels; a lossless picture of one colour takes none at all.
         check_long_enough(form, len(data), -(-width // 16) * -(-height // 16) // 8)
-    canvas = Canvas(form, orientation_of_info(info), allocate)
+    canvas = Canvas(form, orientation, allocate)
     canvas.decode_into(lambda out: imagecodecs.webp_decode(data, index=0, hasalpha=has_alpha, out=out))
     return Decoded(canvas, info.get("icc_profile"), notes, metadata_of_info(info))
 
