@@ -139,16 +139,16 @@ def _set_resolution(exif: "Image.Exif", dpi: tuple[float, float]) -> None:
     exif[_X_RESOLUTION], exif[_Y_RESOLUTION], exif[_RESOLUTION_UNIT] = (*dpi, _INCH)
 
 
-def _upright_exif(metadata: Metadata, width: int, height: int) -> "tuple[Image.Exif | None, bool]":
+def _upright_exif(metadata: Metadata, width: int, height: int) -> tuple[bytes, bool]:
     """Return EXIF data for a picture of a size that is saved upright, and whether all of it could be read.
 
     The orientation is that of the saved pixels, and the thumbnail, which shows the picture as it was, is
-    left out when it is written. None: nothing can be read.
+    left out.
     """
     try:
         exif = loaded_exif(metadata.exif)
         if not len(exif):
-            return None, False
+            return b"", False
         of_camera = exif.get_ifd(EXIF_TAG) if EXIF_TAG in exif else {}
         is_whole = all(exif.get_ifd(tag) for tag in (EXIF_TAG, GPS_TAG) if tag in exif)
         for tag in _OF_STORED_PIXELS:
@@ -165,9 +165,9 @@ def _upright_exif(metadata: Metadata, width: int, height: int) -> "tuple[Image.E
                 tags[tag] = value
         if metadata.dpi is not None:
             _set_resolution(exif, metadata.dpi)
+        return exif.tobytes().removeprefix(EXIF_MARK), is_whole
     except LIBRARY_ERRORS:
-        return None, False
-    return exif, is_whole
+        return b"", False
 
 
 def metadata_to_save(
@@ -186,11 +186,7 @@ def metadata_to_save(
         return metadata, ()
     with ignored_warnings():
         exif, is_whole = _upright_exif(metadata, width, height)
-        try:
-            block = b"" if exif is None else exif.tobytes()
-        except LIBRARY_ERRORS:
-            block, is_whole = b"", False
-    kept = replace(metadata, exif=block.removeprefix(EXIF_MARK))
+    kept = replace(metadata, exif=exif)
     if len(kept.exif) > most_exif_bytes:
         sizes = f"it takes {bytes_text(len(kept.exif))}, a {title} holds {bytes_text(most_exif_bytes)}."
         return replace(kept, exif=b""), (f"The EXIF data of the opened file is not saved: {sizes}",)
