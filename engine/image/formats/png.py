@@ -8,7 +8,7 @@ given only those that decide on the pixels.
 import io
 import struct
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from io import BufferedReader
 from typing import BinaryIO, cast
 
@@ -33,9 +33,8 @@ from engine.image.formats.png_chunks import (
     png_chunk,
     read_header,
 )
-from engine.image.formats.png_encode import png_bytes
+from engine.image.formats.png_encode import encode_png
 from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif
-from engine.image.picture import Picture
 from engine.image.scratch import bands_of
 
 # libpng wants the whole file in memory: half of what the pixels of a photograph take, and up to all of that.
@@ -190,14 +189,6 @@ def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]], end:
 def notes_of_libpng(said: Sequence[str]) -> list[str]:
     """Return notes on what libpng says."""
     return list(dict.fromkeys(note for text in said for words, note in _NOTES.items() if words in text))
-
-
-def encode_png(
-    picture: Picture, quality: int, done: Callable[[np.ndarray], None] = lambda rows: None
-) -> memoryview:
-    """Encode at 8 or 16 bit, with the colour profile and the metadata; `done` as of `png_bytes`."""
-    profile, metadata = picture.icc_profile, picture.metadata
-    return png_bytes(picture.pixels, profile, metadata, alpha=picture.alpha, done=done)
 
 
 PNG = Format(
