@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from engine.image.form import Form
 from engine.image.metadata import NO_METADATA, Metadata
@@ -30,8 +29,7 @@ class Canvas:
         is_turned = orientation in _TURNED
         upright = replace(form, height=form.width, width=form.height) if is_turned else form
         # Bands of a rotated picture are columns: with NumPy's huge pages the first would take all its memory.
-        empty = _small_pages if is_turned else np.empty
-        self.pixels, self.alpha = allocate(upright) if allocate else _arrays(upright, empty)
+        self.pixels, self.alpha = allocate(upright) if allocate else _arrays(upright, small_pages=is_turned)
         self._pixels = _as_stored(self.pixels, orientation)
         self._alpha = None if self.alpha is None else _as_stored(self.alpha, orientation)
 
@@ -71,13 +69,10 @@ def canvas_of(samples: np.ndarray, orientation: int, allocate: Allocate | None) 
     return canvas
 
 
-def _arrays(form: Form, empty: Callable[..., np.ndarray]) -> tuple[np.ndarray, np.ndarray | None]:
-    alpha = empty(form.plane_shape, form.dtype) if form.has_alpha else None
-    return empty(form.colour_shape, form.dtype), alpha
-
-
-def _small_pages(shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
-    return Scratch(shape, dtype).array
+def _arrays(form: Form, *, small_pages: bool) -> tuple[np.ndarray, np.ndarray | None]:
+    shapes = (form.colour_shape, form.plane_shape)[: 1 + form.has_alpha]
+    made = [Scratch(one, form.dtype).array if small_pages else np.empty(one, form.dtype) for one in shapes]
+    return made[0], made[1] if form.has_alpha else None
 
 
 def _as_stored(image: np.ndarray, orientation: int) -> np.ndarray:

@@ -46,12 +46,7 @@ _MOST_INFLATED = 1032
 _MAX_TEXT_BYTES, _TEXT_SHARE = 16 * 2**20, 16
 _HEAD_OF_ONE_PIXEL = b"\x89PNG\r\n\x1a\n" + png_chunk(b"IHDR", struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0))
 
-# What libpng says, and the notes that it becomes. That an interlaced file is read at once is none.
 SURPLUS = "Its compressed pixels go on after its last row; what follows was left out."
-_NOTES = {
-    "Too much image data": SURPLUS,
-    "Extra compressed data": SURPLUS,
-}
 
 
 def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -65,7 +60,7 @@ def read_png(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
     least_bytes = header.raw_bytes // _MOST_INFLATED
     check_long_enough(might_be, file_bytes, least_bytes)
     chunks = checked_chunks(file, file_bytes, budget.max_bytes)
-    check_long_enough(might_be, sum(size for _, size in chunks.pixels), least_bytes)
+    check_long_enough(might_be, chunks.pixel_bytes, least_bytes)
     extras = chunks.extras
     exif = extras.get(b"eXIf", b"")
     orientation = orientation_of_exif(exif)
@@ -155,14 +150,13 @@ class _PastTheEnd:
 
 def _decode_pixels(file: BinaryIO, head: bytes, header: Header, chunks: Chunks, canvas: Canvas) -> list[str]:
     """Decode the pixels of a PNG onto a canvas; return notes. `head` is the signature and the IHDR chunk."""
-    pieces, transparent = chunks.decoded, chunks.extras.get(b"tRNS")
-    palette = None
+    palette, notes = None, list[str]()
     if header.colour_type == PALETTE:
         palette = _PastTheEnd(header, chunks.extras.get(b"PLTE", b""))
-        head += palette.chunk + (b"" if transparent is None else png_chunk(b"tRNS", transparent))
-        pieces = [(begin - 8, size + 12) for begin, size in chunks.pixels]
-    data = _joined(file, head, pieces, png_chunk(b"IEND", b""))
-    notes: list[str] = []
+        head += palette.chunk
+    if b"tRNS" in chunks.extras:
+        head += png_chunk(b"tRNS", chunks.extras[b"tRNS"])
+    data = _joined(file, head, chunks.pixels, png_chunk(b"IEND", b""))
 
     def decode(out: np.ndarray) -> None:
         imagecodecs.png_decode(data, out=out)
@@ -171,24 +165,21 @@ def _decode_pixels(file: BinaryIO, head: bytes, header: Header, chunks: Chunks, 
 
     with said_by_imagecodecs() as said:
         canvas.decode_into(decode)
-    return list(dict.fromkeys([*notes_of_libpng(said), *notes]))
+    # That an interlaced file is read at once says libpng too.
+    goes_on = any("Too much image data" in text or "Extra compressed data" in text for text in said)
+    return [SURPLUS, *notes] if goes_on else notes
 
 
 def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]], end: bytes) -> bytearray:
-    """Return `head`, parts of a file (offset, bytes), and `end`."""
-    data = bytearray(len(head) + sum(size for _, size in pieces) + len(end))
+    """Return `head`, parts of a file (where each begins and ends), and `end`."""
+    data = bytearray(len(head) + sum(last - first for first, last in pieces) + len(end))
     data[: len(head)], offset = head, len(head)
-    for begin, size in pieces:
-        file.seek(begin)
-        cast(BufferedReader, file).readinto(memoryview(data)[offset : offset + size])
-        offset += size
+    for first, last in pieces:
+        file.seek(first)
+        cast(BufferedReader, file).readinto(memoryview(data)[offset : offset + last - first])
+        offset += last - first
     data[offset:] = end
     return data
-
-
-def notes_of_libpng(said: Sequence[str]) -> list[str]:
-    """Return notes on what libpng says."""
-    return list(dict.fromkeys(note for text in said for words, note in _NOTES.items() if words in text))
 
 
 PNG = Format(

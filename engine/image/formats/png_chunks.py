@@ -30,6 +30,7 @@ _READ_BYTES = 2**20
 # The chunks that are read here, and the most that is kept of those that may have any size.
 # Keywords of texts that may hold an orientation.
 RAW_EXIF, XMP_TEXT = b"Raw profile type exif", b"XML:com.adobe.xmp"
+_CRITICAL = (b"IHDR", b"PLTE", b"IDAT", b"IEND")
 _TEXTS = (b"tEXt", b"zTXt", b"iTXt")
 _OF_ANY_SIZE = (*_TEXTS, b"iCCP", b"eXIf")
 _READ_HERE = (*_OF_ANY_SIZE, b"PLTE", b"tRNS", b"acTL", b"pHYs", b"IEND")
@@ -73,14 +74,13 @@ class Header(NamedTuple):
 class Chunks:
     """What the walk over the chunks found.
 
-    `pixels` is where compressed pixels lie (offset, bytes), `decoded` where whole chunks lie that decide on
-    them. `extras` is the content of those that are read here, `texts` are
-    chunks with EXIF or XMP data. `not_kept` are kinds of chunks that no saved
-    picture keeps, `keywords` are of the texts.
+    `pixels` is where chunks of compressed pixels begin and end, `pixel_bytes` how many they hold. `extras` is
+    the content of those that are read here, `texts` are chunks with EXIF or XMP data. `not_kept` are kinds of
+    chunks that no saved picture keeps, `keywords` are of the texts.
     """
 
     pixels: list[tuple[int, int]] = field(default_factory=list)
-    decoded: list[tuple[int, int]] = field(default_factory=list)
+    pixel_bytes: int = 0
     extras: dict[bytes, bytes] = field(default_factory=dict)
     texts: list[bytes] = field(default_factory=list)
     not_kept: dict[bytes, None] = field(default_factory=dict)
@@ -104,13 +104,13 @@ def read_header(head: bytes) -> Header:
     return Header(width, height, depth, colour_type)
 
 
-def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None) -> Chunks:
+def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int) -> Chunks:
     """Walk over all chunks; each checksum is verified (1 GB/s).
 
     Of texts and other metadata no more is kept than a quarter of the limit on memory, `max_bytes`.
     """
     chunks = Chunks()
-    left = _MAX_KEPT_BYTES if max_bytes is None else min(_MAX_KEPT_BYTES, max_bytes // 4)
+    left = min(_MAX_KEPT_BYTES, max_bytes // 4)
     most = count = _MOST_CHUNKS + file_bytes // _LEAST_BYTES_OF_CHUNK
     position = SIGNATURE_BYTES
     while position + 12 <= file_bytes:
@@ -131,7 +131,14 @@ def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None
             name = kind.decode("latin-1")
             raise Refused(f"the checksum of its {name!r} chunk is wrong: the file is damaged")
         if kind == b"IDAT":
-            chunks.pixels.append((position + 8, length))
+            chunks.pixel_bytes += length
+            begin, before = chunks.pixels.pop() if chunks.pixels else (position, position)
+            if before < position:
+                chunks.pixels.append((begin, before))
+                begin = position
+            chunks.pixels.append((begin, end + 4))
+        elif kind[:1].isupper() and kind not in _CRITICAL:
+            raise Refused(f"it has a chunk that decides on its pixels and that nobody knows ({kind!r})")
         elif kind in _TEXTS:
             keyword = content.partition(b"\0")[0][:_KEYWORD_BYTES]
             chunks.keywords[keyword] = None
@@ -141,19 +148,12 @@ def checked_chunks(file: BinaryIO, file_bytes: int, max_bytes: int | None = None
             chunks.extras.setdefault(kind, content)
         elif kind in _NOT_KEPT:
             chunks.not_kept[kind] = None
-        # What is critical (a capital letter), known to libpng or not, and what makes transparent.
-        if kind != b"IHDR" and (kind[:1].isupper() or kind == b"tRNS"):
-            begin, size = chunks.decoded[-1] if chunks.decoded else (0, 0)
-            if chunks.decoded and begin + size == position:
-                chunks.decoded[-1] = begin, size + 12 + length
-            else:
-                chunks.decoded.append((position, 12 + length))
         if kind == b"IEND":
             break
         position = end + 4
     if b"IEND" not in chunks.extras:
         raise Refused(f"it ends after {file_bytes:,} bytes, before its last chunk: the file was cut short")
-    if not any(size for _, size in chunks.pixels):
+    if not chunks.pixel_bytes:
         raise Refused("it holds no pixels (no IDAT chunk)")
     return chunks
 

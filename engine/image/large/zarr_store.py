@@ -81,7 +81,8 @@ class Codecs:
             except _FAULTS as error:
                 why = f"{_DAMAGED_CHUNK}: {name} cannot unpack it to the {most:,} bytes that it may have"
                 raise Refused(why) from error
-            _refuse_more(len(data), self.stored_bytes(shape))
+            if len(data) > self.stored_bytes(shape):
+                raise Refused(f"{_DAMAGED_CHUNK}: it unpacks to more than its shape takes")
         if len(data) != size:
             raise Refused(f"{_DAMAGED_CHUNK}: it has {len(data):,} bytes, and its shape takes {size:,}")
         stored = np.frombuffer(data, self.dtype).reshape([shape[axis] for axis in self.axes])
@@ -124,11 +125,6 @@ def _codecs_of(named: list[_Named], dtype: np.dtype, axes: int) -> Codecs:
         raise ValueError(named)
     stored = dtype.newbyteorder("<" if endian == "little" else ">")
     return Codecs(tuple(order), stored, tuple(codec.codec for codec in packed))
-
-
-def _refuse_more(size: int, most: int) -> None:
-    if size > most:
-        raise Refused(f"{_DAMAGED_CHUNK}: it unpacks to more than the {most:,} bytes of its shape")
 
 
 AGAIN = "Get the store again, as a whole."
