@@ -3,9 +3,8 @@
 import numpy as np
 
 from engine.image.convert import change_alpha_depth, change_depth
-from engine.image.formats.png_encode import encode_png
+from engine.image.formats.png_encode import png_bytes
 from engine.image.halving import halved
-from engine.image.picture import Picture
 
 MOST_SIDE = 1024
 # Rows of the shown picture that are made at once: of a large picture no second one is made.
@@ -23,7 +22,7 @@ def png_to_show(pixels: np.ndarray, alpha: np.ndarray | None) -> bytes:
     for top in range(0, len(pixels), step):
         rows = slice(top, top + step)
         shown.append(_shown(pixels[rows], None if alpha is None else alpha[rows], halvings))
-    return bytes(encode_png(Picture.from_array(np.concatenate(shown))))
+    return bytes(png_bytes(np.concatenate(shown)))
 
 
 def _shown(pixels: np.ndarray, alpha: np.ndarray | None, halvings: int) -> np.ndarray:

@@ -8,7 +8,7 @@ given only those that decide on the pixels.
 import io
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import BufferedReader
 from typing import BinaryIO, cast
 
@@ -33,8 +33,9 @@ from engine.image.formats.png_chunks import (
     png_chunk,
     read_header,
 )
-from engine.image.formats.png_encode import encode_png
+from engine.image.formats.png_encode import png_bytes
 from engine.image.metadata import metadata_of, note_of_first, orientation_of_exif
+from engine.image.picture import Picture
 from engine.image.scratch import bands_of
 
 # libpng wants the whole file in memory: half of what the pixels of a photograph take, and up to all of that.
@@ -180,6 +181,14 @@ def _joined(file: BinaryIO, head: bytes, pieces: Sequence[tuple[int, int]], end:
         offset += last - first
     data[offset:] = end
     return data
+
+
+def encode_png(
+    picture: Picture, quality: int, done: Callable[[np.ndarray], None] = lambda rows: None
+) -> memoryview:
+    """Encode at 8 or 16 bit, with the colour profile and the metadata; `done` as of `png_bytes`."""
+    profile, metadata = picture.icc_profile, picture.metadata
+    return png_bytes(picture.pixels, profile, metadata, alpha=picture.alpha, done=done)
 
 
 PNG = Format(

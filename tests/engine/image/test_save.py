@@ -14,7 +14,7 @@ from engine.errors import ImageWriteError
 from engine.image.canvas import Canvas
 from engine.image.form import Form
 from engine.image.formats import saved_formats
-from engine.image.formats.png_encode import encode_png
+from engine.image.formats.png import encode_png
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.samples import open_sample
