@@ -8,6 +8,7 @@ this process 3 ms.
 
 import asyncio
 import errno
+import itertools
 import os
 import pickle
 import platform
@@ -21,7 +22,15 @@ from pathlib import Path
 from typing import Any
 
 from engine.cluster import SchedulerAddress, connected, loaded, sealed
-from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
+from engine.commands.batch_loop import (
+    Batch,
+    Files,
+    Finished,
+    Writing,
+    all_the_way,
+    files_in_order,
+    write_result,
+)
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
 from engine.cores import cores
@@ -29,9 +38,7 @@ from engine.device.core_count import launches_on
 from engine.device.device_list import cpu_chosen_as
 from engine.errors import EngineError
 from engine.files.part_files import part_file
-from engine.flow.loop import Loop
 from engine.flow.picture_memory import PictureMemory
-from engine.flow.stages import Staged
 from engine.image.form import RAISE_LIMIT, bytes_text
 
 # Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
@@ -74,16 +81,17 @@ class _Workers:
         self._killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker
         self.deadly: list[PictureFile] = []
 
-    def take(self, task: Task, *, is_alone: bool = False) -> None:
+    def take(self, files: Files, *, is_alone: bool = False) -> Writing:
         """Have files filtered and written; where their worker ends each time, once more alone."""
         try:
-            task.write = partial(self._counted, self._taken(task.files))
+            return partial(self._counted, self._taken(files))
         except self._killed:
             if is_alone:
                 remedy = "Give the workers more memory, which may be short, or leave it out."
                 what = "Its worker ended each time that it was tried"
                 raise EngineError(what, "it was killed", remedy) from None
-            self.deadly += task.files
+            self.deadly += files
+            return tuple
 
     def _counted(self, done: Sequence[Finished]) -> Sequence[Finished]:
         self._batch.written += sum(finished.error is None for finished in done)
@@ -156,18 +164,15 @@ def taken_on_worker(
     worker = loaded("distributed", "A worker").get_worker()
     within, remedy = _within(how, worker)
 
-    def ready(task: Task) -> None:
-        (file,) = task.files
+    def take(files: Files) -> Writing:
+        (file,) = files
         for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
             if file.refusal is None and not os.path.exists(path):
                 raise _unseen(named)
         with cpu_chosen_as(asking_cores), launches_on(1):
-            task.write = partial(_written, *all_the_way(within, file, PictureMemory(), remedy=remedy))
+            return partial(_written, *all_the_way(within, file, PictureMemory(), remedy=remedy))
 
-    found: list[Finished] = []
-    with Staged(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed) as device:
-        tasks = [Task(number, [file]) for number, file in enumerate(pickle.loads(data))]
-        Loop(device, lambda task: found.extend(task.finished)).run(tasks)
+    found = itertools.chain(*files_in_order(take, ([file] for file in pickle.loads(data)), 1))
     return [(finished, worker.address if _is_of_a_disk(finished.error) else "") for finished in found]
 
 

@@ -1,56 +1,25 @@
 """What drives GPUs, one or several. It imports Numba's CUDA target, which the CPU does not need.
 
-One is driven by the calling thread. Each of several has a thread of its own, and all write into the same
-results, each its own rows: the next chunk goes to the one with the fewest under way.
+Each has a thread of its own, and all write into the same results, each its own rows: the next chunk goes to
+the one with the fewest under way.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
-from typing import Any
 
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled
-from engine.flow.chunks import ChunkDevice, ChunkJob
+from engine.flow.chunks import ChunkJob
 from engine.flow.cuda_queues import CudaQueues
 from engine.flow.pipeline import Pipeline
 from engine.flow.timeline import Queue, Span
 from engine.geometry.layout import Layout
 
 _ORDER = {queue: place for place, queue in enumerate(Queue)}
-
-
-@contextmanager
-def pipelines(gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> Iterator[ChunkDevice]:
-    """Open the pipeline of one GPU, or those of several, each on a thread of its own."""
-    keys = [gpu.key for gpu in gpus]
-    opened = [
-        partial(_pipeline, gpu, layout, keys[:place].count(gpu.key), ring) for place, gpu in enumerate(gpus)
-    ]
-    with ExitStack() as stack:
-        if len(opened) == 1:
-            yield stack.enter_context(opened[0]())
-            return
-        threads = [_OnThread(key, open_, ring) for key, open_ in zip(keys, opened, strict=True)]
-        for thread in threads:
-            stack.callback(thread.close)
-        yield Several(threads)
-
-
-@contextmanager
-def _pipeline(gpu: DeviceInfo, layout: Layout, number: int, ring: int) -> Iterator[Pipeline]:
-    doing = f"filtering in chunks on {gpu.key} ({gpu.title})"
-    with ExitStack() as stack:
-        with cuda_errors_in_words(doing):
-            queues = stack.enter_context(queues_of(gpu, layout, number))
-        pipeline = Pipeline(queues, ring, gpu.key, doing)
-        stack.callback(pipeline.close)
-        yield pipeline
 
 
 @contextmanager
@@ -66,99 +35,91 @@ def queues_of(gpu: DeviceInfo, layout: Layout, number: int) -> Iterator[CudaQueu
                 queues.close()
 
 
-class _OnThread:
-    """A pipeline and the thread that drives it, as the calling thread sees them."""
+class _Gpu:
+    """A GPU with the thread that drives it; `number` tells those apart that are the same one."""
 
-    def __init__(self, key: str, opened: Callable[[], AbstractContextManager[Pipeline]], ring: int) -> None:
-        self.most = ring
-        self.under_way: deque[ChunkJob] = deque()
+    def __init__(self, gpu: DeviceInfo, layout: Layout, number: int, ring: int) -> None:
+        self.key = gpu.key
+        self.under_way: set[int] = set()  # numbers of chunks
+        self.pipeline: Pipeline | None = None
         self.error: BaseException | None = None
-        self._opened, self._stack = opened, ExitStack()
-        self._finishing: Future[list[ChunkJob] | None] | None = None
-        self._thread = ThreadPoolExecutor(1, f"stream-{key}")
-        self._thread.submit(self._tried, self._open)
-
-    def _open(self) -> None:
-        self.pipeline = self._stack.enter_context(self._opened())
-
-    def _tried(self, act: Callable[[], Any]) -> Any:
-        """Return what is done, but do nothing after an error. Called on: that thread."""
-        if self.error is None:
-            try:
-                return act()
-            except BaseException as error:  # noqa: BLE001 - raised by the calling thread
-                self.error = error
-        return None
+        self._of, self._stack = (gpu, layout, number, ring), ExitStack()
+        self._thread = ThreadPoolExecutor(1, f"stream-{gpu.key}")
 
     def send(self, job: ChunkJob) -> None:
         """Give the pipeline a chunk."""
-        self.under_way.append(job)
-        self._thread.submit(self._tried, lambda: self.pipeline.send(job))
+        job.chunk = replace(job.chunk, device=self.key)
+        number = job.chunk.number
+        self.under_way.add(number)
+        job.finished.add_done_callback(lambda _: self.under_way.discard(number))
+        self._thread.submit(self._send, job)
 
-    def finishing(self) -> Future[list[ChunkJob] | None]:
-        """Have the oldest chunk finished, if nobody asked yet."""
-        if self._finishing is None:
-            self._finishing = self._thread.submit(self._tried, lambda: self.pipeline.wait())
-        return self._finishing
-
-    def finished(self) -> list[ChunkJob]:
-        """Return the oldest chunk once, where it is finished."""
-        if self._finishing is None or not self._finishing.done():
-            return []
-        found, self._finishing = self._finishing.result(), None
-        return [self.under_way.popleft() for _ in found or ()]
+    def flush(self) -> None:
+        """Hold back nothing."""
+        self._thread.submit(self._send)
 
     def close(self) -> None:
-        """Close the pipeline; what it has not begun is dropped."""
+        """Close the pipeline, once what it has begun is finished; the rest is dropped."""
         self.error = self.error or Cancelled("The stream has ended")
         self._thread.submit(self._stack.close)
         self._thread.shutdown()
 
+    def _opened(self) -> Pipeline:
+        gpu, layout, number, ring = self._of
+        doing = f"filtering in chunks on {gpu.key} ({gpu.title})"
+        with cuda_errors_in_words(doing):
+            queues = self._stack.enter_context(queues_of(gpu, layout, number))
+        pipeline = Pipeline(queues, ring, doing)
+        self._stack.callback(pipeline.close)
+        return pipeline
 
-class Several:
-    """Several GPUs, as the loop sees them. Where one fails, the others finish what they have begun."""
+    def _send(self, job: ChunkJob | None = None) -> None:
+        """Send a chunk, or what is held back; after an error none. Called on: its thread."""
+        try:
+            if self.error is not None:
+                raise self.error
+            self.pipeline = self.pipeline or self._opened()
+            if job is not None:
+                self.pipeline.send(job)
+            else:
+                self.pipeline.flush()
+        except BaseException as error:  # noqa: BLE001 - raised by who waits for the chunk
+            self.error = error
+            if self.pipeline is not None:
+                self.pipeline.close(error)
+            if job is not None and not job.finished.done():
+                job.finished.set_exception(error)
 
-    def __init__(self, threads: Sequence[_OnThread]) -> None:
-        self._threads = threads
-        self.most = sum(thread.most for thread in threads)
 
-    @property
-    def has_room(self) -> bool:
-        """Whether one has room, and none has failed."""
-        return self._error is None and any(len(one.under_way) < one.most for one in self._threads)
+class Gpus:
+    """GPUs as one device. Where one fails, the others go on. A context manager."""
+
+    def __init__(self, gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> None:
+        keys = [gpu.key for gpu in gpus]
+        self._gpus = [_Gpu(gpu, layout, keys[:place].count(gpu.key), ring) for place, gpu in enumerate(gpus)]
+        # One that is alone never waits for the host; of several a slow one has little that others could do.
+        self.most = ring * max(2, len(gpus))
+
+    def __enter__(self) -> "Gpus":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for gpu in self._gpus:
+            gpu.close()
 
     def send(self, job: ChunkJob) -> None:
         """Give a chunk to the one with the fewest under way."""
-        min(self._threads, key=lambda one: len(one.under_way)).send(job)
+        working = [gpu for gpu in self._gpus if gpu.error is None]
+        min(working or self._gpus, key=lambda gpu: len(gpu.under_way)).send(job)
 
-    def wait(self) -> list[ChunkJob]:
-        """Wait until one has finished a chunk; after an error all of them, then raise that."""
-        found = self._found()
-        while self._error is not None and self._busy:
-            found += self._found()
-        if not found and self._error is not None:
-            raise self._error
-        return found
-
-    @property
-    def _busy(self) -> list[_OnThread]:
-        return [one for one in self._threads if one.under_way and one.error is None]
-
-    @property
-    def _error(self) -> BaseException | None:
-        """The error of the earliest chunk."""
-        failed = [one for one in self._threads if one.error is not None]
-        failed.sort(key=lambda one: one.under_way[0].chunk.number if one.under_way else 0)
-        return failed[0].error if failed else None
-
-    def _found(self) -> list[ChunkJob]:
-        busy = self._busy
-        wait([one.finishing() for one in busy], return_when=FIRST_COMPLETED)
-        return [job for one in busy for job in one.finished()]
+    def flush(self) -> None:
+        """Hold back nothing."""
+        for gpu in self._gpus:
+            gpu.flush()
 
     def spans(self) -> list[Span]:
         """Return where each chunk was, by the clock of the GPU that was ready first."""
-        pipelines, found = [one.pipeline for one in self._threads], []
+        pipelines, found = [gpu.pipeline for gpu in self._gpus if gpu.pipeline is not None], []
         zero_s = min(pipeline.begin_s for pipeline in pipelines)
         for pipeline in pipelines:
             later_ms = 1e3 * (pipeline.begin_s - zero_s)

@@ -4,11 +4,12 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from concurrent.futures import Future
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from operator import attrgetter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.errors import BadValue
 from engine.flow.chunks import ChunkDevice, ChunkJob, InOrder
-from engine.flow.loop import Loop
+from engine.flow.loop import in_order
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
 from engine.results.progress import Checkpoint, Progress
@@ -42,16 +43,16 @@ class Asked:
     picture: int
     request: Resolved
     out: np.ndarray
-    rows_left: int = 0  # that are not written yet
+    chunks_left: int = 0  # that are not finished yet
 
 
 @dataclass(kw_only=True)
 class Stream:
-    """Turns pictures into chunks, and chunks into results: a device as the loop sees it, of pictures.
+    """Turns pictures into chunks, and chunks into results. A context manager.
 
     Chunks are spread over the devices of the first picture, which are opened for it, with its layout. With
     `in_parts` those that have to be cut get variants whose results do not depend on where. `total` is the
-    number of pictures, 0 where it is not known. Close it.
+    number of pictures, 0 where it is not known.
     """
 
     chunk_bytes: int | None = None
@@ -59,19 +60,15 @@ class Stream:
     checkpoint: Checkpoint = lambda step: None
     in_parts: bool = False
     total: int = 0
-    most: int = field(default=1, init=False)
     _chunks: list[Chunk] = field(default_factory=list, init=False)
     _variants: dict[str, None] = field(default_factory=dict, init=False)
-    _under_way: dict[int, Asked] = field(default_factory=dict, init=False)
-    _finished: list[Asked] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self._activate: Callable[[], None] = lambda: None
         self._stack, self._numbers = ExitStack(), itertools.count()
         self._device: ChunkDevice | None = None
-        # The chunks of the last picture that are not sent yet.
-        self._left: Iterator[ChunkJob] | None = None
         self._clock, self._keys = "host clock", ""
+        # One picture after the other is begun; chunks are finished on several threads.
+        self._sending, self._counting = threading.Lock(), threading.Lock()
         # When it was asked for the first picture, and when the last result was written.
         self._begin_s = self._end_s = time.perf_counter()
 
@@ -80,20 +77,23 @@ class Stream:
     ) -> Timeline:
         """Filter all pictures; return when each chunk was in which queue.
 
-        `received` gets each picture in order, once its result is whole.
+        `received` gets each picture in order, once its result is whole. Called on: the calling thread.
         """
-        with closing(self):
-            Loop(self, received).run(pictures)
-        if self._device is None:
-            what, why = "The batch is empty", "there is nothing to filter"
-            raise BadValue(what, why, "Pass at least one picture.")
+        with self:
+            left = iter(pictures)
+            if (first := next(left, None)) is None:
+                what, why = "The batch is empty", "there is nothing to filter"
+                raise BadValue(what, why, "Pass at least one picture.")
+            device = self._device = self._opened(first.request)
+            for asked in in_order(self.send, itertools.chain([first], left), 2 * device.most):
+                received(asked)
         return Timeline(
             device=self._keys,
             variant=", ".join(self._variants),
             clock=self._clock,
             ring=self.ring if self._clock == "device events" else 1,
             chunks=tuple(sorted(self._chunks, key=attrgetter("number"))),
-            spans=tuple(self._device.spans()),
+            spans=tuple(device.spans()),
             end_to_end_ms=(self._end_s - self._begin_s) * 1e3,
         )
 
@@ -102,75 +102,76 @@ class Stream:
         device, gpus, layout = first.device, first.devices, first.asked.layout
         self._preparing, self._keys = Preparing(len(gpus)), ", ".join(gpu.key for gpu in gpus)
         self._chunk_bytes = self.chunk_bytes or _chunk_bytes(first, self.total, len(gpus))
-        machine = backend(device.key)
-        # The pictures and the choice of a variant are for the first device.
-        self._stack.enter_context(machine.selected())
-        opened: ChunkDevice = InOrder(machine, layout)
+        opened: ChunkDevice
         if device.is_usable_gpu:
             # Numba's CUDA target and what drives it: the CPU needs neither.
-            from engine.flow import on_gpus
+            from engine.flow.on_gpus import Gpus
 
-            self._activate, self._clock = machine.activate, "device events"
-            opened = self._stack.enter_context(on_gpus.pipelines(gpus, layout, self.ring))
-        self.most = opened.most
+            self._clock = "device events"
+            opened = self._stack.enter_context(Gpus(gpus, layout, self.ring))
+        else:
+            opened = InOrder(backend(device.key), layout)
+        self._room = threading.Semaphore(opened.most)
         return opened
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Close the device: no array is read or written any more."""
+        """Close the device: no array is read or written any more. What it has not begun is given up."""
         self._stack.close()
 
-    @property
-    def has_room(self) -> bool:
-        """Whether the chunks of another picture can be begun."""
-        return self._device is None or (self._left is None and self._device.has_room)
+    def send(self, asked: Asked) -> Future[Asked]:
+        """Send the chunks of a picture through the device, as there is room; return the future of its result.
 
-    def send(self, work: Asked) -> None:
-        """Send the chunks of a picture through the device, as it has room."""
-        self._device = self._device or self._opened(work.request)
-        # The generator of pictures may have selected another device.
-        self._activate()
-        self._left = self._chunks_of(work)
-        self._send_on()
+        Called on: any thread.
+        """
+        done: Future[Asked] = Future()
+        with self._sending:
+            device = self._device = self._device or self._opened(asked.request)
+            for job in self._chunks_of(asked):
+                self._room.acquire()
+                device.send(job)
+                job.finished.add_done_callback(partial(self._finished, asked, done, job.chunk))
+                if done.done():
+                    # One of them has failed.
+                    break
+            device.flush()
+        return done
 
-    def wait(self) -> list[Asked]:
-        """Wait until pictures are finished, and return them."""
-        assert self._device is not None
-        self._activate()
-        while not self._finished:
-            for job in self._device.wait():
-                self._chunks.append(job.chunk)
-                picture = self._under_way[job.picture]
-                picture.rows_left -= len(job.target)
-                if not picture.rows_left:
-                    self._finished.append(self._under_way.pop(job.picture))
-                    self._end_s = time.perf_counter()
-            self._send_on()
-        found, self._finished = self._finished, []
-        return found
+    def _finished(self, asked: Asked, done: Future[Asked], chunk: Chunk, finished: Future[None]) -> None:
+        """Note that a chunk is finished, or has failed, and with it the picture. Called on: any thread."""
+        self._room.release()
+        with self._counting:
+            self._chunks.append(chunk)
+            asked.chunks_left -= 1
+            if done.done():
+                return
+            if (error := finished.exception()) is not None:
+                done.set_exception(error)
+            elif not asked.chunks_left:
+                self._end_s = time.perf_counter()
+                done.set_result(asked)
 
-    def _send_on(self) -> None:
-        while self._device is not None and self._left is not None and self._device.has_room:
-            if (job := next(self._left, None)) is None:
-                self._left = None
-            else:
-                self._device.send(job)
-
-    def _chunks_of(self, work: Asked) -> Iterator[ChunkJob]:
+    def _chunks_of(self, asked: Asked) -> Iterator[ChunkJob]:
         """Yield the chunks of a picture."""
-        request, samples = work.request, work.request.samples
-        target = work.out.reshape(request.problem.result_shape)
+        request, samples = asked.request, asked.request.samples
+        target = asked.out.reshape(request.problem.result_shape)
         parts = self._bands(request)
         chosen: Callable[[], Resolved] = partial(self._chosen, request, parts)
         chosen = cache(chosen) if len(parts) > 1 else chosen
-        self._under_way[work.picture], work.rows_left = work, len(target)
+        asked.chunks_left = len(parts)
         for number, band in enumerate(parts):
-            done = (work.picture + number / len(parts)) / self.total if self.total else 0.0
+            done = (asked.picture + number / len(parts)) / self.total if self.total else 0.0
             self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
             sources = [samples[first:last] for first, last in band.sources]
             rows = target if len(parts) == 1 else target[band.first : band.last]
             sizes = sum(source.nbytes for source in sources), rows.nbytes
             place, key = (band.first, band.last), request.device.key
-            chunk = Chunk(next(self._numbers), work.picture, *place, *sizes, key)
+            chunk = Chunk(next(self._numbers), asked.picture, *place, *sizes, key)
             shape = band.length, *samples.shape[1:]
             written = shape if target.shape == samples.shape else target.shape
             prepare = partial(self._preparing.ready, chosen, shape)
