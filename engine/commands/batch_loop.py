@@ -13,7 +13,6 @@ import itertools
 import os
 import platform
 import sys
-import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from threading import Event, Lock
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -114,7 +114,8 @@ def files_in_order(
 def _forget_frames(error: BaseException) -> None:
     """Forget the frames that an error came through: they hold the picture."""
     cause: BaseException | None = error
-    while cause is not None:
+    # Where several threads raise the same error it may be its own context.
+    while cause is not None and cause.__traceback__ is not None:
         cause.__traceback__ = None
         cause = cause.__cause__ or cause.__context__
 
@@ -258,7 +259,7 @@ class Batch:
         self.start_s = 0.0
         self._files = files
         self._on_finished = on_finished
-        self._has_ended = threading.Event()
+        self._has_ended = Event()
 
     def run(self, plan: BatchPlan, on_cluster: "Callable[[Batch, BatchPlan], object]") -> None:
         """Have every file filtered, and report it; `on_cluster` has a cluster's workers do those of a plan.
@@ -386,7 +387,7 @@ class _SharedStream:
 
     def __init__(self) -> None:
         self._stream: Stream | None = None
-        self._lock, self._alone = threading.Lock(), threading.Lock()
+        self._lock, self._alone = Lock(), Lock()
 
     def __enter__(self) -> Self:
         return self
