@@ -1,15 +1,18 @@
 """What the page Course does: count, measure and save a paper's tables."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject
 
 from engine.course.messages import CountCourse, CourseCode, CourseRequest, MeasureCourse, SaveCourse
-from engine.course.paper import CourseTable, Excerpt
-from engine.course.recorded import RecordedCourse, RecordedPaper
+from engine.course.paper import CourseTable
+from engine.course.recorded import RecordedCourse
 from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.host.protocol import Saved
+from engine.host.request import Request
 from gui.course.course_model import CourseModel
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
@@ -37,10 +40,9 @@ class CourseController(QObject):
         self._link = link
         self._jobs = jobs
         self._messages = messages
-        self._counting: set[str] = set()
+        # What is on its way, and the papers whose transactions are counted.
+        self._asked: dict[Request, Ask] = {}
         self._counted: set[str] = set()
-        self._looked_up: set[str] = set()
-        self._transactions: Ask | None = None
         course.paper_changed.connect(self.count)
         # A lost host does not reply; its successor gets the request again.
         link.ready.connect(self.count)
@@ -49,66 +51,65 @@ class CourseController(QObject):
         state.recorded_changed.connect(self._follow_recorded)
         self._follow_recorded()
 
+    def _ask_once(
+        self, request: Request, take: Callable[[Any], None], refuse: Callable[[EngineError], None]
+    ) -> None:
+        """Ask for something, unless it is on its way."""
+        if request in self._asked:
+            return
+
+        def replied(reply: Any) -> None:
+            del self._asked[request]
+            take(reply)
+
+        def failed(error: EngineError) -> None:
+            del self._asked[request]
+            if not needs_no_message(error):
+                refuse(error)
+
+        self._asked[request] = Ask(request, replied, failed)
+        self._link.ask(self._asked[request])
+
     def count(self) -> None:
         """Have the tables of the paper that is shown counted, unless they are there."""
         self._find_recorded()
-        shown = self._course.paper
-        if shown is None or shown.key in self._counting:
+        if (shown := self._course.paper) is None:
             return
         paper = shown.key
         if self._course.known(paper).tables:
             self._count_transactions(paper)
             return
-        self._counting.add(paper)
 
-        def replied(tables: tuple[CourseTable, ...]) -> None:
-            self._counting.discard(paper)
+        def take(tables: tuple[CourseTable, ...]) -> None:
             self._course.set_counted(paper, tables)
             self._count_transactions(paper)
 
-        def failed(error: EngineError) -> None:
-            self._counting.discard(paper)
-            if not needs_no_message(error):
-                self._course.set_problem(paper, str(error))
-
-        self._link.ask(Ask(CourseRequest(paper), replied, failed))
+        self._ask_once(CourseRequest(paper), take, lambda error: self._course.set_problem(paper, str(error)))
 
     def _count_transactions(self, paper: str) -> None:
         """Have the cells filled that take longer; those of a paper that is left are given up."""
-        if self._transactions is not None:
-            self._link.cancel(self._transactions)
-            self._transactions = None
+        for request, ask in list(self._asked.items()):
+            if isinstance(request, CountCourse) and request.paper != paper:
+                self._link.cancel(ask)
         if paper in self._counted or self._course.known(paper).is_measured:
             return
 
-        def failed(error: EngineError) -> None:
-            if not needs_no_message(error):
-                self._course.set_problem(paper, str(error))
-
-        def replied(tables: tuple[CourseTable, ...]) -> None:
+        def take(tables: tuple[CourseTable, ...]) -> None:
             self._counted.add(paper)
             self._course.set_counted(paper, tables)
 
-        self._transactions = self._link.ask(Ask(CountCourse(paper), replied, failed))
+        self._ask_once(CountCourse(paper), take, lambda error: self._course.set_problem(paper, str(error)))
 
     def look_up_code(self) -> None:
         """Have the code of the kernels of the paper that is shown looked up, unless it is there."""
         shown = self._course.paper
-        if shown is None or self._course.known(shown.key).code or shown.key in self._looked_up:
-            return
-        paper = shown.key
-        self._looked_up.add(paper)
-
-        def replied(code: tuple[tuple[Excerpt, ...], ...]) -> None:
-            self._looked_up.discard(paper)
-            self._course.set_code(paper, code)
-
-        def failed(error: EngineError) -> None:
-            self._looked_up.discard(paper)
-            if not needs_no_message(error):
-                self._course.set_code(paper, (), str(error))
-
-        self._link.ask(Ask(CourseCode(paper), replied, failed))
+        if shown is not None and not self._course.known(shown.key).code:
+            paper = shown.key
+            self._ask_once(
+                CourseCode(paper),
+                lambda code: self._course.set_code(paper, code),
+                lambda error: self._course.set_code(paper, (), str(error)),
+            )
 
     def measure(self, paper: str) -> None:
         """Measure the tables of a paper on this machine; runs and previews wait meanwhile."""
@@ -146,15 +147,11 @@ class CourseController(QObject):
         if shown is None or not self._state.shows_recorded or self._course.knows_recorded(shown.key):
             return
         paper = shown.key
-
-        def replied(recorded: RecordedPaper | None) -> None:
-            self._course.set_recorded(paper, recorded)
-
-        def failed(error: EngineError) -> None:
-            if not needs_no_message(error):
-                self._messages.show_error(SOURCE, error)
-
-        self._link.ask(Ask(RecordedCourse(paper), replied, failed))
+        self._ask_once(
+            RecordedCourse(paper),
+            lambda recorded: self._course.set_recorded(paper, recorded),
+            lambda error: self._messages.show_error(SOURCE, error),
+        )
 
     def _find_gpu(self) -> None:
         """Have the worked examples computed for the GPU that would be measured, or say why there is none."""

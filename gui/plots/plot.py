@@ -60,10 +60,6 @@ class Plot(pg.GraphicsView):
         """Leave so much free around view and axes."""
         self._grid.setContentsMargins(left, top, right, bottom)
 
-    def lay_out(self) -> None:
-        """Give view and axes their places now."""
-        self._grid.activate()
-
     def _build(self) -> None:
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)

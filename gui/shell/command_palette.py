@@ -24,7 +24,7 @@ _MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown
 class Command:
     """What can be chosen in the command palette."""
 
-    key: str  # never changes: the recent ones are kept by it
+    key: str
     title: str
     where: str  # its menu
     keys: str  # its shortcut, as the system writes it
@@ -47,14 +47,10 @@ def commands_of(actions: Actions, page: Page) -> list[Command]:
     return found
 
 
-def found_by(typed: str, commands: Sequence[Command], recent: Sequence[str]) -> list[Command]:
-    """Return the commands that a typed text fits, best first; of those that fit alike the recent first.
-
-    What cannot be chosen now comes after what fits alike and can.
-    """
-    ranks = {key: rank for rank, key in enumerate(recent)}
+def found_by(typed: str, commands: Sequence[Command]) -> list[Command]:
+    """Return the commands that a typed text fits, best first; what cannot be chosen now after what can."""
     chosen = [(score, one) for one in commands if (score := fit(typed, one))]
-    chosen.sort(key=lambda at: (-at[0], bool(at[1].why_not), ranks.get(at[1].key, len(ranks))))
+    chosen.sort(key=lambda at: (-at[0], bool(at[1].why_not)))
     return [one for _, one in chosen]
 
 
@@ -84,20 +80,11 @@ def _of_action(actions: Actions, name: str) -> Command:
 
 
 class CommandPalette(QDialog):
-    """A field, and under it the commands that fit; Enter runs one, Esc leaves.
+    """A field, and under it the commands that fit; Enter closes it and runs one, Esc leaves."""
 
-    `chosen` is called with the command after the palette has closed.
-    """
-
-    def __init__(
-        self,
-        commands: Sequence[Command],
-        recent: Sequence[str],
-        chosen: Callable[[Command], None],
-        parent: QWidget,
-    ) -> None:
+    def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
         super().__init__(parent)
-        self._commands, self._recent, self._chosen, self._over = commands, recent, chosen, parent
+        self._commands, self._over = commands, parent
         self.shown: list[Command] = []
         """The commands that are listed, in their order."""
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
@@ -134,7 +121,7 @@ class CommandPalette(QDialog):
 
     def _list(self, typed: str) -> None:
         self.list.clear()
-        self.shown = found_by(typed, self._commands, self._recent)
+        self.shown = found_by(typed, self._commands)
         quiet = self.palette().brush(QPalette.ColorRole.PlaceholderText)
         for command in self.shown:
             item = QTreeWidgetItem(self.list, [command.title, command.why_not or command.where, command.keys])
@@ -154,4 +141,4 @@ class CommandPalette(QDialog):
             return
         self.accept()
         # Not before the focus is back where the command finds it.
-        QTimer.singleShot(0, self._over, partial(self._chosen, self.shown[at]))
+        QTimer.singleShot(0, self._over, self.shown[at].run)

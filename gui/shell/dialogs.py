@@ -13,7 +13,7 @@ from engine import __version__
 from engine.files.crash_log import log_path
 from gui.page.actions import Actions
 from gui.page.panels import Panel
-from gui.shell.command_palette import Command, CommandPalette, commands_of
+from gui.shell.command_palette import CommandPalette, commands_of
 from gui.shell.document_window import HOME, DocumentWindow, open_documents, section_of
 from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController
@@ -40,18 +40,12 @@ class Dialogs:
         return getattr(self, f"_show_{name}")()
 
     def _show_palette(self) -> CommandPalette:
-        commands = commands_of(self._actions, self._window.page)
-        recent = self._preferences.preferences.recent_commands
-        palette = CommandPalette(commands, recent, self._run, self._window)
+        palette = CommandPalette(commands_of(self._actions, self._window.page), self._window)
         # Where the eyes are, not over the menu.
         left = self._window.x() + (self._window.width() - palette.width()) // 2
         palette.move(left, self._window.y() + self._window.height() // 8)
         palette.open()
         return palette
-
-    def _run(self, command: Command) -> None:
-        self._preferences.note_command(command.key)
-        command.run()
 
     def _show_panel_help(self) -> DocumentWindow:
         page = self._window.page

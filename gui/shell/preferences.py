@@ -32,7 +32,6 @@ from gui.typed_json import Reading, in_short
 SOURCE = "preferences"
 VERSION = 1
 LARGEST_BYTES = 1 << 20
-MOST_RECENT = 8
 LETTERS = 80, 200
 """The smallest and the largest size of the letters, per cent."""
 
@@ -61,7 +60,6 @@ class Preferences:
     servers: tuple[tuple[_Server, str], ...] = ()  # those that are known: as ssh calls them, and their Python
     letters: Annotated[int, Meta(ge=LETTERS[0], le=LETTERS[1])] = 100  # their size, per cent of the desktop's
     shortcuts: dict[str, str] = field(default_factory=dict)  # those that the person chose, by the action
-    recent_commands: tuple[str, ...] = ()  # keys of the commands that the palette shows first
 
 
 def default_path() -> Path:
@@ -168,8 +166,3 @@ class PreferencesController(QObject):
         """Take these shortcuts in place of the actions' own, from now on."""
         self.preferences = replace(self.preferences, shortcuts=dict(shortcuts))
         self._actions.use_keys(shortcuts)
-
-    def note_command(self, key: str) -> None:
-        """Keep a command as the most recent one."""
-        others = (known for known in self.preferences.recent_commands if known != key)
-        self.preferences = replace(self.preferences, recent_commands=(key, *others)[:MOST_RECENT])

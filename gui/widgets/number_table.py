@@ -76,10 +76,10 @@ class NumberTable(QTableView):
     """Shows texts on the colours that `ground` gives for a row and a column, in those that `ink` gives.
 
     Where a text does not fit its cell, there are only colours. Of a table that is not `chosen_from`, no cell
-    is the current one. Where one is, it follows the mouse, unless it is to be chosen by the keys alone.
+    is the current one. Where one is, the keys choose it.
     """
 
-    def __init__(self, name: str, *, chosen_from: bool = False, by_mouse: bool = True) -> None:
+    def __init__(self, name: str, *, chosen_from: bool = False) -> None:
         super().__init__()
         self._widths: dict[str, int] = {}
         self.framed = QModelIndex()
@@ -106,8 +106,6 @@ class NumberTable(QTableView):
             header.setSectionResizeMode(QHeaderView.ResizeMode.Fixed)
             header.hide()
         self.setMouseTracking(chosen_from)
-        if chosen_from and by_mouse:
-            self.entered.connect(self.setCurrentIndex)
         if not chosen_from:
             self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 

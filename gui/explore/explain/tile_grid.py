@@ -29,7 +29,7 @@ class TileGrid(NumberTable):
     plan: TilePlan | None = None
 
     def __init__(self) -> None:
-        super().__init__("Tile", chosen_from=True, by_mouse=False)
+        super().__init__("Tile", chosen_from=True)
         self._colour_by = ColourBy.ROLE
         self._look = look_of(None, ColourBy.ROLE, current_theme())
         # Pixels of a cell that were asked for; 0: as large as there is room.

@@ -29,7 +29,7 @@ class BlockTable(NumberTable):
     pointed = Signal(str)
 
     def __init__(self) -> None:
-        super().__init__("Map of block sizes", chosen_from=True, by_mouse=False)
+        super().__init__("Map of block sizes", chosen_from=True)
         self.shown = BlockMap()
         self.ground = self._ground
         self.setMinimumSize(20 * GRID, 11 * GRID)

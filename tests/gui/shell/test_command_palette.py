@@ -72,18 +72,11 @@ def test_that_every_command_that_cannot_be_chosen_has_a_reason(palette):
     assert {one.title for one in palette.shown if one.why_not == "Not available now."} <= {"Undo", "Redo"}
 
 
-def test_that_the_command_that_was_chosen_last_is_first_the_next_time(haloscope, palette, qtbot):
-    choose(qtbot, palette, "zoom in")
-    qtbot.waitUntil(lambda: haloscope.preferences.preferences.recent_commands[:1] == ("zoom_in",))
-    assert haloscope.dialogs.show("palette").shown[0].key == "zoom_in"
-
-
-def test_that_the_recent_one_of_two_that_fit_alike_comes_first(haloscope):
+def test_that_the_better_fit_comes_first(haloscope):
     commands = commands_of(haloscope.actions, haloscope.window.page)
-    assert found_by("run", commands, ())[0].key == "run"
-    assert found_by("xq", commands, ()) == []
-    for recent in ("export_csv", "export_json"):
-        assert found_by("save results", commands, (recent,))[0].key == recent
+    assert found_by("run", commands)[0].key == "run"
+    assert found_by("save", commands)[0].key == "save"
+    assert found_by("xq", commands) == []
 
 
 def test_that_arrow_keys_choose_while_the_field_has_the_focus(palette, qtbot):

@@ -138,7 +138,7 @@ def test_that_what_is_right_in_damaged_preferences_is_kept(tmp_path):
     assert load_preferences(path)[0] == Preferences(theme="dark")
 
 
-def test_that_letters_keys_and_recent_commands_are_kept(tmp_path):
-    kept = Preferences(letters=150, shortcuts={"run": "Ctrl+J"}, recent_commands=("run",))
+def test_that_letters_and_keys_are_kept(tmp_path):
+    kept = Preferences(letters=150, shortcuts={"run": "Ctrl+J"})
     save_preferences(tmp_path / "preferences.json", kept)
     assert load_preferences(tmp_path / "preferences.json") == (kept, "")
