@@ -2,7 +2,6 @@
 
 import pytest
 from PySide6.QtCore import QPoint, QRect
-from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QMenu
 
 from engine.course.messages import MeasuredPaper
@@ -12,7 +11,6 @@ from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
 from gui.page.messages import Message, Severity
 from gui.shell.pages import PAGES
-from gui.style.metrics import GRID, scaled_font
 from tests.gui.made_window import shown_page
 
 
@@ -98,35 +96,6 @@ def test_that_the_button_of_a_kernel_brings_its_code_to_the_front(open_course, q
     qtbot.waitUntil(lambda: page.code.shown is not None)
     qtbot.waitUntil(page.code.isVisible)
     assert not page.tables.isVisible()
-
-
-@pytest.mark.parametrize("percent", [100, 200])
-def test_that_no_word_of_the_course_is_cut_whatever_the_size_of_the_letters(open_course, qtbot, percent):
-    haloscope, page = open_course()
-    haloscope.preferences.choose_letters(percent)
-    qtbot.waitUntil(lambda: bool(page.tables.notes.text))
-
-    def whole():
-        words = " ".join(f"{paper.title} {paper.authors}" for paper in page.course.papers).split()
-        widest = max(QFontMetrics(scaled_font(1.0, bold=True)).horizontalAdvance(word) for word in words)
-        buttons = page.kernels.load_button, page.kernels.code_button
-        return page.papers.viewport().width() >= widest + 2 * GRID and all(
-            button.width() >= button.sizeHint().width() for button in buttons
-        )
-
-    try:
-        qtbot.waitUntil(whole)
-        # A row of values stays in view over the notes.
-        table = page.tables.table
-        assert table.viewport().height() >= table.rowHeight(0)
-    finally:
-        haloscope.preferences.choose_letters(100)
-
-
-def test_that_the_notes_of_a_high_page_are_in_view_whole(open_course, qtbot):
-    _, page = open_course(size=(2560, 1440))
-    qtbot.waitUntil(lambda: bool(page.tables.notes.text))
-    qtbot.waitUntil(lambda: page.tables.notes.verticalScrollBar().maximum() == 0)
 
 
 def test_that_a_message_covers_neither_the_table_nor_its_notes(open_course, qtbot):

@@ -9,7 +9,7 @@ from engine.course.paper import Cell, CourseKernel, CourseTable
 from engine.course.sheet import Part, columns_of, markdown_of_table, tabs_of
 from engine.geometry.block import Block
 from gui.course.course_model import CourseModel
-from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, CourseTableView, reasons_of
+from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, reasons_of
 from gui.course.kernels_table import KernelsTable, configuration_text
 from gui.course.tables_panel import TablesPanel
 from gui.course.two_lines import SECOND_ROLE, VARIANT_ROLE
@@ -78,19 +78,6 @@ def test_that_a_kernel_is_loaded_by_mouse_or_keys(table, qtbot):
     assert loaded == [PAPER.kernels[1]] * 3 + [PAPER.kernels[0]]
 
 
-def test_that_rows_are_as_high_as_their_words(table, qtbot):
-    wide = table.rowHeight(1)
-    table.resize(480, 300)
-    QApplication.processEvents()
-    assert table.rowHeight(1) > wide
-    table.window().activateWindow()
-    table.setFocus()
-    qtbot.waitUntil(table.hasFocus)
-    with_focus = table.grab().toImage()
-    table.clearFocus()
-    assert table.grab().toImage() != with_focus
-
-
 TIMES, LOADS = made_tables(measured=True)
 
 
@@ -152,22 +139,6 @@ def test_that_a_misprint_has_the_mark_of_its_note_which_a_file_for_spreadsheets_
     assert tabs_of(table) == "Size\tChange (paper)\tChange (here)\n512\t0.0000725\t0.00001\n"
     assert "| 512 | 0.0000725 † | 0.00001 |" in markdown_of_table(table)
     assert "| --- | ---: | ---: |" in markdown_of_table(table)
-
-
-def test_that_a_table_without_sentences_has_low_rows_also_after_one_with_them(qtbot):
-    view = CourseTableView()
-    qtbot.addWidget(view)
-    view.resize(900, 300)
-    with qtbot.waitExposed(view):
-        view.show()
-    words = Cell(here="A sentence that has to be wrapped in a window of this width, so long is it. " * 3)
-    # Its scroll bar goes with it: the view gets wider while the next table is being put in.
-    view.show_table(CourseTable("t", ("Guideline", "Here"), ((Cell("Use"), words),) * 20))
-    short = Cell("some words in a column")
-    rows = ((short, Cell("", "1")),) * 3
-    view.show_table(CourseTable("t", ("Pattern", "Loads"), rows))
-    low = view.verticalHeader().defaultSectionSize()
-    assert [view.rowHeight(row) for row in range(3)] == [low] * 3
 
 
 def test_that_the_counts_of_a_column_are_all_written_alike(model):

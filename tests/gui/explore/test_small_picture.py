@@ -10,6 +10,7 @@ from engine.course.papers import PAPERS
 from engine.errors import EngineError
 from engine.host.request import Preview
 from gui.explore.small_picture import USE_PART
+from gui.page.intents import LoadKernel
 from tests.gui.made_results import NO_CUDA
 
 pytestmark = pytest.mark.fresh_window
@@ -64,7 +65,7 @@ def test_that_a_papers_kernel_without_a_gpu_comes_with_a_button_that_runs_it(hal
     client = haloscope.link._client
     haloscope.window.show_page("course")
     client.automatic = False
-    haloscope.courses.load(tiled)
+    haloscope.window.offer(LoadKernel(tiled))
     assert haloscope.window.page is haloscope.window.first_page
     assert haloscope.workspace.settings.variant == "tiled"
     bar = haloscope.window.message_bar

@@ -5,7 +5,7 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QApplication, QLabel, QScrollArea, QWidget
+from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
 
 from engine.course.papers import PAPERS
 from engine.errors import BadValue
@@ -16,9 +16,10 @@ from engine.results.export import machine_document, results_csv, results_documen
 from engine.results.text_forms import json_text
 from engine.tasks.product.problem import MatrixProduct, tile_of
 from engine.tasks.read_results import results_from_document
+from gui.page.intents import LoadKernel
 from gui.shell.pages import PAGES
 from tests.gui.made_window import made, shown_page
-from tests.gui.shell.test_main_window import assert_no_word_is_cut, shown
+from tests.gui.shell.test_main_window import shown
 from tests.made_runs import made_product, made_rows
 
 POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
@@ -44,44 +45,11 @@ def status(haloscope):
     return haloscope.window.status_line.last_run
 
 
-def assert_fits(haloscope, page):
-    QApplication.processEvents()
-    assert (haloscope.window.width(), haloscope.window.height()) == (1280, 800)
-    assert_no_word_is_cut(page)
-    for panel in (made(page, "product"), made(page, "lecture")):
-        for area in panel.findChildren(QScrollArea):
-            assert area.verticalScrollBar().maximum() == 0
-    header = page.results_panel.table.horizontalHeader()
-    assert header.length() <= header.width()
-    assert page.results_panel.table.verticalScrollBar().maximum() == 0
-    assert_no_proof_is_cut(page.results_panel.table)
-
-
 def assert_no_proof_is_cut(table):
     proof = table.model().sourceModel().position("proof")
     for row in range(table.model().rowCount()):
         index = table.model().index(row, proof)
         assert table.sizeHintForIndex(index).width() <= table.columnWidth(proof), index.data()
-
-
-def test_that_the_page_fits_a_small_screen_in_every_state(open_page, qtbot):
-    haloscope, page = open_page((1280, 800))
-    panel, tiles = made(page, "product"), made(page, "product").tiles.field
-    assert_fits(haloscope, page)
-    for control in (panel.rows, panel.inner, panel.columns, tiles, page.results_panel.try_small):
-        assert control.toolTip()
-    tiles.setText("4, 40")
-    tiles.editingFinished.emit()
-    assert_fits(haloscope, page)
-    rows = made_rows(haloscope.matmul.settings.product, haloscope.matmul.settings.tiles, cuda=True)
-    haloscope.matmul.set_listed(rows)
-    for number, row in enumerate(rows, start=1):
-        haloscope.matmul.add(made_product(row, 0.0123 * number))
-    assert_fits(haloscope, page)
-    tiles.setText("4")
-    page.results_panel.try_small.click()
-    qtbot.waitUntil(lambda: len(haloscope.matmul.results()) == 7 and not haloscope.state.running)
-    assert_fits(haloscope, page)
 
 
 def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
@@ -211,29 +179,13 @@ def test_that_settings_wait_for_a_run(open_page, qtbot):
     assert "No NVIDIA driver" in status(haloscope)
 
 
-def test_that_the_layout_of_the_page_is_kept_also_when_it_was_not_shown(open_page, open_window, tmp_path):
-    path = tmp_path / "preferences.json"
-    haloscope, page = open_page(preferences_path=path)
-    page.panel("lecture").open_as_window()
-    haloscope.window.close()
-    kept = json.loads(path.read_text())["arranged"]["matrices"]
-    second = open_window(theme="", preferences_path=path)
-    second.window.close()
-    assert json.loads(path.read_text())["arranged"]["matrices"] == kept
-    _, page = open_page(theme="", preferences_path=path)
-    assert page.panel("lecture").is_own_window
-    page.restore_default()
-    assert not page.panel("lecture").is_own_window
-    assert page.panel("lecture").isVisible()
-
-
 @pytest.mark.parametrize("variant", ["matmul-naive", "matmul-tiled"])
 def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, variant):
     known = (kernel for paper in PAPERS for kernel in paper.kernels if kernel.variant == variant)
     kernel = next(kernel for kernel in known if kernel.block)
     haloscope.actions["page:course"].trigger()
     haloscope.matmul.change(tiles=(2, 3))
-    haloscope.courses.load(kernel)
+    haloscope.window.offer(LoadKernel(kernel))
     assert haloscope.window.pages.currentIndex() == POSITION
     assert haloscope.matmul.settings.tiles == (kernel.block.x,)
     qtbot.waitUntil(lambda: len(haloscope.matmul.results()) == 3)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 from PySide6.QtCore import QItemSelectionModel, QPoint, Qt
-from PySide6.QtWidgets import QApplication, QScrollArea, QTabBar, QWidget
+from PySide6.QtWidgets import QWidget
 
 from engine.errors import EngineError
 from engine.host.request import Preview, Run
@@ -16,7 +16,6 @@ from gui.network.network_controller import NO_INK
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import DIGITS, made_weights
 from tests.gui.made_window import made, shown_page
-from tests.gui.shell.test_main_window import assert_every_control_is_explained, assert_no_word_is_cut
 
 
 @pytest.fixture
@@ -270,36 +269,6 @@ def test_that_stages_are_saved_as_files(open_page, qtbot, tmp_path):
     )
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (1600, 1000)])
-def test_that_a_full_page_cuts_no_word(open_page, qtbot, size):
-    haloscope, page = open_page(size)
-    show_digit(haloscope, qtbot, 5)
-    haloscope.network.point(Cell(2, 9, 3, 4), keep=True)
-    haloscope.actions["run_all"].trigger()
-    qtbot.waitUntil(lambda: not haloscope.state.running and len(haloscope.network.runs) == 2)
-    QApplication.processEvents()
-    assert (haloscope.window.width(), haloscope.window.height()) == size
-    assert_no_word_is_cut(page)
-    assert_every_control_is_explained(page)
-    for panel in (page.drawing_panel, page.cell_panel, page.maps_panel):
-        for area in panel.findChildren(QScrollArea):
-            assert area.verticalScrollBar().maximum() == 0, panel
-    page.bring_to_front("timeline")
-    QApplication.processEvents()
-    assert_no_word_is_cut(page)
-    haloscope.network.point(Cell(2, 63, 7, 7), keep=True)
-    haloscope.network.show_origin_map(31)
-    QApplication.processEvents()
-    assert_no_word_is_cut(page)
-    header = page.stages_panel.table.horizontalHeader()
-    assert header.length() <= header.width()
-    drawing = page.drawing_panel
-    own = [drawing.canvas, drawing.bars, *page.maps_panel.views]
-    for widget in own:
-        assert widget.accessibleName()
-        assert widget.accessibleDescription()
-
-
 def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(open_window, qtbot):
     haloscope = open_window()
     haloscope.window.show_page("course")
@@ -318,24 +287,6 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     qtbot.waitUntil(lambda: bool(page.stages_panel.table.selectionModel().selectedRows()))
     (marked,) = page.stages_panel.table.selectionModel().selectedRows()
     assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
-
-
-def test_that_tab_goes_through_the_panels_in_sight(drawn, qtbot):
-    haloscope, page = drawn
-    qtbot.waitUntil(page.cell_panel.to_explore.isVisible)
-    haloscope.window.activateWindow()
-    page.drawing_panel.canvas.setFocus()
-    met = []
-    while (widget := QApplication.focusWidget()) not in met:
-        met.append(widget)
-        qtbot.keyClick(widget, Qt.Key.Key_Tab)
-    own = [widget for widget in met if page.isAncestorOf(widget)]
-    drawing, stages = page.drawing_panel, page.stages_panel
-    order = [drawing.canvas, drawing.digits, *page.maps_panel.views]
-    order += [page.cell_panel.to_explore, stages.batch, stages.table]
-    assert [widget for widget in own if widget in order] == order
-    names = [widget.accessibleName() for widget in own if isinstance(widget, QTabBar)]
-    assert names == ["Panels in this place"] * 3
 
 
 def test_that_a_session_keeps_the_page_until_it_is_opened(open_page, open_window, qtbot, tmp_path):

@@ -212,13 +212,3 @@ def test_that_runs_are_kept_against_a_crash_and_come_back(keeping, show, qtbot, 
     qtbot.waitUntil(lambda: bool(brought.kept))
     assert runs_of(brought) == runs_of(state)
     assert "2 results" in second.window.unsaved
-
-
-def test_that_chosen_columns_are_kept_by_a_page_whose_table_was_not_made(open_window, key, tmp_path):
-    path, columns = tmp_path / "preferences.json", {key: {"speed_up": False, "device": True}}
-    path.write_text(json.dumps({"version": 1, "columns": columns}))
-    haloscope = open_window(theme="", preferences_path=path)
-    page = haloscope.window.page_of(key)
-    assert not page.status.can_copy
-    haloscope.window.close()
-    assert json.loads(path.read_text())["columns"] == columns

@@ -8,15 +8,15 @@ from PySide6.QtWidgets import QApplication
 
 from engine.errors import ResultGone
 from engine.host.protocol import OpenPicture, SaveResult
-from engine.host.request import Preview, Run
+from engine.host.request import Preview
 from engine.host.tiles import WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from engine.results.columns import device_text
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import CONNECTING, LOST, READY
-from gui.shell.machines import RECONNECT, SOURCE, TRY_AGAIN
-from gui.shell.preferences import Preferences, load_preferences, save_preferences
+from gui.shell.machines import SOURCE, TRY_AGAIN
+from gui.shell.preferences import load_preferences
 from tests.gui.made_window import shown_page
 
 pytestmark = pytest.mark.fresh_window
@@ -66,10 +66,6 @@ def asked(window, kind):
     return [request for request in window.fake.seen if isinstance(request, kind)]
 
 
-def test_that_the_list_has_this_computer_and_a_way_to_another_machine(window):
-    assert texts(box_of(window))[-2:] == ["This computer", "Another machine…"]
-
-
 def test_that_a_known_server_is_in_the_list_of_every_page(window, qtbot):
     window.state.set_servers((SERVER,))
     pages = [shown_page(window.window, key, qtbot) for key in ("explore", "matrices", "network")]
@@ -84,13 +80,6 @@ def test_that_choosing_a_server_connects_and_leaves_the_picture(window):
     choose(box_of(window), "me@server")
     assert (window.fake.connected, window.state.status) == ([SERVER], CONNECTING)
     assert window.workspace.picture is picture
-
-
-def test_that_the_device_that_is_chosen_stays_in_the_box(window):
-    window.workspace.change(device="cpu")
-    window.state.set_servers((SERVER,))
-    choose(box_of(window), "me@server")
-    assert box_of(window).currentData() == "cpu"
 
 
 def test_that_keys_that_step_through_the_list_do_not_connect(window, qtbot):
@@ -111,16 +100,6 @@ def test_that_what_a_server_computes_is_named_with_it(there, qtbot):
 def test_that_a_preview_says_what_is_seen(there):
     seen = asked(there, Preview)[-1].seen
     assert (seen.rows, seen.columns) == ((0, 36), (0, 48))
-
-
-def test_that_a_run_says_what_is_seen(there, qtbot):
-    there.runs.run()
-    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
-    assert asked(there, Run)[-1].seen is not None
-
-
-def test_that_the_engine_of_this_computer_is_asked_for_all(window):
-    assert asked(window, Preview)[-1].seen is None
 
 
 def test_that_the_exact_tiles_are_asked_for_after_the_coarse_ones(there):
@@ -174,20 +153,6 @@ def test_that_a_preview_that_comes_late_is_seen_and_no_more_of_it_is_asked_for(t
     assert there.fake.waiting(WantedTiles) == []
 
 
-def test_that_one_preview_at_a_time_is_on_its_way(there, qtbot):
-    there.fake.automatic = False
-    for number in range(2, 12):
-        there.workspace.set_mask(Mask([[float(number)]]))
-        QApplication.processEvents()
-    qtbot.waitUntil(lambda: bool(there.fake.superseded))
-    assert len(there.fake.waiting(Preview)) == 1
-
-
-def test_that_a_lost_line_is_said_with_a_button(lost):
-    message = lost.messages.of(SOURCE)
-    assert (message.what, message.action) == ("The connection to me@server was lost", RECONNECT)
-
-
 def test_that_nothing_is_asked_while_the_line_is_lost(lost):
     before = len(lost.fake.seen)
     lost.workspace.set_mask(Mask([[2.0]]))
@@ -216,25 +181,12 @@ def test_that_a_picture_that_could_not_be_opened_is_opened_by_the_next_engine(lo
     assert len(asked(lost, OpenPicture)) == 2
 
 
-def test_that_a_result_of_a_lost_connection_is_an_earlier_one(lost):
-    lost.messages.of(SOURCE).act()
-    assert lost.state.result_is_earlier
-
-
 def test_that_a_server_that_is_not_reached_leaves_the_machine_before(window, qtbot):
     window.machines.choose(SERVER)
     window.fake.lose_line("no such host is known")
     qtbot.waitUntil(lambda: window.messages.of(SOURCE) is not None)
     assert window.fake.connected == [SERVER, None]
     assert window.messages.of(SOURCE).action == TRY_AGAIN
-
-
-def test_that_the_runs_so_far_stay_in_the_table(window, qtbot):
-    window.runs.run()
-    qtbot.waitUntil(lambda: len(window.results.rows()) > 0)
-    window.machines.choose(SERVER)
-    window.fake.become_ready()
-    assert len(window.results.rows()) == 1
 
 
 def test_that_this_computer_disconnects(there, qtbot):
@@ -293,12 +245,6 @@ def test_that_an_option_is_no_server(dialog):
 
 
 # What is kept.
-
-
-def test_that_servers_are_kept_with_the_preferences(tmp_path):
-    kept = Preferences(servers=(("me@server", "python3"), ("me@other", "python3.12")))
-    save_preferences(tmp_path / "preferences.json", kept)
-    assert load_preferences(tmp_path / "preferences.json") == (kept, "")
 
 
 def test_that_a_server_that_was_used_is_known_the_next_time(open_window, tmp_path, qtbot):

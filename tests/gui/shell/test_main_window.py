@@ -1,10 +1,8 @@
 import json
 import re
-from dataclasses import replace
 from itertools import count
 
 import pytest
-from msgspec import structs
 from PySide6 import QtGui, QtWidgets
 from PySide6.QtCore import QEventLoop, QMimeData, QPoint, QPointF, QRect, QSize, Qt, QUrl
 from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequence, QScreen
@@ -12,9 +10,7 @@ from PySide6.QtGui import QDragEnterEvent, QDragLeaveEvent, QDropEvent, QKeySequ
 from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.host.request import Run
 from engine.mask.presets import preset
-from engine.reason import Reason
 from gui.engine_link.engine_start import StartedEngine
 from gui.shell.main_window import MainWindow
 from gui.shell.pages import PAGES
@@ -23,7 +19,6 @@ from gui.style.theme import current_theme
 from gui.widgets.elided_label import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import OpenedWindow, panel_of, shown_page
-from tests.made_runs import make_failure, make_result
 
 
 def shown(window, kind):
@@ -55,36 +50,6 @@ def assert_no_word_is_cut(page):
             assert widget.height() >= widget.fontMetrics().ascent() or not text, text
 
 
-@pytest.mark.parametrize(
-    ("page", "titles"),
-    [
-        (
-            "explore",
-            [
-                ["Mask", "Analysis", "Inspect"],
-                ["Kernels"],
-                ["Runs", "Block sizes"],
-                ["Explain"],
-                ["Why", "Launch", "Tile", "Code", "Ablation", "Roofline"],
-            ],
-        ),
-        (
-            "network",
-            [
-                ["Drawing"],
-                ["Origin", "Timeline"],
-                ["Stages"],
-            ],
-        ),
-    ],
-)
-def test_that_each_place_has_one_bar_of_tabs(open_window, qtbot, page, titles):
-    window = open_window((1024, 640)).window
-    bars = shown(shown_page(window, page, qtbot), QtWidgets.QTabBar)
-    found = sorted([bar.tabText(at) for at in range(bar.count())] for bar in bars)
-    assert found == sorted(titles)
-
-
 @pytest.mark.parametrize("size", [(1024, 640), (1280, 800), (1600, 1000)])
 def test_that_every_page_fits_without_a_word_cut(open_window, qtbot, size):
     window = open_window(size).window
@@ -94,14 +59,6 @@ def test_that_every_page_fits_without_a_word_cut(open_window, qtbot, size):
         assert (window.width(), window.height()) == size, entry.key
         assert window.page.minimumSizeHint().width() <= window.page.width(), f"{entry.key}: cut at the right"
         assert_no_word_is_cut(window)
-
-
-def test_that_a_page_is_as_small_as_it_can_be_whatever_another_one_needs(haloscope, qtbot):
-    window = haloscope.window
-    shown_page(window, "network", qtbot).setMinimumSize(5000, 5000)
-    assert window.pages.minimumSizeHint().width() >= 5000
-    shown_page(window, "explore", qtbot)
-    assert window.pages.minimumSizeHint() == window.pages.currentWidget().minimumSizeHint()
 
 
 def assert_every_control_is_explained(page):
@@ -116,19 +73,6 @@ def test_that_every_control_of_every_page_is_explained(haloscope, qtbot):
     for entry in PAGES:
         shown_page(haloscope.window, entry.key, qtbot)
         assert_every_control_is_explained(haloscope.window)
-
-
-@pytest.mark.parametrize("device", ["auto", "simulator"])
-def test_that_mask_and_kernel_panel_need_no_scrolling_at_the_size_of_a_small_screen(haloscope, qtbot, device):
-    haloscope.workspace.change(device=device)
-    haloscope.actions["run_all"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() and not haloscope.state.running)
-    page = haloscope.window.first_page
-    assert page.mask_panel.apply_controls.offset_field.isVisible()
-    QtWidgets.QApplication.processEvents()
-    for panel in (page.mask_panel, page.kernel_panel):
-        areas = panel.findChildren(QtWidgets.QScrollArea)
-        assert [area.objectName() for area in areas if area.verticalScrollBar().maximum()] == []
 
 
 @pytest.mark.fresh_window
@@ -147,23 +91,6 @@ def test_that_a_window_has_all_of_its_panels_once(haloscope):
         texts = " ".join(action.text().replace("&&", "") for action in menu.actions())
         letters = [letter.casefold() for letter in re.findall(r"&(\w)", texts)]
         assert len(set(letters)) == len(letters), letters
-
-
-def test_that_run_all_fills_what_shows_runs(haloscope, qtbot):
-    haloscope.actions["run_all"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 3 and not haloscope.state.running)
-    assert "verified" in haloscope.window.first_page.answer_line.problem.text()
-    assert haloscope.actions["export_csv"].isEnabled()
-    page = haloscope.window.first_page
-    for copy in (haloscope.actions["copy_results"].trigger, page.results_panel.table.copy_all):
-        copy()
-        assert haloscope.window.message_bar.text == "3 rows copied."
-        haloscope.messages.clear(haloscope.messages.newest.source)
-    fastest = min(haloscope.results.results(), key=lambda run: run.kernel_ms)
-    assert fastest.variant in page.results_panel.about.text()
-    page.results.describe(haloscope.results.results()[0])
-    assert page.results_panel.about.text().startswith("Run 1: cpu-serial · ")
-    assert "cpu-serial" in page.results_panel.about.toolTip()
 
 
 @pytest.mark.parametrize("key", [entry.key for entry in PAGES])
@@ -193,22 +120,6 @@ def test_that_either_run_or_cancel_can_be_chosen(haloscope, qtbot):
     assert (run.isEnabled(), cancel.isEnabled()) == (True, False)
     assert "reference" in run.toolTip()
     assert "Esc" not in run.toolTip()
-
-
-def test_that_a_refused_run_is_told_without_its_name_twice(haloscope, qtbot):
-    client = haloscope.link._client
-    client.automatic = False
-    haloscope.actions["run"].trigger()
-    asked = client.waiting(Run)[0]
-    reply = client._reply(asked.request)
-    failure = Reason("not-finite", "Row 50 is nan", remedy="Use another.")
-    client._take(asked).future.set_result(
-        structs.replace(reply, result=replace(reply.result, failure=failure, timing=None))
-    )
-    qtbot.waitUntil(lambda: not haloscope.state.running)
-    assert (
-        haloscope.window.message_bar.text == f"{reply.result.title} gave no time. Row 50 is nan. Use another."
-    )
 
 
 def dropped(window, path):
@@ -310,23 +221,6 @@ def test_that_the_columns_of_each_table_are_kept_also_of_a_page_that_was_not_sho
     assert list(json.loads(path.read_text())["columns"]) == ["matrices"]
 
 
-OTHER_VERSION = {"version": 1, "geometry": "00", "layouts": {"explore": "00ff", "gone": "00"}}
-
-
-@pytest.mark.parametrize(
-    ("preferences", "is_bad"),
-    [({"version": 1, "arranged": {"explore": "zz"}}, True), (OTHER_VERSION, False)],
-    ids=["damaged", "layout of another version"],
-)
-def test_that_bad_preferences_leave_the_default_layout(open_window, tmp_path, preferences, is_bad):
-    path = tmp_path / "preferences.json"
-    path.write_text(json.dumps(preferences))
-    window = open_window(theme="", preferences_path=path).window
-    assert ("preferences.json.bak" in window.message_bar.text) == is_bad
-    assert path.with_suffix(".json.bak").exists() == is_bad
-    assert not any(panel.is_own_window for panel in window.page.panels)
-
-
 NAMES = ("open", "save", "open_session", "save_session", "load_mask", "save_mask")
 
 
@@ -367,34 +261,6 @@ def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refu
     assert haloscope.workspace.settings.block == Block(16, 8)
     haloscope.workspace.change(blocks=(Block(8, 8),))
     assert "with block 8 × 8 against" in haloscope.actions["run"].toolTip()
-
-
-def test_that_a_block_that_is_being_typed_belongs_to_the_run(open_window, qtbot):
-    haloscope = open_window(unavailable={})
-    haloscope.workspace.change(variant="naive", device="simulator", block=Block(16, 16))
-    box = haloscope.window.first_page.kernel_panel.block.width_box
-    haloscope.window.activateWindow()
-    box.setFocus()
-    box.selectAll()
-    qtbot.keyClicks(box, "8")
-    qtbot.keyClick(haloscope.window, Qt.Key.Key_R, Qt.KeyboardModifier.ControlModifier)
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1)
-    assert haloscope.results.results()[0].block == Block(8, 16)
-    assert haloscope.window.focusWidget() is box
-
-
-def test_that_the_zoom_steps_make_room_in_a_narrow_window(open_window):
-    haloscope = open_window((1024, 640))
-    toolbar = haloscope.window.first_page.picture_view.toolbar
-    names = {button.accessibleName() for button in shown(toolbar, QtWidgets.QToolButton)}
-    assert names >= {"Split", "Fit", "100 %"}
-    assert "Zoom in" not in names
-    haloscope.window.resize(1280, 800)
-    QtWidgets.QApplication.processEvents()
-    assert {"Zoom in", "Zoom out"} <= {
-        button.accessibleName() for button in shown(toolbar, QtWidgets.QToolButton)
-    }
-    assert toolbar.zoom_text.width() >= toolbar.zoom_text.fontMetrics().horizontalAdvance("12800 %")
 
 
 @pytest.mark.fresh_window
@@ -461,36 +327,6 @@ def test_that_a_first_start_fits_the_screen_with_its_frame(qapp, qtbot, monkeypa
     assert 0 < found["first_paint_ms"] < found["first_result_ms"]
     assert (found["counted_from"], found["uncertainty_ms"]) == ("process start", 10.0)
     haloscope.link.shutdown()
-
-
-def test_that_one_line_over_the_panels_says_problem_runs_and_answer(haloscope):
-    line, results = haloscope.window.first_page.answer_line, haloscope.results
-    assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · no run yet"
-    results.add(make_result("cpu-serial", 20.0))
-    results.add(make_result("tiled", 0.04))
-    results.follow(results.problem_of(results.results()[0]))
-    assert line.problem.text() == "48 × 36 RGB · Sharpen 3 × 3 · zero border · 2 runs, all verified ·"
-    assert line.answer.text().startswith("best tiled 500×")
-    results.add(make_failure("tiled"))
-    assert "3 runs, 2 verified, 1 failed" in line.problem.text()
-    assert line.answer.text().startswith("best tiled 500×")
-
-
-def test_that_no_menu_has_more_than_nine_lines_without_a_line_between_them(haloscope, qtbot):
-    window = haloscope.window
-    qtbot.waitUntil(lambda: "chain:sobel-magnitude" in haloscope.actions.names())
-    bar = window.menuBar()
-    groups = {}
-    for menu in bar.findChildren(QtWidgets.QMenu):
-        # What separators have made of a menu; submenus of it are lines.
-        lines = "".join("|" if action.isSeparator() else "." for action in menu.actions())
-        groups[menu.title()] = lines.split("|")
-    assert len(groups) > 12, groups
-    crowded = {title: lines for title, lines in groups.items() if max(map(len, lines)) > 9}
-    assert not crowded
-    titles = [action.text() for action in bar.actions()]
-    of_bar = {title: sum(map(len, groups[title])) for title in titles}
-    assert max(of_bar.values()) <= 15, of_bar
 
 
 def test_that_the_menu_edit_acts_on_the_page_that_is_shown(haloscope, qtbot):

@@ -5,7 +5,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
-from gui.shell.preferences import Preferences, load_preferences, save_preferences
+from gui.shell.preferences import Preferences, load_preferences
 from gui.shell.preferences_dialog import refusal_of
 from gui.style.theme import current_theme
 
@@ -116,29 +116,7 @@ def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open
         qtbot.waitUntil(haloscope.window.updatesEnabled)
 
 
-def test_that_damaged_preferences_are_said_and_kept_beside(tmp_path):
-    for damage in [
-        {"letters": 70},
-        {"letters": True},
-        {"shortcuts": {"run": 1}},
-        {"shortcuts": []},
-        {"recent": [1]},
-    ]:
-        path = tmp_path / "preferences.json"
-        path.write_text(json.dumps({"version": 1} | damage))
-        found, notice = load_preferences(path)
-        assert found == Preferences()
-        assert "could not be read" in notice
-        assert path.with_suffix(".json.bak").exists()
-
-
 def test_that_what_is_right_in_damaged_preferences_is_kept(tmp_path):
     path = tmp_path / "preferences.json"
     path.write_text(json.dumps({"version": 1, "theme": "dark", "letters": 7, "recent": [["mask", "/a"], []]}))
     assert load_preferences(path)[0] == Preferences(theme="dark")
-
-
-def test_that_letters_and_keys_are_kept(tmp_path):
-    kept = Preferences(letters=150, shortcuts={"run": "Ctrl+J"})
-    save_preferences(tmp_path / "preferences.json", kept)
-    assert load_preferences(tmp_path / "preferences.json") == (kept, "")

@@ -165,7 +165,9 @@ def test_that_preferences_come_back_as_they_were_saved(tmp_path):
     path = tmp_path / "made" / "preferences.json"
     columns = {"explore": {"block": False}}
     arranged = {"explore": PageLayout({"page": (0.4, 0.6)}, ("code",), {"kernel": (1, 2, 300, 400)})}
-    kept = Preferences("dark", (3, 20, 1280, 775), True, arranged, "/home", columns, True)
+    servers = ("me@server", "python3"), ("me@other", "python3.12")
+    more = {"servers": servers, "letters": 150, "shortcuts": {"run": "Ctrl+J"}}
+    kept = Preferences("dark", (3, 20, 1280, 775), True, arranged, "/home", columns, True, **more)
     save_preferences(path, kept)
     assert load_preferences(path) == (kept, "")
     assert json.loads(path.read_text())["version"] == 1
@@ -193,6 +195,10 @@ def test_that_a_bad_file_of_preferences_is_kept_as_bak(tmp_path):
         '{"version": 1, "columns": {"explore": {"block": 1}}}',
         '{"version": 1, "recorded": 1}',
         '{"version": 1, "last_folder": 1}',
+        '{"version": 1, "letters": 70}',
+        '{"version": 1, "letters": true}',
+        '{"version": 1, "shortcuts": {"run": 1}}',
+        '{"version": 1, "recent": [1]}',
         '{"version": 1, "theme": "dark", "theme": "light"}',
     ]:
         path = tmp_path / "preferences.json"
