@@ -7,7 +7,6 @@ from typing import ClassVar
 import msgspec
 from PySide6.QtCore import Qt
 
-from engine.results.quantities import ratio_text
 from engine.tasks.network.messages import NetworkRun
 from engine.tasks.network.problem import ChunkSpan, ForwardPass, LayerTime
 from gui.network.cell_panel import CellPanel
@@ -90,8 +89,6 @@ class NetworkPage(VariantsPage):
         return replace(
             super().status,
             sentence=self._sentence(),
-            figure=self._figure(),
-            figure_tip=f"Against {self.network.baseline}, same batch.",
             device=network.settings.device,
             run_does="Verifies the selected stage against the float64 reference, then measures it by layer.",
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
@@ -187,12 +184,6 @@ class NetworkPage(VariantsPage):
         if not self._state.is_ready:
             return "No run yet: stages run once the engine is up."
         return "No run yet: press Run (Ctrl+R) to verify and measure the selected stage, Run all for all."
-
-    def _figure(self) -> str:
-        last = next((run for run in self.network.rows() if run.result is self.network.last), None)
-        if last is None or last.speed_up is None or last.result.variant == self.network.baseline:
-            return ""
-        return f"{ratio_text(last.speed_up)} vs {self.network.baseline}"
 
 
 build = NetworkPage

@@ -57,8 +57,6 @@ class PageStatus:
     """The status of a page: status line, title of the window, top bar."""
 
     sentence: str = ""  # for the status line: the last run, or what to press while there is none
-    figure: str = ""  # a short number beside it, such as a speed-up
-    figure_tip: str = ""  # what that is relative to
     device: str = AUTO  # key of the one that is chosen on the page
     run_does: str = ""  # for the tooltips of Run and Run all; empty where there is nothing of that kind
     run_all_does: str = ""

@@ -1,15 +1,49 @@
-"""Panels behind tabs. A panel can be opened as a window of its own; closed, it is back behind its tab."""
+"""Panels behind tabs. A panel can be opened as a window of its own; closed, it is back behind its tab.
 
-from collections.abc import Iterator
+Tab goes through a window as it is laid out: what is made later has its turn where it stands. Qt's own chain
+has such widgets last, and is not read here: in PySide6 6.11 `nextInFocusChain()` makes the widget that it
+returns a child of the one that it was asked of, for Python only.
+"""
 
-from PySide6.QtCore import QPoint, QRect, QSignalBlocker, QSize, Qt, QTimer
+from collections.abc import Iterable, Iterator
+
+from PySide6.QtCore import QObject, QPoint, QRect, QSignalBlocker, QSize, Qt, QTimer
 from PySide6.QtGui import QCloseEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
 
 from gui.style.metrics import GRID, HALF_GRID, at_usual_letters
 from gui.widgets.panel_parts import column, icon_button, row
 from gui.widgets.scroll_area import ScrollArea
-from gui.widgets.tab_stops import focus_next
+
+
+def focus_next(window: QWidget, *, is_forward: bool) -> bool:
+    """Give the focus to what comes next in a window, or before it; return whether there is something."""
+    now = window.focusWidget()
+    order = [one for one in _shown_in(window) if one is now or _takes_tab(one)]
+    if not order:
+        return False
+    step, reasons = 1 if is_forward else -1, Qt.FocusReason
+    at = order.index(now) + step if now in order else min(step, 0)
+    order[at % len(order)].setFocus(reasons.TabFocusReason if is_forward else reasons.BacktabFocusReason)
+    return True
+
+
+def _shown_in(widget: QWidget) -> Iterator[QWidget]:
+    children: Iterable[QObject] = widget.children()
+    if isinstance(widget, QSplitter):
+        # Its children are in the order in which they were shown.
+        children = filter(None, map(widget.widget, range(widget.count())))
+    for child in children:
+        if isinstance(child, QWidget) and child.isVisible() and not child.isWindow():
+            yield child
+            yield from _shown_in(child)
+
+
+def _takes_tab(widget: QWidget) -> bool:
+    # A part whose box has the focus for it, such as the line edit in a number box, has a proxy.
+    takes = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+    return bool(takes) and widget.isEnabled() and widget.focusProxy() is None
+
 
 # A panel with larger letters than usual can be made as narrow as this: then it scrolls.
 _NARROW = 30 * GRID

@@ -1,1 +1,1 @@
-"""What plots share. Only `library` imports pyqtgraph."""
+"""What plots share. pyqtgraph comes from `plot`."""

@@ -11,8 +11,7 @@ from PySide6.QtWidgets import QLabel, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
-from gui.plots.library import pg
-from gui.plots.plot import LogAxis, Plot, text_over
+from gui.plots.plot import LogAxis, Plot, pg, text_over
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.series import Series, series_at, series_for
 from gui.style.theme import Theme, current_theme, theme_notifier

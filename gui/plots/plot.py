@@ -1,15 +1,23 @@
 """A plot that is only read: a view with an axis to its left and one below."""
 
 import math
+import sys
 from collections.abc import Callable, Sequence
+from types import ModuleType
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtWidgets import QGraphicsGridLayout, QLabel, QSizePolicy, QWidget
 
-from gui.plots.library import pg
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import Theme
 from gui.widgets.panel_parts import centred_text, column
+
+# A widget that nothing here uses, for which pyqtgraph loads CUDA's bindings: 12 MB of the window.
+sys.modules.setdefault("pyqtgraph.widgets.RawImageWidget", ModuleType("not loaded"))
+
+import pyqtgraph as pg  # noqa: E402
+
+__all__ = ["pg"]
 
 
 class Plot(pg.GraphicsView):

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QMenu, QProgressBar, QSizePolicy, 
 from gui.engine_link.engine_state import READY, EngineState
 from gui.page.actions import Actions
 from gui.page.contract import Page, PageStatus, Tool
-from gui.style.metrics import GRID, HALF_GRID, number_font
+from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import row
 
@@ -73,13 +73,15 @@ def _button(tool: Tool) -> QToolButton:
 
 
 class StatusLine(QFrame):
-    """Engine, last run and speed-up; work that takes over half a second shows its progress in the middle."""
+    """Engine and last run; work that takes over half a second shows its progress in the middle."""
 
     def __init__(self, state: EngineState) -> None:
         super().__init__()
         self._state = state
         self._status = PageStatus()
-        self._engine = _label("Engine", "The engine's process and the device that it works on.")
+        self._engine = QLabel(textFormat=Qt.TextFormat.PlainText)
+        self._engine.setAccessibleName("Engine")
+        self._engine.setToolTip("The engine's process and the device that it works on.")
         self._stage = ElidedLabel()
         self._bar = QProgressBar()
         self._bar.setRange(0, _STEPS)
@@ -92,9 +94,7 @@ class StatusLine(QFrame):
             long.setAccessibleName(name)
             long.setForegroundRole(QPalette.ColorRole.WindowText)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self._figure = _label("Figure", "")
-        self._figure.setFont(number_font())
-        parts = self._engine, self._bar, (self._stage, 1), (self._last, 1), self._figure
+        parts = self._engine, self._bar, (self._stage, 1), (self._last, 1)
         margins = (2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
         self.setLayout(row(*parts, spacing=2 * GRID, margins=margins))
         state.ready_changed.connect(self._show_engine)
@@ -111,8 +111,6 @@ class StatusLine(QFrame):
         """Show the status of a page: each has its own device and runs."""
         self._status = status
         self._last.setText(status.sentence)
-        self._figure.setText(status.figure)
-        self._figure.setToolTip(status.figure_tip)
         self._show_engine()
 
     def _show_engine(self) -> None:
@@ -131,11 +129,3 @@ class StatusLine(QFrame):
         if slow:
             words = f"stopping: {self._state.stage}" if self._state.cancelling else self._state.stage
             self._stage.setText(words)
-
-
-def _label(name: str, tip: str) -> QLabel:
-    label = QLabel()
-    label.setAccessibleName(name)
-    label.setToolTip(tip)
-    label.setTextFormat(Qt.TextFormat.PlainText)
-    return label

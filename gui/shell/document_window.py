@@ -1,4 +1,4 @@
-"""The documents that come with the program, in a window of their own: list, text, links, back and forward.
+"""The documents that come with the program, in a window of their own: list, text, links; Alt+Left goes back.
 
 They lie beside the program in a clone, within the package where it is installed, as the assets do.
 """
@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QDialog, QListWidget, QSplitter, QTextBrowser, QWi
 from engine.files.assets import ASSETS
 from gui.style.metrics import GRID
 from gui.style.theme import theme_notifier
-from gui.widgets.panel_parts import column, icon_button, row
+from gui.widgets.panel_parts import column
 
 FOLDER = ASSETS.parent / "docs"
 HOME = "window.md"
@@ -41,20 +41,10 @@ class DocumentWindow(QDialog):
         self.list.setSpacing(2)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.text = _Browser()
-        self.back = icon_button("arrow-left", "Back", "Back to what was read before (Alt+Left).")
-        self.forward = icon_button("arrow-right", "Forward", "Forward again (Alt+Right).")
-        self.back.clicked.connect(self.text.backward)
-        self.forward.clicked.connect(self.text.forward)
-        self.back.setEnabled(False)
-        self.forward.setEnabled(False)
-        self.text.backwardAvailable.connect(self.back.setEnabled)
-        self.text.forwardAvailable.connect(self.forward.setEnabled)
         self.text.sourceChanged.connect(self._select)
         self.list.currentRowChanged.connect(lambda at: self.show_section(list(documents())[at]))
-        left = QWidget()
-        left.setLayout(column(row(self.back, self.forward, 1, spacing=4), (self.list, 1)))
         sides = QSplitter(Qt.Orientation.Horizontal)
-        sides.addWidget(left)
+        sides.addWidget(self.list)
         sides.addWidget(self.text)
         sides.setSizes([34 * GRID, 84 * GRID])
         sides.setStretchFactor(1, 1)

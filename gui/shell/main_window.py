@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
 from engine.errors import EngineError, UnknownName
 from gui.page.contract import Page, PageLayout, Services, Unsaved
 from gui.page.intents import Intent, OpenFiles, TakeContent
-from gui.page.panels import shown_words
+from gui.page.panels import focus_next, shown_words
 from gui.page.slot import Slot
 from gui.shell.bars import StatusLine, TopBar
 from gui.shell.menus import Menus, RecentMenu
@@ -37,7 +37,6 @@ from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
 from gui.shell.shell_actions import PageActions, page_entries
 from gui.style.metrics import GRID, scaled_font
-from gui.widgets.tab_stops import focus_next
 
 FIRST_SIZE = QSize(1440, 900)
 SMALLEST_SIZE = QSize(1024, 640)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from PySide6.QtCore import QRect, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QAction, QPalette, QStandardItemModel
+from PySide6.QtGui import QAction, QColor, QPainter, QPalette, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
@@ -364,3 +364,16 @@ class Refusal(QLabel):
         """Show a sentence, with a capital first; none hides the label."""
         self.setText(sentence[:1].upper() + sentence[1:])
         self.setVisible(bool(sentence))
+
+
+LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
+
+
+def paint_text(
+    painter: QPainter, room: QRect, words: str, colour: QColor, where: Qt.AlignmentFlag = LEFT
+) -> int:
+    """Write words into a rectangle, and return their width."""
+    painter.setPen(colour)
+    shown = painter.fontMetrics().elidedText(words, Qt.TextElideMode.ElideRight, room.width())
+    painter.drawText(room, where, shown)
+    return painter.fontMetrics().horizontalAdvance(shown)

@@ -13,7 +13,7 @@ from gui.explore.state import COMBINE, PICTURE, State, Step
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme
-from gui.widgets.painted_text import paint_text
+from gui.widgets.panel_parts import paint_text
 
 Index = QModelIndex | QPersistentModelIndex
 STEP_ROLE = Qt.ItemDataRole.UserRole

@@ -10,8 +10,7 @@ from engine.explain.launch.launch_words import limit_sentence, numbers_of
 from engine.explain.launch.launches import MOST_REGISTERS, STATIC_BYTES, CurvePoint, Curves, ExplainedLaunch
 from engine.results.quantities import percent_text
 from gui.explore.explain.launch_state import LaunchState
-from gui.plots.library import pg
-from gui.plots.plot import Plot, text_over
+from gui.plots.plot import Plot, pg, text_over
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.series import series_at
 from gui.style.theme import current_theme, theme_notifier

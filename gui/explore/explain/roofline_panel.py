@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from engine.results.quantities import rate_text
 from gui.explore.explain.roofline_state import MEASURE, MEASURE_TIP, Point, Roof, RooflineState
 from gui.explore.run_words import run_title
-from gui.plots.library import pg
-from gui.plots.plot import LogAxis, Plot, text_over
+from gui.plots.plot import LogAxis, Plot, pg, text_over
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, small_font
 from gui.style.series import series_at, series_for
 from gui.style.theme import current_theme, theme_notifier

@@ -5,8 +5,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
-from gui.plots.library import pg
-from gui.plots.plot import Plot
+from gui.plots.plot import Plot, pg
 from gui.style.metrics import GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
 

@@ -9,8 +9,7 @@ from gui.explore.inspect.histogram_plot import HistogramPlot, channel_colour
 from gui.explore.inspect.lens_words import channel_name
 from gui.explore.inspect.look_state import HISTOGRAM, PROFILE, LookState, Profile
 from gui.explore.picture.pixel_values import value_text
-from gui.plots.library import pg
-from gui.plots.plot import Plot
+from gui.plots.plot import Plot, pg
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel

@@ -34,7 +34,7 @@ from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, scaled_font, small_font
 from gui.style.series import Series, series_for
 from gui.style.theme import current_theme
-from gui.widgets.painted_text import paint_text
+from gui.widgets.panel_parts import paint_text
 
 Index = QModelIndex | QPersistentModelIndex
 

@@ -16,7 +16,7 @@ from gui.explore.workspace import Workspace
 from gui.style.cell_colours import cell_background
 from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
 from gui.style.theme import Theme, current_theme
-from gui.widgets.painted_text import paint_text
+from gui.widgets.panel_parts import paint_text
 
 SIDE = 5 * GRID
 """Of a picture, pixels."""

@@ -6,12 +6,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from gui.page.contract import Page, PageLayout
-from gui.page.panels import Panel, PanelTabs
+from gui.page.panels import Panel, PanelTabs, focus_next
 from gui.page.shares import Share, Shares
 from gui.page.slot import Slot
 from gui.style.metrics import set_letter_size
 from gui.widgets.panel_parts import column
-from gui.widgets.tab_stops import focus_next
 
 HORIZONTAL = Qt.Orientation.Horizontal
 

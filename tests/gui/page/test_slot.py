@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QStackedWi
 from shiboken6 import delete, isValid
 
 from gui.page import slot as slot_module
+from gui.page.panels import focus_next
 from gui.page.slot import Slot, import_announced
-from gui.widgets.tab_stops import focus_next
 
 
 @pytest.fixture

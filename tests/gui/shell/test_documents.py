@@ -87,6 +87,6 @@ def test_that_a_link_to_what_is_not_here_is_said_in_words(reader):
 def test_that_a_document_is_chosen_in_the_list_and_back_leads_to_what_was_read_before(reader):
     reader.list.setCurrentRow(list(documents.documents()).index("glossary.md"))
     assert reader.shown == "glossary.md"
-    reader.back.click()
+    reader.text.backward()
     assert reader.shown == documents.HOME
     assert reader.list.currentRow() == 0
