@@ -70,7 +70,8 @@ class ExploreParts(RunsPage):
         super().__init__()
         self._make_controllers(services)
         workspace, state, results = self.workspace, services.state, self.results
-        self.picture_view = PictureView(workspace, state, services.link, services.messages.on(self))
+        of_window = services.link, services.messages.on(self), services.actions
+        self.picture_view = PictureView(workspace, state, *of_window)
         self.mask_panel = MaskPanel(workspace)
         self.mask_panel.presets.effects = MaskEffects(workspace, services.link)
         self.results_panel = ResultsPanel(results, workspace, state)

@@ -184,6 +184,14 @@ def icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
     return button
 
 
+def action_button(action: QAction) -> QToolButton:
+    """Return a small square button of an action."""
+    button = icon_button("", action.iconText(), "")
+    button.setDefaultAction(action)
+    button.setAccessibleName(action.iconText())
+    return button
+
+
 def menu_icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
     """Return a small square button that opens its menu at once, without the arrow that would lie on it."""
     button = icon_button(icon_name, name, tooltip)

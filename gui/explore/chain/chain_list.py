@@ -4,14 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from PySide6.QtCore import QPoint, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QAction, QKeyEvent, QMouseEvent
+from PySide6.QtGui import QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QListView,
     QMessageBox,
     QPushButton,
-    QToolButton,
     QToolTip,
     QWidget,
 )
@@ -23,7 +22,7 @@ from gui.explore.state import COMBINE, PICTURE, State
 from gui.page.actions import Actions
 from gui.style.metrics import GRID, HALF_GRID, follow_letters
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import column, fill_box, icon_button, label_for, narrow_box, row
+from gui.widgets.panel_parts import action_button, column, fill_box, label_for, narrow_box, row
 
 LEAST_ROWS, MOST_ROWS = 2, 6
 _BUTTONS = ("step_up", "step_down", "step_duplicate", "step_remove", "chain_whole")
@@ -143,14 +142,6 @@ class StepList(QListView):
         return min(most, self.rows.rowCount()) * row_height() + 2 * self.frameWidth()
 
 
-def button_for(action: QAction) -> QToolButton:
-    """Return a small button of an action."""
-    button = icon_button("", action.iconText(), "")
-    button.setDefaultAction(action)
-    button.setAccessibleName(action.iconText())
-    return button
-
-
 class ChainList(QWidget):
     """The steps, and what is done with the selected one."""
 
@@ -162,7 +153,7 @@ class ChainList(QWidget):
         self.second = narrow_box("Second input of the step", _SECOND_TIP, 5)
         self._and = label_for("and", self.second)
         reads = row(label_for("Reads", self.first), (self.first, 1), self._and, (self.second, 1))
-        self.buttons = [button_for(actions[name]) for name in _BUTTONS]
+        self.buttons = [action_button(actions[name]) for name in _BUTTONS]
         *of_step, whole = self.buttons
         self.offer = ElidedLabel(1, most=4, small=True)
         self.merge_button = QPushButton("Merge")

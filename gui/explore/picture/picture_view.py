@@ -26,6 +26,7 @@ from gui.explore.picture.readout import Readout, ReadoutStrip
 from gui.explore.picture.tiled_levels import TiledLevels
 from gui.explore.picture.toolbar import PictureToolbar
 from gui.explore.workspace import Workspace
+from gui.page.actions import Actions
 from gui.page.messages import Message, PageMessages, Severity
 from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import centred_text, column, row
@@ -77,7 +78,12 @@ class PictureView(QWidget):
     values_arrived = Signal()
 
     def __init__(
-        self, workspace: Workspace, engine_state: EngineState, link: EngineLink, messages: PageMessages
+        self,
+        workspace: Workspace,
+        engine_state: EngineState,
+        link: EngineLink,
+        messages: PageMessages,
+        actions: Actions,
     ) -> None:
         super().__init__()
         self._workspace, self._link, self._messages = workspace, link, messages
@@ -96,7 +102,7 @@ class PictureView(QWidget):
         of = workspace, engine_state, link
         self.windows = Window(*of, of_result=False), Window(*of, of_result=True)
         """What is black and white of the original, and of the result."""
-        self.toolbar = PictureToolbar(workspace, self.canvas.view)
+        self.toolbar = PictureToolbar(workspace, actions)
         self.drag_handle = DragHandle()
         # In the corner of the result.
         corner = row(1, self.drag_handle, margins=(0, 0, GRID, GRID))

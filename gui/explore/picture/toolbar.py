@@ -6,10 +6,10 @@ from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QComboBox, QLabel, 
 
 from engine.geometry.range_modes import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
-from gui.explore.picture.view import ViewState
 from gui.explore.workspace import Workspace
+from gui.page.actions import Actions
 from gui.style.metrics import GRID, HALF_GRID, digits_width, follow_letters, number_font
-from gui.widgets.panel_parts import ICON_BUTTON_SIDE, icon_button, menu_icon_button, row
+from gui.widgets.panel_parts import ICON_BUTTON_SIDE, action_button, icon_button, menu_icon_button, row
 
 # Modes with a button of their own; the others are in the menu.
 _BUTTONS = (ViewMode.SPLIT, ViewMode.SIDE_BY_SIDE, ViewMode.ORIGINAL, ViewMode.RESULT)
@@ -32,7 +32,7 @@ class PictureToolbar(QWidget):
     mode_chosen = Signal(object)  # a ViewMode
     channel_chosen = Signal(object)  # the number of a channel; None for all
 
-    def __init__(self, workspace: Workspace, view: ViewState) -> None:
+    def __init__(self, workspace: Workspace, actions: Actions) -> None:
         super().__init__()
         self._workspace = workspace
         self.mode_buttons = QButtonGroup(self)
@@ -42,33 +42,16 @@ class PictureToolbar(QWidget):
         self.zoom_text.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.zoom_text.setAccessibleName("Zoom")
         self.zoom_text.setToolTip("Zoom: at 100 % one pixel of the picture is one pixel of the screen.")
-        smaller = _button(
-            "zoom-out", "Zoom out", "Show more of the picture (key -, or the wheel around the cursor)."
-        )
-        larger = _button("zoom-in", "Zoom in", "Show pixels larger (key +, or the wheel around the cursor).")
-        fit = _button("zoom-fit", "Fit", "Show the whole picture (key 0; double click switches).")
-        actual = _button(
-            "zoom-actual",
-            "100 %",
-            "One pixel of the picture as one pixel of the screen (key 1). Below 100 % pixels are averaged.",
-        )
-        smaller.clicked.connect(lambda: view.zoom_by(-1))
-        larger.clicked.connect(lambda: view.zoom_by(1))
-        fit.clicked.connect(lambda: view.fit())
-        actual.clicked.connect(lambda: view.show_actual())
+        zooms = smaller, larger, fit, actual = [
+            action_button(actions[f"zoom_{name}"]) for name in ("out", "in", "fit", "actual")
+        ]
+        for button in zooms:
+            button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.more = menu_icon_button("dots-horizontal", "More ways to look", _MORE_TIP)
         self.region = menu_icon_button("selection", "Region", _REGION_TIP)
         _give_menu(self.more, self._more_menu())
         self._step_buttons = (smaller, larger)
-        self._view_buttons = (
-            *self.mode_buttons.buttons(),
-            self.more,
-            self.region,
-            smaller,
-            larger,
-            fit,
-            actual,
-        )
+        self._view_buttons = (*self.mode_buttons.buttons(), self.more, self.region)
         self.range_box = QComboBox()
         self._range_label = QLabel(_RANGE)
         self._set_up_range()

@@ -8,9 +8,11 @@ from PySide6.QtGui import QWheelEvent
 from engine.host.protocol import Filtered
 from engine.mask.mask import Mask
 from gui.engine_link.engine_state import EngineState
+from gui.explore.explore_actions import ExploreActions
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.workspace import Workspace
+from gui.page.actions import Actions
 from tests.gui.made_results import filtered_of, handle_of
 
 
@@ -26,7 +28,9 @@ def engine_state():
 
 @pytest.fixture
 def view(qtbot, workspace, engine_state, bench):
-    view = PictureView(workspace, engine_state, bench.link, bench.messages.everywhere)
+    actions = Actions()
+    ExploreActions(actions, workspace, engine_state)
+    view = PictureView(workspace, engine_state, bench.link, bench.messages.everywhere, actions)
     qtbot.addWidget(view)
     view.resize(640, 480)
     view.show()
