@@ -47,7 +47,7 @@ from gui.page.runs_page import RunsPage
 if TYPE_CHECKING:
     from gui.explore.batch.batch_dialog import BatchDialog
     from gui.explore.chain.chain_list import ChainList
-    from gui.explore.explain.code_state import CodeState
+    from gui.explore.explain.code_panel import CodeState
     from gui.explore.results.blocks_panel import BlocksPanel
 
 # Its result differs visibly from the original, and people want such a picture.
@@ -144,7 +144,7 @@ class ExploreParts(RunsPage):
     @cached_property
     def code(self) -> "CodeState":
         """What the panel Code shows; made with it, since what is known of code takes 60 ms to import."""
-        from gui.explore.explain.code_state import CodeState
+        from gui.explore.explain.code_panel import CodeState
 
         services = self._services
         return CodeState(self.selection, services.state, services.link, self.tile, self.results)

@@ -20,7 +20,7 @@ from engine.host.tiles import TiledScreen
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_link import Ask
 from gui.explore.mask.grid import MaskGrid
-from gui.explore.picture.drag_handle import DragHandle
+from gui.explore.picture.handles import DragHandle
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.workspace import Workspace
 from gui.page.background import Background

@@ -14,7 +14,7 @@ from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound
 from engine.work.filtering.variants import VARIANTS
-from gui.explore.mask.apply_controls import ApplyControls
+from gui.explore.mask.mask_controls import ApplyControls
 from gui.explore.workspace import Workspace
 from gui.shell import command_line
 from tests.engine.variants.cases import Case, result_of

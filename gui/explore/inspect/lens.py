@@ -1,5 +1,6 @@
-"""What the lens sees at a pixel: cells, weights, the kernel's sum, the stored result. No widgets in here."""
+"""What the lens sees at a pixel, and what it says of it. No widgets in here."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -7,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.geometry.border import Border
+from engine.host.display_range import shown_level
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.work.filtering.one_pixel import PixelWindow, Samples, stored, window_of
 from engine.work.filtering.sum_order import PixelSum, SumOrder, sum_of
 from engine.work.messages import PictureJob
 from engine.work.steps import CombineStep, MaskStep
+from gui.explore.picture.pixel_values import value_text
 
 if TYPE_CHECKING:
     from engine.work.one_combination import Combination
@@ -176,3 +179,262 @@ def operation_lens(
     window = window_of(original, pixel, (side, side), anchor, Border.REPLICATE, 0.0)
     cells = original[np.ix_(window.source_rows, window.source_columns)]
     return OperationLens(pixel, title, teaches, cells, own, shown, white, window.outside, chain)
+
+
+CHANNELS = ("red", "green", "blue")
+# Masks of more rows are summed up: their largest products, not each row.
+MOST_ROWS = 7
+_LARGEST = 6
+RESULT = "Result"
+# By how two results become one: whether each is multiplied, and what is made of both then.
+_COMBINED = {
+    "add": (False, "Sum"),
+    "subtract": (False, "First less second"),
+    "magnitude": (True, "Root of the sum"),
+    "maximum": (False, "Larger of both"),
+    "blend": (True, "Sum"),
+}
+
+
+class Step(NamedTuple):
+    """A line of the way from the cells to the screen."""
+
+    name: str
+    adds: str = ""
+    total: str = ""
+    is_end: bool = False
+
+
+def channel_name(channel: int, channels: int) -> str:
+    """Return the name of a channel; empty for grey."""
+    return CHANNELS[channel] if channels == len(CHANNELS) else f"channel {channel}" if channels > 1 else ""
+
+
+def place(pixel: tuple[int, int]) -> str:
+    """Return where a pixel is."""
+    return f"Row {pixel[0]}, column {pixel[1]}"
+
+
+def place_of(lens: Lens) -> str:
+    """Return where its pixel is, and in a chain which step's result it is of."""
+    return place(lens.pixel) + (f" of {lens.chain.step}" if lens.chain.step else "")
+
+
+def read_words(chain: InChain) -> str:
+    """Return what a step of a chain reads, as the end of a line; empty where there is no chain."""
+    return f" of {' and '.join(chain.reads)}" if chain.reads else ""
+
+
+def read_numbers(chain: InChain) -> list[str]:
+    """Return what a step reads without its titles: step 1; the picture."""
+    return [name.partition(" (")[0] for name in chain.reads]
+
+
+def number(value: Any) -> str:
+    """Return a float32 number with the digits that tell it from all others."""
+    single = np.float32(value) + np.float32(0)
+    text = np.format_float_positional(single, unique=True, trim="-")
+    if len(text) > 12:
+        text = np.format_float_scientific(single, unique=True, trim="-")
+    return text.replace("-", "−").replace("inf", "∞").replace("nan", "NaN")
+
+
+def steps(lens: FilterLens, channel: int, range_mode: str, white: float) -> list[Step]:
+    """Return the steps from the cells to the screen."""
+    made, offset = lens.sum, np.float32(lens.step.applied.offset)
+    lines: list[Step] = []
+    if made is not None and len(made.totals) <= MOST_ROWS:
+        sums, totals = made.row_sums[:, channel], made.totals[:, channel]
+        lines += [
+            Step(f"{_part(lens)} {at}", number(one), number(total))
+            for at, (one, total) in enumerate(zip(sums, totals, strict=True), 1)
+        ]
+    else:
+        lines += _largest(lens, channel)
+        if made is not None:
+            lines.append(
+                Step(f"All {lens.step.applied.taps:,} products", total=number(made.totals[-1, channel]))
+            )
+    if made is None:
+        lines.append(Step("Sum in float64", total=f"{lens.exact[channel]:.9g}".replace("-", "−")))
+    elif lens.order.begins_with_offset:
+        lines.insert(0, Step("Offset, first", total=number(offset)))
+    else:
+        lines.append(Step("Offset", number(offset), number(made.value[channel])))
+    if lens.shown.dtype.kind == "u":
+        lines.append(Step("Clipped and rounded", total=str(int(lens.remade[channel]))))
+    return lines + _to_the_screen(lens, channel, range_mode, white)
+
+
+def combine_steps(lens: CombineLens, channel: int) -> list[Step]:
+    """Return the steps from two samples to the screen."""
+    made, step = lens.made, lens.step
+    names = [name.removeprefix("the ").capitalize() for name in read_numbers(lens.chain)]
+    samples, terms = ([number(one[channel]) for one in pair] for pair in (lens.read, made.terms))
+    factors: Iterable[str] = samples
+    if step.how == "blend":
+        factors = map(number, step.weights or ())
+    has_factors, words = _COMBINED[step.how]
+    lines = [
+        Step(name, f"{factor} × {sample}", term) if has_factors else Step(name, total=sample)
+        for name, factor, sample, term in zip(names, factors, samples, terms, strict=True)
+    ]
+    lines.append(Step(words, total=number(made.value[channel])))
+    return lines + _to_the_screen(lens, channel, lens.range_mode, lens.white)
+
+
+def _to_the_screen(lens: FilterLens | CombineLens, channel: int, range_mode: str, white: float) -> list[Step]:
+    """Return the last steps: the result, and the level that is shown of it."""
+    shown = lens.shown[channel]
+    name = f"{RESULT} of {lens.chain.step}" if lens.chain.step else RESULT
+    lines = [Step(name, total=number(shown) if shown.dtype.kind == "f" else str(int(shown)))]
+    if (level := shown_level(float(shown), range_mode, white)) is not None:
+        words = _clipped(float(shown), range_mode, white)
+        if words:
+            lines.append(Step("Out of range", words))
+        lines.append(Step(f"Screen, {range_mode}", total=f"{level} of 255"))
+    lines[-1] = lines[-1]._replace(is_end=True)
+    return lines
+
+
+def _part(lens: FilterLens) -> str:
+    return (
+        "Row"
+        if lens.order.row or len(lens.window.rows) == len(lens.sum.totals if lens.sum else ())
+        else "Part"
+    )
+
+
+def _largest(lens: FilterLens, channel: int) -> list[Step]:
+    products = lens.products[..., channel]
+    order = np.argsort(-np.abs(products), axis=None)[:_LARGEST]
+    lines = []
+    for at in order.tolist():
+        row, column = divmod(at, products.shape[1])
+        cell, weight = lens.window.cells[row, column, channel], lens.step.applied.weights32[row, column]
+        name = f"{_short(cell)} × {_short(weight)}"
+        lines.append(Step(f"Cell {row}, {column}", name, _short(products[row, column])))
+    return lines
+
+
+def _short(value: np.float32) -> str:
+    return number(value) if value == np.rint(value) else value_text(value)
+
+
+def _clipped(value: float, range_mode: str, white: float) -> str:
+    if range_mode == "clip" and value < 0:
+        return "below 0, so black"
+    if range_mode in ("clip", "absolute") and abs(value) > white:
+        return "above full scale, so white"
+    return "NaN, so black" if np.isnan(value) else ""
+
+
+def border_sentence(lens: FilterLens) -> str:
+    """Return which cells lie outside the picture, and what they hold."""
+    window, step = lens.window, lens.step
+    count, taps = int(window.outside.sum()), step.mask.taps
+    if not count:
+        return f"All {taps:,} cells lie in the picture." if taps > 1 else "The cell lies in the picture."
+    which = f"{count:,} of {taps:,} cells lie outside (hatched). Border {step.border}: "
+    if not (window.source_rows.min() >= 0 and window.source_columns.min() >= 0):
+        held = step.cval if step.border.takes_value else 0
+        return f"{which}they hold {held:g}."
+    row, column = np.argwhere(window.outside)[0].tolist()
+    there = f"row {window.rows[row]}, column {window.columns[column]}"
+    source = f"row {window.source_rows[row]}, column {window.source_columns[column]}"
+    return f"{which}they repeat cells inside; {there} is {source}.".replace(" -", " −")
+
+
+def order_sentence(lens: FilterLens) -> str:
+    """Return how the kernel adds, and whether that is what is shown."""
+    if lens.is_outside_region:
+        return "This pixel lies outside the region, which alone is filtered: it keeps its value."
+    if lens.sum is None:
+        differences = np.abs(lens.shown.astype(np.float64) - lens.remade.astype(np.float64))
+        bound = lens.bound + (1.0 if lens.shown.dtype.kind == "u" else 0.0)
+        return (
+            f"{lens.order.words} It differs from the float64 sum by {differences.max():.3g}; the bound is "
+            f"{bound.max():.3g}."
+        )
+    words = f"{lens.order.words} {lens.order.rounding}"
+    if lens.is_equal:
+        return words
+    difference = np.nanmax(np.abs(lens.shown.astype(np.float64) - lens.remade.astype(np.float64)))
+    return f"{words} Here it differs from that by {difference:.3g}; the bound is {lens.bound.max():.3g}."
+
+
+def verdict(lens: FilterLens | CombineLens) -> str:
+    """Return whether the steps end in the result that is shown, in a few words."""
+    if isinstance(lens, FilterLens) and lens.is_outside_region:
+        return "outside the region"
+    if lens.is_equal:
+        return "exactly the result shown"
+    return "within the bound" if is_within(lens) else "not the result shown"
+
+
+def is_within(lens: FilterLens | CombineLens) -> bool:
+    """Whether the result that is shown lies within the bound of the float64 sum, or of other roundings."""
+    if isinstance(lens, CombineLens):
+        errors = np.abs(lens.shown.astype(np.float64) - lens.made.value)
+        return bool((~(errors > lens.made.bound)).all())
+    slack = 1.0 if lens.shown.dtype.kind == "u" else 0.0
+    wanted = lens.remade.astype(np.float64) if slack else lens.exact
+    errors = np.abs(lens.shown.astype(np.float64) - wanted)
+    return bool((~(errors > lens.bound + slack)).all())
+
+
+def filter_sentence(lens: FilterLens, channel: int, range_mode: str, white: float) -> str:
+    """Return all of it in a sentence, for screen readers."""
+    total = lens.exact[channel] if lens.sum is None else lens.sum.value[channel]
+    on_screen = _on_the_screen(lens.shown[channel], range_mode, white)
+    products = f"{lens.step.applied.taps:,} product{'s' if lens.step.applied.taps > 1 else ''}"
+    products += read_words(lens.chain)
+    shown = value_text(lens.shown[channel])
+    return (
+        f"{place_of(lens)}{_of_channel(lens, channel)}: {products} and the offset add up to {number(total)}; "
+        f"the result is {shown}{on_screen}, {verdict(lens)}. {border_sentence(lens)}"
+    )
+
+
+def combine_sentence(lens: CombineLens, channel: int) -> str:
+    """Return what a step makes of two results, in a sentence, for screen readers."""
+    parts = [
+        f"{value_text(one[channel])} of {name}" for one, name in zip(lens.read, lens.chain.reads, strict=True)
+    ]
+    shown = lens.shown[channel]
+    return (
+        f"{place_of(lens)}{_of_channel(lens, channel)}: {' and '.join(parts)} become {value_text(shown)}"
+        f"{_on_the_screen(shown, lens.range_mode, lens.white)}, {verdict(lens)}. {lens.formula}"
+    )
+
+
+def _of_channel(lens: Lens, channel: int) -> str:
+    name = channel_name(channel, lens.channels)
+    return f", {name}" if name else ""
+
+
+def _on_the_screen(shown: Any, range_mode: str, white: float) -> str:
+    level = shown_level(float(shown), range_mode, white)
+    return "" if level is None else f", {level} of 255 on the screen"
+
+
+def operation_sentence(lens: OperationLens, channel: int) -> str:
+    """Return what another operation makes of a pixel."""
+    own = value_text(lens.own[min(channel, len(lens.own) - 1)]) + read_words(lens.chain)
+    result = "–" if lens.shown is None else value_text(lens.shown[min(channel, len(lens.shown) - 1)])
+    if lens.chain.step:
+        result += f" in {lens.chain.step}"
+    if lens.cells is None:
+        return f"{own} becomes {result}: it depends on more of the picture than a window around the pixel."
+    if lens.cells.size == lens.cells.shape[2]:
+        return f"{own} becomes {result}: each pixel by itself."
+    values = sorted_values(lens, channel)
+    if lens.shown is not None and (places := np.flatnonzero(values == lens.shown[channel])).size:
+        return f"{own} becomes {result}: number {places[0] + 1} of the {len(values)} sorted values."
+    return f"{own} becomes {result}, from the {len(values)} values of its window."
+
+
+def sorted_values(lens: OperationLens, channel: int) -> Any:
+    """Return the values of the window in order."""
+    assert lens.cells is not None
+    return np.sort(lens.cells[..., channel], axis=None)

@@ -10,10 +10,11 @@ from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from engine.image.colour import full_scale_of
-from gui.explore.inspect.lens import CombineLens, FilterLens, OperationLens
-from gui.explore.inspect.lens_state import LensState
-from gui.explore.inspect.lens_words import (
+from gui.explore.inspect.lens import (
     RESULT,
+    CombineLens,
+    FilterLens,
+    OperationLens,
     Step,
     border_sentence,
     channel_name,
@@ -30,6 +31,7 @@ from gui.explore.inspect.lens_words import (
     steps,
     verdict,
 )
+from gui.explore.inspect.lens_state import LensState
 from gui.explore.picture.pixel_values import value_text
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.style.theme import current_theme, theme_notifier

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QStackedWidget, QWidge
 
 from engine.host.picture_numbers import PERCENTILES, ChannelNumbers
 from gui.explore.inspect.histogram_plot import HistogramPlot, channel_colour
-from gui.explore.inspect.lens_words import channel_name
+from gui.explore.inspect.lens import channel_name
 from gui.explore.inspect.look_state import HISTOGRAM, PROFILE, LookState, Profile
 from gui.explore.picture.pixel_values import value_text
 from gui.plots.plot import Plot, pg

@@ -19,10 +19,9 @@ from engine.errors import MaskError
 from engine.mask.analysis import Fact, describe, weights_sum
 from engine.mask.mask import Mask
 from engine.mask.text import STYLES, format_mask, parse_mask
-from gui.explore.mask.apply_controls import ApplyControls
 from gui.explore.mask.grid import MaskGrid
 from gui.explore.mask.library import PresetButton
-from gui.explore.mask.mask_controls import Brush, SizeControls, TransformButtons
+from gui.explore.mask.mask_controls import ApplyControls, Brush, SizeControls, TransformButtons
 from gui.explore.mask.mask_model import MaskModel
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions

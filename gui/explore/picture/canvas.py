@@ -21,6 +21,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.results.found import Mark
 from engine.verify.regions import Region
+from gui.explore.picture.handles import SplitHandle
 from gui.explore.picture.layers import (
     Drawing,
     Layer,
@@ -35,7 +36,6 @@ from gui.explore.picture.layers import (
     pane_width,
 )
 from gui.explore.picture.pixel_values import Numbers
-from gui.explore.picture.split_handle import SplitHandle
 from gui.explore.picture.tiled_levels import Levels
 from gui.explore.picture.view import Size, ViewState
 from gui.style.theme import current_theme

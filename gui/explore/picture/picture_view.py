@@ -18,7 +18,7 @@ from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.canvas import PictureCanvas
 from gui.explore.picture.comparison import Comparison, Window
-from gui.explore.picture.drag_handle import DragHandle
+from gui.explore.picture.handles import DragHandle
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
 from gui.explore.picture.pixel_values import Numbers, PixelValues, TiledValues, value_text

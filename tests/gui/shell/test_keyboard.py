@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.explore.picture.drag_handle import DragHandle
+from gui.explore.picture.handles import DragHandle
 from gui.shell.command_palette import commands_of
 from gui.shell.pages import PAGES
 

@@ -8,8 +8,7 @@ from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from gui.explore.explain.code_panel import CodePanel
-from gui.explore.explain.code_state import CodeState
+from gui.explore.explain.code_panel import CodePanel, CodeState
 from gui.explore.explain.selection import Selection
 from gui.explore.explain.tile_state import TileState
 from gui.style.cell_colours import contrast

@@ -8,8 +8,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.filtering.sum_order import SumOrder, by_rows
-from gui.explore.inspect.lens import filter_lens
-from gui.explore.inspect.lens_words import order_sentence, steps, verdict
+from gui.explore.inspect.lens import filter_lens, order_sentence, steps, verdict
 from tests.gui.explore.picture.test_canvas import handle_of
 from tests.gui.made_window import panel_of
 from tests.picture_jobs import mask_job

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QWidget
 
 from engine.host.protocol import ScreenLevels, Shown
 from gui.explore.picture import full_size
+from gui.explore.picture.handles import WIDTH, SplitHandle
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import PixelValues, value_text
-from gui.explore.picture.split_handle import WIDTH, SplitHandle
 from gui.explore.picture.view import (
     LARGEST_ZOOM,
     Size,

@@ -8,7 +8,7 @@ from engine.geometry.block import Block
 from engine.geometry.block_list import every_block
 from engine.host.protocol import Availability
 from gui.explore.explain.selection import Selection
-from gui.explore.results import block_table
+from gui.explore.results import blocks_panel
 from gui.explore.results.block_map import BlockCells, Kind
 from gui.explore.results.blocks_panel import BlocksPanel
 from gui.style.cell_colours import HEAT, contrast
@@ -150,7 +150,7 @@ def test_that_the_map_is_of_the_newest_run_or_the_selected_kernel(shown):
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK], ids=["light", "dark"])
 def test_that_every_cell_is_read_at_4_5_to_1(shown, theme, monkeypatch):
-    for module in (block_table, number_table):
+    for module in (blocks_panel, number_table):
         monkeypatch.setattr(module, "current_theme", lambda: theme)
     blocks = [Block(1 << x, 4) for x in range(9)]
     shown.add(*((block, 0.1 * 1.35**number) for number, block in enumerate(blocks)))
