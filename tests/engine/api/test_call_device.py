@@ -13,7 +13,6 @@ from engine.compiled.code_store import CodeStore
 from engine.device.per_process import OncePerProcess
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.work.resolve import Resolved
@@ -89,11 +88,6 @@ def test_that_no_gpu_is_looked_for_without_a_driver(with_gpu, monkeypatch):
 def test_that_a_named_device_is_taken(with_gpu):
     with_gpu(None)
     assert resolved(LARGE, device="cpu").device.key == "cpu"
-
-
-def test_that_a_named_variant_decides_the_device(with_gpu):
-    with_gpu(None)
-    assert resolved(LARGE, variant="cpu-serial", block=Block(1, 1)).device.key == "cpu"
 
 
 def test_that_the_cpu_is_taken_where_the_gpu_cannot_be_started(with_gpu, monkeypatch):

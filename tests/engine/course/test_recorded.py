@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from engine.course.paper import Cell, CourseTable
-from engine.course.papers import PAPERS, paper
+from engine.course.papers import PAPERS
 from engine.course.recorded import RecordedPaper, beside, recorded_paper, recorded_values
-from engine.course.sheet import columns_of, csv_of, markdown_of, sheet_of
+from engine.course.sheet import columns_of, sheet_of
 from engine.course.tables import counted_tables
 
 WHY = "There is no NVIDIA driver here."
@@ -55,11 +55,6 @@ def test_that_what_was_recorded_stands_after_what_this_machine_has_with_its_name
 
 def test_that_a_table_of_which_nothing_was_recorded_stays_as_it_is():
     assert beside(TABLE, recorded_of()) is TABLE
-
-
-def test_that_files_mark_the_recorded_column(shown):
-    text = csv_of(paper("report"), shown, []) + markdown_of(paper("report"), [shown], [])
-    assert text.count("Time (s) (recorded)") == 2
 
 
 def test_that_every_recorded_figure_has_a_place_in_a_table():

@@ -144,23 +144,6 @@ def test_that_other_tasks_are_explained_unless_their_accesses_depend_on_samples(
     assert " instructions per result" in explained_job(operation_job("median-naive", random)).sentence
 
 
-@needs_ptx
-def test_that_bounds_are_positive_the_tallest_first_and_those_of_their_amounts_and_rates():
-    bounds = explained("tiled").bounds
-    times = [one.ms for one in bounds]
-    assert times == sorted(times, reverse=True)
-    assert min(times) > 0
-    # The busiest multiprocessor may have more than the mean.
-    assert all(1e3 * one.amount / one.per_s <= one.ms * (1 + 1e-12) for one in bounds)
-
-
-@needs_ptx
-def test_that_a_limit_that_was_not_measured_gives_no_bound():
-    limits = replace(LIMITS, instructions_per_s=None)
-    keys = {one.key for one in explained_by(job_of("naive"), GPU, limits, None)[0].bounds}
-    assert "instructions" not in keys
-
-
 @pytest.mark.parametrize(
     ("key", "mask", "shape", "per_s", "found"),
     [

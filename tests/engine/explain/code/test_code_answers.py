@@ -1,7 +1,5 @@
 """What the window learns of a kernel's code: source, listings, diffs."""
 
-import pickle
-
 import pytest
 
 from engine.explain.code import answers
@@ -79,8 +77,3 @@ def test_that_two_sources_are_compared(job_of):
 def test_that_two_listings_are_compared(job_of):
     code = shown(job_of("naive"), form=Form.PTX, other="constant")
     assert any("ld.const" in row.right for row in code.diff.rows)
-
-
-def test_that_the_reply_can_be_sent_to_another_process(job_of):
-    code = shown(job_of("tiled"), other="naive")
-    assert pickle.loads(pickle.dumps(code)) == code

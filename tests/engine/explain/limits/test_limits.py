@@ -98,18 +98,6 @@ def test_that_a_cancelled_measurement_keeps_nothing(store, brief):
     assert kept_limits.kept_limits(cpu_info()) is None
 
 
-@pytest.mark.slow
-def test_that_a_measurement_can_be_cancelled_before_each_limit(brief, monkeypatch):
-    # What is measured so briefly may be too low, and would be measured again.
-    monkeypatch.setattr(measured_cpu, "measured_well", lambda measure: measure())
-    seen = []
-    limits = measured_cpu.cpu_limits(lambda progress: seen.append(progress.fraction))
-    # One copy, whose rate is a limit too.
-    count = len(list(limits.rates()))
-    assert seen == [number / count for number in range(count)]
-    assert (limits.cores, limits.vector_bits) == (cores(), 32 * cpu_target().vector_floats)
-
-
 def test_that_what_fits_in_a_cache_is_copied_as_fast_as_there():
     assert [LIMITS.copy_rate(size) for size in (10, 1000, 2999, 3000, 10**9)] == [
         5e10,
