@@ -77,7 +77,7 @@ class DeviceCalls:
                 prepared.bind(*(DeviceView(0, self._as_kernels_see, dtype) for dtype in dtypes))
         weakref.finalize(self, _dropped.append, (self._context, prepared)).atexit = False
 
-    def __call__(self, picture: Given, out: object) -> Any:
+    def __call__(self, picture: Given, out: object) -> object:
         """Enqueue a picture's filtering; return its result, which is there when the stream is."""
         library, found = picture.library, picture.found
         self._refuse("a picture", found, self._dtype)
@@ -136,7 +136,7 @@ class DeviceCalls:
             )
 
 
-def tight_view(picture: Given, shape: Any) -> tuple[DeviceView, Any]:
+def tight_view(picture: Given, shape: tuple[int, int, int]) -> tuple[DeviceView, object]:
     """Return a picture as kernels take it, and what holds its memory: a copy, where it is not laid out so."""
     view = as_view(picture.found, shape)
     if view is not None:

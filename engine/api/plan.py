@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from engine.device.device_arrays import Found, Given
 
 MOST_PLANS = 64
+# Bytes, type and shape of the weights, anchor and offset.
+MaskKey = tuple[bytes, np.dtype, tuple[int, ...], tuple[int, int] | None, float]
 OnHost = Callable[[np.ndarray, np.ndarray], None]
 
 
@@ -77,7 +79,7 @@ class Plan:
         with backend(device.key).selected():
             self._prepared = FILTERING.prepare(resolved.job())
 
-    def __reduce__(self) -> tuple[Any, ...]:
+    def __reduce__(self) -> tuple[object, ...]:
         if self._is_closed:
             raise _freed()
         return type(self), (self._resolved.asked, self.shape, self._given)
@@ -131,7 +133,7 @@ class Plan:
         }
         return html_table((name, text) for name, text in known.items() if text)
 
-    def __call__(self, image: Image, out: Any = None, *, stream: Any = None) -> Any:
+    def __call__(self, image: Image, out: Any = None, *, stream: object = None) -> Any:
         """Filter a picture of the plan's shape and type.
 
         Parameters
@@ -305,7 +307,7 @@ def _plan_for(image: "np.ndarray | Found", mask: MaskLike, options: Options) -> 
     return _kept_plan(image.shape, image.dtype, _key_of(mask), key, sign, most_launch_cores())
 
 
-def _key_of(mask: MaskLike) -> tuple[Any, ...]:
+def _key_of(mask: MaskLike) -> MaskKey:
     """Return a mask as something that is equal for equal masks, and that it can be made from."""
     if not isinstance(mask, Mask):
         try:
@@ -341,7 +343,7 @@ def _as_key(options: Options) -> Options | None:
 def _kept_plan(
     shape: tuple[int, ...],
     dtype: np.dtype,
-    mask_key: tuple[Any, ...],
+    mask_key: MaskKey,
     options: Options,
     sign: float,
     most_cores: int | None,

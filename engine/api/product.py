@@ -1,6 +1,6 @@
 """The Python call: `engine.matmul(a, b)`."""
 
-from typing import Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +21,9 @@ from engine.tasks.product.operands import as_matrix, product_of, refuse_shape
 from engine.tasks.product.task import PRODUCT, ProductJob, product_job
 from engine.tasks.product.tile import as_tile
 from engine.tasks.product.variants import matmul_variant
+
+if TYPE_CHECKING:
+    from engine.device.device_arrays import Given
 
 
 @overload
@@ -98,7 +101,7 @@ def matmul(
     return computed(job, machine, (len(left), right.shape[1]))
 
 
-def _on_device(a: object, b: object, variant: str, tile: int | None, device: str | None) -> Any:
+def _on_device(a: object, b: object, variant: str, tile: int | None, device: str | None) -> object:
     """Enqueue a product of two matrices in a GPU's memory; return the result, an array of A's library."""
     calls = device_calls()
     left = _given("A", a)
@@ -134,7 +137,7 @@ def _on_device(a: object, b: object, variant: str, tile: int | None, device: str
     return out
 
 
-def _given(name: str, matrix: object, stream: int | None = None) -> Any:
+def _given(name: str, matrix: object, stream: int | None = None) -> "Given":
     """Return a matrix in a GPU's memory; a `BadValue` says why it is none."""
     library = library_of(matrix)
     if library is None:
@@ -143,7 +146,7 @@ def _given(name: str, matrix: object, stream: int | None = None) -> Any:
             "the other one is in a GPU's, and nothing is copied",
             "Copy one of them to where the other is.",
         )
-    found = device_calls().given(library, matrix, stream)
+    found: Given = device_calls().given(library, matrix, stream)
     refuse_shape(name, found.found.shape)
     if found.found.dtype != np.float32:
         raise BadValue(
@@ -154,10 +157,10 @@ def _given(name: str, matrix: object, stream: int | None = None) -> Any:
     return found
 
 
-def _view(matrix: Any) -> tuple[DeviceView, Any]:
+def _view(matrix: "Given") -> tuple[DeviceView, object]:
     """Return a matrix as kernels take it, and what holds its memory."""
     found = matrix.found
     if found.strides is None and found.address % found.dtype.itemsize == 0:
         return DeviceView(found.address, found.shape, found.dtype), matrix.array
-    copied: tuple[DeviceView, Any] = device_calls().tight_copy(matrix, found.shape)
+    copied: tuple[DeviceView, object] = device_calls().tight_copy(matrix, found.shape)
     return copied

@@ -14,6 +14,7 @@ from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind, Pass
 from engine.errors import BadValue, UnknownName, did_you_mean
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT, Architecture
+from engine.files.reading import Json
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
@@ -104,7 +105,7 @@ class Asked:
     result_type: str = "float32"
     channels: int = 1
     block: Block | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
+    settings: Json = field(default_factory=dict)
 
 
 def variant_named(key: str) -> AnyKernel:

@@ -6,7 +6,7 @@ another result only up to MOST_BYTES together, as those of a small picture are. 
 engine is idle.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,7 +50,7 @@ class KeptResults:
             report(Progress(f"step {plan[at].step.id}", at / len(plan), 2.0))
 
         def found(at: int, result: np.ndarray) -> None:
-            waiting = _bytes(kept) + _bytes(known)
+            waiting = _bytes(kept.values()) + _bytes(known.values())
             if result is not out and (at in read_again or waiting + result.nbytes <= MOST_BYTES):
                 kept[keys[at]] = result
 
@@ -81,5 +81,5 @@ def _read_by_changed(plan: Plan, are_changed: Sequence[bool]) -> set[int]:
     return {one for at in changed for one in plan[at].inputs if one >= 0} - set(changed)
 
 
-def _bytes(kept: Mapping[Any, np.ndarray]) -> int:
-    return sum(array.nbytes for array in kept.values())
+def _bytes(arrays: Iterable[np.ndarray]) -> int:
+    return sum(array.nbytes for array in arrays)

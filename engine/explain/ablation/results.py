@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.geometry.block import Block
 from engine.results.measurement import Spread
@@ -22,7 +22,7 @@ class Cost(StrEnum):
     instead: str
     absent: str
 
-    def __new__(cls, name: str, *texts: Any) -> "Cost":
+    def __new__(cls, name: str, *texts: str) -> "Cost":
         """Return the member of that name."""
         member = str.__new__(cls, name)
         member._value_ = name

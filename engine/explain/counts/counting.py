@@ -184,8 +184,9 @@ def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint)
             checkpoint(Progress("counting memory accesses", 0.5, 3.0))
 
         between(0.0)
-        how: dict[str, Any] = {"checks": False, "chosen_blocks": blocks, "weights": weights}
-        return interpreted.run_pass(step, arrays, between, **how)
+        return interpreted.run_pass(
+            step, arrays, between, checks=False, chosen_blocks=blocks, weights=weights
+        )
 
     # One block tells how many instructions a thread executes.
     across, down, deep = step.launch.grid
