@@ -24,8 +24,10 @@ from engine.image.picture import Picture, with_alpha
 # Offset of the name of the first chunk, and that of a lossy picture without anything else.
 _FIRST_CHUNK, _LOSSY = 12, b"VP8 "
 # What is held beside the picture, bytes per pixel. libwebp: all pixels of a lossless picture, which an alpha
-# may be too, and its plane.
-_LOSSLESS_BYTES, _ALPHA_PLANE_BYTES = 4, 1
+# may be too, and its plane. Animations: two canvases beside them.
+_LOSSLESS_BYTES, _ALPHA_PLANE_BYTES, _ANIMATION_BYTES = 4, 1, 8
+# Of a file with more than pixels: flags, of which one says that it is an animation.
+_FLAGS, _IS_ANIMATION = 20, 2
 
 
 def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
@@ -37,6 +39,8 @@ def read_webp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) 
     form = Form(height, width, 3, has_alpha, np.dtype(np.uint8))
     is_lossy = data[_FIRST_CHUNK : _FIRST_CHUNK + 4] == _LOSSY
     beside = 0 if is_lossy else _LOSSLESS_BYTES + _ALPHA_PLANE_BYTES * has_alpha
+    if data[_FIRST_CHUNK:].startswith(b"VP8X") and data[_FLAGS] & _IS_ANIMATION:
+        beside += _ANIMATION_BYTES
     budget.check(form, form.pixel_count * beside + 2 * len(data))
     if is_lossy:
         # More than a bit for each 16 x 16 pixels; a lossless picture of one colour takes none at all.
