@@ -153,7 +153,6 @@ def test_that_what_is_no_picture_of_them_is_refused_in_words(opened):
         (npz(GREY_4)[:-30], "cut short"),
         (npz(GREY_4, save=np.savez).replace(npy(GREY_4)[-4:], b"xxxx"), "damaged ZIP archive"),
         (npz(GREY_4).replace(zlib.crc32(npy(GREY_4)).to_bytes(4, "little"), b"xxxx"), "damaged ZIP archive"),
-        (npz(np.zeros((1 << 14, 1 << 14), np.uint8))[:-200], "cut short"),
         (zipped({str(number): b"" for number in range(3000)}), "very many files"),
         (zipped({"word/document.xml": b"<xml/>"}), "a ZIP archive of 1 files, and no .npz of one array"),
         (
@@ -165,12 +164,6 @@ def test_that_what_is_no_picture_of_them_is_refused_in_words(opened):
                 }
             ),
             "its 100,000 × 100,000",
-        ),
-        (
-            zipped(
-                {"arr_0.npy": npy(np.zeros((2, 2), np.uint8)).replace(b"(2, 2), }   ", b"(2000, 2000), }")}
-            ),
-            "its 2,000 × 2,000 pixels take 4,000,128 at least",
         ),
         (zipped({"arr_0.npy": npy(np.array([[None]]))}), "Python objects"),
         (b"P5\n2 1\n70000\n1234", "full scale is 70,000, which PNM does not have"),
