@@ -66,9 +66,7 @@ def read_gif(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -
         grey = np.dtype(np.uint8)
         form = Form(max(height, top + rows), max(width, left + columns), 1, False, grey)
         budget.check(form, rows * columns + 2 * len(stored))
-        least_bytes = rows * columns // _MOST_PER_BYTE
-        of_frame = Form(rows, columns, 1, False, grey)
-        check_long_enough(of_frame, len(data), least_bytes)
+        of_frame, least_bytes = Form(rows, columns, 1, False, grey), rows * columns // _MOST_PER_BYTE
         check_long_enough(of_frame, len(stored), least_bytes, "its first frame has")
         count, is_cut = 1, block.end > len(data)
         for block in blocks:

@@ -163,7 +163,7 @@ def test_that_a_gif_is_measured_before_it_is_opened(opened, refused, monkeypatch
     monkeypatch.setattr("engine.image.formats.gif.read_with_pillow", None)
     for limit in (64 * 2**20, 4 * 2**30):
         assert "65,535 × 65,535 pixels take" in refused(hostile.gif(65_535, 65_535), max_bytes=limit).why
-    assert "37 bytes" in refused(hostile.gif(20_000, 20_000)).why
+    assert "its first frame has" in refused(hostile.gif(20_000, 20_000)).why
     # A frame larger than the screen makes the picture as large.
     framed = bytearray(hostile.gif(65_535, 65_535))
     framed[6:10] = struct.pack("<HH", 8, 8)
