@@ -22,7 +22,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -64,7 +64,7 @@ class Pipeline:
     host's delays. Made when the queues' clock begins.
     """
 
-    def __init__(self, queues: "CudaQueues", ring: int, doing: str = "") -> None:
+    def __init__(self, queues: "CudaQueues", ring: int, finisher: Executor, doing: str = "") -> None:
         self.begin_s = time.perf_counter()
         self._spans: list[Span] = []
         self._queues = queues
@@ -75,8 +75,9 @@ class Pipeline:
         self._under_way: deque[_Passage] = deque()
         # Chunks that are brought in before the first one is sent on.
         self._ahead: list[tuple[_Passage, ChunkJob]] | None = []
-        # Waits for the chunks in order, and copies results from pinned memory to their targets.
-        self._finisher = ThreadPoolExecutor(1, "stream-finish")
+        # Its thread waits for the chunks in order, and copies results from pinned memory to their targets.
+        self._finisher = finisher
+        self._finishing: Future[None] | None = None
 
     def send(self, job: ChunkJob) -> None:
         """Enqueue a chunk, which says itself when it is finished."""
@@ -109,7 +110,8 @@ class Pipeline:
         """Wait for what is under way: no array may be freed while a copy to it is pending. Drop the rest."""
         with suppress(Exception):
             self._queues.drain()
-        self._finisher.shutdown()
+        if self._finishing is not None:
+            self._finishing.result()
         for passage in self._under_way:
             if not passage.finished.done():
                 passage.finished.set_exception(error or Cancelled("The stream has ended"))
@@ -197,4 +199,4 @@ class Pipeline:
         with self._marked(passage, Queue.COPY_OUT):
             queues.copy_out(out, job.skip, host)
         self._slots[passage.slot] = passage
-        self._finisher.submit(self._finish, passage, job)
+        self._finishing = self._finisher.submit(self._finish, passage, job)

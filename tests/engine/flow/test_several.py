@@ -29,12 +29,6 @@ def stream(pictures=PICTURE, mask=MASK, **how):
     return engine.filter_stream(pictures, mask, **how)
 
 
-@pytest.fixture(autouse=True)
-def _no_threads_left():
-    yield
-    assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
-
-
 @pytest.mark.parametrize("count", [2, 3, 8])
 def test_that_every_gpu_has_its_share_of_a_picture(monkeypatch, count):
     install(monkeypatch, count, cpu_info())
