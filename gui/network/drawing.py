@@ -95,8 +95,7 @@ class Drawing(QObject):
 
     def show_digit(self, number: int, pixels: Ink) -> None:
         """Take a held-out digit in place of what was drawn."""
-        if self.digit != number:
-            self._push(f"Digit {number}", pixels.copy(), number)
+        self.show_ink(pixels.copy(), number, f"Digit {number}")
 
     def name_digit(self, number: int | None) -> None:
         """Note which held-out digit the ink is, where it came before these were known; that is no step."""

@@ -44,8 +44,8 @@ class Actions(QObject):
 
     added = Signal()  # there are more actions
 
-    def __init__(self, parent: QObject | None = None) -> None:
-        super().__init__(parent)
+    def __init__(self) -> None:
+        super().__init__()
         self._actions: dict[str, QAction] = {}
         self._entries: dict[str, Entry] = {}
         self._words: dict[str, str] = {}

@@ -137,7 +137,8 @@ class CommandPalette(QDialog):
     def _choose(self) -> None:
         """Run the command that is marked, if it can be chosen."""
         at = self.list.currentIndex().row()
-        if at >= len(self.shown) or self.shown[at].why_not:
+        # A click beside the rows marks none.
+        if not 0 <= at < len(self.shown) or self.shown[at].why_not:
             return
         self.accept()
         # Not before the focus is back where the command finds it.

@@ -53,10 +53,6 @@ class ElidedLabel(QLabel):
         self._most = max(self._fewest, lines)
         self.updateGeometry()
 
-    def lines_of(self, text: str) -> int:
-        """Return how many lines a text takes at the present width."""
-        return len(self._cut(text, 99))
-
     def hasHeightForWidth(self) -> bool:
         return self._most > self._fewest
 

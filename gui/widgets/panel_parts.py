@@ -118,10 +118,9 @@ def label_for(text: str, control: QWidget) -> QLabel:
     return label
 
 
-def centred_text(text: str = "", parent: QWidget | None = None) -> QLabel:
+def centred_text(text: str = "") -> QLabel:
     """Return a quiet text in the middle: what an empty panel will show, and how to fill it."""
     label = quiet_label(text, wraps=True)
-    label.setParent(parent)
     label.setAlignment(Qt.AlignmentFlag.AlignCenter)
     return label
 

@@ -74,12 +74,6 @@ def test_that_another_paper_begins_with_its_own_code(panel, course):
     assert "looked up" in panel.stack.text
 
 
-def test_that_ctrl_f_searches_the_code(panel, course, qtbot):
-    course.set_code(PAPER.key, made_excerpts())
-    qtbot.keyClick(panel.choice, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
-    assert panel.views.find_bar.isVisible()
-
-
 def test_that_a_reason_stands_where_no_code_is(panel, course):
     course.set_code(PAPER.key, (), "There is no variant lost.")
     assert panel.stack.text == "There is no variant lost."
@@ -114,14 +108,6 @@ def test_that_a_click_or_enter_on_a_step_asks_for_its_code(table, qtbot):
     qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=table.visualRect(index).center())
     qtbot.keyClick(table, Qt.Key.Key_Return)
     assert asked == [STEP, STEP]
-
-
-def test_that_a_cell_without_code_asks_for_none(table, qtbot):
-    with qtbot.assertNotEmitted(table.code_wanted):
-        for at in (0, 1):
-            place = table.visualRect(table.cells.index(at, 0)).center()
-            qtbot.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=place)
-        qtbot.keyClick(table, Qt.Key.Key_Return)
 
 
 @pytest.fixture

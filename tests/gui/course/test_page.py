@@ -1,7 +1,6 @@
 """The page Course in the whole window."""
 
 import pytest
-from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QMenu
 
 from engine.course.messages import MeasuredPaper
@@ -9,7 +8,6 @@ from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
 from engine.geometry.border import Border
 from engine.mask.resolve import resolve_mask
-from gui.page.messages import Message, Severity
 from gui.shell.pages import PAGES
 from tests.gui.made_window import shown_page
 
@@ -96,13 +94,3 @@ def test_that_the_button_of_a_kernel_brings_its_code_to_the_front(open_course, q
     qtbot.waitUntil(lambda: page.code.shown is not None)
     qtbot.waitUntil(page.code.isVisible)
     assert not page.tables.isVisible()
-
-
-def test_that_a_message_covers_neither_the_table_nor_its_notes(open_course, qtbot):
-    haloscope, page = open_course()
-    qtbot.waitUntil(lambda: bool(page.tables.notes.text))
-    haloscope.messages.show(Message("test", Severity.ERROR, "It failed", "for a reason that is long. " * 12))
-    bar = haloscope.window.message_bar
-    covered = QRect(bar.mapToGlobal(QPoint()), bar.size())
-    assert bar.isVisible()
-    assert not covered.intersects(QRect(page.tables.mapToGlobal(QPoint()), page.tables.size()))

@@ -5,12 +5,9 @@ import json
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QAbstractButton, QLabel, QWidget
+from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from engine.course.papers import PAPERS
-from engine.errors import BadValue
-from engine.geometry.border import Border
-from engine.host.request import Preview
 from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.text_forms import json_text
@@ -19,7 +16,6 @@ from engine.tasks.read_results import results_from_document
 from gui.page.intents import LoadKernel
 from gui.shell.pages import PAGES
 from tests.gui.made_window import made, shown_page
-from tests.gui.shell.test_main_window import shown
 from tests.made_runs import made_product, made_rows
 
 POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "matrices")
@@ -43,13 +39,6 @@ def open_page(open_window, qtbot):
 
 def status(haloscope):
     return haloscope.window.status_line.last_run
-
-
-def assert_no_proof_is_cut(table):
-    proof = table.model().sourceModel().position("proof")
-    for row in range(table.model().rowCount()):
-        index = table.model().index(row, proof)
-        assert table.sizeHintForIndex(index).width() <= table.columnWidth(proof), index.data()
 
 
 def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
@@ -192,37 +181,3 @@ def test_that_a_papers_product_is_loaded_with_its_tile_alone(haloscope, qtbot, v
     panel = haloscope.window.page_of("matrices").results_panel
     marked = [index.row() for index in panel.table.selectionModel().selectedRows()]
     assert [haloscope.matmul.results()[at].variant for at in marked] == [variant]
-
-
-def test_that_the_window_speaks_of_the_page_that_is_shown(open_page, qtbot):
-    haloscope, page = open_page()
-    bar, engine = haloscope.window.message_bar, haloscope.window.status_line.findChild(QLabel)
-    page.results_panel.table.copy_all()
-    assert bar.text == "9 rows copied."
-    assert engine.text() == "Engine: CPU, 2 cores, ready"
-    haloscope.matmul.change(device="simulator", product=MatrixProduct(16, 16, 16))
-    assert engine.text() == "Engine: CUDA simulator, ready"
-    assert status(haloscope) == "No product yet: counting what can run here."
-    qtbot.waitUntil(lambda: len(haloscope.matmul.runnable) == 9)
-    assert status(haloscope) == READY
-    said = {"matrices": READY, "course": "Run (Ctrl+R) fills", "explore": "No run yet: press Run"}
-    for key, sentence in said.items():
-        shown_page(haloscope.window, key, qtbot)
-        assert sentence in status(haloscope)
-        buttons = shown(haloscope.window, QAbstractButton)
-        primary = [one.defaultAction().objectName() for one in buttons if one.objectName() == "primary"]
-        assert primary == ["run"]
-    assert bar.isHidden()
-    assert engine.text() == "Engine: CPU, 2 cores, ready"
-    haloscope.window.show_page("matrices")
-    client = haloscope.link._client
-    client.automatic = False
-    haloscope.workspace.change(border=Border.WRAP)
-    qtbot.waitUntil(lambda: bool(client.waiting(Preview)))
-    client.fail(BadValue("naive cannot run", "there is no GPU", "Choose another."), Preview)
-    qtbot.waitUntil(lambda: haloscope.state.result_is_earlier)
-    assert "Naive" not in bar.text
-    haloscope.window.show_page("explore")
-    assert bar.text.startswith("Naive cannot run.")
-    haloscope.window.show_page("course")
-    assert bar.isHidden()

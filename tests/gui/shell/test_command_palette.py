@@ -1,5 +1,5 @@
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QModelIndex, Qt
 
 from engine.geometry.border import Border
 from engine.image.samples import SAMPLES
@@ -82,3 +82,11 @@ def test_that_the_better_fit_comes_first(haloscope):
 def test_that_arrow_keys_choose_while_the_field_has_the_focus(palette, qtbot):
     qtbot.keyClick(palette.field, Qt.Key.Key_Down)
     assert palette.list.currentIndex().row() == 1
+
+
+@pytest.mark.parametrize("typed", ["", "xq"])
+def test_that_return_does_nothing_where_no_command_is_marked(palette, qtbot, typed):
+    palette.field.setText(typed)
+    palette.list.setCurrentIndex(QModelIndex())
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert palette.isVisible()

@@ -5,21 +5,16 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import (
     QAbstractButton,
-    QAbstractItemView,
-    QAbstractSlider,
     QAbstractSpinBox,
     QApplication,
     QComboBox,
-    QLineEdit,
     QMenu,
     QScrollArea,
     QScrollBar,
     QTabBar,
-    QToolButton,
     QWidget,
 )
 
-from gui.explore.picture.handles import DragHandle
 from gui.shell.command_palette import commands_of
 from gui.shell.pages import PAGES
 
@@ -74,16 +69,6 @@ def test_that_every_entry_of_the_menus_has_a_key_or_is_in_the_palette(haloscope,
             if not (action.shortcuts() or title in offered or is_recent):
                 without.append(title)
     assert without == []
-
-
-def test_that_no_key_is_one_that_leaves_the_desktop(haloscope):
-    # Linux takes them before any program: each shows another console.
-    taken = {f"Ctrl+Alt+F{number}" for number in range(1, 13)}
-    keys = {
-        key.toString() for name in haloscope.actions.names() for key in haloscope.actions[name].shortcuts()
-    }
-    assert "Ctrl+R" in keys
-    assert not keys & taken
 
 
 def stops(root):
@@ -171,46 +156,6 @@ def test_that_every_control_has_a_name_that_is_read_out(haloscope, show, key):
             if not interface.text(QAccessible.Text.Name).strip():
                 nameless.append(described(widget))
     assert sorted(set(nameless)) == []
-
-
-@pytest.mark.parametrize("key", KEYS)
-def test_that_what_the_mouse_can_press_takes_the_focus_or_has_a_key(haloscope, show, key):
-    page, window = show(key), haloscope.window
-    keyed = {action.text() for action in haloscope.actions.all() if action.shortcuts()}
-    out_of_reach = set()
-    for panel in (None, *page.panels):
-        if panel is not None:
-            page.bring_to_front(panel.objectName())
-            QApplication.processEvents()
-        for kind in (QAbstractButton, QComboBox, QAbstractSpinBox, QAbstractSlider, QLineEdit):
-            for widget in window.findChildren(kind):
-                seen = widget.isVisible() and widget.isEnabled() and not widget.visibleRegion().isEmpty()
-                of_qt = isinstance(widget, QScrollBar) or widget.objectName().startswith("qt_")
-                is_part = isinstance(widget.parentWidget(), QAbstractSpinBox | QComboBox | QTabBar)
-                is_part = is_part or isinstance(widget.parentWidget(), QAbstractItemView | QLineEdit)
-                action = widget.defaultAction() if isinstance(widget, QToolButton) else None
-                has_key = action is not None and action.text() in keyed
-                # Its keys are those of Copy result.
-                has_key = has_key or isinstance(widget, DragHandle)
-                # Of buttons that exclude one another Tab comes to the one that is down.
-                group = widget.group() if isinstance(widget, QAbstractButton) else None
-                alike = group.buttons() if group is not None and group.exclusive() else [widget]
-                takes = any(one.focusPolicy() & Qt.FocusPolicy.TabFocus for one in alike)
-                if seen and not (takes or of_qt or is_part or has_key):
-                    out_of_reach.add(described(widget))
-    assert sorted(out_of_reach) == []
-
-
-def test_that_menus_behind_buttons_open_by_keys(haloscope, show):
-    page = show("explore")
-    behind = [button for button in page.findChildren(QToolButton) if button.menu() is not None]
-    closed = [
-        described(button)
-        for button in behind
-        if button.isVisible() and not button.focusPolicy() & Qt.FocusPolicy.TabFocus
-    ]
-    assert closed == []
-    assert behind
 
 
 def test_that_tabs_of_panels_can_be_walked_by_keys(haloscope, show, qtbot):

@@ -13,11 +13,9 @@ from engine.host.tiles import WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from engine.results.columns import device_text
-from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import CONNECTING, LOST, READY
 from gui.shell.machines import SOURCE, TRY_AGAIN
 from gui.shell.preferences import load_preferences
-from tests.gui.made_window import shown_page
 
 pytestmark = pytest.mark.fresh_window
 
@@ -66,14 +64,6 @@ def asked(window, kind):
     return [request for request in window.fake.seen if isinstance(request, kind)]
 
 
-def test_that_a_known_server_is_in_the_list_of_every_page(window, qtbot):
-    window.state.set_servers((SERVER,))
-    pages = [shown_page(window.window, key, qtbot) for key in ("explore", "matrices", "network")]
-    boxes = [box for page in pages for box in page.findChildren(DeviceBox)]
-    assert len(boxes) == 3
-    assert all("me@server" in texts(box) for box in boxes)
-
-
 def test_that_choosing_a_server_connects_and_leaves_the_picture(window):
     picture = window.workspace.picture
     window.state.set_servers((SERVER,))
@@ -100,11 +90,6 @@ def test_that_what_a_server_computes_is_named_with_it(there, qtbot):
 def test_that_a_preview_says_what_is_seen(there):
     seen = asked(there, Preview)[-1].seen
     assert (seen.rows, seen.columns) == ((0, 36), (0, 48))
-
-
-def test_that_the_exact_tiles_are_asked_for_after_the_coarse_ones(there):
-    request = asked(there, WantedTiles)[-1]
-    assert (request.level, request.job) == (0, None)
 
 
 def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qtbot):

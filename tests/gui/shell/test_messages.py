@@ -1,6 +1,6 @@
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QPushButton, QToolButton, QWidget
+from PySide6.QtWidgets import QPushButton, QToolButton, QWidget
 
 from engine.errors import CodeNotKept, ImageReadError
 from gui.engine_link.engine_state import EngineState
@@ -84,16 +84,6 @@ def pane(messages, qtbot):
     pane.bar = MessageBar(messages, pane)
     pane.show()
     return pane
-
-
-def test_that_a_message_lies_over_the_pane(pane, messages):
-    messages.show(Message("a", Severity.ERROR, "It failed", "for a reason that takes many words. " * 12))
-    bar = pane.bar
-    assert pane.rect().contains(bar.geometry())
-    assert bar._text.heightForWidth(bar._text.width()) <= bar._text.height()
-    pane.resize(640, 480)
-    QApplication.processEvents()
-    assert pane.rect().contains(bar.geometry())
 
 
 @pytest.mark.parametrize("severity", list(Severity))

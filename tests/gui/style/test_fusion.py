@@ -1,8 +1,6 @@
 """The mouse wheel, by events of the window system: over each control of each page."""
 
-import sys
-
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractSlider,
@@ -84,13 +82,3 @@ def test_that_with_the_focus_only_a_number_takes_steps(haloscope, qtbot):
     for notches in (-1, 1):
         turn(border, notches)
         assert haloscope.workspace.settings.border == chosen
-
-
-def test_that_nothing_in_python_hears_of_an_event_that_is_not_its_own(haloscope, qapp):
-    calls, stranger, event = [], QObject(), QEvent(QEvent.Type.User)
-    sys.setprofile(lambda frame, what, _: what == "call" and calls.append(frame.f_code.co_qualname))
-    try:
-        qapp.sendEvent(stranger, event)
-    finally:
-        sys.setprofile(None)
-    assert calls == []
