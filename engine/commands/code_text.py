@@ -54,13 +54,7 @@ def counts_text(counts: InstructionCounts) -> str:
     rows.append(("all", str(counts.total), f"{taps.instructions:.1f}" if taps else ""))
     wide = "on 64-bit integers and addresses", str(counts.on_64_bit), f"{taps.integer_64:.1f}" if taps else ""
     printed = table(("class", "instructions", "per multiply-add"), [*rows, wide], right=(1, 2))
-    if taps is None:
-        return printed
-    if taps.is_loop:
-        where = f"in the loop of lines {taps.first + 1} to {taps.last + 1}, a round of which has {taps.taps}"
-    else:
-        where = f"over the whole kernel, which has {taps.taps} one after another"
-    return f"{printed}\nPer multiply-add: {where}."
+    return f"{printed}\nPer multiply-add: {taps.where}." if taps else printed
 
 
 def diff_text(diff: Diff, *, side_by_side: bool) -> str:

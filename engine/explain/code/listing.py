@@ -9,6 +9,7 @@ number: one instruction has many taps.
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from operator import itemgetter
 from typing import NamedTuple
 
 from engine.explain.code.instruction_classes import InstructionClass
@@ -103,6 +104,14 @@ class TapCounts:
     on_64_bit: int
 
     @property
+    def where(self) -> str:
+        """Where these taps are, in words."""
+        if self.is_loop:
+            lines = f"{self.first + 1} to {self.last + 1}"
+            return f"in the loop of lines {lines}, a round of which has {self.taps}"
+        return f"over the whole kernel, which has {self.taps} one after another"
+
+    @property
     def per_tap(self) -> dict[InstructionClass, float]:
         """Instructions of each class for a tap."""
         return {kind: count / self.taps for kind, count in self.by_class.items()}
@@ -138,39 +147,28 @@ def counted(listing: Listing) -> InstructionCounts:
     return InstructionCounts(by_class, wide, _taps(listing))
 
 
-def loops(listing: Listing) -> list[tuple[int, int]]:
-    """Return the first and last line of each loop: from a label to a branch back to it."""
+def loops(listing: Listing) -> dict[int, int]:
+    """Return the last line of each loop by its first: from a label to the last branch back to it."""
     labels = {line.label: at for at, line in enumerate(listing.lines) if line.label}
-    return [
-        (labels[line.target], at)
-        for at, line in enumerate(listing.lines)
-        if line.target in labels and labels[line.target] < at
-    ]
+    ends = ((labels.get(line.target, at), at) for at, line in enumerate(listing.lines))
+    return {first: last for first, last in ends if first < last}
 
 
 def _taps(listing: Listing) -> TapCounts | None:
     if any(line.kind is InstructionClass.TENSOR for line in listing.lines):
         # A product of matrices has many taps in an instruction.
         return None
-    found = loops(listing)
-    # A label that several branches lead back to begins one loop.
-    ends: dict[int, int] = {}
-    for first, last in found:
-        ends[first] = max(last, ends.get(first, last))
+    ends = loops(listing)
     inner = [
-        (first, last)
+        (_multiply_adds(listing.lines[first : last + 1]), first, last)
         for first, last in ends.items()
-        if not any(
-            first < other and end <= last for other, end in ends.items() if (other, end) != (first, last)
-        )
+        if not any(first < other and end <= last for other, end in ends.items())
     ]
-    best = max(inner, key=lambda loop: _multiply_adds(listing.lines[loop[0] : loop[1] + 1]), default=None)
-    if best is not None and (taps := _multiply_adds(listing.lines[best[0] : best[1] + 1])):
-        return TapCounts(*best, taps, True, *_by_class(listing.lines[best[0] : best[1] + 1]))
-    taps = _multiply_adds(listing.lines)
-    if not taps:
-        return None
-    return TapCounts(0, len(listing.lines) - 1, taps, False, *_by_class(listing.lines))
+    whole = _multiply_adds(listing.lines), 0, len(listing.lines) - 1
+    most = max(inner, key=itemgetter(0), default=whole)
+    taps, first, last = most if most[0] else whole
+    counts = _by_class(listing.lines[first : last + 1])
+    return TapCounts(first, last, taps, bool(inner and most[0]), *counts) if taps else None
 
 
 def _multiply_adds(lines: tuple[CodeLine, ...]) -> int:

@@ -217,29 +217,15 @@ def story_text(source: KernelSource) -> str:
     return re.sub(r"`([^`]+)`|\*(\w+)\*", lambda found: found[1] or found[2], text)
 
 
-def sentences_of(counts: InstructionCounts) -> tuple[str, str]:
-    """Return the instructions of a kernel by class, the most frequent first, and what a multiply-add costs.
-
-    The latter is empty where it has no such number.
-    """
-    return _whole_sentence(counts), _tap_sentence(counts)
-
-
-def _whole_sentence(counts: InstructionCounts) -> str:
+def counts_text(counts: InstructionCounts) -> str:
+    """Return the instructions of a kernel by class, most frequent first, and what a multiply-add costs."""
     wide = f", {counts.on_64_bit} of them on 64-bit integers and addresses" if counts.on_64_bit else ""
-    return f"{_several(counts.total)}{wide}: {_by_class(counts.by_class, '{:d}')}."
-
-
-def _tap_sentence(counts: InstructionCounts) -> str:
-    taps = counts.taps
-    if taps is None:
-        return ""
-    if taps.is_loop:
-        where = f"in the loop of lines {taps.first + 1} to {taps.last + 1}"
-    else:
-        where = "over the whole kernel, whose taps are written one after another"
+    text = f"{_several(counts.total)}{wide}: {_by_class(counts.by_class, '{:d}')}."
+    if (taps := counts.taps) is None:
+        return text
     wide = f", {taps.integer_64:.1f} of them on 64-bit" if taps.on_64_bit else ""
-    return f"{taps.instructions:.1f} per multiply-add{wide}, {where}: {_by_class(taps.per_tap, '{:.1f}')}."
+    by_class = _by_class(taps.per_tap, "{:.1f}")
+    return f"{text}\n{taps.instructions:.1f} per multiply-add{wide}, {taps.where}: {by_class}."
 
 
 def source_sentence(source: SourceLine, kernels: Sequence[ListedKernel]) -> str:
@@ -366,7 +352,7 @@ class CodePanel(QWidget):
         kernel = self._places[at][0] if 0 <= at < len(self._places) else None
         self.said.setText(self._said)
         self.said.setVisible(bool(self._said))
-        self.counts.say("\n".join(filter(None, sentences_of(kernel.counts))) if kernel else "")
+        self.counts.say(counts_text(kernel.counts) if kernel else "")
         self.counts.setVisible(kernel is not None)
 
     def _choose_source(self, at: int) -> None:

@@ -103,7 +103,7 @@ def test_that_the_inner_loop_says_what_a_tap_costs():
 
 def test_that_a_branch_back_is_a_loop_and_one_ahead_is_none():
     listing = ptx_listing(LOOP, "kernel", "sm_90")
-    assert [listing.lines[last].text.split()[0] for _, last in loops(listing)] == ["@%p1", "@%p2"]
+    assert [listing.lines[last].text.split()[0] for last in loops(listing).values()] == ["@%p1", "@%p2"]
 
 
 def test_that_places_name_files_from_the_root_of_the_program_on():
