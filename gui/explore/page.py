@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QMenu, QWidget
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.protocol import PictureHandle
 from engine.host.tiles import TiledScreen
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
@@ -313,7 +312,7 @@ class ExplorePage(ExploreParts):
         self.sessions.edited.connect(self.edited)
         self.display.found_changed.connect(self._show_mark)
         self.pictures.open_failed.connect(self.settled)
-        self.results_panel.opening_wanted.connect(self._open_for)
+        self.results_panel.opening_wanted.connect(self.pictures.open_source)
         self.results_panel.stack.offer(actions["run_all"])
         self.picture_view.canvas.menu_asked.connect(lambda at: self.picture_menu().popup(at))
         masks, view = self.mask_panel.presets, self.picture_view.canvas.view
@@ -342,18 +341,6 @@ class ExplorePage(ExploreParts):
         copy.triggered.connect(lambda: QGuiApplication.clipboard().setPixmap(canvas.grab()))
         menu.addAction(actions["save"])
         return menu
-
-    def _open_for(self, picture: PictureHandle, then: Callable[[], None]) -> None:
-        """Open the picture of a run, then have its settings again."""
-
-        def opened(is_open: bool) -> None:
-            if is_open:
-                then()
-
-        if picture.sample:
-            self.pictures.open_sample(picture.sample, opened)
-        else:
-            self.pictures.open_path(Path(picture.path), opened)
 
     def _exchange_pictures(self, services: Services) -> None:
         """Paste pictures, copy them, drag them out."""

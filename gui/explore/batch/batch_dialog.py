@@ -48,7 +48,7 @@ _NO_FAILURES = "Pictures without a result are listed here, each with its reason.
 class BatchDialog(QDialog):
     """What a batch needs, its progress and its end. Closing it leaves a batch running."""
 
-    began = Signal(str)  # a batch, not a dry run; the folder that results go to
+    began = Signal(str)  # the folder that results go to
     ended = Signal(object)  # its BatchEnd
 
     def __init__(self, parent: QWidget | None, workspace: Workspace, folder: str) -> None:
@@ -56,7 +56,6 @@ class BatchDialog(QDialog):
         self._workspace = workspace
         self._folder = folder
         self._job_folder = tempfile.TemporaryDirectory(prefix="haloscope-batch-")
-        self._is_dry = False
         self.run = BatchRun(self)
         self.setWindowTitle("Batch")
         self.setAcceptDrops(True)
@@ -85,9 +84,8 @@ class BatchDialog(QDialog):
         words += [self.existing.currentData()] * bool(self.existing.currentData())
         return words + job_words(self._workspace, Path(self._job_folder.name))
 
-    def start(self, *, dry: bool = False) -> None:
-        """Run what is chosen, or only say what would be done."""
-        self._is_dry = dry
+    def start(self) -> None:
+        """Run what is chosen."""
         named = _parts(self.pictures.text())
         if missing := [one for one in named if not Path(one).exists() and not glob.has_magic(one)]:
             self._show_end(BatchEnd(why=f"There is no {', '.join(missing)}. Correct it under Pictures."))
@@ -98,9 +96,8 @@ class BatchDialog(QDialog):
         except EngineError as error:
             self._show_end(BatchEnd(why=str(error)))
             return
-        self.run.start([*words, *["--dry-run"] * dry])
-        if not dry:
-            self.began.emit(self.out.text().strip())
+        self.run.start(words)
+        self.began.emit(self.out.text().strip())
         self._show_state()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -154,9 +151,6 @@ class BatchDialog(QDialog):
         self.failures.header().setSectionResizeMode(0, QHeaderView.ResizeMode.ResizeToContents)
         self.listed = Placeholder(self.failures, _NO_FAILURES)
         self.open_folder = _button("Open f&older", "Show the results in the file manager.")
-        self.dry_run = _button(
-            "&Dry run", "Say what would be filtered, left out and refused. Nothing is written."
-        )
         self.start_button = _button("&Start", "Filter the pictures, as this page does now.")
         self.start_button.setDefault(True)
         self.stop_button = _button("S&top", "End the batch. Results that are written stay.")
@@ -174,7 +168,7 @@ class BatchDialog(QDialog):
         about = quiet_label("Each picture is filtered as this page does now, and verified.", wraps=True)
         margins = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
         end = column(self.bar, self.sentence, (self.listed, 1))
-        doing = self.dry_run, self.start_button, self.stop_button, self.close_button
+        doing = self.start_button, self.stop_button, self.close_button
         self.missing = quiet_label()
         buttons = row(self.open_folder, 1, self.missing, *doing)
         self.setLayout(column(about, fields, (end, 1), buttons, spacing=2 * GRID, margins=margins))
@@ -192,7 +186,6 @@ class BatchDialog(QDialog):
         for changed in (self._workspace.job_changed, self._workspace.operation_changed):
             changed.connect(self._show_state)
         self.start_button.clicked.connect(lambda: self.start())
-        self.dry_run.clicked.connect(lambda: self.start(dry=True))
         self.stop_button.clicked.connect(self._stop)
         self.open_folder.clicked.connect(
             lambda: QDesktopServices.openUrl(QUrl.fromLocalFile(self.out.text().strip()))
@@ -252,9 +245,8 @@ class BatchDialog(QDialog):
             *(self.recursive, self.format, self.no_metadata, self.existing),
         ):
             widget.setEnabled(not is_running)
-        for button in (self.start_button, self.dry_run):
-            button.setVisible(not is_running)
-            button.setEnabled(not missing)
+        self.start_button.setVisible(not is_running)
+        self.start_button.setEnabled(not missing)
         self.stop_button.setVisible(is_running)
         self.open_folder.setEnabled(Path(self.out.text().strip() or "-").is_dir())
         if not is_running:
@@ -290,8 +282,7 @@ class BatchDialog(QDialog):
     def _end(self, end: BatchEnd) -> None:
         self._show_end(end)
         self._show_state()
-        if not self._is_dry:
-            self.ended.emit(end)
+        self.ended.emit(end)
 
 
 def _button(text: str, tip: str) -> QPushButton:

@@ -45,9 +45,6 @@ class BatchEnd:
         if not found:
             return self.why
         left = f", {found['skipped']:,} left out" if found.get("skipped") else ""
-        if found.get("dry_run"):
-            counts = f"{found['to_do']:,} of {_pictures(found)} would be filtered{left}"
-            return f"{counts}, {found['refused']:,} refused. Nothing was written."
         stopped = "Stopped: " if self.is_stopped else ""
         failed = f", {found['failed']:,} failed" if found["failed"] else ""
         seconds = f" in {found['elapsed_s']:.3g} s"

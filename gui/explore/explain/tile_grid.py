@@ -10,8 +10,15 @@ from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent,
 from PySide6.QtWidgets import QHeaderView
 
 from engine.geometry.tile_plan import TilePlan
-from gui.explore.explain.tile_painter import ColourBy, TileFrame, has_results_row, look_of, paint_tile
-from gui.explore.explain.tile_words import cell_sentence, use_sentence
+from gui.explore.explain.tile_painter import (
+    ColourBy,
+    TileFrame,
+    cell_sentence,
+    has_results_row,
+    look_of,
+    paint_tile,
+    use_sentence,
+)
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.number_table import NumberTable

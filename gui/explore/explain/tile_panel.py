@@ -4,9 +4,8 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
 from gui.explore.explain.tile_grid import TileGrid
-from gui.explore.explain.tile_painter import ColourBy, legend_of
+from gui.explore.explain.tile_painter import ColourBy, legend_of, summary
 from gui.explore.explain.tile_state import TileState
-from gui.explore.explain.tile_words import summary
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel

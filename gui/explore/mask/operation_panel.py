@@ -74,7 +74,6 @@ class ParameterControls(QWidget):
         box.setValue(value)
         box.valueChanged.connect(lambda: self.changed.emit(parameter.name, box.value()))
         box.refused.connect(self.refused)
-        # What was said of the text before no longer holds.
         return box
 
     def _choice(self, parameter: Parameter, value: Any) -> QComboBox:

@@ -20,6 +20,14 @@ from engine.host.shared_array import SharedArray
 from gui.explore.picture.view import ViewTransform
 
 
+def image_of(pixels: np.ndarray, *, opaque: bool) -> QImage:
+    """Return an image that looks into an array of pixels, which has to be kept."""
+    kind = QImage.Format.Format_RGB32 if opaque else QImage.Format.Format_ARGB32_Premultiplied
+    rows, columns = pixels.shape[:2]
+    # Without the length of a row Qt would expect rows padded to whole words and shear the picture.
+    return QImage(pixels.data.cast("B"), columns, rows, pixels.strides[0], kind)
+
+
 def one_channel(image: QImage, source: QRectF, channel: int) -> tuple[QImage, QRectF]:
     """Return a part of an image with one of its channels in grey, and where that part lies in it."""
     whole = source.toAlignedRect().intersected(image.rect())
@@ -98,12 +106,8 @@ class FullSize:
             self._tiles.move_to_end(place)
         elif may_make:
             rows, columns = (slice(first * SIDE, (first + 1) * SIDE) for first in place)
-            pixels = self.pixels(rows, columns)
-            kind = (
-                QImage.Format.Format_ARGB32_Premultiplied if self._has_alpha else QImage.Format.Format_RGB32
-            )
             # The array's memory is not kept.
-            image = QImage(pixels.data, pixels.shape[1], pixels.shape[0], pixels.strides[0], kind).copy()
+            image = image_of(self.pixels(rows, columns), opaque=not self._has_alpha).copy()
             self._tiles[place] = image
         return image
 

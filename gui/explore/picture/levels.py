@@ -15,7 +15,7 @@ from engine.host.protocol import ScreenLevels
 from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import TiledScreen
-from gui.explore.picture.full_size import FullSize, one_channel
+from gui.explore.picture.full_size import FullSize, image_of, one_channel
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 
@@ -120,13 +120,10 @@ def finest_for(zoom: float, count: int) -> int:
 
 def _level(pixels: np.ndarray, index: int, full: Size, opaque: bool) -> _Level:
     rows, columns = pixels.shape[:2]
-    image_format = QImage.Format.Format_RGB32 if opaque else QImage.Format.Format_ARGB32_Premultiplied
-    # Without the length of a row Qt would expect rows padded to whole words and shear the picture.
-    image = QImage(pixels.data.cast("B"), columns, rows, pixels.strides[0], image_format)
     halvings = float(2**index)
     # The last column of an odd width is half a pixel of the next level, where that level has it.
     across, down = min(1.0 / halvings, columns / full.width), min(1.0 / halvings, rows / full.height)
-    return _Level(image, pixels, across, down)
+    return _Level(image_of(pixels, opaque=opaque), pixels, across, down)
 
 
 def _whole_pixels(level: _Level, transform: ViewTransform, seen: QRectF) -> tuple[QRectF, QRectF]:

@@ -48,7 +48,7 @@ class PictureController(QObject):
         self._kept_back: tuple[OpenPicture, Then | None] | None = None
         link.ready.connect(self._open_kept_back)
         # Undo and sessions bring an earlier picture back.
-        workspace.picture_wanted.connect(self._open_source)
+        workspace.picture_wanted.connect(self.open_source)
 
     def open_path(self, path: Path, then: Then | None = None) -> None:
         """Open a picture file; `then` is called with True after it is shown, with False if it cannot be."""
@@ -69,12 +69,13 @@ class PictureController(QObject):
         if picture is not None and picture.crop is not None:
             self._open(OpenPicture(picture.path, picture.sample), None)
 
-    def _open_source(self, source: PictureSource | None) -> None:
+    def open_source(self, source: PictureSource | None, then: Then | None = None) -> None:
+        """Open what a picture came from; None: what is shown is wanted again."""
         request = None if source is None else source.request
         if request is None:
             self._stop_opening()
         else:
-            self._open(request, None)
+            self._open(request, then)
 
     def _open(self, request: OpenPicture, then: Then | None) -> None:
         if self._link.is_lost:

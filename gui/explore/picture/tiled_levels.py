@@ -13,9 +13,10 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import WHOLE, Place, Tile, TiledScreen, Tiles, WantedTiles
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
-from gui.explore.picture.full_size import one_channel
+from gui.explore.picture.full_size import image_of, one_channel
 from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for
 from gui.explore.picture.view import Size, ViewTransform
+from gui.style.cell_colours import mixed
 from gui.style.theme import current_theme
 
 CACHE_BYTES = 16 << 20
@@ -214,7 +215,9 @@ class TiledLevels(QObject):
             if found is not None:
                 self._paint_tile(painter, transform, at, area, level, found)
             elif not self._screen.coarse:
-                painter.fillRect(at, _placeholder())
+                # Between the colour of the pane and that of the labels on it.
+                theme = current_theme()
+                painter.fillRect(at, mixed(QColor(theme.base), QColor(theme.raised), 0.5))
 
     def _best_for(self, level: int, place: Place) -> Key | None:
         """Return the key of what shows a tile in most detail: it, its sample, or a coarser tile."""
@@ -371,25 +374,10 @@ class TiledLevels(QObject):
                 self._kept_bytes -= _bytes_of(self._kept.pop(key))
 
 
-def _placeholder() -> QColor:
-    """Return the colour of what is not known yet: between the pane's and that of the labels on it."""
-    theme = current_theme()
-    colours = QColor(theme.base), QColor(theme.raised)
-    red, green, blue = (
-        sum(part) // 2
-        for part in zip(*((one.red(), one.green(), one.blue()) for one in colours), strict=True)
-    )
-    return QColor(red, green, blue)
-
-
 def _image_of(tile: Tile, *, opaque: bool) -> _Kept:
     if tile.pixels is None:
         return _Kept(None, tile.detail)
-    pixels = attach(tile.pixels)
-    kind = QImage.Format.Format_RGB32 if opaque else QImage.Format.Format_ARGB32_Premultiplied
-    rows, columns = pixels.shape[:2]
-    image = QImage(pixels.data.cast("B"), columns, rows, pixels.strides[0], kind)
-    return _Kept(image.copy(), tile.detail)
+    return _Kept(image_of(attach(tile.pixels), opaque=opaque).copy(), tile.detail)
 
 
 def _bytes_of(kept: _Kept) -> int:

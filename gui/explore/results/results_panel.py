@@ -28,7 +28,7 @@ from gui.explore.run_words import (
     runs_words,
     work_words,
 )
-from gui.explore.state import KERNEL, Settings, values_of
+from gui.explore.state import KERNEL, PictureSource, Settings, values_of
 from gui.explore.workspace import Workspace
 from gui.runs.kept import ExchangeRuns
 from gui.runs.model import RUN_ROLE
@@ -52,7 +52,8 @@ _HINT = (
 class ResultsPanel(RunsPanel):
     """The fastest run stands first; what is selected is the run that all panels describe."""
 
-    opening_wanted = Signal(object, object)  # the PictureHandle of a run, and what to do once it is open
+    # The PictureSource of a run, and what is called with True once it is open.
+    opening_wanted = Signal(object, object)
 
     def __init__(self, results: ResultsModel, workspace: Workspace, state: EngineState) -> None:
         super().__init__(results, _EMPTY, name="Runs", shown=_AT_FIRST, best_first=True)
@@ -158,7 +159,9 @@ class ResultsPanel(RunsPanel):
         if same_picture(self._workspace, job):
             then()
         else:
-            self.opening_wanted.emit(job.picture, then)
+            self.opening_wanted.emit(
+                PictureSource.of(job.picture), lambda is_open: then() if is_open else None
+            )
 
     def delete(self, runs: Sequence[Compared]) -> None:
         """Forget runs, as a step that can be undone."""

@@ -42,10 +42,10 @@ def dialog(haloscope, photos):
     return page.batch
 
 
-def ran(qtbot, dialog, **how):
+def ran(qtbot, dialog):
     """Run it to its end, and return that."""
     with qtbot.waitSignal(dialog.run.ended, timeout=WAIT_MS) as ended:
-        dialog.start(**how)
+        dialog.start()
     return ended.args[0]
 
 
@@ -70,13 +70,6 @@ def test_that_a_picture_that_fails_is_listed_with_its_reason(dialog, qtbot):
     shown = dialog.failures.topLevelItem(0)
     assert (dialog.failures.topLevelItemCount(), shown.text(0)) == (1, "broken.png")
     assert "it is not a picture that this program reads" in shown.text(1)
-
-
-@pytest.mark.slow
-def test_that_a_dry_run_says_what_would_be_done(dialog, qtbot):
-    end = ran(qtbot, dialog, dry=True)
-    assert end.sentence == "3 of 4 pictures would be filtered, 1 refused. Nothing was written."
-    assert not Path(dialog.out.text()).exists()
 
 
 def test_that_what_is_not_there_is_refused_before_the_other_pictures_are_filtered(dialog, photos):

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.geometry.border import Border
-from gui.explore.explain.tile_words import (
+from gui.explore.explain.tile_painter import (
     accesses,
     cell_name,
     cell_sentence,

@@ -329,9 +329,9 @@ def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results
     results.add(make_result("tiled", 0.5), job=job_of(workspace, picture=other, border=Border.WRAP))
     with qtbot.waitSignal(panel.opening_wanted) as wanted:
         panel.table.activated.emit(panel.table.order.index(0, 0))
-    assert wanted.args[0] is other
+    assert wanted.args[0].path == other.path
     assert workspace.settings.border is Border.ZERO
-    wanted.args[1]()
+    wanted.args[1](True)
     assert workspace.settings.border is Border.WRAP
 
 
