@@ -153,7 +153,7 @@ class ExploreParts(RunsPage):
     def batch(self) -> "BatchDialog":
         """The dialog Batch, made when it is first asked for."""
         services = self._services
-        made: BatchDialog = import_module(".batch.batch_dialog", __package__).batch_dialog(
+        made: BatchDialog = import_module(".batch.batch_dialog", __package__).BatchDialog(
             self.window(), self.workspace, services, services.messages.on(self)
         )
         return made

@@ -16,15 +16,6 @@ USE_SIMULATOR = "Use the simulator with a small picture"
 USE_PART = f"Use {SIMULATOR_SIDE} × {SIMULATOR_SIDE} of this picture"
 
 
-def small_picture_helps(workspace: Workspace, state: EngineState) -> bool:
-    """Return whether the simulator is chosen and the picture too large, or the kernel needs a GPU in vain."""
-    picture, settings = workspace.picture, workspace.settings
-    if settings.device == SIMULATOR:
-        return picture is not None and picture.width * picture.height > SIMULATOR_PIXELS
-    chosen = state.variant(settings.variant)
-    return chosen is not None and chosen.kind == "cuda" and not state.has_gpu
-
-
 def choose_simulator(workspace: Workspace, state: EngineState) -> None:
     """Choose the simulator; a kernel of the CPU, which no simulator runs, gives way to Automatic."""
     chosen = state.variant(workspace.settings.variant)
@@ -50,8 +41,12 @@ class ComputingMessages(PageMessages):
 
     @property
     def have_a_way_out(self) -> bool:
-        """Whether a small picture in the simulator helps."""
-        return small_picture_helps(self._workspace, self._state)
+        """Whether a small picture in the simulator helps: it is chosen, or the kernel needs a GPU in vain."""
+        picture, settings = self._workspace.picture, self._workspace.settings
+        if settings.device == SIMULATOR:
+            return picture is not None and picture.width * picture.height > SIMULATOR_PIXELS
+        chosen = self._state.variant(settings.variant)
+        return chosen is not None and chosen.kind == "cuda" and not self._state.has_gpu
 
     def show(self, message: Message) -> None:
         if message.severity is not Severity.INFO and not message.action and self.have_a_way_out:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from PySide6.QtCore import QCoreApplication, Qt, QUrl, Signal
+from PySide6.QtCore import QCoreApplication, Qt, QUrl
 from PySide6.QtGui import QDesktopServices, QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import (
     QCheckBox,
@@ -42,19 +42,20 @@ _EXISTING = {
     "--overwrite": "Replace the file",
 }
 _SEPARATOR = "; "
+_SOURCE = "batch"
 _NO_FAILURES = "Pictures without a result are listed here, each with its reason."
 
 
 class BatchDialog(QDialog):
     """What a batch needs, its progress and its end. Closing it leaves a batch running."""
 
-    began = Signal(str)  # the folder that results go to
-    ended = Signal(object)  # its BatchEnd
-
-    def __init__(self, parent: QWidget | None, workspace: Workspace, folder: str) -> None:
+    def __init__(
+        self, parent: QWidget, workspace: Workspace, services: Services, messages: PageMessages
+    ) -> None:
         super().__init__(parent)
-        self._workspace = workspace
-        self._folder = folder
+        self._workspace, self._services, self._messages = workspace, services, messages
+        self._folder = services.files.folder
+        self._writes_to = ""
         self._job_folder = tempfile.TemporaryDirectory(prefix="haloscope-batch-")
         self.run = BatchRun(self)
         self.setWindowTitle("Batch")
@@ -97,7 +98,9 @@ class BatchDialog(QDialog):
             self._show_end(BatchEnd(why=str(error)))
             return
         self.run.start(words)
-        self.began.emit(self.out.text().strip())
+        self._writes_to = self.out.text().strip()
+        self._messages.clear(_SOURCE)
+        self._services.link.begin_writing(self._writes_to)
         self._show_state()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
@@ -193,6 +196,9 @@ class BatchDialog(QDialog):
         self.close_button.clicked.connect(self.reject)
         self.run.progressed.connect(self._show_progress)
         self.run.ended.connect(self._end)
+        application = QCoreApplication.instance()
+        if application is not None:
+            application.aboutToQuit.connect(self.run.end_now)
 
     def _ask(self, take: Callable[[Sequence[str]], None], *, is_folder: bool) -> None:
         dialog = QFileDialog(self, "Pictures" if take == self._take_inputs else "Results", self._folder)
@@ -256,6 +262,9 @@ class BatchDialog(QDialog):
     def _show_progress(self, done: int, total: int) -> None:
         self.bar.setRange(0, total)
         self.bar.setValue(done)
+        if total:
+            stage = f"batch: {done:,} of {total:,}"
+            self._services.state.set_task(_SOURCE, stage, done / total, is_beside=True)
         if self.run.is_stopping:
             return
         rate = self.run.per_second
@@ -282,7 +291,11 @@ class BatchDialog(QDialog):
     def _end(self, end: BatchEnd) -> None:
         self._show_end(end)
         self._show_state()
-        self.ended.emit(end)
+        self._services.state.end_task(_SOURCE)
+        self._services.link.end_writing(self._writes_to, is_done=not end.is_stopped)
+        if not self.isVisible() and end.document:
+            severity = Severity.WARNING if end.failures else Severity.INFO
+            self._messages.show(Message(_SOURCE, severity, f"Batch: {end.sentence}"))
 
 
 def _button(text: str, tip: str) -> QPushButton:
@@ -305,40 +318,3 @@ def _left(seconds: float) -> str:
     if seconds < 90:
         return f"{max(1, round(seconds))} s"
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.2g} h"
-
-
-_SOURCE = "batch"
-
-
-def batch_dialog(
-    window: QWidget, workspace: Workspace, services: Services, messages: PageMessages
-) -> BatchDialog:
-    """Make the dialog."""
-    dialog = BatchDialog(window, workspace, services.files.folder)
-    writing: list[str] = []
-
-    def began(folder: str) -> None:
-        messages.clear(_SOURCE)
-        writing.append(folder)
-        services.link.begin_writing(folder)
-
-    def progressed(done: int, total: int) -> None:
-        if writing and total:
-            stage = f"batch: {done:,} of {total:,}"
-            services.state.set_task(_SOURCE, stage, done / total, is_beside=True)
-
-    def ended(end: BatchEnd) -> None:
-        services.state.end_task(_SOURCE)
-        services.link.end_writing(writing.pop(), is_done=not end.is_stopped)
-        if not dialog.isVisible() and end.document:
-            is_whole = not end.failures
-            message = f"Batch: {end.sentence}"
-            messages.show(Message(_SOURCE, Severity.INFO if is_whole else Severity.WARNING, message))
-
-    dialog.began.connect(began)
-    dialog.run.progressed.connect(progressed)
-    dialog.ended.connect(ended)
-    application = QCoreApplication.instance()
-    if application is not None:
-        application.aboutToQuit.connect(dialog.run.end_now)
-    return dialog
