@@ -87,7 +87,7 @@ class ExplorePage(ExploreParts):
         super().__init__(services)
         self._lay_out()
         shown = self.picture_view, self.results, self.panels
-        self.session_view = SessionView(self.workspace, self.pictures, *shown)
+        self.sessions.view = SessionView(self.workspace, self.pictures, *shown)
         actions = services.actions
         self.tools = (Tool(actions["open"], self.commands.samples), *(Tool(actions[name]) for name in _TOOLS))
         self._connect()
@@ -182,7 +182,7 @@ class ExplorePage(ExploreParts):
         """Run, with the panel of block sizes in view if several are chosen; not while its list is refused."""
         panel = self.panel("blocks")
         is_there = isinstance(panel.content, Slot) and panel.content.widget is not None
-        is_refused = is_there and self.workspace.is_filtering and self.blocks_panel.is_refused
+        is_refused = is_there and self.workspace.is_filtering and self.blocks_panel.field.is_refused
         if self.workspace.settings.blocks or is_refused:
             panel.bring_to_front()
         if not is_refused:

@@ -35,8 +35,7 @@ from gui.explore.results.recorded_rows import RecordedRows
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import AnswerLine, ResultsPanel
 from gui.explore.run_controller import RunController
-from gui.explore.session import SessionView
-from gui.explore.sessions import Part, Sessions
+from gui.explore.sessions import Sessions
 from gui.explore.small_picture import ClipHint, ComputingMessages, choose_simulator
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
@@ -63,9 +62,6 @@ _NO_BLOCKS = (
 class ExploreParts(RunsPage):
     """A page that has its parts, and does not show them yet."""
 
-    session_view: SessionView
-    """The view that a session keeps; made with the panels."""
-
     def __init__(self, services: Services) -> None:
         super().__init__()
         self._make_controllers(services)
@@ -82,7 +78,9 @@ class ExploreParts(RunsPage):
             self.mask_panel,
             workspace,
             self.display,
-            lambda take: services.files.ask_to_open("Open a patch", picture_filters(), take),
+            lambda: services.files.ask_to_open(
+                "Open a patch", picture_filters(), lambda path: workspace.change(patch_path=str(path))
+            ),
             lambda: self.chain_list,
         )
         self.answer_line = AnswerLine(results, workspace)
@@ -107,10 +105,8 @@ class ExploreParts(RunsPage):
         self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
         running = (workspace, state, services.jobs, link.keeper, behind)
         self.runs = RunController(*running, display, results, self.cells, self._seen)
-        pages = Part(services.session_parts, services.take_session_parts, services.saving)
-        view = Part(lambda: self.session_view.read(), lambda kept: self.session_view.give(kept))
         self.background = Background(self)
-        self.sessions = Sessions(workspace, results, answers, self.background, pages, view)
+        self.sessions = Sessions(workspace, results, services, self.background)
         self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
         self.files.connect_actions(actions, services.files)
 

@@ -29,13 +29,9 @@ def run_title(run: Compared, *, is_earlier: bool = False) -> str:
     block = f", {result.block}" if result.block else ""
     earlier = f", {EARLIER}" if is_earlier else ""
     recorded = f", {device_text(result)}" if result.device == RECORDED else ""
-    where = _where(result)
-    return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{where}{earlier}{recorded}"
-
-
-def _where(result: Measurement[Any]) -> str:
     server = server_of(result)
-    return f" on {server}" if server else ""
+    where = f" on {server}" if server else ""
+    return f"Run {run.number}: {result.variant}{block}{layout_suffix(result)}{where}{earlier}{recorded}"
 
 
 def no_run_sentence(engine_is_ready: bool, has_picture: bool) -> str:

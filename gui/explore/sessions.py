@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -17,27 +17,19 @@ from engine.host.protocol import PictureHandle
 from engine.mask.resolve import resolve_mask
 from gui.explore.picture_job import is_chain, job_of, step_of
 from gui.explore.results.results_model import Asked, ResultsModel
-from gui.explore.session import Session, View
+from gui.explore.session import Session, SessionView, View
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
 from gui.page.background import Background
+from gui.page.contract import Services
 from gui.page.intents import Begin
-from gui.page.messages import Message, Messages, Severity
+from gui.page.messages import Message, Severity
 from gui.runs.kept import ExchangeRuns
 from gui.typed_json import in_short
 
 _PICTURE = "picture of the session"
 # A larger file is read in so many pieces of 1 MB, spread over it.
 _WHOLE_BYTES, _PIECE_BYTES = 64 << 20, 1 << 20
-
-
-class Part(NamedTuple):
-    """What others add to a session, and the way back to them."""
-
-    read: Callable[[], Any] = dict
-    give: Callable[[Any], None] = lambda part: None
-    # Called when they are about to be saved, and what it returns when they are.
-    saving: Callable[[], Callable[[], None]] = lambda: lambda: None
 
 
 def session_file() -> ModuleType:
@@ -54,15 +46,15 @@ class Sessions(QObject):
         self,
         workspace: Workspace,
         results: ResultsModel,
-        messages: Messages,
+        services: Services,
         background: Background,
-        pages: Part | None = None,
-        view: Part | None = None,
     ) -> None:
         super().__init__()
         self._background = background
-        self._workspace, self._results, self._messages = workspace, results, messages
-        self._pages, self._view = pages or Part(), view or Part(View)
+        self._workspace, self._results = workspace, results
+        self._services, self._messages = services, services.messages
+        self.view: SessionView | None = None
+        """How the page looks; without it that is not kept."""
         # Of the file of the shown picture when that was opened; empty where it has none, or not yet.
         self._digest: tuple[PictureSource | None, str] = None, ""
         workspace.picture_changed.connect(self._read_digest)
@@ -82,13 +74,13 @@ class Sessions(QObject):
             self._workspace.state,
             tuple(map(_kept, self._results.asked)),
             self._digest_of(self._workspace.state.source),
-            self._view.read(),
-            self._pages.read(),
+            self.view.read() if self.view else View(),
+            self._services.session_parts(),
         )
 
     def save(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
         """Write all that there is now, on a thread."""
-        session, written = self.snapshot(), self._pages.saving()
+        session, written = self.snapshot(), self._services.saving()
 
         def note(_: None) -> None:
             written()
@@ -101,7 +93,7 @@ class Sessions(QObject):
 
         def show(session: Session) -> None:
             self._show(session, f"Open {path.name}", path.name)
-            self._pages.saving()()
+            self._services.saving()()
             done()
 
         self._background.do(lambda: session_file().load_session(path), show, failed)
@@ -143,7 +135,7 @@ class Sessions(QObject):
         self._workspace.begin_with(session.state)
         self._results.put_back(enumerate(session.runs))
         self._show_rest(session, path.name if path else "")
-        self._pages.saving()()
+        self._services.saving()()
         return begin.first is not None or source is not None
 
     def _show(self, session: Session, text: str, name: str) -> None:
@@ -161,8 +153,9 @@ class Sessions(QObject):
         self._compare_digest()
         if self._workspace.picture is not None:
             self._bring_jobs(self._workspace.picture)
-        self._view.give(session.view)
-        self._pages.give(session.pages)
+        if self.view is not None:
+            self.view.give(session.view)
+        self._services.take_session_parts(session.pages)
         if session.left_out:
             what = f"{name} was opened as far as possible"
             self._messages.show(Message("session", Severity.WARNING, what, in_short(session.left_out)))

@@ -26,6 +26,7 @@ from gui.explore.small_picture import ComputingMessages
 from gui.explore.state import PictureSource, State, Step
 from gui.explore.workspace import Workspace
 from gui.page.background import deliver
+from gui.page.contract import Services
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
 from gui.page.slot import Slot
@@ -156,7 +157,8 @@ class Bench:
         running = (self.workspace, self.state, self.jobs, self.link.keeper, self.behind)
         self.cells = BlockCells(self.results)
         self.runs = RunController(*running, self.display, self.results, self.cells)
-        self.sessions = Sessions(self.workspace, self.results, self.messages, AtOnce())
+        services = Services(None, self.messages, self.link, self.state, None, self.jobs)
+        self.sessions = Sessions(self.workspace, self.results, services, AtOnce())
         self.files = ExploreFiles(self.workspace, self.pictures, self.messages, self.sessions)
 
     def settle(self):

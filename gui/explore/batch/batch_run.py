@@ -66,18 +66,14 @@ class BatchRun(QObject):
         self._process: QProcess | None = None
         self._said = self._last = ""
         self._begun_s = 0.0
-        self._is_stopped = False
+        self.is_stopping = False
+        """Whether it was asked to end."""
         self.done = self.total = 0
 
     @property
     def is_running(self) -> bool:
         """Whether a batch is under way."""
         return self._process is not None
-
-    @property
-    def is_stopping(self) -> bool:
-        """Whether it was asked to end."""
-        return self._is_stopped
 
     @property
     def per_second(self) -> float:
@@ -98,7 +94,7 @@ class BatchRun(QObject):
         process.readyReadStandardError.connect(self._hear)
         process.finished.connect(self._finish)
         process.errorOccurred.connect(self._fail)
-        self._said, self._last, self._is_stopped = "", "", False
+        self._said, self._last, self.is_stopping = "", "", False
         self._begun_s = time.monotonic()
         self.done = self.total = 0
         self._process = process
@@ -107,9 +103,9 @@ class BatchRun(QObject):
     def stop(self) -> None:
         """End it: files that are written stay, and no file is left half written."""
         process = self._process
-        if process is None or self._is_stopped:
+        if process is None or self.is_stopping:
             return
-        self._is_stopped = True
+        self.is_stopping = True
         process.terminate()
         for wait_ms, end in ((_PATIENCE_MS, process.terminate), (_KILL_MS, process.kill)):
             QTimer.singleShot(wait_ms, process, end)
@@ -117,7 +113,7 @@ class BatchRun(QObject):
     def end_now(self) -> None:
         """End it before the window is gone."""
         if self._process is not None:
-            self._is_stopped = True
+            self.is_stopping = True
             self._process.terminate()
             self._process.terminate()
             if not self._process.waitForFinished(_KILL_MS):
@@ -150,9 +146,9 @@ class BatchRun(QObject):
         except ValueError:
             document = {}
         why = self._last or f"The batch ended without an answer (status {status})."
-        if self._is_stopped:
+        if self.is_stopping:
             why = f"Stopped after {self.done:,} of {self.total:,}." if self.total else "Stopped."
-        self._end(BatchEnd(document, why, self._is_stopped))
+        self._end(BatchEnd(document, why, self.is_stopping))
 
     def _end(self, end: BatchEnd) -> None:
         process, self._process = self._process, None

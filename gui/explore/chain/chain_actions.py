@@ -99,11 +99,12 @@ class ChainActions(QObject):
         for action in self._adding:
             operation = action.data() or ""
             action.triggered.connect(lambda _on, operation=operation: self.add(operation))
+        edit = self._workspace.edit
         actions.connect_to(
-            step_up=lambda: self._edit(moved(self._state, -1), "Move step up"),
-            step_down=lambda: self._edit(moved(self._state, 1), "Move step down"),
-            step_duplicate=lambda: self._edit(duplicated(self._state), "Duplicate step"),
-            step_remove=lambda: self._edit(removed(self._state), f"Remove step {self._state.selected + 1}"),
+            step_up=lambda: edit(moved(self._state, -1), "Move step up"),
+            step_down=lambda: edit(moved(self._state, 1), "Move step down"),
+            step_duplicate=lambda: edit(duplicated(self._state), "Duplicate step"),
+            step_remove=lambda: edit(removed(self._state), f"Remove step {self._state.selected + 1}"),
             step_switch=lambda: chain.switch(self._state.selected),
             open_chain=lambda: self._dialogs.ask_to_open("Open a chain", CHAINS, self.open),
             save_chain=self._ask_to_save,
@@ -146,7 +147,7 @@ class ChainActions(QObject):
             return
         step = combining(state) if operation == COMBINE else new_step(state.step, operation)
         after = added(state, step)
-        self._edit(after, f"Add step: {title_of_step(after.step)}")
+        self._workspace.edit(after, f"Add step: {title_of_step(after.step)}")
 
     def open(self, path: Path) -> None:
         """Open the chain of a file, as one step that can be undone; what is wrong with it is said."""
@@ -175,9 +176,6 @@ class ChainActions(QObject):
 
     def _say(self, error: EngineError) -> None:
         self._messages.show_error(SOURCE, error)
-
-    def _edit(self, state: State, text: str) -> None:
-        self._workspace.edit(state, text)
 
     def _ask_to_save(self) -> None:
         name = f"{self._state.title.lower().replace(' ', '-') or self._stem()}-chain.json"

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from importlib import import_module
-from pathlib import Path
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QStackedWidget, QWidget
@@ -18,7 +17,6 @@ _TOOLTIP = "What is done with the picture: filtered with the mask, or something 
 _ADD_TIP = "Add a step: what follows works on the result of this one. Ready chains are there too."
 _COMBINE_TIP = "Two results of the chain become one: sum, difference, magnitude, maximum or blend."
 _CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights of the mask."
-AskForFile = Callable[[Callable[[Path], None]], None]
 
 
 class OperationChoice(QWidget):
@@ -29,13 +27,13 @@ class OperationChoice(QWidget):
         mask_panel: QWidget,
         workspace: Workspace,
         display: Display,
-        ask_for_file: AskForFile,
+        ask_for_patch: Callable[[], None],
         make_steps: Callable[[], QWidget],
     ) -> None:
         super().__init__()
         self._workspace = workspace
         self._display = display
-        self._ask_for_file = ask_for_file
+        self._ask_for_patch = ask_for_patch
         self._panels: dict[str, QWidget] = {"": mask_panel}
         self.box = NarrowBox(12)
         self.box.setAccessibleName("Operation")
@@ -79,9 +77,6 @@ class OperationChoice(QWidget):
         from gui.explore.mask.operation_panel import OperationPanel
 
         return OperationPanel(OPERATIONS[key], self._workspace, self._display, self._ask_for_patch)
-
-    def _ask_for_patch(self) -> None:
-        self._ask_for_file(lambda path: self._workspace.change(patch_path=str(path)))
 
     def _add(self, title: str, key: str, tooltip: str, at: int | None = None) -> None:
         at = self.box.count() if at is None else at

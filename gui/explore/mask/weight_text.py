@@ -26,11 +26,6 @@ def read_cell(text: str) -> str:
     return read_typed(text, "The weight did not change", "a cell", if_empty, if_several)
 
 
-def read_number(text: str, what: str) -> float:
-    """Return the number that a person typed into a field; see `read_typed`."""
-    return float(Mask(TypedWeights(((read_typed(text, what),),))).weights[0, 0])
-
-
 def read_typed(
     text: str,
     what: str,
@@ -165,7 +160,8 @@ class NumberField(QLineEdit):
             self.entered_text.emit("")
             return
         try:
-            typed, number = read_typed(text, self._what), read_number(text, self._what)
+            typed = read_typed(text, self._what)
+            number = float(Mask(TypedWeights(((typed,),))).weights[0, 0])
         except MaskError as error:
             self.refused.emit(str(error))
         else:

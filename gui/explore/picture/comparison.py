@@ -124,7 +124,8 @@ class Window(QObject):
         self._workspace, self._state, self._keeper = workspace, state, link.keeper
         self._of_result = of_result
         self._newest = Newest(link)
-        self._is_wanted = False
+        self.is_wanted = False
+        """Whether a window is chosen."""
         self.ends: Ends | None = None
         """What is black and what is white; None: as the display range says."""
         self.screen: ScreenLevels | None = None
@@ -136,29 +137,24 @@ class Window(QObject):
             workspace.job_changed.connect(self._newest.cancel)
 
     @property
-    def is_wanted(self) -> bool:
-        """Whether a window is chosen."""
-        return self._is_wanted
-
-    @property
     def is_settled(self) -> bool:
         """Whether nothing is on its way."""
         return self._newest.in_flight is None
 
     def choose(self, ends: Ends | None) -> None:
         """Show these ends black and white; None: as the display range says."""
-        if ends is None and not self._is_wanted:
+        if ends is None and not self.is_wanted:
             return
-        self._is_wanted, self.ends = ends is not None, ends
+        self.is_wanted, self.ends = ends is not None, ends
         self._ask()
 
     def choose_percentiles(self) -> None:
         """Show those values black and white that most others lie between."""
-        self._is_wanted, self.ends = True, None
+        self.is_wanted, self.ends = True, None
         self._ask()
 
     def _again(self) -> None:
-        if self._is_wanted:
+        if self.is_wanted:
             self._ask()
 
     def _ask(self) -> None:
@@ -167,7 +163,7 @@ class Window(QObject):
         has_values = picture is not None and isinstance(picture.screen, ScreenLevels)
         if self._of_result:
             has_values = has_values and values is not None
-        if not self._is_wanted or picture is None or not has_values:
+        if not self.is_wanted or picture is None or not has_values:
             self._newest.forget()
             self._show(None)
             return

@@ -245,11 +245,6 @@ class BlocksPanel(QWidget):
         theme_notifier().changed.connect(self.refresh)
         self.refresh()
 
-    @property
-    def is_refused(self) -> bool:
-        """Whether what is typed is not a list of blocks."""
-        return self.field.is_refused
-
     def explain(self, why_not: str) -> None:
         """Say why no blocks can be compared now; empty if they can."""
         self.field.setEnabled(not why_not)
@@ -285,7 +280,7 @@ class BlocksPanel(QWidget):
     def _compare(self) -> None:
         """Run with the blocks that are typed; with the common ones where none are."""
         self.field.take()
-        if self.is_refused or not self.compare_button.isEnabled():
+        if self.field.is_refused or not self.compare_button.isEnabled():
             return
         if not self._workspace.settings.blocks:
             self._workspace.change(blocks=PRESETS)

@@ -249,7 +249,7 @@ def test_that_blocks_that_are_being_typed_belong_to_the_run_unless_they_are_refu
     qtbot.keyClicks(field, "8x8, 16x")
     haloscope.actions["run"].trigger()
     assert not haloscope.state.running
-    assert haloscope.blocks_panel.is_refused
+    assert haloscope.blocks_panel.field.is_refused
     qtbot.keyClicks(field, "8")
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: haloscope.results.rowCount() == 2 and not haloscope.state.running)

@@ -175,7 +175,7 @@ def test_that_a_list_or_a_set_is_chosen_or_refused_in_a_line(shown):
     assert shown.settings.blocks == LIST
     assert shown.field.field.text() == "8x8, 16x16, 32x8"
     shown.type("8x8, 33x33")
-    assert shown.panel.is_refused
+    assert shown.panel.field.is_refused
     assert "1,089 threads" in shown.field.refusal.text()
     assert shown.settings.blocks == LIST
     refusal = shown.field.refusal
