@@ -33,7 +33,7 @@ PAGES = [f"alt+{number}" for number in (1, 2, 3, 4)]
 KEYS = """
 ctrl+z ctrl+y ctrl+r F5 ctrl+shift+r F1 F3 shift+F1 Tab shift+Tab Return space Up Down Left Right Home End
 Page_Up Page_Down Delete BackSpace ctrl+a ctrl+c ctrl+v ctrl+x ctrl+shift+c ctrl+shift+Delete ctrl+0 ctrl+1
-plus minus ctrl+e ctrl+shift+e ctrl+o ctrl+s ctrl+shift+s ctrl+m ctrl+shift+m ctrl+shift+l ctrl+alt+1
+plus minus ctrl+e ctrl+o ctrl+s ctrl+shift+s ctrl+m ctrl+shift+m ctrl+shift+l ctrl+alt+1
 ctrl+alt+2 ctrl+alt+3 ctrl+alt+4 ctrl+alt+5 alt+f alt+e alt+v alt+r alt+h 0 1 2 3 5 7 9 period comma slash
 ctrl+shift+p F11 F12 ctrl+comma ctrl+alt+m ctrl+alt+g ctrl+alt+x ctrl+shift+t ctrl+g ctrl+l ctrl+b
 ctrl+shift+x

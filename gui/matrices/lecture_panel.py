@@ -1,7 +1,6 @@
 """The lecture on products of matrices: its formula and numbers, and those of the device here."""
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QLabel, QWidget
+from PySide6.QtWidgets import QFrame, QTextBrowser
 
 from engine.device_info import AUTO
 from engine.results.quantities import digits_text
@@ -16,36 +15,28 @@ from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import MatmulState
 from gui.style.metrics import GRID
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.panel_parts import column, scrolled
 
 _LECTURE_TILE = 16
 
 
-class LecturePanel(QWidget):
+class LecturePanel(QTextBrowser):
     """CGMA, the limit that bandwidth sets, and why a device may do better."""
 
     def __init__(self, matmul: MatmulState, engine_state: EngineState) -> None:
         super().__init__()
         self._matmul = matmul
         self._engine_state = engine_state
-        self.text = QLabel(
-            wordWrap=True, textFormat=Qt.TextFormat.RichText, alignment=Qt.AlignmentFlag.AlignTop
-        )
-        self.text.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.text.setContentsMargins(GRID, 0, GRID, GRID)
-        self.text.setAccessibleName("What the lecture says")
-        area = scrolled(self.text)
-        area.setAccessibleName("What the lecture says")
-        # The arrow keys scroll it.
-        area.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
-        self.setLayout(column(area))
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        # The ground is that of the panel.
+        self.viewport().setAutoFillBackground(False)
+        self.setAccessibleName("What the lecture says")
         matmul.settings_changed.connect(self._show)
         engine_state.ready_changed.connect(self._show)
         theme_notifier().changed.connect(self._show)
         self._show()
 
     def _show(self) -> None:
-        self.text.setText(_lecture_html(current_theme(), *self._device()))
+        self.setHtml(_lecture_html(current_theme(), *self._device()))
 
     def _device(self) -> tuple[str, float | None]:
         """Return the name and the bandwidth of the device that is chosen; of the first one for Automatic."""

@@ -161,8 +161,8 @@ class Page(QWidget):
         """Run everything that can be run here."""
         self.run()
 
-    def export(self, suffix: str) -> None:
-        """Ask where, and save its runs as csv or json; called only while `status.has_results`."""
+    def save_results(self) -> None:
+        """Ask where, and save its runs; called only while `status.has_results`."""
 
     def copy_results(self) -> None:
         """Put its table on the clipboard; called only while `status.can_copy`."""

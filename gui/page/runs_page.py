@@ -24,7 +24,7 @@ from gui.runs.table import RunsTable
 class RunsPage(Page):
     """Copies, saves and clears the runs of a `RunsModel`, and keeps the choice of its table's columns."""
 
-    table_actions: ClassVar[tuple[str, ...]] = ("copy_results", "export_csv", "export_json", "clear_results")
+    table_actions: ClassVar[tuple[str, ...]] = ("copy_results", "save_results", "clear_results")
     """The commands in the menu of its table."""
 
     def show_runs(self, services: Services, model: RunsModel, *changes: SignalInstance) -> None:
@@ -61,14 +61,13 @@ class RunsPage(Page):
             can_clear=bool(model.clearable),
         )
 
-    def export(self, suffix: str) -> None:
-        services, name = self._services, f"{self.export_stem}-results.{suffix}"
+    def save_results(self) -> None:
+        services, name = self._services, f"{self.export_stem}-results.csv"
 
         def save(path: Path, _filter: str) -> None:
             save_runs(path, self._runs_model, services.state, services.messages)
 
-        filters = [f"{suffix.upper()} (*.{suffix})"]
-        services.files.ask_to_save("Save the results", filters, name, save)
+        services.files.ask_to_save("Save the results", ["CSV (*.csv)", "JSON (*.json)"], name, save)
 
     def _save_bars(self, panel: RunsPanel) -> None:
         services, name = self._services, f"{self.export_stem}-times.png"

@@ -14,8 +14,6 @@ from gui.runs.model import RunsModel
 from gui.runs.table import COMMON_NUMBERS, RunsTable, fill_metric_menu
 from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
-CSV_TIP = "Export as CSV: one row per run, with medians, spread and verification."
-JSON_TIP = "Export as JSON: every raw sample, the verification, the machine and its versions."
 PICTURE_FILTERS = ("PNG (*.png)", "SVG (*.svg)")
 _MORE_TIP = "What the bars show, columns, copies, files."
 # Of a saved picture: pixels of the screen, and how many of its own each has.

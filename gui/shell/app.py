@@ -102,8 +102,7 @@ class Haloscope:
         for name, slot in (
             ("run", lambda: self.window.page.run()),
             ("run_all", lambda: self.window.page.run_all()),
-            ("export_csv", lambda: self.window.page.export("csv")),
-            ("export_json", lambda: self.window.page.export("json")),
+            ("save_results", lambda: self.window.page.save_results()),
             ("copy_results", lambda: self.window.page.copy_results()),
             ("clear_results", lambda: self.window.page.clear_results()),
             ("cancel", self.window.cancel),

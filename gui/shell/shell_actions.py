@@ -8,13 +8,12 @@ from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions, Entry
 from gui.page.contract import PageEntry, PageStatus
-from gui.runs.panel import CSV_TIP, JSON_TIP
 
 ENTRIES: tuple[Entry, ...] = (
     Entry("reopen_last", "Reopen &last", "Open the file that was open last, beside the one that is shown.",
           "Ctrl+Shift+T", "open", "&File", 15),
-    Entry("export_csv", "Save results as &CSV…", CSV_TIP, "Ctrl+E", "export", "&File", 40),
-    Entry("export_json", "Save results as &JSON…", JSON_TIP, "Ctrl+Shift+E", "export", "&File", 40),
+    Entry("save_results", "Save res&ults…", "Save the runs of this page: as CSV a row each, with medians and"
+          " spread; as JSON also every raw sample, and the machine.", "Ctrl+E", "export", "&File", 40),
     Entry("copy_results", "&Copy results", "Copy the table of this page, to paste it into a spreadsheet.",
           "Ctrl+Shift+C", "copy", "&Edit", 30),
     Entry("clear_results", "C&lear results", "Forget the runs of this page; Undo brings them back.",
@@ -102,8 +101,7 @@ class PageActions(QObject):
             self._actions[name].setEnabled(not why_not)
             self._actions.explain(name, f"{does} {why_not}".strip())
         for name, can, why_not in (
-            ("export_csv", status.has_results, "There are no results on this page."),
-            ("export_json", status.has_results, "There are no results on this page."),
+            ("save_results", status.has_results, "There are no results on this page."),
             ("copy_results", status.can_copy, "There is nothing to copy on this page."),
             ("clear_results", status.can_clear, "There are no runs to clear on this page."),
             ("cancel", is_stoppable, "Nothing is running."),

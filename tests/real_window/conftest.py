@@ -154,12 +154,6 @@ class Journey(Program):
                 return True
         return False
 
-    def menu(self, *keys: str) -> None:
-        """Go through the menus by their underlined letters, or other keys."""
-        for key in keys:
-            self.press(key)
-            self.wait_for_rest()
-
 
 def kept(home):
     """Return what is kept against a crash."""

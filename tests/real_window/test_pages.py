@@ -58,7 +58,12 @@ def test_that_the_next_start_looks_as_the_last_end_and_has_its_picture_at_a_key(
     Image.radial_gradient("L").resize((40, 40)).save(tmp_path / "leaf.png")
     program = start(tmp_path / "leaf.png")
     light, first = brightness(program), geometry_of(screen, program.window)
-    program.menu("alt+v", "t", "Down", "Return")
+    program.press("ctrl+comma")
+    program.wait_for_dialog("Preferences")
+    program.press("alt+t", "d")
+    program.wait_for_rest()
+    program.press("Escape")
+    program.wait_for_turn()
     program.wait_for_rest()
     assert brightness(program) < light / 2
     for key in KEYS:

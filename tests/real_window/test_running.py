@@ -95,7 +95,7 @@ def test_that_a_session_brings_the_rows(program, ran, tmp_path):
 
 def test_that_rows_are_saved_as_json(program, ran, tmp_path):
     path = tmp_path / "rows.json"
-    program.press("ctrl+shift+e")
+    program.press("ctrl+e")
     program.answer("Save", path)
     program.wait_until(path.exists, "the saved rows")
     assert ran[0]["variant"] in json.dumps(json.loads(path.read_text(encoding="utf-8")))

@@ -273,7 +273,7 @@ def test_that_runs_of_all_operations_are_in_one_table_each_with_its_baseline(pag
     haloscope.actions["clear_results"].trigger()
     assert page.results.rowCount() == 0
     assert page.kernel_panel.variants.row("naive").time == "", "no time is left behind"
-    assert not haloscope.actions["export_csv"].isEnabled()
+    assert not haloscope.actions["save_results"].isEnabled()
 
 
 @pytest.mark.parametrize(
