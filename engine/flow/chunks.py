@@ -45,8 +45,8 @@ class ChunkDevice(Protocol):
     def send(self, job: ChunkJob) -> None:
         """Begin a chunk."""
 
-    def flush(self) -> None:
-        """Hold back nothing that was sent: no other chunk may follow soon."""
+    def finish(self) -> None:
+        """Finish what was sent: somebody waits for it."""
 
     def spans(self) -> Sequence[Span]:
         """Return where each chunk was that is finished, chunk after chunk."""
@@ -72,8 +72,8 @@ class InOrder:
         else:
             job.finished.set_result(None)
 
-    def flush(self) -> None:
-        """Hold back nothing."""
+    def finish(self) -> None:
+        """Finish nothing: all is."""
 
     def spans(self) -> list[Span]:
         """Return when each chunk was filtered, by the host's clock."""

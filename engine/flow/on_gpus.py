@@ -38,11 +38,8 @@ def queues_of(gpu: DeviceInfo, layout: Layout, number: int) -> Iterator[CudaQueu
 
 @OncePerProcess
 def _threads(key: str, number: int) -> tuple[ThreadPoolExecutor, ThreadPoolExecutor]:
-    """Return the thread that drives a GPU, and the one that finishes its chunks.
-
-    They are kept: a stream of 256 MB takes 7 ms, and what a new thread has to make ready 1.5 more.
-    """
-    return ThreadPoolExecutor(1, f"gpu-{key}"), ThreadPoolExecutor(1, f"gpu-{key}-finish")
+    """Return the thread that drives a GPU, and the one that copies out of pinned memory; they are kept."""
+    return ThreadPoolExecutor(1, f"gpu-{key}"), ThreadPoolExecutor(1, f"gpu-{key}-deliver")
 
 
 class _Gpu:
@@ -53,8 +50,9 @@ class _Gpu:
         self.under_way: set[int] = set()  # numbers of chunks
         self.pipeline: Pipeline | None = None
         self.error: BaseException | None = None
+        self._is_finishing = False  # its thread will finish the next chunk soon
         self._of, self._stack = (gpu, layout, number, ring), ExitStack()
-        self._thread, self._finisher = _threads(gpu.key, number)
+        self._thread, self._deliverer = _threads(gpu.key, number)
 
     def send(self, job: ChunkJob) -> None:
         """Give the pipeline a chunk."""
@@ -64,9 +62,9 @@ class _Gpu:
         job.finished.add_done_callback(lambda _: self.under_way.discard(number))
         self._thread.submit(self._send, job)
 
-    def flush(self) -> None:
-        """Hold back nothing."""
-        self._thread.submit(self._send)
+    def finish(self) -> None:
+        """Finish what was sent, one after the other: a chunk that comes meanwhile is begun first."""
+        self._thread.submit(self._finish, is_next=False)
 
     def close(self) -> None:
         """Close the pipeline, once what it has begun is finished; the rest is dropped."""
@@ -78,26 +76,38 @@ class _Gpu:
         doing = f"filtering in chunks on {gpu.key} ({gpu.title})"
         with cuda_errors_in_words(doing):
             queues = self._stack.enter_context(queues_of(gpu, layout, number))
-        pipeline = Pipeline(queues, ring, self._finisher, doing)
+        pipeline = Pipeline(queues, ring, self._deliverer, doing)
         self._stack.callback(pipeline.close)
         return pipeline
 
-    def _send(self, job: ChunkJob | None = None) -> None:
-        """Send a chunk, or what is held back; after an error none. Called on: its thread."""
+    def _send(self, job: ChunkJob) -> None:
+        """Send a chunk; after an error none. Called on: its thread."""
         try:
             if self.error is not None:
                 raise self.error
             self.pipeline = self.pipeline or self._opened()
-            if job is not None:
-                self.pipeline.send(job)
-            else:
-                self.pipeline.flush()
+            self.pipeline.send(job)
         except BaseException as error:  # noqa: BLE001 - raised by who waits for the chunk
-            self.error = error
-            if self.pipeline is not None:
-                self.pipeline.close(error)
-            if job is not None and not job.finished.done():
+            self._fail(error)
+            if not job.finished.done():
                 job.finished.set_exception(error)
+
+    def _finish(self, *, is_next: bool) -> None:
+        """Finish the oldest chunk, and the next one after what is sent meanwhile. Called on: its thread."""
+        if self._is_finishing and not is_next:
+            return
+        self._is_finishing = False
+        try:
+            if self.error is None and self.pipeline is not None and self.pipeline.finish():
+                self._is_finishing = True
+                self._thread.submit(self._finish, is_next=True)
+        except BaseException as error:  # noqa: BLE001 - as above
+            self._fail(error)
+
+    def _fail(self, error: BaseException) -> None:
+        self.error = error
+        if self.pipeline is not None:
+            self.pipeline.close(error)
 
 
 class Gpus:
@@ -121,10 +131,10 @@ class Gpus:
         working = [gpu for gpu in self._gpus if gpu.error is None]
         min(working or self._gpus, key=lambda gpu: len(gpu.under_way)).send(job)
 
-    def flush(self) -> None:
-        """Hold back nothing."""
+    def finish(self) -> None:
+        """Finish what was sent."""
         for gpu in self._gpus:
-            gpu.flush()
+            gpu.finish()
 
     def spans(self) -> list[Span]:
         """Return where each chunk was, by the clock of the GPU that was ready first."""

@@ -9,7 +9,7 @@ it. A ring of slots, each with room for one chunk, keeps them apart:
 
 The device itself waits for these; the host only enqueues. It waits for the device where an array is not
 page-locked, so that the copy engines cannot reach it: then threads copy between it and the slot's pinned
-memory, which is reused only when the other side has finished with it. Another thread waits for each chunk.
+memory, which is reused only when the other side has finished with it.
 
 Host work is done while the device is busy where that is possible: choosing and preparing a variant after the
 first copies were enqueued, reading a chunk's marks when it is done. Each ms before the first copy, or after
@@ -22,7 +22,7 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -48,13 +48,13 @@ BYTES_AHEAD = 48 << 20
 class _Passage:
     """A chunk in the pipeline: its marks, and when the host copied for it, in seconds of its own clock."""
 
+    job: ChunkJob
     slot: int
-    finished: Future[None]
     image: DeviceArray = None
     begins: dict[Queue, Any] = field(default_factory=dict)
     ends: dict[Queue, Any] = field(default_factory=dict)
     host_s: dict[Queue, tuple[float, float]] = field(default_factory=dict)
-    staged: np.ndarray | None = None  # the pinned memory from which its result is copied to the target
+    delivered: "Future[None] | None" = None  # its result from pinned memory to the target
 
 
 class Pipeline:
@@ -64,90 +64,83 @@ class Pipeline:
     host's delays. Made when the queues' clock begins.
     """
 
-    def __init__(self, queues: "CudaQueues", ring: int, finisher: Executor, doing: str = "") -> None:
+    def __init__(self, queues: "CudaQueues", ring: int, deliverer: Executor, doing: str = "") -> None:
         self.begin_s = time.perf_counter()
         self._spans: list[Span] = []
         self._queues = queues
         self._in_words = partial(cuda_errors_in_words, doing) if doing else nullcontext
-        # The last chunk of each slot, until its marks are forgotten.
+        # The last chunk of each slot, until it is finished.
         self._slots: list[_Passage | None] = [None] * ring
         self._next_slots = itertools.cycle(range(ring))
         self._under_way: deque[_Passage] = deque()
         # Chunks that are brought in before the first one is sent on.
-        self._ahead: list[tuple[_Passage, ChunkJob]] | None = []
-        # Its thread waits for the chunks in order, and copies results from pinned memory to their targets.
-        self._finisher = finisher
-        self._finishing: Future[None] | None = None
+        self._ahead: list[_Passage] | None = []
+        # Its one thread copies results from pinned memory to their targets, in order.
+        self._deliverer = deliverer
 
     def send(self, job: ChunkJob) -> None:
-        """Enqueue a chunk, which says itself when it is finished."""
-        self._forget_finished()
-        passage = _Passage(next(self._next_slots), job.finished)
+        """Enqueue a chunk."""
+        passage = _Passage(job, next(self._next_slots))
         self._under_way.append(passage)
         with self._in_words():
-            self._bring_in(passage, job)
+            self._bring_in(passage)
             if self._ahead is None:
-                self._send_on(passage, job)
+                self._send_on(passage)
                 return
-            self._ahead.append((passage, job))
-            bytes_ahead = sum(one.chunk.bytes_in for _, one in self._ahead)
+            self._ahead.append(passage)
+            bytes_ahead = sum(passage.job.chunk.bytes_in for passage in self._ahead)
             is_staged = Queue.STAGE_IN in passage.host_s
             if is_staged or bytes_ahead >= BYTES_AHEAD or len(self._ahead) == len(self._slots):
                 self.flush()
 
     def flush(self) -> None:
         """Send on what was only brought in."""
-        ahead, self._ahead = self._ahead or (), None
+        passages, self._ahead = self._ahead or (), None
         with self._in_words():
-            for passage, job in ahead:
-                self._send_on(passage, job)
+            for passage in passages:
+                self._send_on(passage)
+
+    def finish(self) -> bool:
+        """Wait until the result of the oldest chunk is in its target; return whether others are under way."""
+        self.flush()
+        if self._under_way:
+            passage = self._under_way[0]
+            with self._in_words():
+                self._wait_for(passage)
+            self._under_way.popleft()
+            passage.job.finished.set_result(None)
+        return len(self._under_way) > 0
 
     def spans(self) -> list[Span]:
         """Return where each finished chunk was, by the device's clock."""
         return self._spans
 
     def close(self, error: BaseException | None = None) -> None:
-        """Wait for what is under way: no array may be freed while a copy to it is pending. Drop the rest."""
+        """Wait for what is under way: no array may be freed while a copy to it is pending. It has failed."""
         with suppress(Exception):
             self._queues.drain()
-        if self._finishing is not None:
-            self._finishing.result()
+        wait([passage.delivered for passage in self._under_way if passage.delivered is not None])
         for passage in self._under_way:
-            if not passage.finished.done():
-                passage.finished.set_exception(error or Cancelled("The stream has ended"))
+            passage.job.finished.set_exception(error or Cancelled("The stream has ended"))
         self._under_way.clear()
 
-    def _forget_finished(self) -> None:
-        """Let the marks of finished chunks serve others."""
-        while self._under_way and self._under_way[0].finished.done():
-            passage = self._under_way.popleft()
-            if self._slots[passage.slot] is passage:
-                self._slots[passage.slot] = None
-            self._queues.forget([*passage.begins.values(), *passage.ends.values()])
-
-    def _finish(self, passage: _Passage, job: ChunkJob) -> None:
-        """Wait for a chunk, and read its marks. Called on: the finishing thread."""
-        try:
-            with self._in_words():
-                self._queues.wait(passage.ends[Queue.COPY_OUT])
-                if passage.staged is not None:
-                    begin_s = time.perf_counter()
-                    copy_array(passage.staged, job.target)
-                    passage.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()
-                times_ms = {
-                    queue: (self._queues.ms(passage.begins[queue]), self._queues.ms(end))
-                    for queue, end in passage.ends.items()
-                }
-        except BaseException as error:  # noqa: BLE001 - raised by who waits for the chunk
-            job.finished.set_exception(error)
-            return
+    def _wait_for(self, passage: _Passage) -> None:
+        """Wait for a chunk, and read its marks."""
+        if passage.delivered is not None:
+            passage.delivered.result()
+        self._queues.wait(passage.ends[Queue.COPY_OUT])
+        times_ms = {
+            queue: (self._queues.ms(passage.begins[queue]), self._queues.ms(end))
+            for queue, end in passage.ends.items()
+        }
         for queue, host_s in passage.host_s.items():
             begin_ms, end_ms = (1e3 * (at_s - self.begin_s) for at_s in host_s)
             times_ms[queue] = begin_ms, end_ms
-        self._spans += [
-            Span(job.chunk.number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms
-        ]
-        job.finished.set_result(None)
+        number = passage.job.chunk.number
+        self._spans += [Span(number, queue, *times_ms[queue]) for queue in Queue if queue in times_ms]
+        if self._slots[passage.slot] is passage:
+            self._slots[passage.slot] = None
+        self._queues.forget([*passage.begins.values(), *passage.ends.values()])
 
     @contextmanager
     def _marked(self, passage: _Passage, queue: Queue) -> Iterator[None]:
@@ -156,9 +149,9 @@ class Pipeline:
         yield
         passage.ends[queue] = self._queues.mark(queue)
 
-    def _bring_in(self, passage: _Passage, job: ChunkJob) -> None:
+    def _bring_in(self, passage: _Passage) -> None:
         """Enqueue a chunk's copy to the device."""
-        queues, before = self._queues, self._slots[passage.slot]
+        queues, job, before = self._queues, passage.job, self._slots[passage.slot]
         passage.image = queues.image(passage.slot, job)
         sources: Sequence[np.ndarray] = job.sources
         if not all(queues.is_pinned(source) for source in sources):
@@ -179,9 +172,9 @@ class Pipeline:
                 queues.copy_in(source, passage.image, row)
                 row += len(source)
 
-    def _send_on(self, passage: _Passage, job: ChunkJob) -> None:
+    def _send_on(self, passage: _Passage) -> None:
         """Enqueue what follows the copy of a chunk to the device."""
-        queues, before = self._queues, self._slots[passage.slot]
+        queues, job, before = self._queues, passage.job, self._slots[passage.slot]
         out = queues.result(passage.slot, job)
         prepared = job.prepare()
         queues.after(Queue.KERNEL, passage.ends[Queue.COPY_IN])
@@ -191,12 +184,20 @@ class Pipeline:
             queues.launch(prepared, passage.image, out)
 
         queues.after(Queue.COPY_OUT, passage.ends[Queue.KERNEL])
-        host = job.target
-        if not queues.is_pinned(host):
-            host = passage.staged = queues.pinned(passage.slot, "out", (host.shape, host.dtype))
-            if before is not None and before.staged is not None:
-                before.finished.result()
+        target = job.target
+        is_direct = queues.is_pinned(target)
+        host = target if is_direct else queues.pinned(passage.slot, "out", (target.shape, target.dtype))
+        if before is not None and before.delivered is not None:
+            before.delivered.result()
         with self._marked(passage, Queue.COPY_OUT):
             queues.copy_out(out, job.skip, host)
+        if not is_direct:
+            passage.delivered = self._deliverer.submit(self._stage_out, passage, host)
         self._slots[passage.slot] = passage
-        self._finishing = self._finisher.submit(self._finish, passage, job)
+
+    def _stage_out(self, passage: _Passage, staged: np.ndarray) -> None:
+        """Copy a result from pinned memory to its target. Called on: the delivering thread."""
+        self._queues.wait(passage.ends[Queue.COPY_OUT])
+        begin_s = time.perf_counter()
+        copy_array(staged, passage.job.target)
+        passage.host_s[Queue.STAGE_OUT] = begin_s, time.perf_counter()

@@ -133,13 +133,15 @@ class Stream:
         with self._sending:
             device = self._device = self._device or self._opened(asked.request)
             for job in self._chunks_of(asked):
-                self._room.acquire()
+                if not self._room.acquire(blocking=False):
+                    device.finish()
+                    self._room.acquire()
                 device.send(job)
                 job.finished.add_done_callback(partial(self._finished, asked, done, job.chunk))
                 if done.done():
                     # One of them has failed.
                     break
-            device.flush()
+            device.finish()
         return done
 
     def _finished(self, asked: Asked, done: Future[Asked], chunk: Chunk, finished: Future[None]) -> None:

@@ -128,8 +128,9 @@ def sent(queues, ring, jobs):
     def begin(job):
         try:
             pipeline.send(job)
-            if job.chunk.number == CHUNKS - 1:
-                pipeline.flush()
+            if job.chunk.number >= 2 * ring - 1 or job.chunk.number == CHUNKS - 1:
+                while pipeline.finish() and job.chunk.number == CHUNKS - 1:
+                    pass
         except EngineError as error:
             pipeline.close(error)
         return job.finished
