@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from engine.ptx import floats
 from engine.ptx.group import Group, Step
-from engine.ptx.kernel import SPACES
+from engine.ptx.kernel import SPACES, Kernel
 from engine.ptx.machine import Machine
 from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Access, Segment
 from engine.ptx.module import Instruction, listed
-from engine.ptx.operands import Operands
-from engine.ptx.types import BITWISE, U32, Values, extended
+from engine.ptx.operands import address_source, registers_of, source_of
+from engine.ptx.types import BITWISE, U32, Values
 
 # A block, or a thread, has its own: an address counts from its beginning.
 _OWN_SPACES = "shared", "local"
@@ -43,7 +43,7 @@ _SPELLED = re.compile(
 Chosen = NDArray[np.intp] | None
 
 
-def _access(instruction: Instruction, operands: Operands) -> Step:
+def _access(instruction: Instruction, kernel: Kernel) -> Step:
     """Make a load, a store, or an atomic operation: `red`, or `atom`, which gives what was there before."""
     spelled = _SPELLED.fullmatch("".join(f"{one}." for one in instruction.modifiers[:-1]))
     is_atomic = instruction.name in ("atom", "red")
@@ -51,13 +51,11 @@ def _access(instruction: Instruction, operands: Operands) -> Step:
         raise instruction.unknown()
     space, count, update = spelled["space"] or "", int(spelled["count"] or 1), spelled["update"] or ""
     dtype, is_store, texts = instruction.dtype, instruction.name == "st", [*instruction.operands]
-    targets: list[int] = []
-    if instruction.name not in ("st", "red"):
-        names = listed(texts.pop(0))
-        targets = [operands.register(name, instruction) for name in names if not update or name != "_"]
-    source = operands.address(texts[0])
+    names = [] if instruction.name in ("st", "red") else listed(texts.pop(0))
+    targets = registers_of(kernel, [name for name in names if not update or name != "_"])
+    source = address_source(kernel, texts[0])
     given = listed(texts[1]) if is_store else texts[1:] if update else []
-    sources = [operands.source(name, dtype) for name in given]
+    sources = [source_of(kernel, name, dtype) for name in given]
     # What an exchange finds it mostly drops.
     effect = {"": "write" if is_store else "read", "exch": "swap"}.get(update, "update")
     size, outside = count * dtype.itemsize, 0 if update else OUTSIDE_BYTE
@@ -77,16 +75,14 @@ def _access(instruction: Instruction, operands: Operands) -> Step:
         found = [*accessed(group, instruction, space, effect, size, source(group))]
         stored = [one(group) for one in sources]
         if len(found) == 1 and found[0].at is None:
-            for target, one in zip(targets, done(found[0], stored), strict=False):
-                group.values[target] = extended(one, operands.width(target))
+            group.put(targets, done(found[0], stored))
             return
         got = [np.full(group.active.count * dtype.itemsize, outside, np.uint8).view(dtype) for _ in targets]
         for access in found:
             parts = [one if one.ndim == 0 else one[access.at] for one in stored]
             for whole, one in zip(got, done(access, parts), strict=False):
                 whole[access.at] = one
-        for target, whole in zip(targets, got, strict=True):
-            group.values[target] = extended(whole, operands.width(target))
+        group.put(targets, got)
 
     return step
 
@@ -113,7 +109,7 @@ def _updated(view: np.ndarray, places: np.ndarray, given: list[np.ndarray], name
     return found
 
 
-def _copies(instruction: Instruction, operands: Operands) -> Step:
+def _copies(instruction: Instruction, kernel: Kernel) -> Step:
     """Make a `cp.async`, or what closes a group of them or waits."""
     words = instruction.modifiers
     if words[:1] != ("async",) or "bulk" in words or "mbarrier" in words:
@@ -121,19 +117,19 @@ def _copies(instruction: Instruction, operands: Operands) -> Step:
     if "commit_group" in words:
         return lambda group: group.machine.close_copies(group.active)
     if not instruction.first_of("wait_group", "wait_all"):
-        return _copy(instruction, operands)
+        return _copy(instruction, kernel)
     left = int(instruction.operands[0], 0) if "wait_group" in words else -1
     return lambda group: group.machine.wait_for_copies(group.active, left)
 
 
-def _copy(instruction: Instruction, operands: Operands) -> Step:
+def _copy(instruction: Instruction, kernel: Kernel) -> Step:
     target_text, source_text, size_text, *rest = instruction.operands
     if rest and (rest[0].startswith("!") or len(rest) > 1):
         raise instruction.unknown()
     size = int(size_text, 0)
-    target, source = operands.address(target_text), operands.address(source_text)
+    target, source = (address_source(kernel, one) for one in (target_text, source_text))
     # How many bytes each thread takes; zeros are behind them.
-    taken = operands.source(rest[0] if rest else size_text, U32)
+    taken = source_of(kernel, rest[0] if rest else size_text, U32)
 
     def step(group: Group) -> None:
         count, addresses = group.active.count, source(group)
@@ -223,7 +219,7 @@ def _distance(offset: int, segment: Segment | None) -> str:
     return f"{segment.name} {offset - segment.owner_bytes + 1} bytes or less past its end"
 
 
-MEMORY_STEPS: dict[str, Callable[[Instruction, Operands], Step]] = {
+MEMORY_STEPS: dict[str, Callable[[Instruction, Kernel], Step]] = {
     **dict.fromkeys(("ld", "ldu", "st", "atom", "red"), _access),
     "cp": _copies,
 }

@@ -4,7 +4,7 @@ A register holds an array with a value for each thread, or one NumPy scalar wher
 what a kernel computes of its parameters alone is computed once.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engine.ptx.active import Active
 from engine.ptx.machine import Machine
-from engine.ptx.types import as_type
+from engine.ptx.types import Values, as_type, extended
 
 Registers = list[Any]
 
@@ -33,13 +33,11 @@ class Group:
             values[number] = value if value.ndim == 0 else value[at]
         return Group(self.machine, self.active.some(at), values)
 
-    def take(self, part: "Group", at: NDArray[np.intp], registers: Collection[int]) -> None:
-        """Take these registers from the threads at some places."""
-        for number in registers:
-            new = part.values[number]
-            whole = np.array(np.broadcast_to(as_type(self.values[number], new.dtype), self.active.count))
-            whole[at] = new
-            self.values[number] = whole
+    def put(self, registers: Iterable[int], values: Iterable[Values]) -> None:
+        """Give registers values, widened to what these hold."""
+        zeros = self.machine.kernel.zeros
+        for number, value in zip(registers, values, strict=False):
+            self.values[number] = extended(value, zeros[number].itemsize)
 
 
 Step = Callable[[Group], None]

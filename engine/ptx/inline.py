@@ -1,21 +1,21 @@
 """The code of a kernel in one piece, with the functions that it calls in the place of each call.
 
-What braces and called functions declare gets names of its own there. Parameters, of which addresses are never
-computed, are registers: one for each offset.
+What braces and called functions declare gets names of its own there. An instruction under a guard, `@%p1`,
+gets a branch around it. Parameters, whose addresses nobody computes, are registers: one for each offset.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import replace
 
-from engine.ptx.module import Body, Guard, Instruction, Module, PtxError, Statement, Variable, listed
+from engine.ptx.module import Body, Instruction, Module, PtxError, Statement, Variable, listed
 from engine.ptx.parse import IGNORED, variable_of
 from engine.ptx.types import DTYPES
 
 _NAME = re.compile(r"[%$\w]+")
 _REGISTERS = re.compile(r"\.reg\s+\.(\w+)\s+(.*)", re.DOTALL)
 _TABLE = re.compile(r"([$\w]+)\s*:\s*\.branchtargets\s+(.*)", re.DOTALL)
-_INSTRUCTION = re.compile(r"(?:@(!?)\s*([%$\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
+_INSTRUCTION = re.compile(r"(?:@(!?[%$\w]+)\s+)?([a-z][\w.:]*)\s*(.*)", re.DOTALL)
 _OPERAND = re.compile(r"(?:[^,\[{(]|\[[^\]]*\]|\{[^}]*\}|\([^)]*\))+")
 # The carry flag (PTX ISA, 9.7.2) is a register more, named among the operands.
 _CARRY = "%carry"
@@ -92,24 +92,30 @@ class Code:
     def _instruction(self, one: Statement, names: Mapping[str, str]) -> Instruction:
         if (found := _INSTRUCTION.fullmatch(one.text)) is None:
             raise PtxError("the text of PTX", f"this is no instruction: {one.text[:80]}")
-        negated, register, opcode, rest = found.groups()
-        if names:
-            rest = _NAME.sub(lambda one: names.get(one[0], one[0]), rest)
-        guard = Guard(names.get(register, register), bool(negated)) if register else None
+        guard, opcode, rest = (
+            _NAME.sub(lambda one: names.get(one[0], one[0]), text or "") if names else text or ""
+            for text in found.groups()
+        )
         name, *modifiers = opcode.split(".")
         operands = tuple(text.strip() for text in _OPERAND.findall(rest) if text.strip())
         if name in ("addc", "subc", "madc") or "cc" in modifiers:
             self.registers[_CARRY] = "pred"
             target = f"{operands[0]}|{_CARRY}" if "cc" in modifiers else operands[0]
             operands = (target, *operands[1:], _CARRY)
-        return Instruction(name, tuple(modifiers), operands, guard, one.line, len(self.instructions))
+        return Instruction(name, (*modifiers,), operands, guard, one.line, len(self.instructions))
 
     def _append(self, one: Instruction, behind: str, callers: tuple[str, ...]) -> None:
-        if one.name == "call":
+        if one.guard and one.name != "bra":
+            label = self._suffix("around")
+            guard = one.guard[1:] if one.guard[0] == "!" else f"!{one.guard}"
+            around = replace(one, name="around", modifiers=(), operands=(label,), guard=guard)
+            self.instructions.append(around)
+            self._append(replace(one, guard="", number=len(self.instructions)), behind, callers)
+            self.labels[label] = len(self.instructions)
+        elif one.name == "call":
             self._call(one, callers)
         elif behind and one.name == "ret":
-            modifiers = ("uni",) * (one.guard is None)
-            self.instructions.append(replace(one, name="bra", modifiers=modifiers, operands=(behind,)))
+            self.instructions.append(replace(one, name="bra", modifiers=("uni",), operands=(behind,)))
         elif "param" in one.modifiers and one.name in ("ld", "st"):
             self._pass(one)
         else:

@@ -13,7 +13,7 @@ from engine.ptx.memory import ARRAY_SHIFT, refuse_more
 from engine.ptx.module import Instruction, Variable
 from engine.ptx.types import DTYPES, Values
 
-ENDS = ("bra", "brx", "ret", "exit", "trap")
+ENDS = ("bra", "around", "brx", "ret", "exit", "trap")
 # What these write is not their first operand.
 _WRITE_NOTHING = ("st", "red", "membar", "fence", "cp", "prefetch", "prefetchu", "nanosleep", *ENDS)
 SPACES = {"shared", "global", "local", "const"}
@@ -40,6 +40,11 @@ class Block:
     def end(self) -> Instruction | None:
         """The jump or the return at its end, where it has one."""
         return last if (last := self.instructions[-1]).name in ENDS else None
+
+    @property
+    def shown(self) -> list[Instruction]:
+        """Its instructions as PTX has them: without a branch around what a guard says."""
+        return [one for one in self.instructions if one.name != "around"]
 
     @property
     def waits(self) -> bool:
@@ -71,11 +76,8 @@ class Kernel:
         for block in self.blocks:
             self._connect(block)
             for one in block.instructions:
-                written = self.written_by(one)
-                # Where its guard does not hold the old value stays.
-                read = {*self.read_by(one), *(written if one.guard is not None else ())}
-                block.reads |= read - block.writes
-                block.writes |= written
+                block.reads |= self.read_by(one) - block.writes
+                block.writes |= self.written_by(one)
         self._find_live()
 
     def _lay_out(self, variables: list[Variable]) -> None:
@@ -128,7 +130,7 @@ class Kernel:
 
     def goals_of(self, end: Instruction) -> list[int]:
         """Return the blocks that a jump or a return may lead to: the number of blocks where threads end."""
-        if end.name == "bra":
+        if end.name in ("bra", "around"):
             return [self.labels[end.operands[0]]]
         if end.name == "brx":
             return [self.labels[label] for label in self.code.targets[end.operands[1]]]
@@ -138,7 +140,7 @@ class Kernel:
         end = block.end
         if end is not None:
             block.next += self.goals_of(end)
-        if end is None or end.guard is not None:
+        if end is None or end.guard:
             block.next.append(block.number + 1)
 
     def _find_live(self) -> None:
@@ -168,10 +170,10 @@ class Kernel:
         """Return the registers that an instruction writes."""
         return {number for text in one.operands[: _written(one)] for number in self.registers_in(text)}
 
-    def read_by(self, one: Instruction) -> list[int]:
-        """Return the registers that an instruction reads, as often as it does, with that of its guard."""
-        guard = [] if one.guard is None else [self.registers[one.guard.register]]
-        return sum(map(self.registers_in, one.operands[_written(one) :]), guard)
+    def read_by(self, one: Instruction) -> set[int]:
+        """Return the registers that an instruction reads, with that of its guard."""
+        texts = one.guard, *one.operands[_written(one) :]
+        return {number for text in texts for number in self.registers_in(text)}
 
 
 def is_barrier(one: Instruction) -> bool:

@@ -19,7 +19,7 @@ from engine.ptx.findings import Finding, Index3
 from engine.ptx.group import Group, Step, joined
 from engine.ptx.machine import Machine, Observer
 from engine.ptx.module import Instruction, PtxError
-from engine.ptx.program import Program, program_of
+from engine.ptx.program import Program, kernel_of, program_of
 from engine.ptx.trace import Tracer, TraceStep
 
 # Threads that run at once: their registers, 256 KB each of 8 bytes, stay in the processor's cache.
@@ -52,7 +52,7 @@ class Run:
         return [
             (instruction, warps, threads)
             for number, (warps, threads) in self.counts.block_runs.items()
-            for instruction in blocks[number].instructions
+            for instruction in blocks[number].shown
         ]
 
 
@@ -107,7 +107,8 @@ def run(
     PtxError
         For what cannot be read or is not interpreted.
     """
-    kernel, program = program_of(ptx, entry)
+    kernel = kernel_of(ptx, entry)
+    program = program_of(kernel)
     over, sides = _three(grid), _three(block)
     if min(over) < 1 or min(sides) < 1 or math.prod(sides) > MOST_THREADS_PER_BLOCK:
         why = f"a block has 1 to {MOST_THREADS_PER_BLOCK} threads, a grid at least one block"

@@ -59,9 +59,8 @@ def number(text: str, dtype: np.dtype) -> Values:
     if text[:2] in ("0d", "0D"):
         double = np.uint64(int(text[2:], 16)).view(np.float64)
         return double.astype(dtype) if dtype.kind == "f" else as_type(double, dtype)
-    digits = text.rstrip("U")
     try:
-        value = int(digits, 8 if re.fullmatch(r"-?0[0-7]+", digits) else 0)
+        value = int(text.rstrip("U"), 0)
     except ValueError:
         if dtype.kind == "f" and re.fullmatch(r"-?\d+\.\d*(e[+-]?\d+)?", text):
             return dtype.type(float(text))
@@ -82,13 +81,6 @@ def address_of(text: str) -> tuple[str, int]:
     return found[1], int(found[2] or "0", 0)
 
 
-class Guard(NamedTuple):
-    """The predicate of an instruction: `@%p1`, or negated `@!%p1`."""
-
-    register: str
-    negated: bool
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Instruction:
     """One instruction: `ld.global.v2.f32` has the name `ld` and the modifiers `global`, `v2` and `f32`."""
@@ -96,7 +88,7 @@ class Instruction:
     name: str
     modifiers: tuple[str, ...]
     operands: tuple[str, ...]
-    guard: Guard | None
+    guard: str  # of a branch: its predicate, `%p1`, or negated `!%p1`
     line: SourceLine
     number: int  # of the instructions of the kernel
 
@@ -128,7 +120,7 @@ class Instruction:
     @property
     def text(self) -> str:
         """The instruction as it stands in PTX."""
-        guard = "" if self.guard is None else f"@{'!' * self.guard.negated}{self.guard.register} "
+        guard = f"@{self.guard} " if self.guard else ""
         return f"{guard}{self.spelling} {', '.join(self.operands)}".strip()
 
 

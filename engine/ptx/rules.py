@@ -38,13 +38,12 @@ class Row(NamedTuple):
 class Rule(NamedTuple):
     """The types that an instruction reads its operands as, the one that it writes, and what it computes.
 
-    With `has_many` it computes a sequence: a value for each register that is written.
+    That is a value, or a tuple with one for each register that is written.
     """
 
     result: np.dtype
     sources: tuple[np.dtype, ...]
     compute: Compute
-    has_many: bool = False
     lanes: bool = False
 
 
@@ -92,7 +91,7 @@ class Table:
         if rule is None:
             raise instruction.unknown()
         if "|" in operands[0] and rule.result == BOOL:
-            return rule._replace(compute=partial(_with_opposite, rule.compute), has_many=True)
+            return rule._replace(compute=partial(_with_opposite, rule.compute))
         return rule
 
     def _flagged(self, name: str, modifiers: tuple[str, ...]) -> Rule | None:
@@ -137,7 +136,7 @@ def _matched(row: Row, modifiers: list[str]) -> Rule | None:
     result, *sources = (types[_SPELLED[one][0]] if one in _SPELLED else _OTHER[one](types) for one in letters)
     given = (*((result,) if row.typed else ()), *found.groups())
     compute = partial(row.compute, *given) if given else row.compute
-    return Rule(result, tuple(sources), compute, row.lanes or "C" in letters, row.lanes)
+    return Rule(result, tuple(sources), compute, row.lanes)
 
 
 def _with_opposite(compare: Compute, *operands: Values) -> tuple[Values, Values]:
@@ -172,7 +171,7 @@ def _parts(whole: np.dtype, count: int, packs: bool) -> Rule:
             found = found | (one.astype(whole) << shift)
         return found
 
-    def unpack(value: Values) -> list[Values]:
-        return [(value >> shift).astype(part) for shift in shifts]
+    def unpack(value: Values) -> tuple[Values, ...]:
+        return tuple((value >> shift).astype(part) for shift in shifts)
 
-    return Rule(whole, (part,) * count, pack) if packs else Rule(part, (whole,), unpack, has_many=True)
+    return Rule(whole, (part,) * count, pack) if packs else Rule(part, (whole,), unpack)

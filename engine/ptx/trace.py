@@ -75,7 +75,7 @@ class Tracer:
         if self._block is None:
             return program
         return [
-            ([partial(self._run, *pair) for pair in zip_longest(block.instructions, steps)], leave)
+            ([partial(self._run, *pair) for pair in zip_longest(block.shown, steps)], leave)
             for block, (steps, leave) in zip(self._machine.kernel.blocks, program, strict=True)
         ]
 
@@ -83,9 +83,6 @@ class Tracer:
         machine, values, active = group.machine, group.values, group.active
         kernel = machine.kernel
         chosen = (machine.blocks == self._block).all(1)[active.blocks]
-        if instruction.guard is not None:
-            guard = values[kernel.registers[instruction.guard.register]]
-            chosen = chosen & (guard != instruction.guard.negated)
 
         def held(operand: int) -> np.ndarray | None:
             """Return what the registers of an operand hold for each thread; None for a number."""

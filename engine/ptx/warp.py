@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.ptx.active import WARP
-from engine.ptx.group import Group, Step
+from engine.ptx.group import Group
 from engine.ptx.module import Instruction
-from engine.ptx.operands import Source
 from engine.ptx.rules import Row, Rule
 from engine.ptx.types import BITWISE, BOOL, DTYPES, S32, U32, Values
 
@@ -29,36 +28,32 @@ class _Warps(NamedTuple):
     report: Callable[[Lanes, str], None]
 
 
-def together(instruction: Instruction, rule: Rule, sources: list[Source], targets: list[int]) -> Step:
-    """Make a step of lanes that bring values; the last operand is the mask where one is."""
+def together(instruction: Instruction, rule: Rule, group: Group, *values: Values) -> tuple[Values, ...]:
+    """Return what lanes that bring values get; the last one is the mask where one is."""
+    machine, active = group.machine, group.active
+    rows = np.repeat(np.arange(active.warps), active.threads_of_warps)
+    lanes = active.slots & (WARP - 1)
 
-    def step(group: Group) -> None:
-        machine, active = group.machine, group.active
-        rows = np.repeat(np.arange(active.warps), active.threads_of_warps)
-        lanes = active.slots & (WARP - 1)
+    def spread(found: Values, dtype: np.dtype) -> Lanes:
+        whole: Lanes = np.zeros((active.warps, WARP), dtype)
+        whole[rows, lanes] = found
+        return whole
 
-        def spread(found: Values, dtype: np.dtype) -> Lanes:
-            whole: Lanes = np.zeros((active.warps, WARP), dtype)
-            whole[rows, lanes] = found
-            return whole
+    def report(bad: Lanes, message: str) -> None:
+        if machine.checks and bad.any():
+            slots = active.slots[np.broadcast_to(bad, here.shape)[rows, lanes]]
+            machine.report("barrier", (instruction.line,), slots[0], message)
 
-        def report(bad: Lanes, message: str) -> None:
-            if machine.checks and bad.any():
-                slots = active.slots[np.broadcast_to(bad, here.shape)[rows, lanes]]
-                machine.report("barrier", (instruction.line,), slots[0], message)
-
-        here = counted = spread(np.True_, BOOL)
-        given = [spread(source(group), dtype) for source, dtype in zip(sources, rule.sources, strict=True)]
-        if instruction.name in _MASKED:
-            masks = given.pop().max(axis=1)
-            named = (masks[:, None] >> _LANE.astype(U32)) & np.uint32(1) == 1
-            missing = (named & ~here).any(1, keepdims=True)
-            report(missing, f"a lane that the mask names does not take part in {instruction.name}.sync")
-            counted = named & here
-        for at, one in zip(targets, rule.compute(_Warps(here, counted, report), *given), strict=False):
-            group.values[at] = np.broadcast_to(one, here.shape)[rows, lanes]
-
-    return step
+    here = counted = spread(np.True_, BOOL)
+    given = [spread(*pair) for pair in zip(values, rule.sources, strict=True)]
+    if instruction.name in _MASKED:
+        masks = given.pop().max(axis=1)
+        named = (masks[:, None] >> _LANE.astype(U32)) & np.uint32(1) == 1
+        missing = (named & ~here).any(1, keepdims=True)
+        report(missing, f"a lane that the mask names does not take part in {instruction.name}.sync")
+        counted = named & here
+    found = rule.compute(_Warps(here, counted, report), *given)
+    return tuple(np.broadcast_to(one, here.shape)[rows, lanes] for one in found)
 
 
 def _bits(lanes: Lanes) -> Lanes:
