@@ -33,7 +33,7 @@ from gui.widgets.panel_parts import column, row
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."
 _TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
 
-# What the page is about; the columns of the others are in the header's menu.
+# What the page is about; the columns of the others are in the menu over the table.
 _SHOWN = {
     "kernel_p20_ms": False,
     "kernel_p80_ms": False,
@@ -103,12 +103,12 @@ class MatricesPage(VariantsPage):
 
     def __init__(self, services: Services) -> None:
         super().__init__()
-        self._state = state = services.state
+        state = services.state
         self.matmul = matmul = MatmulState()
         self.products = MatmulController(matmul, services.link, services.jobs, services.messages.on(self))
         self.show_state(services, matmul)
         product = PanelTabs(Panel("product", "Product", Slot(lambda: ProductPanel(matmul, state))))
-        plot = Slot(self._made_plot, f"{__package__}.tile_plot", above=GRID)
+        plot = Slot(self._made_plot, f"{__package__}.tile_plot")
         said = Slot(lambda: LecturePanel(matmul, state))
         lecture = PanelTabs(Panel("lecture", "What the lecture says", said))
         results = PanelTabs(Panel("products", "Results", Slot(lambda: self.results_panel)))
@@ -132,30 +132,17 @@ class MatricesPage(VariantsPage):
 
     @property
     def status(self) -> PageStatus:
-        nothing_runs = "Nothing can run here; the table says why."
-        is_hopeless = bool(self.matmul.results()) and not self.matmul.runnable
         return replace(
             super().status,
-            sentence=self._sentence(),
-            device=self.matmul.settings.device,
             caption=f"P = M N, {self.matmul.settings.product.size_text}",
             run_does="Verifies and times every matrix kernel at each selected tile size.",
-            why_no_run=nothing_runs if is_hopeless else "",
         )
 
-    def _sentence(self) -> str:
-        """Return the last product of matrices, else what can be multiplied now."""
-        runnable = self.matmul.runnable
-        if self.matmul.last is not None:
-            return _product_sentence(self.matmul.last)
-        if not self._state.is_ready:
-            return "No product yet: matrices are multiplied once the engine is up."
-        if not self.matmul.results():
-            return "No product yet: counting what can run here."
-        if not runnable:
-            return "No product yet: nothing can run here; the table says why."
-        only = f" Only {variant_name(runnable[0])} can run here; the table says why."
-        return "No product yet: press Run (Ctrl+R) to measure and verify." + only * (len(runnable) == 1)
+    def words_of(self, last: ProductResult) -> str:
+        tile = f", tile {tile_of(last)}" if tile_of(last) else ""
+        rate = metric("gflops", MatrixProduct).words(Compared(last))
+        what = f"Last product: {variant_name(last)}{tile}, {last.problem.size_text}"
+        return run_sentence(what, last, rate)
 
     def run(self) -> None:
         self.products.run_all()
@@ -193,13 +180,6 @@ class MatricesPage(VariantsPage):
     def _try_small(self) -> None:
         self.matmul.try_small()
         self.products.run_all()
-
-
-def _product_sentence(result: ProductResult) -> str:
-    tile = f", tile {tile_of(result)}" if tile_of(result) else ""
-    rate = metric("gflops", MatrixProduct).words(Compared(result))
-    what = f"Last product: {variant_name(result)}{tile}, {result.problem.size_text}"
-    return run_sentence(what, result, rate)
 
 
 build = MatricesPage

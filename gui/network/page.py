@@ -8,7 +8,7 @@ import msgspec
 from PySide6.QtCore import Qt
 
 from engine.tasks.network.messages import NetworkRun
-from engine.tasks.network.problem import ChunkSpan, ForwardPass, LayerTime
+from engine.tasks.network.problem import ChunkSpan, ForwardPass, LayerTime, NetworkResult
 from gui.network.cell_panel import CellPanel
 from gui.network.drawing_panel import DrawingPanel
 from gui.network.maps_panel import MapsPanel
@@ -37,6 +37,7 @@ class NetworkPage(VariantsPage):
     """Its state, controller and panels. Built when it is first shown."""
 
     title = "Network"
+    invites = "press Run (Ctrl+R) to verify and measure the selected stage, Run all for all."
     sections: ClassVar = {
         "": "network.md#the-page-network",
         "drawing": "network.md#the-page-network",
@@ -86,13 +87,14 @@ class NetworkPage(VariantsPage):
     def status(self) -> PageStatus:
         network = self.network
         size = f"{network.settings.batch:,} drawing{'s' if network.settings.batch != 1 else ''}"
+        status = super().status
+        if network.facts is None:
+            why_not = network.why_no_facts or "The engine has not described the network yet."
+            status = replace(status, why_no_run=why_not)
         return replace(
-            super().status,
-            sentence=self._sentence(),
-            device=network.settings.device,
+            status,
             run_does="Verifies the selected stage against the float64 reference, then measures it by layer.",
             run_all_does="Verifies and times every stage that can run this batch, one after the other.",
-            why_no_run=self._why_no_run(),
             caption=f"Batch of {size}",
         )
 
@@ -169,21 +171,8 @@ class NetworkPage(VariantsPage):
         if self._ran_one and not self.network.running and run is not None and run.timeline:
             self.bring_to_front("timeline")
 
-    def _why_no_run(self) -> str:
-        network = self.network
-        if network.facts is None:
-            return network.why_no_facts or "The engine has not described the network yet."
-        is_hopeless = bool(network.results()) and not network.runnable
-        return "Nothing can run here; the table says why." if is_hopeless else ""
-
-    def _sentence(self) -> str:
-        """Return the last run of a stage, else what can be run now."""
-        if self.network.last is not None:
-            last = self.network.last
-            return run_sentence(f"Last run: {last.title}, {last.problem.size_text}", last)
-        if not self._state.is_ready:
-            return "No run yet: stages run once the engine is up."
-        return "No run yet: press Run (Ctrl+R) to verify and measure the selected stage, Run all for all."
+    def words_of(self, last: NetworkResult) -> str:
+        return run_sentence(f"Last run: {last.title}, {last.problem.size_text}", last)
 
 
 build = NetworkPage

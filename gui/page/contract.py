@@ -284,7 +284,7 @@ class Page(QWidget):
         """Return how the panels are arranged, to be kept."""
         shares = {one.objectName(): one.chosen for one in self.findChildren(Shares) if one.chosen}
         front = tuple(one.objectName() for one in self.panels if one.is_front)
-        windows = {one.objectName(): _numbers(one.geometry()) for one in self.panels if one.is_own_window}
+        windows = {one.objectName(): numbers_of(one.geometry()) for one in self.panels if one.is_own_window}
         return PageLayout(shares, front, windows)
 
     @property
@@ -313,7 +313,8 @@ class Page(QWidget):
             self._show_windows(False)
 
 
-def _numbers(place: QRect) -> tuple[int, int, int, int]:
+def numbers_of(place: QRect) -> tuple[int, int, int, int]:
+    """Return a place as it is kept."""
     return place.x(), place.y(), place.width(), place.height()
 
 

@@ -87,15 +87,13 @@ class Slot(QWidget):
         self,
         make: Callable[[], QWidget],
         module: str = "",
-        *,
-        above: int = 0,
     ) -> None:
         super().__init__()
         self.widget: QWidget | None = None
         # It has been made, and is not in its place yet.
         self._made: QWidget | None = None
         self._make, self._module = make, module
-        self._column = column(margins=(0, above, 0, 0))
+        self._column = column()
         self.setLayout(self._column)
         if module and module not in sys.modules and module not in _announced:
             _announced.append(module)

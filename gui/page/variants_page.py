@@ -1,6 +1,7 @@
 """What all pages that run the variants of a task do: list what can run, run it, keep runs in sessions."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
@@ -12,7 +13,7 @@ from engine.course.paper import CourseKernel
 from engine.errors import BadValue, EngineError
 from engine.host.request import Request
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
-from gui.page.contract import Services
+from gui.page.contract import PageStatus, Services
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity
 from gui.page.runs_page import RunsPage
@@ -107,6 +108,8 @@ class VariantsPage(RunsPage):
 
     title = ""
     """That of the page, for messages."""
+    invites = "press Run (Ctrl+R) to verify and measure."
+    """What to do while nothing has run."""
 
     def show_state(self, services: Services, state: RunsState[Any]) -> None:
         """Take the state, whose runs are the rows of a table."""
@@ -115,6 +118,27 @@ class VariantsPage(RunsPage):
         self.shown.connect(state.shown)
         for changed in (state.rows_changed, state.settings_changed, state.undo_stack.indexChanged):
             changed.connect(self.edited)
+
+    @property
+    def status(self) -> PageStatus:
+        state = self._runs_state
+        is_hopeless = bool(state.results()) and not state.runnable
+        return replace(
+            super().status,
+            sentence=self._sentence(),
+            device=state.settings.device,
+            why_no_run="Nothing can run here; the table says why." if is_hopeless else "",
+        )
+
+    def words_of(self, last: Any) -> str:
+        """Return a sentence about the result of the last run."""
+        raise NotImplementedError
+
+    def _sentence(self) -> str:
+        if (last := self._runs_state.last) is not None:
+            return self.words_of(last)
+        is_up = self._services.state.is_ready
+        return f"No run yet: {self.invites if is_up else 'kernels run once the engine is up.'}"
 
     def own_part(self) -> Table:
         """Return what a session keeps beside the runs, as plain JSON values."""

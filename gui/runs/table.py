@@ -281,13 +281,6 @@ class RunsTable(QTableView):
         header = self._header
         header.setSectionsMovable(True)
         header.setSortIndicatorClearable(True)
-        header.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
-        header.customContextMenuRequested.connect(self._open_column_menu)
-
-    def _open_column_menu(self, position: QPoint) -> None:
-        menu = QMenu(self)
-        self.fill_column_menu(menu)
-        menu.popup(self._header.mapToGlobal(position))
 
     def _open_run_menu(self, position: QPoint) -> None:
         index: QModelIndex = self.indexAt(position)

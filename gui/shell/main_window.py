@@ -26,7 +26,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import Page, PageLayout, Services, Unsaved
+from gui.page.contract import Page, PageLayout, Services, Unsaved, numbers_of
 from gui.page.intents import Intent, OpenFiles, TakeContent
 from gui.page.panels import focus_next, shown_words
 from gui.page.slot import Slot
@@ -218,7 +218,7 @@ class MainWindow(QMainWindow):
         geometry = self.normalGeometry() if self.isMaximized() or self.isFullScreen() else self.geometry()
         return replace(
             preferences,
-            window=(geometry.x(), geometry.y(), geometry.width(), geometry.height()),
+            window=numbers_of(geometry),
             is_maximized=self.isMaximized(),
             arranged=arranged,
             columns=columns,
