@@ -4,10 +4,11 @@ Each has a thread of its own, and all write into the same results, each its own 
 the one with the fewest under way.
 """
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
+from typing import Any
 
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend
@@ -42,17 +43,31 @@ def _threads(key: str, number: int) -> tuple[ThreadPoolExecutor, ThreadPoolExecu
     return ThreadPoolExecutor(1, f"gpu-{key}"), ThreadPoolExecutor(1, f"gpu-{key}-deliver")
 
 
+class _Here(Executor):
+    """Does everything at once, on the calling thread."""
+
+    def submit(self, act: Callable[..., Any], /, *given: Any, **named: Any) -> Future[Any]:
+        """Do it; what drives a GPU raises nothing."""
+        done: Future[Any] = Future()
+        done.set_result(act(*given, **named))
+        return done
+
+
 class _Gpu:
     """A GPU with the thread that drives it; `number` tells those apart that are the same one."""
 
-    def __init__(self, gpu: DeviceInfo, layout: Layout, number: int, ring: int) -> None:
+    def __init__(self, gpu: DeviceInfo, layout: Layout, number: int, ring: int, *, is_here: bool) -> None:
         self.key = gpu.key
         self.under_way: set[int] = set()  # numbers of chunks
         self.pipeline: Pipeline | None = None
         self.error: BaseException | None = None
         self._is_finishing = False  # its thread will finish the next chunk soon
         self._of, self._stack = (gpu, layout, number, ring), ExitStack()
+        self._thread: Executor
         self._thread, self._deliverer = _threads(gpu.key, number)
+        self._is_here, self._machine = is_here, backend(gpu.key)
+        if is_here:
+            self._thread = _Here()
 
     def send(self, job: ChunkJob) -> None:
         """Give the pipeline a chunk."""
@@ -63,7 +78,10 @@ class _Gpu:
         self._thread.submit(self._send, job)
 
     def finish(self) -> None:
-        """Finish what was sent, one after the other: a chunk that comes meanwhile is begun first."""
+        """Finish what was sent, one after the other: a chunk that comes meanwhile is begun first.
+
+        Driven by the calling thread, the oldest one.
+        """
         self._thread.submit(self._finish, is_next=False)
 
     def close(self) -> None:
@@ -86,7 +104,9 @@ class _Gpu:
             if self.error is not None:
                 raise self.error
             self.pipeline = self.pipeline or self._opened()
-            self.pipeline.send(job)
+            # What called here may have selected another device.
+            with self._machine.selected():
+                self.pipeline.send(job)
         except BaseException as error:  # noqa: BLE001 - raised by who waits for the chunk
             self._fail(error)
             if not job.finished.done():
@@ -98,7 +118,11 @@ class _Gpu:
             return
         self._is_finishing = False
         try:
-            if self.error is None and self.pipeline is not None and self.pipeline.finish():
+            if self.error is not None or self.pipeline is None:
+                return
+            with self._machine.selected():
+                is_more = self.pipeline.finish()
+            if is_more and not self._is_here:
                 self._is_finishing = True
                 self._thread.submit(self._finish, is_next=True)
         except BaseException as error:  # noqa: BLE001 - as above
@@ -111,11 +135,17 @@ class _Gpu:
 
 
 class Gpus:
-    """GPUs as one device. Where one fails, the others go on. A context manager."""
+    """GPUs as one device. Where one fails, the others go on. A context manager.
 
-    def __init__(self, gpus: Sequence[DeviceInfo], layout: Layout, ring: int) -> None:
+    One that `is_here` is driven by the calling thread: to hand a small picture on takes longer than that.
+    """
+
+    def __init__(self, gpus: Sequence[DeviceInfo], layout: Layout, ring: int, *, is_here: bool) -> None:
         keys = [gpu.key for gpu in gpus]
-        self._gpus = [_Gpu(gpu, layout, keys[:place].count(gpu.key), ring) for place, gpu in enumerate(gpus)]
+        self._gpus = [
+            _Gpu(gpu, layout, keys[:place].count(gpu.key), ring, is_here=is_here)
+            for place, gpu in enumerate(gpus)
+        ]
         # One that is alone never waits for the host; of several a slow one has little that others could do.
         self.most = ring * max(2, len(gpus))
 

@@ -46,6 +46,20 @@ class Asked:
     chunks_left: int = 0  # that are not finished yet
 
 
+class _Driven(Future[Asked]):
+    """A picture whose chunks the thread finishes that waits for it."""
+
+    def __init__(self, finish: Callable[[], None]) -> None:
+        super().__init__()
+        self._finish = finish
+
+    def result(self, timeout: float | None = None) -> Asked:
+        """Finish its chunks, and return it."""
+        while not self.done():
+            self._finish()
+        return super().result(timeout)
+
+
 @dataclass(kw_only=True)
 class Stream:
     """Turns pictures into chunks, and chunks into results. A context manager.
@@ -66,7 +80,7 @@ class Stream:
     def __post_init__(self) -> None:
         self._stack, self._numbers = ExitStack(), itertools.count()
         self._device: ChunkDevice | None = None
-        self._clock, self._keys = "host clock", ""
+        self._clock, self._keys, self._is_here = "host clock", "", False
         # One picture after the other is begun; chunks are finished on several threads.
         self._sending, self._counting = threading.Lock(), threading.Lock()
         # When it was asked for the first picture, and when the last result was written.
@@ -84,6 +98,8 @@ class Stream:
             if (first := next(left, None)) is None:
                 what, why = "The batch is empty", "there is nothing to filter"
                 raise BadValue(what, why, "Pass at least one picture.")
+            # One GPU is driven by this thread.
+            self._is_here = len(first.request.devices) == 1
             device = self._device = self._opened(first.request)
             for asked in in_order(self.send, itertools.chain([first], left), 2 * device.most):
                 received(asked)
@@ -108,7 +124,7 @@ class Stream:
             from engine.flow.on_gpus import Gpus
 
             self._clock = "device events"
-            opened = self._stack.enter_context(Gpus(gpus, layout, self.ring))
+            opened = self._stack.enter_context(Gpus(gpus, layout, self.ring, is_here=self._is_here))
         else:
             opened = InOrder(backend(device.key), layout)
         self._room = threading.Semaphore(opened.most)
@@ -129,9 +145,9 @@ class Stream:
 
         Called on: any thread.
         """
-        done: Future[Asked] = Future()
         with self._sending:
             device = self._device = self._device or self._opened(asked.request)
+            done = _Driven(device.finish) if self._is_here else Future[Asked]()
             for job in self._chunks_of(asked):
                 if not self._room.acquire(blocking=False):
                     device.finish()
@@ -141,7 +157,8 @@ class Stream:
                 if done.done():
                     # One of them has failed.
                     break
-            device.finish()
+            if not self._is_here:
+                device.finish()
         return done
 
     def _finished(self, asked: Asked, done: Future[Asked], chunk: Chunk, finished: Future[None]) -> None:
