@@ -181,5 +181,6 @@ def _refusal(log: str) -> NotJudged:
     if not errors:
         why = " ".join(log.split())[:400] or "NVRTC needs more memory than it gets, or fails without a word"
         return NotJudged("the file does not compile", why)
-    said = "; ".join(f"line {line}: {message.strip()}" for line, message in errors)
-    return NotJudged("the file does not compile", said, line=int(errors[0][0]))
+    (first, said), *rest = errors
+    more = (f"; line {line}: {message.strip()}" for line, message in rest)
+    return NotJudged("the file does not compile", said.strip() + "".join(more), line=int(first))

@@ -53,7 +53,7 @@ def judged_file(text: str, path: str, function: str | None = None) -> JudgedKern
         found = _defined(kernel, _names(tree, path), path)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
-        raise NotJudged("the file is no Python", f"line {line}: {error.args[0]}", line=line) from error
+        raise NotJudged("the file is no Python", str(error.args[0]), line=line) from error
     except (RecursionError, MemoryError) as error:
         raise NotJudged("the file", "its code is nested too deep") from error
     return _compiled(name, found, header_of(text))
@@ -232,5 +232,4 @@ def _refusal(error: object) -> NotJudged:
     line = int(getattr(location, "line", 0) or 0)
     if not line and (found := re.search(r'File "[^"]*", line (\d+)|at \S+ \((\d+)\)', plain)):
         line = int(found[1] or found[2])
-    where = f"line {line}: " if line else ""
-    return NotJudged("the kernel does not compile", f"{where}{said[:300]}", line=line)
+    return NotJudged("the kernel does not compile", said[:300], line=line)

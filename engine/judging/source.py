@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 
 from engine.errors import BadValue, EngineError
 from engine.geometry.border import Border
+from engine.ptx.launch import MOST_THREADS_PER_BLOCK
+from engine.ptx.machine import MOST_SHARED
 
 MOST_MASK_SIDE = 31
 DTYPES = ("float32", "uint8")
@@ -50,18 +52,21 @@ class Header:
 
 
 def header_of(text: str) -> Header:
-    """Return what the comment lines of a source say; raises BadValue for a value that cannot be."""
+    """Return what the comment lines of a source say; raises NotJudged for a value that cannot be."""
     header = Header()
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), start=1):
         if _CODE.match(line):
             break
         if found := _LINE.fullmatch(line):
-            header = _with(header, found[1], found[2])
+            try:
+                header = _with(header, found[1], found[2])
+            except EngineError as error:
+                raise NotJudged(error.what, error.why, error.remedy, number) from error
     return header
 
 
 def _with(header: Header, name: str, value: str) -> Header:
-    what = f"the line '{name}: {value}' of the file"
+    what = f"the header '{name}: {value}'"
     if name == "border":
         # An unknown one is refused with all that there are.
         return replace(header, border=Border.named(value))
@@ -75,11 +80,15 @@ def _with(header: Header, name: str, value: str) -> Header:
         raise BadValue(what, "it needs whole numbers, as in 'block: 32 8'")
     numbers = [int(one) for one in re.findall(r"\d+", value)]
     if name == "shared":
+        if numbers[0] > MOST_SHARED:
+            raise BadValue(what, f"a block has at most {MOST_SHARED:,} bytes of shared memory")
         return replace(header, shared=numbers[0])
     if min(numbers) < 1:
         raise BadValue(what, "a side is at least 1")
     x, y, z = (*numbers, 1, 1)[:3]
     if name == "block":
+        if x * y * z > MOST_THREADS_PER_BLOCK:
+            raise BadValue(what, f"a block has at most {MOST_THREADS_PER_BLOCK:,} threads")
         return replace(header, block=(x, y, z))
     if name == "results":
         return replace(header, results=(x, y))

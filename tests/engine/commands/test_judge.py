@@ -96,8 +96,10 @@ def test_that_one_of_several_kernels_is_named(judged):
     ],
 )
 def test_that_a_header_line_that_cannot_be_is_refused(judged, line):
-    answer = judged(f"// {line}\n{KERNEL}", "--json")
-    assert (json.loads(answer.out)["verdict"], answer.status) == ("refused", 2)
+    answer = judged(f"//\n// {line}\n{KERNEL}", "--json")
+    document = json.loads(answer.out)
+    assert (document["verdict"], answer.status) == ("refused", 2)
+    assert [one["line"] for one in document["findings"]] == [2]
 
 
 def test_that_an_array_of_another_name_is_not_known(judged):
@@ -112,6 +114,10 @@ def test_that_the_text_has_the_verdict_and_the_line(judged):
     assert answer.status == 1
     assert "line 13:" in answer.out
     assert "the right edge" in answer.out
+
+
+def test_that_a_refusal_names_the_line_once(judged):
+    assert judged(KERNEL.replace("float sum", "floot sum")).out.count("line 6") == 1
 
 
 def test_that_a_launch_that_asks_to_stop_stops(tmp_path):
