@@ -305,7 +305,7 @@ def test_that_a_picture_that_has_changed_is_said(open_window, tmp_path, qtbot):
     Image.fromarray(np.zeros((8, 8), np.uint8)).save(picture)
     page.pictures.open_path(picture)
     source = PictureSource(str(picture))
-    qtbot.waitUntil(lambda: page.sessions._digest.of(source) != "")
+    qtbot.waitUntil(lambda: page.sessions._digest_of(source) != "")
     page.files.save_session(tmp_path / "work.haloscope")
     qtbot.waitUntil((tmp_path / "work.haloscope").exists)
     picture.write_bytes(picture.read_bytes() + b"more")
