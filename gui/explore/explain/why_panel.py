@@ -14,7 +14,6 @@ from engine.results.quantities import (
     MISSING,
     digits_text,
     duration_text,
-    ms_text,
     percent_text,
 )
 from gui.explore.explain.roofline_state import MEASURE_TIP
@@ -50,7 +49,7 @@ def longest_ms(explained: ExplainedTime) -> float:
 
 def heard(explained: ExplainedTime) -> str:
     """Return the bounds and the time for screen readers."""
-    bounds = ", ".join(f"{bound.title} {ms_text(bound.ms)}" for bound in explained.bounds)
+    bounds = ", ".join(f"{bound.title} {duration_text(bound.ms)}" for bound in explained.bounds)
     return f"At least: {bounds}. {measured_words(explained)}."
 
 
@@ -82,13 +81,13 @@ def cause_words(explained: ExplainedTime, before: ExplainedTime, variant: str, o
 def measured_words(explained: ExplainedTime) -> str:
     """Return the measured time in words."""
     ms = explained.measured_ms
-    return "No time was measured" if ms is None else f"Measured {ms_text(ms)}"
+    return "No time was measured" if ms is None else f"Measured {duration_text(ms)}"
 
 
 def line_words(explained: ExplainedTime) -> str:
     """Return what the line across the bars is, or why there is none."""
     ms = explained.measured_ms
-    return measured_words(explained) if ms is None else f"Line: the measured {ms_text(ms)}"
+    return measured_words(explained) if ms is None else f"Line: the measured {duration_text(ms)}"
 
 
 def sentence_html(sentence: str, remedy: str, title: str, theme: Theme) -> str:

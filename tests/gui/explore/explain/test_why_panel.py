@@ -86,8 +86,8 @@ def read(panel):
 def test_that_bounds_stand_beside_the_time_the_tallest_first(bench, panel):
     add(bench)
     assert panel.bars.accessibleDescription() == (
-        "At least: instructions issued 0.300 ms, loads by sectors 0.168 ms, copy 0.0320 ms, "
-        "multiply-adds 0.0120 ms. Measured 0.400 ms."
+        "At least: instructions issued 300 µs, loads by sectors 168 µs, copy 32.0 µs, "
+        "multiply-adds 12.0 µs. Measured 400 µs."
     )
 
 
@@ -136,7 +136,7 @@ def test_that_what_came_is_kept_with_the_result(bench, panel):
     bench.settle()
     assert first.explained is None
     assert len(asked(bench)) == 2
-    assert "0.300 ms" in panel.bars.accessibleDescription()
+    assert "300 µs" in panel.bars.accessibleDescription()
 
 
 def test_that_a_result_keeps_its_place_its_problem_and_its_baseline(bench, panel):
@@ -204,7 +204,7 @@ def test_that_what_the_bounds_do_not_explain_is_said_as_the_engine_says_it(slow_
     waiting.future.set_result(ExplainedTime("NVIDIA H200", made_bounds(0.2), 0.16, 0.4, sentence))
     slow_bench.settle()
     assert read(slow_panel) == sentence
-    assert "Measured 0.400 ms" in slow_panel.bars.accessibleDescription()
+    assert "Measured 400 µs" in slow_panel.bars.accessibleDescription()
 
 
 def test_that_a_simulated_run_has_bounds_and_no_line(bench, panel):
