@@ -1,6 +1,6 @@
 """What the page Explore is made of: state, controllers, panels, and what is made when it is first wanted."""
 
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -118,6 +118,7 @@ class ExploreParts(RunsPage):
         asking = state, link, services.jobs
         self.roofline = RooflineState(self.selection, self.results, *asking, messages.on(self))
         self.why = WhyState(self.selection, self.results, workspace, state, link, self.roofline)
+        self.roofline.save_wanted.connect(partial(self.save_drawing, "roofline"))
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(self.results.describe)
         self.ablation = AblationState(self.selection, state, services.jobs, PageMessages(messages, self))

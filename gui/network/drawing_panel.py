@@ -4,7 +4,7 @@ from PySide6.QtCore import QSignalBlocker, QSize, Qt
 from PySide6.QtGui import QIcon, QPixmap
 from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QWidget
 
-from engine.results.quantities import ms_text
+from engine.results.quantities import duration_text
 from gui.network.drawing import SIDE, picture_of, shades
 from gui.network.drawing_canvas import DrawingCanvas
 from gui.network.layers import DRAWING, chance_text, verdict_text, windows
@@ -133,7 +133,7 @@ class DrawingPanel(QWidget):
         if self._network.drawing.is_enlarged:
             hint = " It is enlarged and centred for the network, as the digits of its training are."
         self.detail.setText(
-            f"{source}{is_a}: one drawing on the CPU in {ms_text(answer.elapsed_ms)}.{wrong}{hint}"
+            f"{source}{is_a}: one drawing on the CPU in {duration_text(answer.elapsed_ms)}.{wrong}{hint}"
         )
 
     def _show_bars(self) -> None:

@@ -10,14 +10,15 @@ from engine.device_info import RECORDED, SIMULATOR
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.results.export import machine_document, results_csv, results_document
-from engine.results.quantities import ms_text
+from engine.results.quantities import duration_text
 from engine.results.text_forms import json_text
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.messages import Message, Messages, Severity
+from gui.plots.drawing import FILTERS, Drawing
 from gui.runs.kept import ExchangeRuns, Kept, Run
 from gui.runs.model import RunsModel
-from gui.runs.panel import PICTURE_FILTERS, RunsPanel
+from gui.runs.panel import RunsPanel
 from gui.runs.table import RunsTable
 
 
@@ -42,7 +43,7 @@ class RunsPage(Page):
         self._table = table = panel.table
         table.copied.connect(self._services.messages.report_copied)
         panel.take_actions([self._services.actions[name] for name in self.table_actions])
-        panel.picture_wanted.connect(lambda: self._save_bars(panel))
+        panel.save_wanted.connect(lambda: self.save_drawing("bars", panel.drawing()))
         table.choose_columns(self._columns)
         self.status_changed.emit()
 
@@ -69,14 +70,16 @@ class RunsPage(Page):
 
         services.files.ask_to_save("Save the results", ["CSV (*.csv)", "JSON (*.json)"], name, save)
 
-    def _save_bars(self, panel: RunsPanel) -> None:
-        services, name = self._services, f"{self.export_stem}-times.png"
+    def save_drawing(self, what: str, drawing: Drawing) -> None:
+        """Ask where to save what is drawn, such as the bars."""
+        services = self._services
 
         def save(path: Path, _filter: str) -> None:
-            if _written(path, panel.picture_file(path), "plot", services.messages):
-                services.messages.show(Message("plot", Severity.INFO, f"Bars saved as {path}"))
+            if _written(path, drawing.file(path.suffix), "plot", services.messages):
+                saved = f"{what.capitalize()} saved as {path}"
+                services.messages.show(Message("plot", Severity.INFO, saved))
 
-        services.files.ask_to_save("Save the bars", list(PICTURE_FILTERS), name, save)
+        services.files.ask_to_save(f"Save the {what}", list(FILTERS), f"{self.export_stem}-{what}.png", save)
 
     def copy_results(self) -> None:
         if self._table is not None:
@@ -108,7 +111,7 @@ def run_sentence(what: str, result: Run, *rates: str) -> str:
         return f"{what}, {result.status}; simulated, so its times mean nothing"
     if result.kernel_ms is None:
         return f"{what}: {result.status}"
-    return ", ".join((what, ms_text(result.kernel_ms), *rates, result.status))
+    return ", ".join((what, duration_text(result.kernel_ms), *rates, result.status))
 
 
 def save_runs(path: Path, results: RunsModel, state: EngineState, messages: Messages) -> None:

@@ -1,23 +1,20 @@
 """The table of a page's runs, with one menu of what can be done with it; while empty, what it will hold."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
-from PySide6.QtCore import QBuffer, QIODevice, QPoint, QRect, Signal
-from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QPainter
-from PySide6.QtSvg import QSvgGenerator
+from PySide6.QtCore import Signal
+from PySide6.QtGui import QAction, QActionGroup, QGuiApplication
 from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.results.columns import Column
 from engine.results.metrics import Metric
+from gui.plots.drawing import Drawing
 from gui.runs.model import RunsModel
 from gui.runs.table import COMMON_NUMBERS, RunsTable, fill_metric_menu
 from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
-PICTURE_FILTERS = ("PNG (*.png)", "SVG (*.svg)")
 _MORE_TIP = "What the bars show, columns, copies, files."
-# Of a saved picture: pixels of the screen, and how many of its own each has.
-_SAVED_WIDTH, _SCALE = 720, 2
+_SAVED_WIDTH = 720
 
 
 class RunsPanel(QWidget):
@@ -27,7 +24,7 @@ class RunsPanel(QWidget):
     `RunsTable`.
     """
 
-    picture_wanted = Signal()  # the person wants the bars in a file
+    save_wanted = Signal()  # the person wants the bars in a file
 
     def __init__(
         self,
@@ -71,7 +68,7 @@ class RunsPanel(QWidget):
         has_bars = bool(self.model.bars.values)
         for text, act in (
             ("Copy bars as picture", self.copy_picture),
-            ("Save bars as PNG or SVG…", self.picture_wanted.emit),
+            ("Save bars as PNG or SVG…", self.save_wanted.emit),
         ):
             action = menu.addAction(text)
             action.setEnabled(has_bars)
@@ -95,25 +92,13 @@ class RunsPanel(QWidget):
 
     def copy_picture(self) -> None:
         """Put the bars on the clipboard, with all their rows."""
-        QGuiApplication.clipboard().setPixmap(self.table.picture(_SAVED_WIDTH, _SCALE))
+        QGuiApplication.clipboard().setPixmap(self.drawing().pixmap())
 
-    def picture_file(self, path: Path) -> bytes:
-        """Return the bars as a file of the form that the suffix says: .svg, else PNG."""
-        buffer = QBuffer()
-        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
-        if path.suffix.lower() == ".svg":
-            size = self.table.drawn_size(_SAVED_WIDTH)
-            drawing = QSvgGenerator()
-            drawing.setOutputDevice(buffer)
-            drawing.setSize(size)
-            drawing.setViewBox(QRect(QPoint(), size))
-            drawing.setTitle(self.table.accessibleName())
-            painter = QPainter(drawing)
-            self.table.draw(painter, _SAVED_WIDTH)
-            painter.end()
-        else:
-            self.table.picture(_SAVED_WIDTH, _SCALE).save(buffer, "PNG")
-        return bytes(buffer.data().data())
+    def drawing(self) -> Drawing:
+        """Return the bars of all runs that have one."""
+        table = self.table
+        size = table.drawn_size(_SAVED_WIDTH)
+        return Drawing(table.accessibleName(), size, lambda painter: table.draw(painter, _SAVED_WIDTH))
 
     def explain_empty(self, words: str) -> None:
         """Say something else of what the table will hold."""

@@ -13,7 +13,6 @@ from PySide6.QtGui import (
     QKeyEvent,
     QKeySequence,
     QPainter,
-    QPixmap,
     QResizeEvent,
 )
 from PySide6.QtWidgets import QMenu, QTableView
@@ -237,15 +236,6 @@ class RunsTable(QTableView):
     def drawn_size(self, width: int) -> QSize:
         """Return the size of such a picture."""
         return QSize(width, self._header.height() + self.rowHeight(0) * len(self._drawn_rows()))
-
-    def picture(self, width: int, scale: int) -> QPixmap:
-        """Return the bars as a picture with so many pixels for each of the screen's."""
-        made = QPixmap(self.drawn_size(width) * scale)
-        made.setDevicePixelRatio(scale)
-        painter = QPainter(made)
-        self.draw(painter, width)
-        painter.end()
-        return made
 
     def _drawn_rows(self) -> list[int]:
         bars = self._runs.bars.values

@@ -1,20 +1,22 @@
-"""The panel Roofline: the runs of a device under its roofs; a click selects one."""
+"""The panel Roofline: the runs of a device under its roofs. A click selects one, a button saves all."""
 
 import math
 from collections.abc import Sequence
 
 from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.results.quantities import rate_text
 from gui.explore.explain.roofline_state import MEASURE, MEASURE_TIP, Point, Roof, RooflineState
 from gui.explore.run_words import run_title
+from gui.plots.drawing import Drawing
 from gui.plots.plot import LogAxis, Plot, pg, text_over
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, small_font
 from gui.style.series import series_at, series_for
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.panel_parts import PANEL_MARGINS, column, row
+from gui.widgets.panel_parts import PANEL_MARGINS, column, row, text_button
 
 _RING_SIZE = 19
 _MARK_SIZE = 11
@@ -49,7 +51,7 @@ class RooflinePlot(Plot):
             axis.setGrid(40)
         self.setAccessibleName("Roofline")
         theme_notifier().changed.connect(self.redraw)
-        self.box.sigResized.connect(self._place_names)
+        self.box.sigResized.connect(self._fit)
 
     def show_points(
         self,
@@ -82,6 +84,12 @@ class RooflinePlot(Plot):
         self._draw_points()
         self._place_names()
 
+    def draw_paths(self) -> None:
+        """Draw marks as paths from now on, which stay sharp in a file; on the screen they are pictures."""
+        for item in self.drawn:
+            if isinstance(item, pg.ScatterPlotItem):
+                item.setExportMode(True, {"resolutionScale": 1.0})
+
     def minimumSizeHint(self) -> QSize:
         # With the margins around it as wide as the plots that it lies behind.
         return QSize(28 * GRID, 14 * GRID)
@@ -96,8 +104,18 @@ class RooflinePlot(Plot):
         low, high = min(xs + corners) / _ROOM_X, max(xs + corners) * _ROOM_X
         bottom, top = min(ys) / _ROOM_BELOW, max(ys + flat) * _ROOM_ABOVE
         bottom = min([bottom, *(slope * low for slope in slopes)])
-        self.show_range(_decades(low, high), _decades(bottom, top))
+        below, above = _decades(bottom, top)
+        # In a low plot too the name above the highest roof is whole.
+        letters, highest = QFontMetrics(small_font()).height(), math.log10(max(ys + flat))
+        if (rest := self.box.height() - letters) > letters:
+            above = max(above, highest + (highest - below) * letters / rest)
+        self.show_range(_decades(low, high), (below, above))
         return low, high
+
+    def _fit(self) -> None:
+        if self._points:
+            self._show_range()
+        self._place_names()
 
     def _draw_roof(self, roof: Roof, colour: str, ends: tuple[float, float]) -> None:
         styles = (roof.measured, Qt.PenStyle.SolidLine), (roof.theoretical, Qt.PenStyle.DashLine)
@@ -226,6 +244,8 @@ def _heard(point: Point) -> str:
     return f"{run_title(point.run)}: {point.words}"
 
 
+_SAVED_SIZE = 960, 600
+_SAVE_TIP = "Save the plot as PNG or SVG."
 _HINT = (
     "No run is faster than its roof: copies of its size, or multiply-adds. Solid roofs were measured, dashed "
     "ones are theoretical. Click a point to select its run."
@@ -243,19 +263,37 @@ class RooflinePanel(QWidget):
         self.plot = RooflinePlot()
         self.measure_button = QPushButton(MEASURE)
         self.measure_button.setToolTip(MEASURE_TIP)
-        below = row((self.note, 1), self.measure_button)
-        self.setLayout(column(self.caption, (self.plot, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))
+        self.save_button = text_button("export", "Save", "Save the roofline", _SAVE_TIP)
+        above, below = row((self.caption, 1), self.save_button), row((self.note, 1), self.measure_button)
+        self.setLayout(column(above, (self.plot, 1), below, spacing=HALF_GRID, margins=PANEL_MARGINS))
         self.plot.clicked.connect(self._choose)
         self.measure_button.clicked.connect(lambda: roofline.measure(roofline.device))
+        self.save_button.clicked.connect(lambda: roofline.save_wanted.emit(self.drawing()))
         roofline.changed.connect(self._show)
         roofline.state.running_changed.connect(self._allow)
+
+    def drawing(self) -> Drawing:
+        """Return the plot in a size of its own, however small the panel is."""
+        plot = RooflinePlot()
+        plot.resize(*_SAVED_SIZE)
+        self._fill(plot)
+        plot.draw_paths()
+        # Its parts get their places when it is painted, the words of an axis the second time.
+        for _ in range(2):
+            plot.grab()
+        return Drawing("Roofline", plot.size(), lambda painter: plot.render(painter, QRectF(plot.rect())))
+
+    def _fill(self, plot: RooflinePlot) -> None:
+        state = self._roofline
+        earlier = (point.run.number for point in state.points if state.results.is_earlier(point.run.result))
+        plot.show_points(state.points, state.roofs, state.marked, frozenset(earlier))
 
     def _show(self) -> None:
         state = self._roofline
         points, words = state.points, state.words
         self.plot.empty_text.setText(words)
-        earlier = (point.run.number for point in points if state.results.is_earlier(point.run.result))
-        self.plot.show_points(points, state.roofs, state.marked, frozenset(earlier))
+        self._fill(self.plot)
+        self.save_button.setVisible(bool(points))
         count = f"{len(points)} run{'s' if len(points) != 1 else ''} on {state.device_title}"
         self.caption.setText(f"{count}. {state.compared}".removesuffix(". ") if points else "")
         self.caption.setToolTip(f"{count}\n\n{_HINT}")

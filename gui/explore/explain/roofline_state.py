@@ -142,6 +142,7 @@ class RooflineState(Question):
 
     chosen = Signal(object)  # the Measurement whose point was clicked
     measured = Signal(str)  # the limits of the device with this key were measured
+    save_wanted = Signal(object)  # the Drawing that the person wants in a file
 
     def __init__(
         self,

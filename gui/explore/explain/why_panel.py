@@ -265,6 +265,8 @@ class WhyPanel(QWidget):
         self._body = folding_row(
             (bars, 1), (column(self.numbers, 0), 1), spacing=GRID, beside_from=_BESIDE_FROM
         )
+        # Figures keep off the scroll bar.
+        self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         shown = QWidget()
         shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
         self.stack = Placeholder(shown)

@@ -1,11 +1,12 @@
-"""The panel Roofline: runs under roofs, a click on one, and words where it is empty."""
+"""The panel Roofline: runs under roofs, a click on one, files, and words where it is empty."""
 
 import math
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
 from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QMouseEvent
+from PySide6.QtGui import QImage, QMouseEvent
 
 from engine.device_info import RECORDED
 from engine.explain.limits.messages import MeasureLimits
@@ -161,3 +162,17 @@ def test_that_a_recorded_run_of_a_cpu_does_not_stand_under_the_roofs_of_the_gpu(
     bench.results.describe(runs[1])
     bench.settle()
     assert [point.run.result.variant for point in panel.state.points] == ["naive", "tiled"]
+
+
+def test_that_the_plot_is_saved_in_a_size_of_its_own_with_its_words(panel):
+    saved = []
+    panel.state.save_wanted.connect(saved.append)
+    panel.save_button.click()
+    (drawing,) = saved
+    image = QImage.fromData(drawing.file(".png"))
+    assert (image.width(), image.height()) == (1920, 1200)
+    assert len({image.pixel(x, image.height() // 2) for x in range(image.width())}) > 3
+    root = ET.fromstring(drawing.file(".svg"))
+    assert "copies 4,100 GB/s" in " ".join(root.itertext())
+    # Marks are paths, which stay sharp.
+    assert not root.findall(".//{*}image")

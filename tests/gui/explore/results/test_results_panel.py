@@ -408,14 +408,14 @@ def test_that_two_selected_rows_are_compared_in_words(panel, results):
     assert "has no time to compare" in panel.about.text()
 
 
-def test_that_the_bars_can_be_copied_and_saved_with_all_their_rows(panel, results, tmp_path):
+def test_that_the_bars_can_be_copied_and_saved_with_all_their_rows(panel, results):
     add(results, *((f"variant-{at}", 1.0 + at) for at in range(30)))
     settle()
     choose(panel, "Copy bars as picture")
     high = 2 * panel.table.drawn_size(720).height()
     assert QGuiApplication.clipboard().image().height() == high
-    assert b"variant-29" in panel.picture_file(tmp_path / "times.svg")
-    assert QImage.fromData(panel.picture_file(tmp_path / "times.png")).height() == high
+    assert b"variant-29" in panel.drawing().file(".svg")
+    assert QImage.fromData(panel.drawing().file(".png")).height() == high
 
 
 def test_that_a_row_is_one_sentence_for_screen_readers(results):
