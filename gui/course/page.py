@@ -15,7 +15,7 @@ from gui.course.course_model import CourseModel, part_of, show_part
 from gui.course.kernels_table import KernelsTable
 from gui.course.tables_panel import TablesPanel, can_be_filled
 from gui.course.two_lines import SECOND_ROLE, TwoLines, plain
-from gui.page.contract import Page, PageStatus, Services
+from gui.page.contract import Page, PageStatus, Services, Tool
 from gui.page.intents import LoadKernel
 from gui.page.panels import Panel, PanelTabs
 from gui.page.shares import Share, Shares
@@ -126,6 +126,7 @@ class CoursePage(Page):
             services.messages.on(self),
         )
         self._services = services
+        self.tools = (Tool(services.actions["show_recorded"]),)
         course.measured_changed.connect(self.edited)
         self.papers = PapersList(course)
         self.header = PaperHeader(course)

@@ -19,7 +19,7 @@ from engine.course.sheet import markdown_of_table, tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView, reasons_of
 from gui.course.two_lines import plain
-from gui.engine_link.device_box import OFFER, recorded_button
+from gui.engine_link.device_box import OFFER
 from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, row, text_button
@@ -54,7 +54,6 @@ class TablesPanel(QWidget):
             "copy", "Copy", "Copy tables", "Copy this table with its notes, to paste it elsewhere."
         )
         self.save_button = text_button("save", "Save…", "Save tables", _SAVES)
-        self.recorded_button = recorded_button(state)
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
@@ -151,7 +150,7 @@ class TablesPanel(QWidget):
         menu.addAction("For a &spreadsheet (tabs)", self.copy)
         self.copy_button.setMenu(menu)
         self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        buttons = self.recorded_button, self.copy_button, self.save_button
+        buttons = self.copy_button, self.save_button
         bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
         self._figure_column.setContentsMargins(0, 0, 0, 0)
         self._beside.addWidget(self.table)

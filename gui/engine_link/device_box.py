@@ -7,14 +7,13 @@ from typing import Any
 
 from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QToolButton
 
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_state import LOST, EngineState
 from gui.style.icons import icon
 from gui.style.metrics import GRID
-from gui.widgets.panel_parts import NarrowBox, text_button
+from gui.widgets.panel_parts import NarrowBox
 
 _SIMULATOR_TEACHES = (
     "The simulator interprets the instructions that a GPU would execute, checks every access to memory and "
@@ -25,6 +24,8 @@ _ANOTHER = "Another machine…"
 _ANOTHER_TIP = "Compute on a machine that ssh reaches, such as one with a GPU."
 # What an entry means beside the key of a device: the place of a machine in the list of them.
 _MACHINE = Qt.ItemDataRole.UserRole + 1
+OFFER = "There is no GPU here: View > Recorded GPU (Ctrl+G) shows what another machine's GPU measured."
+"""What a panel without figures of a GPU says where there is none."""
 _AUTO_NOTE = "A CUDA device if one works here, else the CPU."
 
 
@@ -170,22 +171,3 @@ def _text(device: DeviceInfo) -> str:
     if not device.available:
         return f"{device.title} (not available)"
     return f"{device.title} (no speed)" if device.key == SIMULATOR else device.title
-
-
-RECORDED_TIP = (
-    "Show what a GPU of another machine measured, beside the figures of this one and marked as recorded."
-)
-OFFER = "There is no GPU here: View > Recorded GPU (Ctrl+G) shows what another machine's GPU measured."
-"""What a panel without figures of a GPU says where there is none."""
-
-
-def recorded_button(state: EngineState) -> QToolButton:
-    """Return the switch."""
-    button = text_button(
-        "device", "Recorded", "Show the figures of a recorded GPU", f"{RECORDED_TIP} (Ctrl+G)"
-    )
-    button.setCheckable(True)
-    button.setChecked(state.shows_recorded)
-    button.toggled.connect(state.show_recorded)
-    state.recorded_changed.connect(lambda: button.setChecked(state.shows_recorded))
-    return button

@@ -163,7 +163,7 @@ class FigurePlot(QWidget):
             frozenset((True,)): f"dashed: {dashed}",
             frozenset((False,)): "here",
         }.get(sides if dashed else frozenset(), "")
-        quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{meaning.replace(' ', '&nbsp;')}</span>"
+        quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{meaning}</span>"
         title = f"<b>{escape(figure.title)}</b><br>" if figure.title else ""
         return f"{title}{legend_html(entries)}{quiet if meaning else ''}"
 

@@ -3,7 +3,6 @@
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QUndoGroup, QUndoStack
 
-from gui.engine_link.device_box import RECORDED_TIP
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions, Entry
@@ -25,7 +24,8 @@ ENTRIES: tuple[Entry, ...] = (
           "cancel", "&Run", 20),
     Entry("retry_gpu", "Try the &GPU again", "Retry the GPU after repeated errors disabled it.",
           "Ctrl+Shift+G", "retry", "&Run", 30),
-    Entry("show_recorded", "Recorded &GPU", RECORDED_TIP, "Ctrl+G", "device", "&View", 60),
+    Entry("show_recorded", "Recorded &GPU", "Show what a GPU of another machine measured, beside the figures of"
+          " this one and marked as recorded.", "Ctrl+G", "device", "&View", 60),
     Entry("reset_layout", "&Default layout", "Restore the default positions of all panels on this page.",
           "Ctrl+Shift+L", "layout", "&View", 85),
     Entry("hide_panels", "&Hide panels", "Leave the page to its picture; once more brings the panels back.",

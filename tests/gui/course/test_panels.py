@@ -256,11 +256,6 @@ def test_that_a_table_without_a_gpu_offers_the_recorded_one(qtbot, course):
     assert panel.notes.text.startswith("There is no GPU here: ")
 
 
-def test_that_the_button_is_a_switch_for_every_page(panel, state):
-    panel.recorded_button.click()
-    assert state.shows_recorded
-
-
 def test_that_recorded_figures_are_in_a_column_of_their_own(panel, course):
     course.set_counted(PAPER.key, COUNTED)
     course.set_recorded(PAPER.key, made_recorded_paper())
