@@ -126,7 +126,8 @@ class CoursePage(Page):
             services.messages.on(self),
         )
         self._services = services
-        self.tools = (Tool(services.actions["show_recorded"]),)
+        tools = "show_recorded", "copy_results", "save_results"
+        self.tools = tuple(Tool(services.actions[name]) for name in tools)
         course.measured_changed.connect(self.edited)
         self.papers = PapersList(course)
         self.header = PaperHeader(course)
@@ -149,7 +150,6 @@ class CoursePage(Page):
         """The paper's tables, made after the kernels above them."""
         services = self._services
         made = TablesPanel(self.course, services.state)
-        made.save_button.clicked.connect(self._save)
         made.copied.connect(services.messages.report_copied)
         made.table.code_wanted.connect(self._show_excerpt)
         return made
@@ -162,11 +162,13 @@ class CoursePage(Page):
     @property
     def status(self) -> PageStatus:
         paper, machine = self.course.paper, self._services.state.machine
+        has_tables = paper is not None and bool(self.course.tables(paper.key))
         return PageStatus(
             sentence=f"{_LOAD}; {self._what_run_does}.",
             run_does=_RUN_DOES.format(machine.title if machine else "this machine"),
             why_no_run="" if paper else "Choose a paper first.",
-            can_copy=paper is not None and bool(self.course.tables(paper.key)),
+            has_results=has_tables,
+            can_copy=has_tables,
             caption=paper.title if paper else "",
         )
 
@@ -199,7 +201,7 @@ class CoursePage(Page):
     def copy_results(self) -> None:
         self.tables.copy()
 
-    def _save(self) -> None:
+    def save_results(self) -> None:
         if self.course.paper:
             key = self.course.paper.key
             self._services.files.ask_for_folder(

@@ -1,28 +1,24 @@
-"""The paper's tables: the one that is shown with its figure and notes; copy and save."""
-
-from collections.abc import Callable
+"""The paper's tables: the one that is shown with its figure and notes."""
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import (
-    QMenu,
     QSizePolicy,
     QSplitter,
-    QToolButton,
     QVBoxLayout,
     QWidget,
 )
 
 from engine.course.paper import CourseTable
 from engine.course.runs import NOT_YET
-from engine.course.sheet import markdown_of_table, tabs_of
+from engine.course.sheet import tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView, reasons_of
 from gui.course.two_lines import plain
 from gui.engine_link.device_box import OFFER
 from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, row, text_button
+from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, row
 from gui.widgets.scroll_area import ScrolledText
 
 _NO_PAPER = (
@@ -30,9 +26,6 @@ _NO_PAPER = (
 )
 _COUNTING = "The paper's tables are being counted."
 _RUN_FIRST = "Press Run (Ctrl+R) to fill these cells; any that cannot be measured say why."
-_SAVES = (
-    "Save all tables of this paper as Markdown and CSV, and its figures as SVG, in a folder of their own."
-)
 # Of the notes.
 _FEWEST_LINES = 2
 # And at most this part of the panel: the table above them needs the rest.
@@ -50,10 +43,6 @@ class TablesPanel(QWidget):
         self._course = course
         self._state = state
         self.choice = narrow_box("Table of the paper", _CHOICE_TIP, 8)
-        self.copy_button = text_button(
-            "copy", "Copy", "Copy tables", "Copy this table with its notes, to paste it elsewhere."
-        )
-        self.save_button = text_button("save", "Save…", "Save tables", _SAVES)
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
@@ -84,11 +73,8 @@ class TablesPanel(QWidget):
 
     def copy(self) -> None:
         """Copy the table that is shown, for a spreadsheet."""
-        self._copy(tabs_of)
-
-    def _copy(self, text_of: Callable[[CourseTable], str]) -> None:
         if self.shown:
-            QGuiApplication.clipboard().setText(text_of(self.shown))
+            QGuiApplication.clipboard().setText(tabs_of(self.shown))
             self.copied.emit(len(self.shown.rows))
 
     def _tables(self) -> tuple[CourseTable, ...]:
@@ -104,8 +90,7 @@ class TablesPanel(QWidget):
         at = self.choice.currentIndex() if keep else 0
         titles = dict(enumerate(table.title for table in tables))
         fill_box(self.choice, titles, min(max(at, 0), len(tables) - 1))
-        for control in (self.choice, self.copy_button, self.save_button):
-            control.setEnabled(bool(tables))
+        self.choice.setEnabled(bool(tables))
         self._show_table()
 
     def _show_table(self) -> None:
@@ -145,13 +130,7 @@ class TablesPanel(QWidget):
 
     def _build(self) -> None:
         self.choice.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        menu = QMenu(self.copy_button)
-        menu.addAction("As &Markdown", lambda: self._copy(markdown_of_table))
-        menu.addAction("For a &spreadsheet (tabs)", self.copy)
-        self.copy_button.setMenu(menu)
-        self.copy_button.setPopupMode(QToolButton.ToolButtonPopupMode.InstantPopup)
-        buttons = self.copy_button, self.save_button
-        bar = row((self.choice, 1), *buttons, spacing=HALF_GRID, margins=(GRID, HALF_GRID, GRID, 0))
+        bar = row((self.choice, 1), margins=(GRID, HALF_GRID, GRID, 0))
         self._figure_column.setContentsMargins(0, 0, 0, 0)
         self._beside.addWidget(self.table)
         self._beside.addWidget(self.figure_place)

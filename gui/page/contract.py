@@ -62,7 +62,7 @@ class PageStatus:
     run_all_does: str = ""
     why_no_run: str = ""  # what the page lacks before they can be chosen; empty if nothing
     why_not_one: str = ""  # why Run cannot run what is selected, where Run all can
-    has_results: bool = False  # whether there are runs to save as a file
+    has_results: bool = False  # whether there is something to save as files
     can_copy: bool = False  # whether its table has rows for the clipboard
     can_clear: bool = False  # whether it has runs that can be forgotten
     document: str = ""  # what is worked on, for the title of the window

@@ -11,8 +11,8 @@ from gui.page.contract import PageEntry, PageStatus
 ENTRIES: tuple[Entry, ...] = (
     Entry("reopen_last", "Reopen &last", "Open the file that was open last, beside the one that is shown.",
           "Ctrl+Shift+T", "open", "&File", 15),
-    Entry("save_results", "Save res&ults…", "Save the runs of this page: as CSV a row each, with medians and"
-          " spread; as JSON also every raw sample, and the machine.", "Ctrl+E", "export", "&File", 40),
+    Entry("save_results", "Save res&ults…", "Save the runs of this page as CSV or, with all samples, JSON;"
+          " of Course the tables as Markdown and CSV, figures as SVG.", "Ctrl+E", "export", "&File", 40),
     Entry("copy_results", "&Copy results", "Copy the table of this page, to paste it into a spreadsheet.",
           "Ctrl+Shift+C", "copy", "&Edit", 30),
     Entry("clear_results", "C&lear results", "Forget the runs of this page; Undo brings them back.",
@@ -24,8 +24,8 @@ ENTRIES: tuple[Entry, ...] = (
           "cancel", "&Run", 20),
     Entry("retry_gpu", "Try the &GPU again", "Retry the GPU after repeated errors disabled it.",
           "Ctrl+Shift+G", "retry", "&Run", 30),
-    Entry("show_recorded", "Recorded &GPU", "Show what a GPU of another machine measured, beside the figures of"
-          " this one and marked as recorded.", "Ctrl+G", "device", "&View", 60),
+    Entry("show_recorded", "Recorded &GPU", "Show what a GPU of another machine measured, marked as recorded,"
+          " beside the figures of this one.", "Ctrl+G", "device", "&View", 60),
     Entry("reset_layout", "&Default layout", "Restore the default positions of all panels on this page.",
           "Ctrl+Shift+L", "layout", "&View", 85),
     Entry("hide_panels", "&Hide panels", "Leave the page to its picture; once more brings the panels back.",

@@ -72,9 +72,9 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
     monkeypatch.setattr(page.courses, "save", lambda *given: saved.append(given))
     monkeypatch.setattr(page._services.files, "ask_for_folder", lambda title, then: then(tmp_path))
     qtbot.waitUntil(lambda: page.tables.shown is not None)
-    page.tables.copy_button.menu().actions()[0].trigger()
+    haloscope.actions["copy_results"].trigger()
     assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
-    page.tables.save_button.click()
+    haloscope.actions["save_results"].trigger()
     assert saved == [(PAPERS[0].key, tmp_path)]
     row = next(row for row, kernel in enumerate(PAPERS[0].kernels) if kernel.variant == "naive")
     here = PAPERS[0].kernels[row]

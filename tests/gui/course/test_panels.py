@@ -187,7 +187,6 @@ def test_that_a_panel_without_a_table_says_how_to_fill_it(panel, course, state, 
     assert "counted" in panel.stack.text
     course.set_problem(PAPER.key, "The engine cannot count.")
     assert panel.stack.text == "The engine cannot count."
-    assert not panel.save_button.isEnabled()
 
 
 def test_that_a_table_is_filled_by_a_measurement(panel, course):
@@ -215,14 +214,11 @@ def test_that_a_table_is_filled_by_a_measurement(panel, course):
     assert panel.findChild(FigurePlot).isVisible()
     panel.choice.setCurrentIndex(1)
     assert not panel.findChild(FigurePlot).isVisible()
-    copied, texts = [], []
+    copied = []
     panel.copied.connect(copied.append)
-    for action in panel.copy_button.menu().actions():
-        action.trigger()
-        texts.append(QGuiApplication.clipboard().text())
-    assert "| 8 |" in texts[0]
-    assert texts[1].splitlines()[1] == "8\t12\t12"
-    assert copied == [len(panel.shown.rows)] * 2
+    panel.copy()
+    assert QGuiApplication.clipboard().text().splitlines()[1] == "8\t12\t12"
+    assert copied == [len(panel.shown.rows)]
 
 
 HERE = "24.9 loads per result with `naive`, 1.55 with `tiled`; the halo is loaded by the block"
