@@ -8,7 +8,6 @@ import logging
 import os
 import pickle
 import re
-import signal
 import sys
 import threading
 import warnings
@@ -204,7 +203,7 @@ def _version() -> str:
 def _started(distributed: Any, processes: int) -> Any:
     """Start worker processes of one thread each. Called on: the main thread."""
     config = loaded("dask.config", "--scheduler")
-    with config.set(_OF_LOCAL_WORKERS), _keeping_signals_from_workers():
+    with config.set(_OF_LOCAL_WORKERS):
         return distributed.LocalCluster(
             n_workers=processes,
             threads_per_worker=1,
@@ -215,31 +214,3 @@ def _started(distributed: Any, processes: int) -> Any:
             silence_logs=logging.CRITICAL + 1,
             memory_limit="auto" if processes <= cores() else 1 / processes,
         )
-
-
-@contextmanager
-def _keeping_signals_from_workers() -> Iterator[None]:
-    """Let what is started within ignore Ctrl+C and a closed terminal, which are this process's to answer.
-
-    Threads and processes inherit what is blocked. When this process ends, however, its workers notice.
-    """
-    if os.name != "posix":
-        yield
-        return
-    # Loaded with the first cluster: `batch` alone has no use for it.
-    from multiprocessing import resource_tracker
-
-    signals = {signal.SIGINT, signal.SIGHUP}
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    # Else the first process that is started starts Python's tracker, which takes Ctrl+C back for its starter.
-    # It would print a warning of its own where this process is killed.
-    sys.warnoptions.append("ignore:resource_tracker:UserWarning")
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        sys.warnoptions.pop()
-    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
