@@ -7,7 +7,6 @@ this process 3 ms.
 """
 
 import asyncio
-import errno
 import itertools
 import os
 import pickle
@@ -46,8 +45,6 @@ from engine.image.form import RAISE_LIMIT, bytes_text
 TASKS_AHEAD = 4
 MOST_FILES = 32
 MOST_TASK_BYTES = 4 << 20
-# On how many workers a file is tried whose disks refuse it.
-MOST_WORKERS = 3
 # What a worker needs beside its pictures; what Dask leaves to a worker before it ends it.
 _BASE_BYTES = 256 << 20
 _LEFT_BY_DASK = 0.9
@@ -97,46 +94,24 @@ class _Workers:
         self._batch.written += sum(finished.error is None for finished in done)
         return done
 
-    def _taken(self, files: Sequence[PictureFile]) -> list[Finished]:
-        """Return what became of files; those that the disks of a worker refuse are given to another one."""
-        done: list[Finished] = []
-        failed_on: set[str] = set()
-        while True:
-            refused: list[Finished] = []
-            for file, (finished, worker) in zip(files, self._asked(files, failed_on), strict=True):
-                # The worker's copy of the file is another object.
-                (refused if worker else done).append(replace(finished, file=file))
-                failed_on |= {worker} - {""}
-            if not refused or self._batch.is_stopped:
-                return done
-            if len(failed_on) >= MOST_WORKERS or not self._others(failed_on):
-                return done + refused
-            files = [finished.file for finished in refused]
-
-    def _others(self, failed_on: set[str]) -> list[str]:
-        try:
-            return sorted(set(self._client.nthreads()) - failed_on)
-        except (OSError, RuntimeError, asyncio.CancelledError):
-            raise self._scheduler.lost() from None
-
-    def _asked(self, files: Sequence[PictureFile], failed_on: set[str]) -> Sequence[tuple[Finished, str]]:
-        """Return what a worker, none of those on which it failed, says of files."""
-        where = {"workers": self._others(failed_on), "allow_other_workers": True} if failed_on else {}
+    def _taken(self, files: Files) -> list[Finished]:
+        """Return what a worker says of files."""
         # The scheduler may have no Haloscope: it passes bytes on.
         data = pickle.dumps(list(map(_anywhere, files)))
         try:
-            future = self._client.submit(self._task, data, pure=False, **where)
+            future = self._client.submit(self._task, data, pure=False)
         except Exception:  # noqa: BLE001 - the client has closed itself
             raise self._scheduler.lost() from None
         try:
-            found: Sequence[tuple[Finished, str]] = future.result()
+            found: list[Finished] = future.result()
         except self._killed:
             raise
         except (CancelledError, asyncio.CancelledError):
             raise (CancelledError() if self._batch.is_stopped else self._scheduler.lost()) from None
         except Exception as error:
             raise self._scheduler.unable(error) from error
-        return found
+        # The worker's copy of a file is another object.
+        return [replace(one, file=file) for file, one in zip(files, found, strict=True)]
 
 
 def _tasks(files: Sequence[PictureFile], threads: int) -> Iterator[list[PictureFile]]:
@@ -153,16 +128,13 @@ def _tasks(files: Sequence[PictureFile], threads: int) -> Iterator[list[PictureF
             task, size = [], 0
 
 
-def taken_on_worker(
-    how: PictureWork, sign: str, asking_cores: int, data: bytes
-) -> list[tuple[Finished, str]]:
-    """Return what became of each file, taken all the way, from reading to writing, and whose disk refused it.
+def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes) -> list[Finished]:
+    """Return what became of each file, taken all the way, from reading to writing.
 
     `sign` is seen where the results' folder is; `asking_cores` are those of the machine that asks, by which
     `auto` chooses; `data` has the files. Called on: a thread of a worker.
     """
-    worker = loaded("distributed", "A worker").get_worker()
-    within, remedy = _within(how, worker)
+    within, remedy = _within(how, loaded("distributed", "A worker").get_worker())
 
     def take(files: Files) -> Writing:
         (file,) = files
@@ -172,8 +144,7 @@ def taken_on_worker(
         with cpu_chosen_as(asking_cores), launches_on(1):
             return partial(_written, *all_the_way(within, file, PictureMemory(), remedy=remedy))
 
-    found = itertools.chain(*files_in_order(take, ([file] for file in pickle.loads(data)), 1))
-    return [(finished, worker.address if _is_of_a_disk(finished.error) else "") for finished in found]
+    return list(itertools.chain(*files_in_order(take, ([file] for file in pickle.loads(data)), 1)))
 
 
 def _written(encoded: bytes | memoryview, finished: Finished) -> Sequence[Finished]:
@@ -220,16 +191,6 @@ def _sign_in(folder: str) -> Iterator[tuple[str, Callable[[], None]]]:
             take_down()
 
 
-def _is_of_a_disk(error: BaseException | None) -> bool:
-    """Return whether an error goes back to what a system says of a disk, which another worker may have."""
-    if isinstance(error, OSError) and error.errno is not None:
-        return True
-    return error is not None and _is_of_a_disk(error.__cause__)
-
-
 def _unseen(path: str) -> EngineError:
     what = f"{path} is not seen on {platform.node()}, where a worker runs"
-    remedy = "Put it on a disk that all machines share."
-    error = EngineError(what, "its disks do not have it", remedy)
-    error.__cause__ = FileNotFoundError(errno.ENOENT, path)
-    return error
+    return EngineError(what, "its disks do not have it", "Put it on a disk that all machines share.")

@@ -126,12 +126,6 @@ def test_that_a_file_written_before_its_worker_was_killed_is_done_and_reported_o
     assert is_as_on_one_machine(batch, tmp_path, answer)
 
 
-def test_that_what_a_worker_without_space_cannot_write_another_one_does(batch, mortal, tmp_path):
-    cluster, client = mortal
-    client.run(worker_faults.have_no_space, workers=list(client.scheduler_info()["workers"])[:1])
-    assert is_as_on_one_machine(batch, tmp_path, batch(cluster=cluster))
-
-
 class DeadlyPicture(distributed.WorkerPlugin):
     """Has each worker of a cluster, also one that is started later, be killed by a picture."""
 

@@ -2,9 +2,7 @@
 
 import os
 import signal
-import threading
 
-import cloudpickle
 import dask
 import dask.array as da
 import numpy as np
@@ -14,9 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import engine
-from engine.device.core_count import most_launch_cores
 from engine.errors import BadValue, DeviceUnavailable, EngineError, UnknownName
-from engine.flow import dask_arrays
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
 from engine.work.filtering.variants import variant as variant_named
@@ -165,40 +161,9 @@ def test_that_the_choice_is_made_once_for_all_chunks():
     assert sum(key.startswith("chosen_for_chunks") for key in done) == 1
 
 
-def test_that_mask_and_settings_are_in_the_graph_once():
-    def size(side):
-        lazy = engine.filter_dask(da.zeros((500, 500), dtype=np.float32, chunks=100), np.ones((side, side)))
-        return len(cloudpickle.dumps(dict(lazy.dask)))
-
-    assert size(61) - size(3) < 61 * 61 * 8 + 1000
-
-
 def test_that_the_same_request_has_the_same_name():
     first, second = (engine.filter_dask(da.zeros((99, 99), chunks=20), "box:3", **CPU) for _ in range(2))
     assert first.name == second.name
-
-
-def test_that_chunks_of_one_shape_are_prepared_once():
-    dask_arrays._ready.cache_clear()
-    # Threads that begin together may each prepare for a shape.
-    with dask.config.set(scheduler="synchronous"):
-        computed(np.zeros((40, 40), np.float32), "box:3", 8, device="cpu")
-    # The corners, the upper and lower edges, those at the sides, and the others.
-    found = dask_arrays._ready.cache_info()
-    assert found.misses == found.currsize == 4
-    assert found.hits == 21
-
-
-def test_that_a_task_uses_one_core(monkeypatch):
-    found, ready = set(), dask_arrays._ready
-
-    def noted(*arguments):
-        found.add(most_launch_cores())
-        return ready(*arguments)
-
-    monkeypatch.setattr(dask_arrays, "_ready", noted)
-    computed(FLOATS, "box:3", 10, **CPU)
-    assert found == {1}
 
 
 ONE_CORE = """
@@ -421,21 +386,6 @@ def test_that_a_killed_worker_costs_its_own_tasks_again(client, tmp_path):
     assert not flag.exists()
     assert_same_bits(values, engine.correlate(FLOATS, COLUMN_TIMES_ROW, variant="cpu-parallel"))
     client.wait_for_workers(2, timeout=60)
-
-
-def _threads_and_plans():
-    names = [thread.name for thread in threading.enumerate()]
-    return names.count("cpu-band"), dask_arrays._ready.cache_info().hits
-
-
-@pytest.mark.slow
-def test_that_a_worker_has_no_threads_but_its_own_and_keeps_plans(client):
-    lazy = engine.filter_dask(da.zeros((3000, 3000), dtype=np.float32, chunks=500), "box:9", **CPU)
-    client.compute(lazy.sum()).result()
-    found = client.run(_threads_and_plans).values()
-    assert not any(threads for threads, _ in found)
-    # A worker that has just started may get a chunk or none.
-    assert any(hits for _, hits in found)
 
 
 @pytest.mark.slow
