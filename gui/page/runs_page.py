@@ -15,11 +15,11 @@ from engine.results.text_forms import json_text
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.messages import Message, Messages, Severity
-from gui.plots.drawing import FILTERS, Drawing
 from gui.runs.kept import ExchangeRuns, Kept, Run
 from gui.runs.model import RunsModel
 from gui.runs.panel import RunsPanel
 from gui.runs.table import RunsTable
+from gui.widgets.drawing import FILTERS, Drawing
 
 
 class RunsPage(Page):

@@ -8,9 +8,9 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.results.columns import Column
 from engine.results.metrics import Metric
-from gui.plots.drawing import Drawing
 from gui.runs.model import RunsModel
 from gui.runs.table import COMMON_NUMBERS, RunsTable, fill_metric_menu
+from gui.widgets.drawing import Drawing
 from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
 _MORE_TIP = "What the bars show, columns, copies, files."
