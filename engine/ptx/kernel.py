@@ -33,8 +33,6 @@ class Block:
     instructions: list[Instruction]
     next: list[int] = field(default_factory=list)  # the number of blocks: threads end
     live_in: tuple[int, ...] = ()  # numbers of registers that it, or what follows, reads from before
-    reads: set[int] = field(default_factory=set)  # before it writes them
-    writes: set[int] = field(default_factory=set)
 
     @property
     def end(self) -> Instruction | None:
@@ -74,10 +72,10 @@ class Kernel:
         self._lay_out([*variables.values(), *code.variables.values()])
         self.blocks, self.labels = self._parted()
         for block in self.blocks:
-            self._connect(block)
-            for one in block.instructions:
-                block.reads |= self.read_by(one) - block.writes
-                block.writes |= self.written_by(one)
+            end = block.end
+            block.next = [*(() if end is None else self.goals_of(end))]
+            if end is None or end.guard:
+                block.next.append(block.number + 1)
         self._find_live()
 
     def _lay_out(self, variables: list[Variable]) -> None:
@@ -136,24 +134,19 @@ class Kernel:
             return [self.labels[label] for label in self.code.targets[end.operands[1]]]
         return [len(self.blocks)]
 
-    def _connect(self, block: Block) -> None:
-        end = block.end
-        if end is not None:
-            block.next += self.goals_of(end)
-        if end is None or end.guard:
-            block.next.append(block.number + 1)
-
     def _find_live(self) -> None:
         """Find the registers that are live, from the last block to the first until none is new."""
+        reads, writes = ([set[int]() for _ in self.blocks] for _ in range(2))
+        for block in self.blocks:
+            for one in block.instructions:
+                reads[block.number] |= self.read_by(one) - writes[block.number]
+                writes[block.number] |= self.written_by(one)
         live: list[set[int]] = [set() for _ in range(len(self.blocks) + 1)]
-        changed = True
-        while changed:
-            changed = False
+        size = -1
+        while size != (size := sum(map(len, live))):
             for block in reversed(self.blocks):
                 after = set().union(*(live[number] for number in block.next))
-                before = block.reads | (after - block.writes)
-                if before != live[block.number]:
-                    live[block.number], changed = before, True
+                live[block.number] = reads[block.number] | (after - writes[block.number])
         for block in self.blocks:
             block.live_in = tuple(sorted(live[block.number]))
 

@@ -16,7 +16,7 @@ import numpy as np
 from engine.ptx.active import Active
 from engine.ptx.counts import Counts
 from engine.ptx.findings import Finding, Index3
-from engine.ptx.group import Group, Step, joined
+from engine.ptx.group import Group, joined
 from engine.ptx.machine import Machine, Observer
 from engine.ptx.module import Instruction, PtxError
 from engine.ptx.program import Program, kernel_of, program_of
@@ -30,7 +30,6 @@ CHUNK_BYTES = 1 << 25
 MOST_STEPS = 4_000_000
 CHECK_S = 0.05
 MOST_THREADS_PER_BLOCK = 1024
-STEPS_BETWEEN_CHECKS = 256
 
 Checkpoint = Callable[[float], None]
 
@@ -178,19 +177,15 @@ class _Launch:
                     raise PtxError("the run", f"it takes more than {MOST_STEPS} steps: does a loop end?")
                 machine.counts.ran(number, group.active)
                 steps, leave = self._program[number]
-                self._run(steps, group)
+                for step in steps:
+                    step(group)
+                    self._check()
                 ways = leave(group)
+                self._check()
                 number = ways[0][0]
                 is_together = ways[0][1] is None and number < next_other and not waits[number]
             for goal, places in ways:
                 come(goal, group if places is None else group.some(places, live[goal]))
-
-    def _run(self, steps: list[Step], group: Group) -> None:
-        for number, step in enumerate(steps, start=1):
-            step(group)
-            if number % STEPS_BETWEEN_CHECKS == 0:
-                self._check()
-        self._check()
 
     def _check(self) -> None:
         if (now := time.perf_counter()) - self._checked > CHECK_S:
