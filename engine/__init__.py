@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from engine.api.plan import Plan, plan
     from engine.api.product import matmul
     from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
-    from engine.flow.dask_arrays import filter_dask, operate_dask
+    from engine.flow.dask_arrays import filter_dask
     from engine.flow.filtering import Streamed, filter_stream, pinned_array
     from engine.geometry.block import Block
     from engine.geometry.border import Border
@@ -49,7 +49,7 @@ _NAMES = {
     "engine.api.bank": "AppliedBank apply_bank",
     "engine.api.calls": "Applied",
     "engine.api.chain": "Chained chain",
-    "engine.flow.dask_arrays": "filter_dask operate_dask",
+    "engine.flow.dask_arrays": "filter_dask",
     "engine.api.filtering": "apply convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
     "engine.api.operation": "Operated operate",
@@ -79,7 +79,7 @@ __all__ = [
     "VerificationFailed",
     "apply", "apply_bank", "chain", "convolve", "correlate", "filter_dask", "filter_stream",
     "finished_picture", "format_mask", "judge", "list_devices", "list_variants", "matmul", "network",
-    "open_image", "operate", "operate_dask", "parse_mask", "pinned_array", "plan", "preset", "preset_names",
+    "open_image", "operate", "parse_mask", "pinned_array", "plan", "preset", "preset_names",
     "save_image",
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from msgspec.structs import replace
 
-from engine.api.arguments import BlockLike, as_block, as_device
+from engine.api.arguments import BlockLike, as_device
 from engine.api.calls import check_named
 from engine.api.chain import ChainLike, as_chain
 from engine.api.plan import Plan as PreparedFilter
@@ -30,13 +30,10 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.geometry.refusal import UnsupportedVariant
 from engine.work.chain_files import ready_chains
-from engine.work.operations.contract import ResultKind
-from engine.work.operations.problem import Settings
-from engine.work.operations.table import operation_named
 from engine.work.pictures import as_samples, sample_type
-from engine.work.request import PictureRequest, of_chain, one_step
+from engine.work.request import PictureRequest, of_chain
 from engine.work.resolve import Resolved, resolved_for_parts, task_of
-from engine.work.steps import Chain, OperationStep
+from engine.work.steps import Chain
 
 _CUT = "an array in chunks"
 _DIRECT = "Make the array one chunk, array.rechunk(-1), or name a direct variant."
@@ -102,40 +99,6 @@ def filter_dask(
         steps = of_chain(as_chain(mask), device=as_device(device), layout=Layout.named(layout))
         return _mapped(array, steps)
     asked = request_of(mask, border, cval, anchor, variant, block, device, flip, layout, result)  # type: ignore[arg-type]
-    return _mapped(array, asked)
-
-
-def operate_dask(
-    array: Any,
-    operation: str,
-    *,
-    variant: str = AUTO,
-    block: BlockLike | None = None,
-    device: str | None = None,
-    layout: str | Layout = Layout.PITCHED,
-    **parameters: Any,
-) -> Any:
-    """Do one operation with a Dask array as `filter_dask` does several, but in the array's own type.
-
-    Parameters
-    ----------
-    array, variant, device, block, layout
-        As for `filter_dask`.
-    operation : str
-        One of which a sample of the result depends on a window, as "median" or "negative".
-    parameters
-        Parameters of the operation, by name, such as size=5 for "median".
-
-    Returns
-    -------
-    dask.array.Array of the array's shape, and of its type where that is uint8, uint16 or float32
-    """
-    if (result := operation_named(operation).result) is not ResultKind.PICTURE:
-        what = f"{operation} of an array in chunks"
-        raise BadValue(what, f"it gives {result}", "Call engine.operate with array.compute().")
-    settings = Settings(parameters.items())
-    step = OperationStep(operation=operation, settings=settings, variant=variant, block=as_block(block))
-    asked = one_step(step, device=as_device(device), layout=Layout.named(layout))
     return _mapped(array, asked)
 
 

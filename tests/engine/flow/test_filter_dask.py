@@ -1,4 +1,4 @@
-"""`engine.filter_dask` and `operate_dask`: the bits of the whole picture, lazily, whatever the chunks are."""
+"""`engine.filter_dask`: the bits of the whole picture, lazily, whatever the chunks are."""
 
 import os
 import signal
@@ -171,7 +171,7 @@ import threading
 import dask.array as da, numpy as np, engine
 picture = da.from_array(np.zeros((4096, 2048), np.float32), chunks=2048)
 engine.filter_dask(picture, np.ones((9, 9)), device="cpu").compute(scheduler="threads")
-engine.operate_dask(picture, "median", device="cpu").compute(scheduler="threads")
+engine.filter_dask(picture, [{"operation": "median"}], device="cpu").compute(scheduler="threads")
 print([thread.name for thread in threading.enumerate() if thread.name == "cpu-band"])
 """
 
@@ -259,34 +259,21 @@ def test_that_an_operation_gives_the_picture_of_the_whole(chunks, work, dtype):
     operation, parameters = work
     picture = BYTES.astype(dtype) / 255 if dtype == "float32" else BYTES.astype(dtype)
     picture = picture.astype(dtype)
-    lazy = engine.operate_dask(da.from_array(picture, chunks=chunks), operation, **CPU, **parameters)
     wanted = engine.operate(picture, operation, **CPU, budget_s=0.0, **parameters).picture
-    assert_same_bits(lazy.compute(), wanted)
-
-
-@pytest.mark.parametrize("operation", ["histogram", "find-patch", "compress"])
-def test_that_an_operation_without_a_picture_is_refused(operation):
-    with pytest.raises(BadValue, match=r"it gives .*engine\.operate"):
-        engine.operate_dask(zeros(SIDE, SIDE), operation)
-
-
-def test_that_an_operation_on_the_whole_picture_takes_one_chunk():
-    with pytest.raises(BadValue, match=r"depends on the whole picture.*rechunk\(-1\)"):
-        engine.operate_dask(zeros(SIDE, SIDE), "equalise")
-    lazy = engine.operate_dask(da.from_array(BYTES, chunks=-1), "equalise", **CPU)
-    assert_same_bits(lazy.compute(), engine.operate(BYTES, "equalise", **CPU, budget_s=0.0).picture)
+    step = {"operation": operation, "settings": parameters}
+    assert_same_bits(computed(picture, [step], chunks, **CPU), wanted)
 
 
 def test_that_an_operation_is_refused_at_the_call():
-    for options, error, words in [
+    for step, error, words in [
+        ({"operation": "histogram"}, BadValue, "Take an operation that gives a picture"),
         ({"operation": "medain"}, UnknownName, "Did you mean median"),
-        ({"operation": "median", "size": 4}, BadValue, "one of 3, 5"),
+        ({"operation": "median", "settings": {"size": 4}}, BadValue, "one of 3, 5"),
         ({"operation": "median", "variant": "cpu-negative"}, EngineError, "cpu-negative"),
-        ({"operation": "median", "device": "simulator"}, BadValue, "not made for speed"),
         ({"operation": "hue-shift"}, BadValue, "channel"),
     ]:
         with pytest.raises(error, match=words):
-            engine.operate_dask(zeros(SIDE, SIDE), **options)
+            engine.filter_dask(zeros(SIDE, SIDE), [step])
 
 
 # Chains
