@@ -22,13 +22,13 @@ def gpu(device):
     return backend(device)
 
 
-def assert_compiled_as_planned(passes, *, uses_local_memory=False):
-    """Check that only what means to uses local memory, and that memory and threads are those of the plan."""
+def assert_compiled_as_planned(passes):
+    """Check that no local memory is used, and that memory and threads are those of the plan."""
     from engine.device.loaded_kernel import loaded_kernel
 
     for step in passes:
         attributes = loaded_kernel(step.kernel, step.signature).attributes
-        assert (attributes.local_size_bytes > 0) == uses_local_memory
+        assert attributes.local_size_bytes == 0
         assert attributes.shared_size_bytes == step.launch.shared_bytes
         # The driver may count constants of the compiler's own besides the mask.
         assert attributes.const_size_bytes >= step.launch.constant_bytes

@@ -171,15 +171,6 @@ def test_that_a_call_returns_before_queued_work_ends(kind, device):
     assert waited == []
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.key in ("numba", "interface")], ids=repr)
-def test_that_a_call_with_an_array_out_returns_before_queued_work_ends(kind, device):
-    there, out, stream = kind.make(numbers(1)), kind.make(numbers(1)), cuda.stream()
-    engine.correlate(there, MASK, out=out, stream=stream)
-    rest(int(stream.handle))
-    engine.correlate(there, MASK, out=out, stream=stream)
-    assert is_at_work(int(stream.handle))
-
-
 # Two passes with values between them, and memory that is freed.
 @every_library
 def test_that_two_passes_on_two_streams_at_once_do_not_mix(kind, device):
@@ -192,20 +183,6 @@ def test_that_two_passes_on_two_streams_at_once_do_not_mix(kind, device):
     for one, other in found:
         same_bits(one, wanted_of(numbers(1), PRODUCT, **TWO_PASSES))
         same_bits(other, wanted_of(numbers(2), PRODUCT, **TWO_PASSES))
-
-
-@every_library
-def test_that_rows_further_apart_on_another_stream_do_not_mix_with_dense_ones(kind, device):
-    """Both have the same memory between their passes."""
-    dense, wide = kind.make(numbers(1)), kind.make(numbers(2, (60, 96)))[:, :80]
-    plan = engine.plan(dense, PRODUCT, **TWO_PASSES)
-    streams = new_stream(kind), new_stream(kind)
-    host(plan(wide))
-    rest(handle(streams[0]), 50)
-    found = [(plan(dense, stream=streams[0]), plan(wide, stream=streams[1])) for _ in range(20)]
-    for one, other in found:
-        same_bits(one, wanted_of(numbers(1), PRODUCT, **TWO_PASSES))
-        same_bits(other, wanted_of(numbers(2, (60, 96))[:, :80].copy(), PRODUCT, **TWO_PASSES))
 
 
 @every_library
@@ -264,16 +241,6 @@ def test_that_dropped_plans_leave_their_memory_to_the_next_ones(device):
         gc.collect()
         used.append(used_bytes())
     assert max(used[2:]) <= used[1]
-
-
-@every_library
-def test_that_a_result_outlives_its_plan_and_its_picture(kind, device):
-    with engine.plan(kind.make(numbers(1)), MASK) as plan:
-        found = plan(kind.make(numbers(1)))
-    gc.collect()
-    later = [engine.correlate(kind.make(numbers(seed)), MASK) for seed in range(2, 6)]
-    same_bits(found, wanted_of(numbers(1)))
-    assert len(later) == 4
 
 
 @every_library
@@ -424,10 +391,3 @@ def test_that_a_thread_without_a_device_keeps_the_one_that_it_would_have(device)
             with ThreadPoolExecutor(1) as other:
                 other.submit(work, number, call).result(timeout=100)
     assert changed == []
-
-
-def test_that_arrays_of_numba_are_filtered_in_a_thread_without_a_device(device):
-    there = cuda.to_device(numbers(1))
-    with ThreadPoolExecutor(1) as other:
-        found = other.submit(engine.correlate, there, MASK).result(timeout=100)
-    same_bits(found, wanted_of(numbers(1)))

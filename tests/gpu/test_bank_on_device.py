@@ -12,14 +12,13 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.measure import measure
-from engine.run.sampling import NO_SAMPLES, SamplingPlan
+from engine.run.sampling import NO_SAMPLES
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound
 from engine.work.filtering.variants import variant
 from engine.work.pictures import as_samples
-from tests.gpu.conftest import assert_compiled_as_planned
 
 
 def random_bank(masks, shape, anchor=None):
@@ -89,26 +88,6 @@ def test_that_masks_of_different_shapes_are_timed_on_a_large_picture(device):
     for result in engine.apply_bank(image, masks, device=device, budget_s=0.1).results:
         assert result.verification.passed, result.verification.reason
         assert result.kernel_ms > 0
-
-
-def test_that_a_large_bank_in_one_launch_is_not_slower_than_its_masks_one_after_another(gpu, device):
-    image = picture(2048, 2048, 1, "float32")
-    bank = random_bank(16, (5, 5))
-    problem = describe_problem(image, bank[0], Border.ZERO, 0.0)
-    plan = SamplingPlan(warm_up_s=0.05, budget_s=0.1, fewest=5, most=50, fewest_copies=2)
-    result = measure(bank_job(bank, problem, image), gpu, plan).result
-    alone = engine.apply(image, bank[0], device=device, variant="implicit-gemm", budget_s=0.1).result
-    assert result.verification.passed, result.verification.reason
-    assert 0 < result.kernel_ms < len(bank) * alone.kernel_ms
-
-
-def test_that_the_device_spills_nothing_and_shares_what_was_planned(gpu):
-    for masks, shape in ((8, (5, 5)), (9, (15, 15)), (3, (3, 3))):
-        bank = random_bank(masks, shape)
-        problem = describe_problem(picture(9, 9, 1, "float32"), bank[0], Border.WRAP, 0.0)
-        for block in (for_bank(bank).default_block, Block(100, 10)):
-            for_bank(bank).prepare(problem, bank[0], block)
-            assert_compiled_as_planned(for_bank(bank).passes(problem, bank[0], block))
 
 
 def test_that_the_device_is_well_after_a_bank_that_is_too_large(device):

@@ -6,7 +6,6 @@ import pytest
 import engine
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
-from engine.geometry.block import Block
 from engine.results.metrics import number_of
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
@@ -15,7 +14,6 @@ from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import product_job
 from engine.tasks.product.variants import MATMUL_VARIANTS
 from tests.engine.variants.matmul.cases import CASES, Case, check
-from tests.gpu.conftest import assert_compiled_as_planned
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]
 TILES = (2, 7, 16, 32)
@@ -48,26 +46,6 @@ def test_that_a_product_of_real_size_is_verified_and_timed(variant, tile, gpu):
     assert result.environment.bandwidth_gb_s is not None
     assert number_of(result, "bandwidth_limit_gflops") is not None
     print(f"{variant.key} {tile}: {result.kernel_ms:.4f} ms, {rate:.0f} GFLOPS, {result.status}")  # noqa: T201
-
-
-@pytest.mark.alone
-@every_cuda_variant
-def test_that_two_runs_of_the_same_take_the_same_time(variant, gpu):
-    a, b = random_matrices(MatrixProduct(2048, 2048, 2048), 1)
-    plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
-    first, second = (measure(product_job(variant, 16, a, b), gpu, plan).result for _ in range(2))
-    assert first.is_proven, first.status
-    assert second.kernel_ms is not None
-    assert abs(first.kernel_ms - second.kernel_ms) <= 0.1 * first.kernel_ms
-    print(f"{variant.key} A/A: {first.kernel_ms:.4f} and {second.kernel_ms:.4f} ms")  # noqa: T201
-
-
-@pytest.mark.parametrize("tile", TILES)
-@every_cuda_variant
-def test_that_the_device_spills_nothing_and_shares_what_was_planned(variant, tile, gpu):
-    problem = MatrixProduct(500, 300, 700), None, Block(tile, tile)
-    variant.prepare(*problem)
-    assert_compiled_as_planned(variant.passes(*problem))
 
 
 def test_that_the_python_call_uses_the_device(device):

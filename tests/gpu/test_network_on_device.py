@@ -9,12 +9,10 @@ from engine.errors import BadValue
 from engine.run.sampling import SamplingPlan
 from engine.tasks.network.agreement import verify
 from engine.tasks.network.drawings import held_out
-from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.stages import confusion, measured_stage, stage_job
 from engine.tasks.network.variants import NETWORK_VARIANTS
 from engine.tasks.network.weights import trained_weights
 from tests.engine.variants.network.cases import SMALL, Case, check, scores_of
-from tests.gpu.conftest import assert_compiled_as_planned
 
 CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]
 QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.1, fewest=3, most=50, fewest_copies=2)
@@ -64,24 +62,6 @@ def test_that_every_stage_tells_the_held_out_digits_as_float64_does(stage, devic
     scores, _ = scores_of(stage, job.operands.drawings, weights, device)
     assert verify(scores, job.operands.drawings, weights, job.problem, roundings=stage.roundings).passed
     assert confusion(scores).accuracy == 355 / 360
-
-
-@pytest.mark.parametrize("batch", [1, 1000])
-@every_cuda_stage
-def test_that_the_device_spills_nothing_and_shares_what_was_planned(stage, batch, gpu):
-    problem = ForwardPass(batch)
-    stage.prepare(problem, trained_weights(), stage.default_block)
-    assert_compiled_as_planned(stage.passes(problem, trained_weights(), stage.default_block))
-
-
-@pytest.mark.alone
-def test_that_two_runs_of_the_fastest_network_take_the_same_time(gpu):
-    plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
-    stage = CUDA[-1]
-    first, second = (measured_stage(stage_job(stage, 10_000), gpu.info.key, plan).result for _ in range(2))
-    assert first.is_proven, first.status
-    assert abs(first.kernel_ms - second.kernel_ms) <= 0.1 * first.kernel_ms
-    print(f"{stage.key} A/A: {first.kernel_ms:.4f} and {second.kernel_ms:.4f} ms")  # noqa: T201
 
 
 def test_that_the_python_call_uses_the_device(device):

@@ -10,7 +10,6 @@ from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.variants.operations.cases import Case, cases_of, check
-from tests.gpu.conftest import assert_compiled_as_planned
 
 CUDA = [variant for variant in OPERATION_VARIANTS if variant.has_kernels]
 QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
@@ -37,21 +36,6 @@ def test_that_an_operation_of_real_size_is_verified_and_timed(variant, dtype, gp
             assert result.is_proven, result.status
             assert result.timing.clock == "device events around a replayed graph"
             print(f"{variant.key} {case}: {result.kernel_ms:.4f} ms, {result.status}")  # noqa: T201
-
-
-@every_cuda_variant
-def test_that_the_device_spills_nothing_and_shares_what_was_planned_of_an_operation(variant, gpu, device):
-    for settings in SETTINGS.get(variant.operation, ({},)):
-        # Blocks of 1024 threads of match-tiled spill, as its docstring says.
-        for block in (
-            variant.default_block,
-            Block(32, 32) if variant.operation != "find-patch" else Block(16, 8),
-        ):
-            resolved = Case(variant.operation, settings, 65, 70, 3, "float32").resolved(variant, device)
-            problem = resolved.problem, resolved.constant, block
-            variant.prepare(*problem)
-            passes = variant.passes(*problem)
-            assert_compiled_as_planned(passes, uses_local_memory=variant.uses_local_memory)
 
 
 def test_that_all_ways_agree_on_a_photograph(device):

@@ -98,22 +98,6 @@ def test_that_a_large_picture_is_verified_and_timed(variant, large, device):
     print(f"{variant.key} {large.dtype} × {large.shape[2]}: {result.kernel_ms:.3f} ms, {result.status}")  # noqa: T201
 
 
-@pytest.mark.alone
-@every_cuda_variant
-def test_that_two_runs_of_the_same_take_the_same_time(variant, gpu):
-    image = np.random.default_rng(1).random((2048, 2048, 1), np.float32)
-    problem, mask, image = suiting(variant, image, Border.ZERO)
-    plan = SamplingPlan(warm_up_s=0.2, budget_s=0.3, fewest=20, most=200)
-    choice = Choice(variant, variant.default_block)
-    first, second = (measure(filter_job(choice, problem, mask, image), gpu, plan).result for _ in range(2))
-    assert second.kernel_ms is not None
-    assert abs(first.kernel_ms - second.kernel_ms) <= 0.1 * first.kernel_ms
-    assert first.timing.clock == "device events around a replayed graph"
-    assert first.timing.host_to_device is not None
-    assert first.timing.end_to_end.median_ms > first.kernel_ms
-    print(f"{variant.key} A/A: {first.kernel_ms:.4f} and {second.kernel_ms:.4f} ms")  # noqa: T201
-
-
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("border", list(Border))
 @every_cuda_variant

@@ -6,7 +6,6 @@ import random
 import sys
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import llvmlite.binding as llvm
@@ -113,30 +112,6 @@ def test_that_arguments_in_a_tuple_arrive_in_their_order(linked):
     out = np.zeros(3)
     MachineFunction(__name__, "weighted")((np.array([4.0]), 3, (True, np.float32(0.5))), out)
     assert out.tolist() == [12.0, 1.0, 0.5]
-
-
-def test_that_threads_that_call_a_function_first_together_load_it_once(linked, monkeypatch):
-    """Each would compile it anew where nothing can be kept: a second for each worker of a batch."""
-    function, out, load = MachineFunction(__name__, "total"), np.empty(1), MachineFunction._loaded
-    arguments = np.ones((1, 4), np.float32), 4, np.float32(2), False, out
-    both_came, came = threading.Event(), set()
-
-    class Seen(dict):
-        def __contains__(self, types):
-            came.add(threading.get_ident())
-            if len(came) == 2:
-                both_came.set()
-            return super().__contains__(types)
-
-    def loaded(self, types):
-        assert both_came.wait(60)
-        return load(self, types)
-
-    function._addresses = Seen()
-    monkeypatch.setattr(MachineFunction, "_loaded", loaded)
-    with ThreadPoolExecutor(2) as threads:
-        first, second = threads.map(lambda _: function.address(*arguments), range(2))
-    assert (first == second, len(linked)) == (True, 1)
 
 
 def test_that_other_threads_run_while_compiled_code_does(linked):

@@ -1,26 +1,19 @@
 """Constants and captures without a device: made-up kernels, code and driver."""
 
-import ctypes
-import gc
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from engine.device import constant_memory, device_memory
-from engine.device import cuda as cuda_backend
+from engine.device import constant_memory
 from engine.device.backend import Buffers
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.constant_memory import MOST_LOADED, with_constant
-from engine.device.cuda import CudaBackend
-from engine.device.cuda_copies import fill_bytes
 from engine.device.cuda_graph import LaunchGraph
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_presence import missing
-from engine.device.device_list import simulator_info
 from engine.device.device_view import DeviceView
 from engine.device.launches import Launch, Pass
 from engine.device.numba_cuda import cuda, float32, int64
@@ -102,20 +95,6 @@ def test_that_the_same_values_are_loaded_once_and_others_by_themselves(loads):
     assert loads.written == [array.tobytes() for array in wanted]
 
 
-@pytest.mark.slow
-def test_that_a_copy_in_use_is_never_written_anew(loads):
-    kernel = Kernel()
-    held = [asked(kernel, number) for number in range(40)]
-    assert len(loads.copies) == 40
-    assert [one.contents[0] for one in held] == list(range(40))
-    del held[3:]
-    gc.collect(1)
-    for number in range(100, 130):
-        asked(kernel, number)
-    assert [one.contents[0] for one in held] == [0, 1, 2]
-    assert len(loads.copies) == 40
-
-
 def test_that_launches_read_the_weights_that_they_were_enqueued_with(loads):
     kernel, held = Kernel(), None
     for number in range(200):
@@ -148,49 +127,6 @@ def test_that_a_prepared_variant_holds_its_copy(loads):
     del first
     prepared(100), prepared(101)
     assert len(loads.copies) == count
-
-
-def test_that_a_kernels_copies_are_its_own_on_each_device(loads):
-    one = Kernel()
-    for number in range(2 * MOST_LOADED):
-        asked(one, number)
-    count = len(loads.copies)
-    asked(Kernel(), 0)
-    asked(one, 0, (int64,))
-    loads.device.id = 1
-    asked(one, 0)
-    assert len(loads.copies) == count + 3
-
-
-def test_that_free_copies_go_with_their_kernel(loads):
-    kernel = Kernel()
-    for number in range(2 * MOST_LOADED):
-        asked(kernel, number)
-    constant_memory._with_constant.cache_clear()
-    del kernel
-    gc.collect(1)
-    assert len(constant_memory._free) == 0
-
-
-def test_that_the_whole_array_of_a_copy_is_written(monkeypatch):
-    from cuda.bindings import driver
-
-    from engine.device.loaded_kernel import LoadedKernel
-
-    written = []
-
-    def copy(address, source, size):
-        written.append((address, ctypes.string_at(source, size)))
-        return (driver.CUresult.CUDA_SUCCESS,)
-
-    kernel = LoadedKernel.__new__(LoadedKernel)
-    monkeypatch.setattr(kernel, "_global", lambda name: ("its address", 16), raising=False)
-    monkeypatch.setattr(driver, "cuMemcpyHtoD", copy)
-    monkeypatch.setattr(cuda, "synchronize", lambda: None)
-    kernel.write("weights", values(3))
-    assert written == [("its address", values(3).tobytes())]
-    with pytest.raises(ValueError, match="weights has 16 bytes in the compiled kernel, not 4"):
-        kernel.write("weights", np.ones(1, np.float32))
 
 
 def is_alone():
@@ -264,35 +200,6 @@ def test_that_launches_are_captured_by_one_thread_at_a_time(witness, fails):
         LaunchGraph(prepared, buffers, SimpleNamespace(handle=0), 2)
     launches = ["launch"] * (1 if fails else 2)
     assert witness.calls == ["cuStreamBeginCapture", *launches, "cuStreamEndCapture"]
-
-
-def test_that_arrays_are_filled_and_masks_uploaded_by_one_thread_at_a_time(witness, device, monkeypatch):
-    fill_bytes(PICTURE, 255)
-    array = SimpleNamespace(copy_to_device=witness.of("upload"))
-    monkeypatch.setattr(device_memory, "device_array", lambda shape, dtype: array)
-    device_memory._uploaded.cache_clear()
-    device_memory.uploaded(np.ones((3, 3), np.float32))
-    device_memory._uploaded.cache_clear()
-    assert witness.calls == ["cuMemsetD8", "cuCtxSynchronize", "upload"]
-
-
-def test_that_the_stream_of_a_backend_is_one_threads_at_a_time(witness, monkeypatch):
-    from cuda.bindings import driver
-
-    stream = SimpleNamespace(handle=0, synchronize=witness.of("synchronize"))
-    monkeypatch.setattr(cuda_backend, "context_of", lambda number: SimpleNamespace(selected=nullcontext))
-    monkeypatch.setattr(cuda, "stream", lambda: stream)
-    device = CudaBackend(replace(simulator_info(), key="cuda:0"))
-    for name in ("cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"):
-        monkeypatch.setattr(driver, name, witness.of("copy", (driver.CUresult.CUDA_SUCCESS,)))
-    image = np.ones((2, 3, 1), np.float32)
-    buffers = Buffers(PICTURE, PICTURE, image)
-    device.upload(image, buffers)
-    device.run(SimpleNamespace(launch=witness.of("launch")), buffers)
-    device.download(buffers)
-    device.upload((image, image), Buffers((PICTURE, PICTURE), PICTURE, image))
-    once, twice = ["copy", "synchronize"], ["copy", "copy", "synchronize"]
-    assert witness.calls == [*once, "launch", "synchronize", *once, *twice]
 
 
 def test_that_a_capture_may_come_to_what_concerns_the_whole_device():

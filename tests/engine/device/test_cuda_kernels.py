@@ -1,6 +1,5 @@
 """The order of launches that share values between passes, with a driver that writes down what it is asked."""
 
-import weakref
 from types import SimpleNamespace
 
 import numpy as np
@@ -74,21 +73,6 @@ def test_that_launches_without_values_between_passes_wait_for_nothing(asked):
     for stream in (1, 2):
         launched(passes, 8, stream)
     assert asked == [("launch", 1), ("launch", 2)]
-
-
-def test_that_memory_is_freed_after_the_last_launch(asked):
-    passes = prepared(Operand.SCRATCH)
-    launched(passes, 8, 1)
-    gone = weakref.ref(passes)
-    del passes
-    assert gone() is None
-    assert asked[-1] == ("wait", FREEING)
-
-
-def test_that_nothing_is_waited_for_where_nothing_was_launched(asked):
-    passes = prepared(Operand.SCRATCH)
-    del passes
-    assert asked == []
 
 
 @pytest.mark.parametrize("captured", [CAPTURED, BESIDE_A_CAPTURE])

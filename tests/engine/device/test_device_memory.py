@@ -8,7 +8,7 @@ from cuda.core._utils.cuda_utils import CUDAError
 from numba.cuda.cudadrv.driver import CudaAPIError
 from numba.cuda.cudadrv.error import CudaSupportError
 
-from engine.device import cuda_faults, device_memory
+from engine.device import device_memory
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_presence import missing
 from engine.device.device_memory import device_array, uploaded
@@ -72,13 +72,6 @@ def test_that_an_array_is_freed_with_what_last_refers_to_it(pool):
     assert pool.taken == {}
 
 
-def test_that_a_device_without_pools_allocates_each_array(pool, device, monkeypatch):
-    device.MEMORY_POOLS_SUPPORTED = 0
-    monkeypatch.setattr(cuda, "device_array", lambda *what: what)
-    assert device_array((3,), np.uint8) == ((3,), np.uint8)
-    assert pool.taken == {}
-
-
 def test_that_full_memory_is_tried_again_without_what_the_pool_keeps(pool):
     kept = device_array((900,), np.uint8)
     with pytest.raises(CudaAPIError, match="OUT_OF_MEMORY"):
@@ -137,11 +130,6 @@ def test_that_pinned_memory_serves_the_next_array_once_it_is_dropped(monkeypatch
     third = device_memory.pinned_array((300_000,), np.uint8)
     assert (third.ctypes.data, len(made)) == (address, 2)
     device_memory._spares.trim(0)
-
-
-def test_that_errors_of_launches_are_caught_by_the_private_class_of_cuda_core():
-    """Where a release has it elsewhere, this and the imports here and in `cuda_faults.py` say so."""
-    assert [kind.__name__ for kind in cuda_faults._api_errors()] == ["CudaAPIError", "CUDAError"]
 
 
 def test_that_what_cuda_raises_becomes_words():

@@ -18,12 +18,11 @@ from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_
 from engine.device.core_count import launch_cores, launches_on
 from engine.device.devices import all_gpus, backend, device_named, devices
 from engine.device.result_code import cpu_result
-from engine.device.result_rules import cpu_largest, largest_of, rounding_to
+from engine.device.result_rules import largest_of
 from engine.device.versions import commit_of
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
-from tests.engine.device import rows_in_simulator
 
 GPU = DeviceInfo("cuda:0", "cuda", "A GPU")
 
@@ -180,19 +179,6 @@ PARTS = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
-def test_that_a_sum_becomes_the_nearest_even_byte_or_an_end():
-    largest = cpu_largest("uint8")
-    rounded = {
-        value: (rounding_to(largest)(np.float32(value)), cpu_result(np.float32(value), largest))
-        for value in PARTS
-    }
-    assert rounded == {value: (wanted, wanted) for value, wanted in PARTS.items()}
-    # A float32 result stays as it is.
-    for value in np.array([-3.7, 0.5, 1e30, np.inf], np.float32):
-        assert cpu_result(value, cpu_largest("float32")) == value
-
-
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
 def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype):
     largest = largest_of(dtype)
@@ -238,8 +224,3 @@ def test_that_a_callers_result_stays_where_it_is():
     # Rows of a quarter of a page are apart from the picture's too.
     for row_bytes in (PAGE_BYTES, PAGE_BYTES // 2, PAGE_BYTES // 4):
         assert 256 <= ANTI_ALIAS_BYTES % row_bytes <= row_bytes - 256
-
-
-@pytest.mark.slow
-def test_that_results_do_not_depend_on_the_layout_of_rows(monkeypatch):
-    assert rows_in_simulator.checked(monkeypatch) == 12

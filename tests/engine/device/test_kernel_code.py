@@ -1,9 +1,7 @@
 """Machine code of kernels, kept on disk, for two kinds of device: real code, made-up devices."""
 
 import ast
-import ctypes
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,10 +18,7 @@ from engine.work.filtering.variants import variant
 from tests.engine.device.conftest import NEW, OLD, Loaded
 
 if not missing:
-    from cuda.bindings import driver
-
     from engine.device import kernel_code, loaded_kernel
-    from engine.device.device_view import DeviceView
 
 pytestmark = [
     pytest.mark.nvvm,
@@ -145,32 +140,6 @@ def test_that_devices_of_one_kind_share_a_loaded_kernel(select):
     first = loaded_kernel.loaded_kernel(kernel, SIGNATURE)
     select(NEW, 1)
     assert loaded_kernel.loaded_kernel(kernel, SIGNATURE) is first
-
-
-def test_that_a_launch_passes_arguments_as_the_compiled_kernel_takes_them(monkeypatch):
-    made = SimpleNamespace(attributes=SimpleNamespace(num_regs=1), handle=7)
-    library = SimpleNamespace(get_kernel=lambda name: made)
-    monkeypatch.setattr(loaded_kernel, "ObjectCode", SimpleNamespace(from_cubin=lambda content: library))
-    launched = []
-
-    def launch(function, *rest):
-        *sides_and_stream, parameters, extra = rest
-        pointers = (ctypes.c_void_p * 11).from_address(parameters)
-        values = [ctypes.c_int64.from_address(pointer).value for pointer in pointers[:10]]
-        launched.append((sides_and_stream, values, ctypes.c_float.from_address(pointers[10]).value, extra))
-        return (driver.CUresult.CUDA_SUCCESS,)
-
-    monkeypatch.setattr(driver, "cuLaunchKernel", launch)
-    signature = (types.float32[:, ::1], types.int64, types.float32)
-    array = DeviceView(4096, (2, 3), np.dtype(np.float32))
-    kernel = loaded_kernel.LoadedKernel(b"\0.nv.constant0.kernel\0", signature)
-    kernel.bound((1, 2, 3), (4, 5, 6), (array, 7, np.float32(0.5))).enqueue(99, ())
-    kernel.bound((1, 1, 1), (1, 1, 1), (array, 7, np.float32(0.5))).enqueue(3, [(0, 8192)])
-    # Owner, parent, cells, bytes of a cell, address, shape, strides, then the numbers.
-    assert launched == [
-        ([1, 2, 3, 4, 5, 6, 0, 99], [0, 0, 6, 4, 4096, 2, 3, 12, 4, 7], 0.5, 0),
-        ([1, 1, 1, 1, 1, 1, 0, 3], [0, 0, 6, 4, 8192, 2, 3, 12, 4, 7], 0.5, 0),
-    ]
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from engine.mask.mask import Mask
 from engine.run.first_launch import run_over_fills
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import is_exact_class, rounding_bound, verify
+from engine.work.filtering.agreement import rounding_bound, verify
 from engine.work.filtering.problem import Problem
 from engine.work.pictures import as_samples
 
@@ -134,16 +134,11 @@ def faults_of(variant, cases, device, placed=None, checked=None):
     return faults
 
 
-def added_to_bound(variant, problem, mask, image):
-    """Return what a variant's result may be off beyond the bound."""
-    return variant.added_to(problem, mask, image)
-
-
 def error_in_bounds(variant, problem, mask, image, result):
     """Return the largest error of a float32 result, in what rounding and the variant may be off."""
     wanted = oracle.correlate(image, mask, problem.border, problem.cval)
     bound = rounding_bound(oracle.magnitudes(image, mask, problem.border, problem.cval), mask.taps)
-    added = added_to_bound(variant, problem, mask, image)
+    added = variant.added_to(problem, mask, image)
     return float(np.max(np.abs(result - wanted) / (bound + added)))
 
 
@@ -182,7 +177,7 @@ def check(variant, case, device, placed=None):
         result, _, fault = run_over_fills(prepared, buffers, machine)
     assert not fault, fault
     assert_rows_end(buffers)
-    compare(result, samples, mask, case, added_to_bound(variant, problem, mask, samples))
+    assert result.dtype == (samples.dtype if case.is_quantised else np.float32)
     verified(result, samples, mask, problem, variant.added_to(problem, mask, samples))
 
 
@@ -213,35 +208,3 @@ def fill_rows(array, value):
         array.fill(value)
     else:
         array.copy_to_device(np.full(array.shape, value, array.dtype))
-
-
-def compare(result, samples, mask, case, added=0.0):
-    """Compare a result with the oracle by the rules of `engine.work.filtering.agreement`, without `verify`.
-
-    `added` is what the variant may be off beyond these.
-    """
-    assert result.dtype == (samples.dtype if case.is_quantised else np.float32)
-    assert result.shape == samples.shape
-    wanted = oracle.correlate(samples, mask, case.border, case.cval)
-    bound = rounding_bound(oracle.magnitudes(samples, mask, case.border, case.cval), mask.taps) + added
-    if is_exact_class(samples, mask, case.cval if case.border is Border.CONSTANT else 0.0):
-        bound = np.zeros_like(bound)
-    if case.is_quantised:
-        most = np.iinfo(result.dtype).max
-        low, high = (np.rint(np.clip(wanted + side * bound, 0, most)) for side in (-1, 1))
-        assert np.all((low <= result) & (result <= high)), np.argwhere((result < low) | (result > high))[0]
-        return
-    finite = np.isfinite(wanted)
-    same = (result == wanted) | (np.isnan(result) & np.isnan(wanted))
-    with np.errstate(invalid="ignore"):
-        fine = same | (finite & (np.abs(result - wanted) <= bound))
-    assert_everywhere(fine, result, wanted, bound)
-
-
-def assert_everywhere(fine, result, wanted, bound):
-    """Raise AssertionError with the first place where a result is not fine."""
-    places = [tuple(place) for place in np.argwhere(~fine).tolist()]
-    assert not places, (
-        f"{len(places)} of {result.size} are wrong, first at {places[0]}: {result[places[0]]} instead of "
-        f"{wanted[places[0]]} within {bound[places[0]]}"
-    )

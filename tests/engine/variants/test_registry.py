@@ -50,10 +50,6 @@ def test_that_the_chooser_links_every_variant_to_its_section():
         assert re.search(r"(?m)^Work\b", sections[known.key]), f"{known.key}: no work formula"
 
 
-def test_that_every_variant_is_found_by_its_key():
-    assert [variant(known.key) for known in VARIANTS] == list(VARIANTS)
-
-
 def test_that_an_unknown_variant_is_answered_with_the_nearest():
     with pytest.raises(UnknownName, match=r"variant 'tilde'.*Did you mean tiled\?.*cpu-serial"):
         variant("tilde")

@@ -246,14 +246,3 @@ def test_that_a_variant_without_8_bit_results_is_refused_by_name_of_those_that_h
         textbook = "cpu-serial" if known.device is DeviceKind.CPU else "naive"
         assert textbook in str(refusal)
         assert refusal_of(variant(textbook), "uint8") is None
-
-
-def test_that_auto_takes_one_that_writes_8_bit_results():
-    for size in [3, 63]:
-        for device in [CPU, CUDA]:
-            mask = mask_for(variant("naive"), size, size)
-            problem = describe_problem(IMAGE, mask, "zero", 0.0, "uint8")
-            choice = choose("auto", problem, mask, None, device)
-            assert choice.variant.integer_output
-            assert choice.reason
-            assert choice.variant.why_not(problem, mask, choice.block, device.limits, VARIANTS) is None

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace
 
 from engine.compiled.machine_code import Call, MachineFunction
-from engine.device.core_count import launches_on
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.refusal import UnsupportedVariant
@@ -16,9 +15,8 @@ from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter as bands
 from engine.variants.cpu import box, edges, parallel, separable, streamed_bands, two_passes
-from engine.variants.cpu.edges import Halo, holds
+from engine.variants.cpu.edges import holds
 from engine.variants.cpu.register_tiles import (
-    LINE,
     MOST_ROWS,
     PARTIAL_SUMS,
     RESULTS_AT_ONCE,
@@ -145,15 +143,6 @@ def test_that_a_ghost_value_that_the_samples_cannot_hold_counts_in_full(module, 
         filtered(module, image, mask, border=Border.CONSTANT, cval=cval, result_dtype="uint8")
 
 
-def test_that_a_picture_that_may_not_be_written_compiles_nothing_more():
-    image = np.ones((5, 9, 1), np.float32)
-    filtered(parallel, image, Mask(np.ones((3, 3))))
-    compiled = dict(streamed_bands.StreamedBands.function._addresses)
-    image.setflags(write=False)
-    filtered(parallel, image, Mask(np.ones((5, 5))))
-    assert streamed_bands.StreamedBands.function._addresses == compiled
-
-
 def test_that_bands_cover_each_row_and_tile_once():
     for height, tiles in [(1, 1), (1, 20), (5000, 1), (40, 35), (480, 1), (49, 2), (2048, 3), (4096, 6)]:
         for cost_rows, workers in itertools.product((0, 2, 62), (1, 2, 7, 16)):
@@ -169,57 +158,9 @@ def test_that_bands_cover_each_row_and_tile_once():
             assert min(workers, pieces) / 2 <= len(cut) <= 11 * workers + tiles
 
 
-@every_banded_variant
-def test_that_a_launch_takes_the_cores_that_its_preparation_had(module):
-    mask = gaussian(3, 1.0)
-    problem = describe_problem(np.zeros((2048, 2048, 1), np.float32), mask, Border.MIRROR, 0.0)
-    with launches_on(1):
-        prepared = module.prepare(problem, mask, BLOCK)
-    # Of results that begin elsewhere in a cache line bands are cut anew.
-    samples = np.empty(2 * LINE, np.float32)
-    assert {prepared._cut_for(samples[first:]).workers for first in range(LINE)} == {1}
-
-
-def test_that_a_slow_core_holds_up_a_launch_by_little():
-    for tiles, workers in [(1, 2), (2, 16), (6, 16), (3, 8)]:
-        speed = np.ones(workers)
-        speed[0] = 0.5
-        free_at = np.zeros(workers)
-        for top, bottom, _ in bands.cut(4096, tiles, workers, 2):
-            taker = free_at.argmin()
-            free_at[taker] += (bottom - top + 2) / speed[taker]
-        # Bands of equal size, four per worker, take 1.2 to 1.3 times as long as the cores' mean speed allows.
-        assert free_at.max() <= 1.08 * 4096 * tiles / speed.sum()
-
-
 def test_that_only_what_samples_are_exactly_is_held():
     assert all((holds("uint8", 255.0), holds("uint16", 256.0), holds("float32", -0.5)))
     assert not any((holds("uint8", 256.0), holds("uint8", -1.0), holds("uint16", 1.5)))
-
-
-def test_that_all_taps_of_the_middle_lie_inside_the_picture():
-    for samples in [1, 30, 64, 1000]:
-        for before_line in [0, 3]:
-            image, mask = np.zeros((1, samples, 1), np.float32), Mask(np.ones((1, 7)), (0, 2))
-            halo = Halo(describe_problem(image, mask, Border.ZERO, 0.0))
-            left_end, right_start = halo.columns(samples, before_line)
-            assert 0 <= left_end <= right_start <= samples
-            assert (right_start - left_end) % VECTOR == 0
-            if right_start > left_end:
-                assert left_end >= 2
-                assert right_start + 4 <= samples
-                assert left_end % LINE == before_line or not before_line
-            assert max(left_end, samples - right_start) <= halo.longest_edge or samples <= halo.longest_edge
-
-
-def test_that_tiles_are_of_whole_vectors_whose_sums_fit():
-    for sums_rows, samples in itertools.product((34, 46, 158), (1, VECTOR, 1500, 12_288, 100_003)):
-        wide = two_passes.tile_samples(sums_rows, samples)
-        assert wide % VECTOR == 0
-        assert wide * sums_rows <= two_passes.TILE_FLOATS + VECTOR * sums_rows
-        # As many tiles as have to be, so all about as wide.
-        widest = min(two_passes.MOST_TILE_SAMPLES, two_passes.TILE_FLOATS // sums_rows)
-        assert -(-samples // wide) <= -(-samples // widest)
 
 
 @pytest.mark.parametrize("border", list(Border))

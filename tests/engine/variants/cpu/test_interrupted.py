@@ -86,20 +86,6 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
     assert np.isnan(out[20:]).all()
 
 
-@pytest.mark.parametrize("first", ["ALONG_ROWS", "DOWN_COLUMNS"])
-def test_that_two_serial_passes_are_left_after_the_rows_of_one_call(first, monkeypatch):
-    image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
-    monkeypatch.setattr(textbook_loops, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * 3)
-    interrupt(monkeypatch, separable_serial, first, 2)
-    loops = separable_serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
-    out = np.full(image.shape, np.nan, np.float32)
-    with pytest.raises(KeyboardInterrupt):
-        loops.launch(image, out)
-    done = 20 if first == "DOWN_COLUMNS" else 0
-    assert np.isfinite(out[:done]).all()
-    assert np.isnan(out[done:]).all()
-
-
 @pytest.fixture
 def tiles(monkeypatch):
     """Return a transform of sixteen tiles."""

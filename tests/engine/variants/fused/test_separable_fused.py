@@ -34,20 +34,6 @@ def test_that_a_mask_that_is_no_product_has_no_passes():
         VARIANT.passes(problem_of(50, 50, mask), mask, BLOCK)
 
 
-@pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-@pytest.mark.slow
-def test_that_no_mask_of_rank_1_up_to_63_is_refused_whatever_its_anchor(dtype):
-    for channels in [1, 2, 3, 4]:
-        for rows in (1, 2, 9, 15, 26, 27, 33, 34, 47, 63):
-            for columns in (1, 2, 9, 15, 26, 33, 34, 47, 62, 63):
-                for column in {0, columns // 2, columns - 1}:
-                    mask = Mask(np.ones((rows, columns)), (rows // 2, column))
-                    for size in (9, 4096):
-                        assert not emitted.refused(
-                            VARIANT, problem_of(size, size, mask, channels, dtype), mask
-                        )
-
-
 CASES = {
     "wide": ((2, 45, 3), 2, 31, (1, 30), Border.CONSTANT),
     "two blocks across, one mask row": ((3, 130, 1), 1, 17, (0, 0), Border.REFLECT),

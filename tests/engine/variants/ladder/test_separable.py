@@ -1,6 +1,5 @@
 """Two passes: ghost rows, NaN and infinity, extreme numbers, refusals, aprons; the source is run."""
 
-import itertools
 import re
 
 import numpy as np
@@ -130,15 +129,6 @@ def test_that_extreme_weights_the_smallest_masks_and_aprons_wider_than_the_block
         agrees(known, image, Mask(np.ones((7, 11)), anchor), Border.CONSTANT, 4.0, Block(1, 1))
 
 
-def test_that_the_bound_covers_two_passes_of_every_mask_but_three():
-    beyond = {}
-    for rows, columns in itertools.product(range(2, 64), repeat=2):
-        roundings = rows + columns + 1 + 4 * (1 - 1 / rows) * (1 - 1 / columns) + 2
-        if roundings > rows * columns + 2 and rows <= columns:
-            beyond[rows, columns] = (round(roundings, 2), rows * columns + 2)
-    assert beyond == {(2, 2): (8, 6), (2, 3): (9.33, 8), (2, 4): (10.5, 10)}
-
-
 def refusal_of(known, mask, block=DEFAULT_BLOCK):
     return known.unsupported(problem_of(50, 60, mask), mask, block, Limits())
 
@@ -161,16 +151,3 @@ def test_that_a_mask_that_is_no_product_is_never_prepared(known, mask, sentence)
     assert refusal.nearest_block is None
     with pytest.raises(UnsupportedVariant, match=sentence):
         known.passes(problem_of(9, 9, mask), mask, Block(8, 8))
-
-
-def test_that_a_refusal_is_worked_out_once_for_the_weights(monkeypatch):
-    calls = []
-    svd = np.linalg.svd
-    monkeypatch.setattr(np.linalg, "svd", lambda *args, **options: calls.append(1) or svd(*args, **options))
-    mask = Mask(np.random.default_rng(6).standard_normal((9, 9)))
-    for known in SEPARABLE:
-        for edited in (mask, mask.with_offset(2.0), mask.with_anchor((0, 0))):
-            assert refusal_of(known, edited) is not None
-    assert len(calls) == 1
-    assert refusal_of(SEPARABLE[0], box(7)) is None
-    assert len(calls) == 1

@@ -13,7 +13,6 @@ from engine.tasks.product import oracle
 from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
 from engine.verify.regions import Region
-from tests.engine.variants.cases import assert_everywhere
 
 
 @dataclass(frozen=True)
@@ -99,3 +98,12 @@ def compare(variant, case, result, a, b):
         fine = np.abs(result - wanted) <= (0.0 if case.numbers == "whole" else bound)
         same = (result == wanted.astype(np.float32)) | (np.isnan(result) & np.isnan(wanted))
     assert_everywhere(fine | same, result, wanted, bound)
+
+
+def assert_everywhere(fine, result, wanted, bound):
+    """Raise AssertionError with the first place where a result is not fine."""
+    places = [tuple(place) for place in np.argwhere(~fine).tolist()]
+    assert not places, (
+        f"{len(places)} of {result.size} are wrong, first at {places[0]}: {result[places[0]]} instead of "
+        f"{wanted[places[0]]} within {bound[places[0]]}"
+    )

@@ -47,18 +47,6 @@ def test_that_only_8_bit_problems_whose_ghost_cells_are_bytes_keep_bytes():
         assert byte_tile_shape(problem_of(5, 5, border=Border.ZERO, cval=cval, **BYTES)) is not None
 
 
-def test_that_masks_keep_bytes_up_to_the_size_to_which_that_is_faster():
-    for channels, most_cells in [(1, 7), (2, 0), (3, 5), (4, 5)]:
-        for rows, columns in itertools.product((*range(1, 9), 31), repeat=2):
-            for anchor in {0, columns // 2, columns - 1}:
-                shape = byte_tile_shape(problem_of(rows, columns, channels, anchor=(0, anchor), **BYTES))
-                assert (shape is not None) == (max(rows, columns) <= most_cells), (rows, columns)
-                if shape is not None:
-                    # A thread copies one piece per round.
-                    assert shape.shared_bytes <= SHARED_BYTES
-                    assert shape.tile_samples // 16 <= shape.threads
-
-
 @pytest.mark.slow
 @needs_nvvm
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from engine.mask.mask import Mask
-from engine.variants.tensor_cores.digit_shape import chains_of, fragment_cells, fragments_of
+from engine.variants.tensor_cores.digit_shape import chains_of, fragments_of
 from engine.variants.tensor_cores.digit_sums import SHARED_BYTES, VARIANT, digit_shape
-from engine.variants.tensor_cores.interleaved_bytes import interleaved_words, sorted_word
+from engine.variants.tensor_cores.interleaved_bytes import interleaved_words
 from engine.work.filtering.problem import Problem
 from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, ptx_of
 
@@ -77,28 +77,6 @@ def test_that_what_lanes_load_is_aligned_whatever_the_anchor():
                 last_lane = shape.before + shape.out_samples - shape.across
                 assert last_lane + 4 * (words[-1] + 1) <= shape.tile_samples
                 assert all(word % size == shape.across % (4 * size) == 0 for word, size in loads)
-
-
-def test_that_four_lanes_have_all_cells_in_the_right_bytes():
-    for mask_shape, left, channels in MASKS + LONG:
-        shape = digit_shape(mask_shape, left, channels)
-        loaded = {
-            word + k
-            for channel in range(channels)
-            for word, size in shape.loads_of(channel)
-            for k in range(size)
-        }
-        words = {word: [4 * word + byte for byte in range(4)] for word in loaded}
-        for group, channel in itertools.product(shape.pixel_groups, range(channels)):
-            places = shape.sources(group, channel)
-            if any(places):
-                got = sorted_word(BytesOfWords(), words, places)
-                for byte, place in enumerate(places):
-                    assert place is None or got[byte] == channels * (4 * group + byte) + channel
-        cells = fragment_cells(shape)
-        for first_lane in range(0, 32, 4):
-            found = set(cells[first_lane : first_lane + 4].ravel().tolist())
-            assert found - {mask_shape[0] * mask_shape[1]} == set(range(mask_shape[0] * mask_shape[1]))
 
 
 def warp_sums(shape, digit, tile):

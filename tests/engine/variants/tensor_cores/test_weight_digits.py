@@ -83,16 +83,6 @@ def test_that_weights_whose_sums_could_have_to_be_exact_are_never_rounded(cells)
         assert is_kept or not is_exact
 
 
-def test_that_weights_that_may_be_rounded_take_fewer_digits_than_all_of_them():
-    # 27 roundings are granted and a few used: the last of 2^25 + 1 is one of 2.
-    weights = np.full((5, 5), 2.0**24)
-    weights[2, 2] = 1.0
-    weights[1, 1] = 2.0**24 + 2
-    assert digits_of(Mask(weights)).count == 4
-    weights[2, 2] = 2.0**24
-    assert digits_of(Mask(weights)).count == 1
-
-
 def test_that_weights_take_no_more_digits_than_they_must():
     for weights, count in [
         ([127, -128], 1),

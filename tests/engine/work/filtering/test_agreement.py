@@ -18,17 +18,6 @@ from engine.work.filtering.problem import Problem
 from engine.work.picture_problem import MAX_SIDE
 
 
-def test_that_a_problem_counts_its_work():
-    problem = Problem(5, 7, 3, "uint16", mask_shape=(3, 4), anchor=(0, 3))
-    counts = (problem.taps, problem.samples, problem.multiply_adds, problem.itemsize)
-    assert counts == (12, 105, 1260, 2)
-    assert [Problem(1, 1, dtype=dtype).itemsize for dtype in ("uint8", "uint16", "float32")] == [1, 2, 4]
-    texts = [Problem(5, 7, channels).size_text for channels in (1, 2, 3, 4)]
-    assert texts == ["7 × 5 grey", "7 × 5 2 channels", "7 × 5 RGB", "7 × 5 4 channels"]
-    values = {border: Problem(1, 1, border=border, cval=2.5).ghost_value for border in Border}
-    assert values == dict.fromkeys(Border, 0.0) | {Border.CONSTANT: 2.5}
-
-
 def test_that_an_impossible_problem_is_refused_in_words():
     for arguments, words in [
         ({"height": 0, "width": 3}, "a picture of 0 × 3"),
