@@ -18,6 +18,8 @@ from engine.errors import BadValue, EngineError
 from engine.results.measurement import AnyResult
 from gui.typed_json import Reading, Table, in_short
 
+_PART = {"paper": str, "measured": dict[str, dict[str, Any]]}
+
 
 @dataclass(frozen=True, slots=True)
 class PaperTables:
@@ -139,9 +141,6 @@ class CourseModel(QObject):
     def _know(self, key: str, known: PaperTables) -> None:
         self._known[key] = known
         self.tables_changed.emit(key)
-
-
-_PART = {"paper": str, "measured": dict[str, dict[str, Any]]}
 
 
 def part_of(course: CourseModel) -> dict[str, Any]:

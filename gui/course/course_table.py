@@ -44,6 +44,14 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 _UNITS = ("s", "ms", "µs", "ns")
 _LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 _RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+# A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
+_WIDEST = 40 * GRID
+_NARROWEST_SENTENCE = 30 * GRID
+_NARROWEST = 8 * GRID
+_TALLEST = 10_000
+_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+_HEADING_LINES = 2
+_WRAPPED = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignBottom)
 
 
 def reasons_of(table: CourseTable) -> tuple[str, ...]:
@@ -166,16 +174,6 @@ def _with_separators(text: str) -> str:
     if not _COUNTS.fullmatch(text):
         return text
     return _BIG.sub(lambda found: f"{int(found[0]):,}", text)
-
-
-# A text in a cell may be a sentence; where there is no room for it in a line, it is wrapped.
-_WIDEST = 40 * GRID
-_NARROWEST_SENTENCE = 30 * GRID
-_NARROWEST = 8 * GRID
-_TALLEST = 10_000
-_ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-_HEADING_LINES = 2
-_WRAPPED = int(Qt.TextFlag.TextWordWrap) | int(Qt.AlignmentFlag.AlignBottom)
 
 
 class PairedHeader(QHeaderView):

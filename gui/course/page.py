@@ -25,6 +25,14 @@ from gui.widgets.elided_label import ElidedLabel
 from gui.widgets.panel_parts import column, row
 
 _MOST_LINES = 8
+_PAPERS_WIDTH = 31 * GRID
+_LOAD = "Load copies a kernel to the page that runs it"
+_FILLS = "Run (Ctrl+R) fills {} on this machine"
+_MEASURED = "this machine has measured its tables, and empty cells say why"
+_RUN_DOES = (
+    "Runs every kernel of this paper's tables on {}, verifies each result, and puts the figures beside the "
+    "printed ones. It may take some minutes; previews wait meanwhile."
+)
 
 
 class PapersList(QListWidget):
@@ -93,16 +101,6 @@ class PaperHeader(QWidget):
         self.title.setText(paper.title if paper else "")
         self.origin.setText(" · ".join(filter(None, (paper.authors, paper.source))) if paper else "")
         self.about.setText(plain(paper.about) if paper else "")
-
-
-_PAPERS_WIDTH = 31 * GRID
-_LOAD = "Load copies a kernel to the page that runs it"
-_FILLS = "Run (Ctrl+R) fills {} on this machine"
-_MEASURED = "this machine has measured its tables, and empty cells say why"
-_RUN_DOES = (
-    "Runs every kernel of this paper's tables on {}, verifies each result, and puts the figures beside the "
-    "printed ones. It may take some minutes; previews wait meanwhile."
-)
 
 
 class CoursePage(Page):

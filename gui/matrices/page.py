@@ -42,6 +42,18 @@ _SHOWN = {
 }
 # All columns fit a window of 1280 pixels, with the reason that most machines show.
 _TYPICAL = {"variant": "■  numpy (BLAS)", "proof": "verified, simulated"}
+_Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
+_Tile = Annotated[int, msgspec.Meta(ge=SMALLEST_TILE, le=LARGEST_TILE)]
+# What a session keeps beside the runs.
+_PART = {
+    "product": tuple[_Side, _Side, _Side],
+    "square": bool,
+    "tiles": Annotated[list[_Tile], msgspec.Meta(min_length=1, max_length=LARGEST_TILE)],
+    "device": str,
+}
+_SIDES = "rows", "inner", "columns"
+# At first, with letters of the usual size.
+_LEAST_LEFT, _LEAST_RIGHT = 36 * GRID, 39 * GRID
 
 
 class MatmulResultsPanel(RunsPanel):
@@ -73,21 +85,6 @@ class MatmulResultsPanel(RunsPanel):
         failures = [result.failure for result in rows if tile_of(result) is not None]
         none_runs = bool(failures) and all(failures)
         self.try_small.setVisible(none_runs and not self._matmul.running)
-
-
-_Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
-_Tile = Annotated[int, msgspec.Meta(ge=SMALLEST_TILE, le=LARGEST_TILE)]
-# What a session keeps beside the runs.
-_PART = {
-    "product": tuple[_Side, _Side, _Side],
-    "square": bool,
-    "tiles": Annotated[list[_Tile], msgspec.Meta(min_length=1, max_length=LARGEST_TILE)],
-    "device": str,
-}
-_SIDES = "rows", "inner", "columns"
-
-# At first, with letters of the usual size.
-_LEAST_LEFT, _LEAST_RIGHT = 36 * GRID, 39 * GRID
 
 
 class MatricesPage(VariantsPage):

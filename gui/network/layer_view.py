@@ -23,6 +23,24 @@ _GAP = 3
 _FEW = 16
 _STRIP_ROW = 2 * GRID
 _SCORE_ROW = 4 * GRID
+_KEYS = (
+    "Arrow keys choose a cell, Page Up and Page Down a map, Home and End the first and the last map, "
+    "Esc releases the cell."
+)
+_FAR = 10_000
+# Maps, rows and columns that a key goes on.
+_STEPS = {
+    Qt.Key.Key_Left: (0, 0, -1),
+    Qt.Key.Key_Right: (0, 0, 1),
+    Qt.Key.Key_Up: (0, -1, 0),
+    Qt.Key.Key_Down: (0, 1, 0),
+    Qt.Key.Key_PageUp: (-1, 0, 0),
+    Qt.Key.Key_PageDown: (1, 0, 0),
+    Qt.Key.Key_Home: (-_FAR, 0, 0),
+    Qt.Key.Key_End: (_FAR, 0, 0),
+}
+Window = tuple[int | None, range, range]
+"""A map, or None for all of them, and its rows and columns."""
 
 
 def is_scores(layer: Layer) -> bool:
@@ -103,26 +121,6 @@ def grid_of(layer: Layer, side: int, width: int) -> MapGrid:
     # Lines are alike: a number that divides all of them, where there is one.
     per_line = math.ceil(maps / math.ceil(maps / most))
     return MapGrid(layer, maps, rows, columns, scale, scale, per_line)
-
-
-_KEYS = (
-    "Arrow keys choose a cell, Page Up and Page Down a map, Home and End the first and the last map, "
-    "Esc releases the cell."
-)
-_FAR = 10_000
-# Maps, rows and columns that a key goes on.
-_STEPS = {
-    Qt.Key.Key_Left: (0, 0, -1),
-    Qt.Key.Key_Right: (0, 0, 1),
-    Qt.Key.Key_Up: (0, -1, 0),
-    Qt.Key.Key_Down: (0, 1, 0),
-    Qt.Key.Key_PageUp: (-1, 0, 0),
-    Qt.Key.Key_PageDown: (1, 0, 0),
-    Qt.Key.Key_Home: (-_FAR, 0, 0),
-    Qt.Key.Key_End: (_FAR, 0, 0),
-}
-Window = tuple[int | None, range, range]
-"""A map, or None for all of them, and its rows and columns."""
 
 
 class LayerView(QWidget):

@@ -23,6 +23,8 @@ from shiboken6 import isValid
 from gui.widgets.panel_parts import column
 
 PAUSE_MS = 8
+# Modules that nobody has needed yet.
+_announced: list[str] = []
 
 
 class Turns(QObject):
@@ -54,10 +56,6 @@ class Turns(QObject):
         finally:
             if self._waiting:
                 self._after_layout.start()
-
-
-# Modules that nobody has needed yet.
-_announced: list[str] = []
 
 
 def import_announced() -> None:

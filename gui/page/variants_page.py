@@ -22,6 +22,7 @@ from gui.runs.state import RunsState, Shared, TaskRun
 from gui.typed_json import Reading, Table, Text, in_short
 
 State = TypeVar("State", bound=RunsState[Any])
+Change = Callable[[], object]
 
 
 class RunsController(QObject, Generic[State]):
@@ -98,9 +99,6 @@ class RunsController(QObject, Generic[State]):
 
         if self._was_shown:
             self._lists.ask(self._list_request(), self._runs.set_listed, failed)
-
-
-Change = Callable[[], object]
 
 
 class VariantsPage(RunsPage):

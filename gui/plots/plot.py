@@ -18,6 +18,10 @@ sys.modules.setdefault("pyqtgraph.widgets.RawImageWidget", ModuleType("not loade
 import pyqtgraph as pg  # noqa: E402
 
 __all__ = ["pg"]
+_MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
+_MOST_TICKS = 7
+# Half of the longest word of a tick, which may be written to the left of where the axis begins.
+_WORD_ROOM = 3 * GRID
 
 
 class Plot(pg.GraphicsView):
@@ -96,12 +100,6 @@ def text_over(plot: QWidget, text: str = "") -> QLabel:
     label = centred_text(text)
     plot.setLayout(column(label, margins=(2 * GRID, GRID, 2 * GRID, GRID)))
     return label
-
-
-_MANTISSAS = ((1.0, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0,))
-_MOST_TICKS = 7
-# Half of the longest word of a tick, which may be written to the left of where the axis begins.
-_WORD_ROOM = 3 * GRID
 
 
 class LogAxis(pg.AxisItem):

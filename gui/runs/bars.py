@@ -22,6 +22,13 @@ _LOG_FROM = 30.0
 # The shortest bar has this share of the width on a logarithmic axis.
 _SHORTEST = 0.06
 _LINEAR_TICKS = 4
+CGMA = "model_cgma_flop_per_load"
+"""Key of the number that is drawn where runs were simulated, and so have no time."""
+READING = "Bar: median. Line: p20 to p80. Tick: minimum. Hollow: recorded on another machine."
+_MEDIAN = "_median_ms"
+_BAR_HEIGHT, _SPREAD_HEIGHT = 10, 4
+# With less room there are only numbers.
+_LEAST_WIDTH = 3 * GRID
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,16 +75,6 @@ def _round_step(least: float) -> float:
     """Return the smallest of 1, 2, 5, 10, 20 … that is at least so large."""
     decade = 10.0 ** math.floor(math.log10(least))
     return next(factor * decade for factor in (1, 2, 5, 10) if factor * decade >= least * (1 - 1e-9))
-
-
-CGMA = "model_cgma_flop_per_load"
-"""Key of the number that is drawn where runs were simulated, and so have no time."""
-READING = "Bar: median. Line: p20 to p80. Tick: minimum. Hollow: recorded on another machine."
-
-_MEDIAN = "_median_ms"
-_BAR_HEIGHT, _SPREAD_HEIGHT = 10, 4
-# With less room there are only numbers.
-_LEAST_WIDTH = 3 * GRID
 
 
 @dataclass(frozen=True, slots=True)

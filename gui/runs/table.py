@@ -50,6 +50,27 @@ COMMON_NUMBERS = (
     "occupancy",
 )
 COMMON_COLUMNS = (KERNEL, SPEED_UP, "proof", "block", "mask", "picture", "border", "device")
+# The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
+_TYPICAL = {
+    "variant": "●  register-blocked",
+    "block": "32 × 32",
+    "layout": "pitched",
+    KERNEL: "not verified",
+    SPEED_UP: "1,234× slower",
+    "proof": "verified, exact",
+    "picture": "4096 × 4096 RGB uint16",
+    "mask": "Gaussian 15 × 15",
+    "border": "replicate",
+    "operation": "hue-shift (degrees=120.0)",
+    "device": "simulator",
+    "max_error": "Max error",
+}
+_NUMBER = "0.01234"
+# Marks, tooltips and the line over the table say these of recorded runs, for which they need no columns.
+_TOLD_OF_RECORDED = "block", "layout", "device"
+# Without its name a row says nothing.
+_NAME = VARIANT.key
+_LEAST_BARS, _BARS_SHARE = 12 * GRID, 0.18
 
 
 def fill_metric_menu(
@@ -80,29 +101,6 @@ def all_actions(menu: QMenu) -> list[QAction]:
         inner = action.menu()
         found += all_actions(inner) if isinstance(inner, QMenu) else [action]
     return found
-
-
-# The longest text that a column should show whole; a longer one is cut with … and whole in the tooltip.
-_TYPICAL = {
-    "variant": "●  register-blocked",
-    "block": "32 × 32",
-    "layout": "pitched",
-    KERNEL: "not verified",
-    SPEED_UP: "1,234× slower",
-    "proof": "verified, exact",
-    "picture": "4096 × 4096 RGB uint16",
-    "mask": "Gaussian 15 × 15",
-    "border": "replicate",
-    "operation": "hue-shift (degrees=120.0)",
-    "device": "simulator",
-    "max_error": "Max error",
-}
-_NUMBER = "0.01234"
-# Marks, tooltips and the line over the table say these of recorded runs, for which they need no columns.
-_TOLD_OF_RECORDED = "block", "layout", "device"
-# Without its name a row says nothing.
-_NAME = VARIANT.key
-_LEAST_BARS, _BARS_SHARE = 12 * GRID, 0.18
 
 
 class RunsTable(QTableView):

@@ -9,6 +9,14 @@ from shiboken6 import isValid
 
 GRID = 8
 HALF_GRID = GRID // 2
+EARLIER_OPACITY = 0.65
+"""Opacity of drawings of runs for an earlier problem: their numbers keep a contrast of 4.5 : 1."""
+# QFont::SizeResolved, which has no name in Python.
+_HAS_SIZE = 0x0002
+_PAUSE_MS = 8
+_desktop_points: float | None = None
+_percent = 100
+_notifier: "_Notifier | None" = None
 
 
 def number_font() -> QFont:
@@ -16,10 +24,6 @@ def number_font() -> QFont:
     font = QFont(QApplication.font())
     font.setFeature(QFont.Tag("tnum"), 1)
     return font
-
-
-EARLIER_OPACITY = 0.65
-"""Opacity of drawings of runs for an earlier problem: their numbers keep a contrast of 4.5 : 1."""
 
 
 def small_font() -> QFont:
@@ -45,14 +49,6 @@ def code_font() -> QFont:
     font = QFontDatabase.systemFont(QFontDatabase.SystemFont.FixedFont)
     font.setPointSizeF(QApplication.font().pointSizeF() * 0.88)
     return font
-
-
-# QFont::SizeResolved, which has no name in Python.
-_HAS_SIZE = 0x0002
-_PAUSE_MS = 8
-_desktop_points: float | None = None
-_percent = 100
-_notifier: "_Notifier | None" = None
 
 
 class _Notifier(QObject):

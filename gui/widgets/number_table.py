@@ -19,6 +19,12 @@ Index = QModelIndex | QPersistentModelIndex
 _CENTRE = int(Qt.AlignmentFlag.AlignCenter)
 _NOTHING = QModelIndex()
 _MOST_WIDTHS = 1000
+Floats = NDArray[np.floating[Any]]
+_MINUS = "−"
+_CELL_HEIGHT = 3 * GRID
+_WIDEST_CELL = 8 * GRID
+# Of values that are scrolled.
+_NARROWEST_CELL = 5 * GRID
 
 
 class _Texts(QAbstractTableModel):
@@ -183,15 +189,6 @@ class _Cells(QStyledItemDelegate):
         if table.fits(text, rect.width() - 2):
             painter.setPen(table.ink(ground, row, column))
             painter.drawText(rect, _CENTRE, text)
-
-
-Floats = NDArray[np.floating[Any]]
-
-_MINUS = "−"
-_CELL_HEIGHT = 3 * GRID
-_WIDEST_CELL = 8 * GRID
-# Of values that are scrolled.
-_NARROWEST_CELL = 5 * GRID
 
 
 def number(value: float) -> str:

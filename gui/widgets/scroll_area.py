@@ -11,6 +11,8 @@ from PySide6.QtWidgets import QFrame, QLabel, QScrollArea, QSizePolicy, QWidget
 
 from gui.style.metrics import small_font
 
+_NEVER = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+
 
 class ScrollArea(QScrollArea):
     """Its content fills it, or has the least height with which it is whole at its width."""
@@ -79,9 +81,6 @@ class ScrollArea(QScrollArea):
                 width = next((w for w in narrower if self.least_height(w) <= room.height()), width - bar)
         width = max(width, least.width())
         self._content.resize(width, max(room.height(), self.least_height(width)))
-
-
-_NEVER = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
 
 
 class ScrolledText(ScrollArea):
