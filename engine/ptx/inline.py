@@ -7,6 +7,7 @@ gets a branch around it. Parameters, whose addresses nobody computes, are regist
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from engine.ptx.module import Body, Instruction, Module, PtxError, Statement, Variable, listed
 from engine.ptx.parse import IGNORED, variable_of
@@ -102,24 +103,26 @@ class Code:
             self.registers[_CARRY] = "pred"
             target = f"{operands[0]}|{_CARRY}" if "cc" in modifiers else operands[0]
             operands = (target, *operands[1:], _CARRY)
-        return Instruction(name, (*modifiers,), operands, guard, one.line, len(self.instructions))
+        return Instruction(name, (*modifiers,), operands, guard, one.line)
 
     def _append(self, one: Instruction, behind: str, callers: tuple[str, ...]) -> None:
         if one.guard and one.name != "bra":
             label = self._suffix("around")
             guard = one.guard[1:] if one.guard[0] == "!" else f"!{one.guard}"
-            around = replace(one, name="around", modifiers=(), operands=(label,), guard=guard)
-            self.instructions.append(around)
-            self._append(replace(one, guard="", number=len(self.instructions)), behind, callers)
+            self._emit(one, name="around", modifiers=(), operands=(label,), guard=guard)
+            self._append(replace(one, guard=""), behind, callers)
             self.labels[label] = len(self.instructions)
         elif one.name == "call":
             self._call(one, callers)
         elif behind and one.name == "ret":
-            self.instructions.append(replace(one, name="bra", modifiers=("uni",), operands=(behind,)))
+            self._emit(one, name="bra", modifiers=("uni",), operands=(behind,))
         elif "param" in one.modifiers and one.name in ("ld", "st"):
             self._pass(one)
         else:
-            self.instructions.append(one)
+            self._emit(one)
+
+    def _emit(self, one: Instruction, **changes: Any) -> None:
+        self.instructions.append(replace(one, number=len(self.instructions), **changes))
 
     def _call(self, call: Instruction, callers: tuple[str, ...]) -> None:
         operands = list(call.operands)
@@ -153,12 +156,5 @@ class Code:
             offset = first + number * size
             place = f"[{name}+{offset}]" if offset else f"[{name}]"
             self.passed[place], self.registers[place] = (name, offset), f"b{8 * max(size, 2)}"
-            self.instructions.append(
-                replace(
-                    one,
-                    name=f"{one.name}.param",
-                    modifiers=one.modifiers[-1:],
-                    operands=(register, place) if is_load else (place, register),
-                    number=len(self.instructions),
-                )
-            )
+            operands = (register, place) if is_load else (place, register)
+            self._emit(one, name=f"{one.name}.param", modifiers=one.modifiers[-1:], operands=operands)

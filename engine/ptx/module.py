@@ -90,7 +90,7 @@ class Instruction:
     operands: tuple[str, ...]
     guard: str  # of a branch: its predicate, `%p1`, or negated `!%p1`
     line: SourceLine
-    number: int  # of the instructions of the kernel
+    number: int = -1  # of the instructions of the kernel
 
     @property
     def spelling(self) -> str:
