@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from PySide6.QtCore import QRect, Qt
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QResizeEvent
+from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPaintEvent, QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
 from gui.explore.picture.pixel_values import Numbers
@@ -12,6 +12,10 @@ from gui.style.metrics import GRID, digits_width, follow_letters, number_font
 from gui.style.theme import current_theme
 
 _HINT = "Point at the picture to read pixel values."
+
+
+# Row and column: two names, two numbers, a gap.
+_PLACE_PARTS = 5
 
 
 class _Part(NamedTuple):
@@ -39,7 +43,7 @@ class Readout(QLabel):
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
         self.setContentsMargins(GRID, 0, GRID, 0)
         follow_letters(self, lambda: self.setFixedHeight(self.fontMetrics().height() + 2 * GRID))
-        # A pane narrower than the numbers cuts the last of them; it must not be kept from getting narrow.
+        # A pane must not be kept from getting narrow.
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.setAccessibleName("Values under the cursor")
         self.set_layout_for(None)
@@ -95,21 +99,31 @@ class Readout(QLabel):
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if not self._parts:
-            super().paintEvent(event)
-            return
         # As rich text the line took 1.2 ms with each move of the mouse.
         painter, rect = QPainter(self), self.contentsRect()
         quiet, text = self.palette().color(self.foregroundRole()), QColor(current_theme().text)
-        left = rect.left() + GRID
-        for part in self._parts:
-            # What needs more room than it was promised moves the rest; nothing is cut.
-            width = max(part.width, painter.fontMetrics().horizontalAdvance(part.text))
+        letters, left = painter.fontMetrics(), rect.left()
+        if not self._parts:
+            painter.setPen(quiet)
+            hint = letters.elidedText(self.words, Qt.TextElideMode.ElideRight, rect.width())
+            painter.drawText(rect, int(Qt.AlignmentFlag.AlignVCenter), hint)
+        for part, width in self._fitting(letters, rect.width()):
             painter.setPen(text if part.width else quiet)
             at = QRect(left, rect.top(), width, rect.height())
             painter.drawText(at, int(part.side | Qt.AlignmentFlag.AlignVCenter), part.text)
             left += width + GRID
         painter.end()
+
+    def _fitting(self, letters: QFontMetrics, room: int) -> list[tuple[_Part, int]]:
+        """Return what is drawn, and how wide: a narrow pane has no room to spare, then no row and column."""
+        needed = [letters.horizontalAdvance(part.text) for part in self._parts]
+        # What needs more room than it was promised moves the rest; nothing is cut.
+        promised = [max(part.width, least) for part, least in zip(self._parts, needed, strict=True)]
+        for widths in (promised, needed):
+            parts = list(zip(self._parts, widths, strict=True))
+            if sum(widths) + GRID * (len(widths) - 1) <= room:
+                return parts
+        return parts[_PLACE_PARTS:]
 
 
 class ReadoutStrip(QWidget):
