@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics, QPalette, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLabel, QLayout, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QListWidget, QListWidgetItem, QWidget
 
 from engine.course.paper import CourseKernel, Excerpt
 from gui.course.code_panel import CodePanel
@@ -85,12 +85,12 @@ class PaperHeader(QWidget):
     def __init__(self, course: CourseModel) -> None:
         super().__init__()
         self._course = course
-        self.title = QLabel(wordWrap=True, textFormat=Qt.TextFormat.PlainText)
-        self.title.setFont(scaled_font(1.25, bold=True))
-        self.title.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         # In a low window whole lines are left out.
-        self.origin, self.about = ElidedLabel(most=_MOST_LINES, small=True), ElidedLabel(most=_MOST_LINES)
-        self.about.setForegroundRole(QPalette.ColorRole.WindowText)
+        self.origin = ElidedLabel(most=_MOST_LINES, small=True)
+        self.title, self.about = ElidedLabel(most=_MOST_LINES), ElidedLabel(most=_MOST_LINES)
+        self.title.setFont(scaled_font(1.25, bold=True))
+        for label in (self.title, self.about):
+            label.setForegroundRole(QPalette.ColorRole.WindowText)
         labels = self.title, self.origin, self.about
         self.setLayout(column(*labels, spacing=HALF_GRID // 2, margins=(GRID, GRID, GRID, HALF_GRID)))
         course.paper_changed.connect(self._show)
