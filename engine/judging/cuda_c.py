@@ -124,18 +124,18 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
             raise NotJudged(f"the kernel {name}", f"the parameter '{text}' is not understood", EXPECTED)
         kind, parameter = " ".join(found[1].replace("*", " * ").split()), found[2]
         names.append(parameter)
-        if parameter in ("image", "mask", "out"):
-            base = kind.removesuffix(" *")
-            dtype = _ARRAY_TYPES.get(base) if kind.endswith(" *") else None
-            if dtype is None or (parameter == "mask" and dtype != "float32"):
-                wanted = "a pointer to float" + (" or unsigned char" if parameter != "mask" else "")
-                raise NotJudged(f"the kernel {name}", f"its parameter {parameter} must be {wanted}", EXPECTED)
-            dtypes[parameter] = dtype
+        dtype = _ARRAY_TYPES.get(kind.removesuffix(" *"), "") if kind.endswith(" *") else ""
+        if parameter in ("image", "out"):
+            wanted, fits = "a pointer to float or unsigned char", dtype != ""
+        elif parameter == "mask":
+            wanted, fits = "a pointer to float", dtype == "float32"
         elif parameter == "border_value":
-            if kind != "float":
-                raise NotJudged(f"the kernel {name}", "its parameter border_value must be float", EXPECTED)
-        elif parameter in NUMBERS and kind not in _NUMBER_TYPES:
-            raise NotJudged(f"the kernel {name}", f"its parameter {parameter} must be int", EXPECTED)
+            wanted, fits = "float", kind == "float"
+        else:
+            wanted, fits = "int", kind in _NUMBER_TYPES or parameter not in NUMBERS
+        if not fits:
+            raise NotJudged(f"the kernel {name}", f"its parameter {parameter} must be {wanted}", EXPECTED)
+        dtypes[parameter] = dtype
     return tuple(names), dtypes
 
 
@@ -143,10 +143,9 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
 def _headers() -> list[str]:
     """Return the folders of CUDA's headers, from the packages of its compilers."""
     found = importlib.util.find_spec("nvidia")
-    folders = [Path(one) for one in (found.submodule_search_locations or ())] if found is not None else []
-    found_here = (one for folder in folders for shape in _INCLUDES for one in folder.glob(shape))
-    wanted = sorted(found_here)
-    return [f"--include-path={one}" for one in wanted if one.is_dir()]
+    folders = (found.submodule_search_locations or ()) if found is not None else ()
+    known = [one for folder in folders for shape in _INCLUDES for one in Path(folder).glob(shape)]
+    return [f"--include-path={one}" for one in sorted(known) if one.is_dir()]
 
 
 def compiled(text: str, checkpoint: Callable[[float], None] = lambda done: None) -> str:
