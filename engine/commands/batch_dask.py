@@ -7,7 +7,6 @@ this process 3 ms.
 """
 
 import asyncio
-import itertools
 import os
 import pickle
 import platform
@@ -21,15 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cluster import SchedulerAddress, connected, loaded, sealed
-from engine.commands.batch_loop import (
-    Batch,
-    Files,
-    Finished,
-    Writing,
-    all_the_way,
-    files_in_order,
-    write_result,
-)
+from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
 from engine.cores import cores
@@ -37,7 +28,9 @@ from engine.device.core_count import launches_on
 from engine.device.device_list import cpu_chosen_as
 from engine.errors import EngineError
 from engine.files.part_files import part_file
+from engine.flow.loop import Loop
 from engine.flow.picture_memory import PictureMemory
+from engine.flow.stages import Staged
 from engine.image.form import RAISE_LIMIT, bytes_text
 
 # Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
@@ -78,23 +71,22 @@ class _Workers:
         self._killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker
         self.deadly: list[PictureFile] = []
 
-    def take(self, files: Files, *, is_alone: bool = False) -> Writing:
+    def take(self, task: Task, *, is_alone: bool = False) -> None:
         """Have files filtered and written; where their worker ends each time, once more alone."""
         try:
-            return partial(self._counted, self._taken(files))
+            task.write = partial(self._counted, self._taken(task.files))
         except self._killed:
             if is_alone:
                 remedy = "Give the workers more memory, which may be short, or leave it out."
                 what = "Its worker ended each time that it was tried"
                 raise EngineError(what, "it was killed", remedy) from None
-            self.deadly += files
-            return tuple
+            self.deadly += task.files
 
     def _counted(self, done: Sequence[Finished]) -> Sequence[Finished]:
         self._batch.written += sum(finished.error is None for finished in done)
         return done
 
-    def _taken(self, files: Files) -> list[Finished]:
+    def _taken(self, files: Sequence[PictureFile]) -> list[Finished]:
         """Return what a worker says of files."""
         # The scheduler may have no Haloscope: it passes bytes on.
         data = pickle.dumps(list(map(_anywhere, files)))
@@ -136,15 +128,19 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes)
     """
     within, remedy = _within(how, loaded("distributed", "A worker").get_worker())
 
-    def take(files: Files) -> Writing:
-        (file,) = files
+    def ready(task: Task) -> None:
+        (file,) = task.files
         for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
             if file.refusal is None and not os.path.exists(path):
                 raise _unseen(named)
         with cpu_chosen_as(asking_cores), launches_on(1):
-            return partial(_written, *all_the_way(within, file, PictureMemory(), remedy=remedy))
+            task.write = partial(_written, *all_the_way(within, file, PictureMemory(), remedy=remedy))
 
-    return list(itertools.chain(*files_in_order(take, ([file] for file in pickle.loads(data)), 1)))
+    found: list[Finished] = []
+    with Staged(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed) as device:
+        tasks = [Task(number, [file]) for number, file in enumerate(pickle.loads(data))]
+        Loop(device, lambda task: found.extend(task.finished)).run(tasks)
+    return found
 
 
 def _written(encoded: bytes | memoryview, finished: Finished) -> Sequence[Finished]:

@@ -3,10 +3,10 @@
 A worker takes one file all the way, so no core waits for another stage. On the CPU there is a worker per
 core, and a filter has one core, as the others have work of their own. On another device there are twice as
 many, as some wait for it: it computes their pictures in one stream, so that copies run beside kernels, on all
-GPUs with `cuda:all`.
+GPUs with `cuda:all`. To the loop (`engine.flow.loop`) all of them are one device.
 
-Pictures that are larger than memory come after all others, each with all cores and the memory for itself. A
-file that fails has a reason instead of a result.
+Pictures that are larger than memory come after all others, each with all cores and the memory for itself. One
+more thread writes, which is mostly waiting for the disk. A file that fails has a reason instead of a result.
 """
 
 import itertools
@@ -14,15 +14,15 @@ import os
 import platform
 import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from threading import Event, Lock
-from typing import Any, NamedTuple, Self
+from threading import Event
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,8 +39,9 @@ from engine.errors import DeviceFault, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import make_folder
 from engine.flow.converted import bands_to_convert, convert
-from engine.flow.loop import in_order
+from engine.flow.loop import Loop
 from engine.flow.picture_memory import PictureMemory
+from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.image.form import RAISE_LIMIT, Form
 from engine.image.result_picture import finished_picture
@@ -72,50 +73,42 @@ class Finished:
     ran: Ran | None = None  # where there is a result
 
 
-Files = Sequence[PictureFile]
-Writing = Callable[[], Sequence[Finished]]
-"""What writes the results of files that are computed, and returns what they became."""
+@dataclass(eq=False, slots=True)
+class Task:
+    """A file in the loop, or some small ones; none is `finished` where the batch ends before.
 
-
-def files_in_order(
-    take: Callable[[Files], Writing], tasks: Iterable[Files], threads: int
-) -> Iterator[Sequence[Finished]]:
-    """Yield what becomes of each task, a file or some small ones, in order; of one that was given up nothing.
-
-    Each is taken all the way by one of so many threads; one more writes, which mostly waits for the disk.
+    `write` is called once they are computed: it writes what there is to write, and returns what they became.
     """
 
-    def taken(files: Files) -> Writing:
-        try:
-            return take(files)
-        except (EngineError, MemoryError) as error:
-            # Before this thread takes the next picture.
-            _forget_frames(error)
-            raise
+    picture: int  # the number of the task
+    files: Sequence[PictureFile]
+    finished: Sequence[Finished] = ()
+    write: Callable[[], Sequence[Finished]] = tuple
+    loan: ExitStack = field(default_factory=ExitStack)  # of the memory of its picture
 
-    def written(files: Files, computed: Future[Writing]) -> Sequence[Finished]:
+    def take(self) -> None:
+        """Write the results, where there are some, and keep nothing of them."""
         try:
-            return computed.result()()
-        except CancelledError:
-            return ()
-        except DeviceFault:
-            raise
-        except (EngineError, MemoryError) as error:
-            _forget_frames(error)
+            self.finished = self.write()
+        finally:
+            self.write = tuple
+            self.loan.close()
+
+    def failed(self, error: BaseException) -> bool:
+        """Note why the files fail; return whether that is all there is to it."""
+        if isinstance(error, EngineError | MemoryError) and not isinstance(error, DeviceFault):
             why = shortage_of(error) if isinstance(error, MemoryError) else error
-            return [Finished(file, why) for file in files]
-
-    with ThreadPoolExecutor(threads, "batch") as workers, ThreadPoolExecutor(1, "batch-write") as writer:
-        yield from in_order(
-            lambda files: writer.submit(written, files, workers.submit(taken, files)), tasks, 2 * threads
-        )
+            self.finished = [Finished(file, why) for file in self.files]
+            _forget_frames(error)
+            return True
+        # The batch has ended.
+        return isinstance(error, CancelledError)
 
 
 def _forget_frames(error: BaseException) -> None:
     """Forget the frames that an error came through: they hold the picture."""
     cause: BaseException | None = error
-    # Where several threads raise the same error it may be its own context.
-    while cause is not None and cause.__traceback__ is not None:
+    while cause is not None:
         cause.__traceback__ = None
         cause = cause.__cause__ or cause.__context__
 
@@ -280,27 +273,42 @@ class Batch:
         finally:
             sys.setswitchinterval(switch_s)
 
-    def through(self, take: Callable[[Files], Writing], threads: int, tasks: Iterable[Files]) -> None:
-        """Have the files of tasks taken by so many threads, and report them."""
+    def through(
+        self, ready: Callable[[Task], Asked | None], threads: int, tasks: Iterable[Sequence[PictureFile]],
+        **more: Any,
+    ) -> None:  # fmt: skip
+        """Have the files of tasks taken by so many threads, and report them; `more` is as of `Staged`."""
 
-        def begun(files: Files) -> Writing:
+        def begun(task: Task) -> Asked | None:
             self._end_if_stopped()
             try:
-                return take(files)
-            except DeviceFault:
+                return ready(task)
+            except (EngineError, MemoryError) as error:
+                # Before this thread takes the next picture, and not only once the calling one has seen it.
+                _forget_frames(error)
+                raise
+
+        def failed(task: Task, error: BaseException) -> bool:
+            if not (is_known := task.failed(error)):
+                self._has_ended.set()
+            return is_known
+
+        going_on = itertools.takewhile(lambda _: not self.is_stopped, tasks)
+        how = {"takers": 1, "most": 2 * threads} | more
+        with Staged(
+            ready=begun, take=Task.take, threads=threads, failed=failed, name="batch", **how
+        ) as device:
+            try:
+                Loop(device, self._report).run(itertools.starmap(Task, enumerate(going_on)))
+            except BaseException:
+                # What is not in its filter yet ends.
                 self._has_ended.set()
                 raise
 
-        going_on = itertools.takewhile(lambda _: not self.is_stopped, tasks)
-        try:
-            for task in files_in_order(begun, going_on, threads):
-                for finished in task:
-                    self.note(finished)
-                    self._on_finished(finished)
-        except BaseException:
-            # What is not in its filter yet ends.
-            self._has_ended.set()
-            raise
+    def _report(self, task: Task) -> None:
+        for finished in task.finished:
+            self.note(finished)
+            self._on_finished(finished)
 
     def note(self, finished: Finished) -> None:
         """Note what filtered a file."""
@@ -309,37 +317,39 @@ class Batch:
             self.devices |= dict.fromkeys(finished.ran.devices)
 
     def _in_memory(self, plan: BatchPlan) -> None:
-        """Have each file taken all the way by one thread; on a device all are computed in one stream."""
+        """Have each file taken all the way by one thread; one more writes.
+
+        A device computes the pictures in one stream, while threads open some and save others.
+        """
         threads = max(1, min(cores(), self._files))
         memory = PictureMemory(max(MOST_BYTES, MOST_BYTES_PER_CORE * cores()))
-        files = ([file] for file in plan.files)
 
-        def on_core(files: Files) -> Writing:
+        def on_core(task: Task) -> None:
             with launches_on(cores() // threads):
-                done = all_the_way(plan.how, files[0], memory, go_on=self._end_if_stopped)
-            return lambda: self._write(*done)
+                done = all_the_way(plan.how, task.files[0], memory, go_on=self._end_if_stopped)
+            task.write = lambda: self._write(*done)
 
+        def in_stream(task: Task) -> Asked:
+            job = job_for(plan.how, task.files[0], memory, task.loan)
+            self._end_if_stopped()
+            # Chosen here: the stream's thread has others' pictures to launch.
+            job.call.job()
+            asked = Asked(task.picture, job.call, job.room())
+            task.write = lambda: self._write(*job.verified_and_encoded(asked.out))
+            return asked
+
+        files = ([file] for file in plan.files)
         if not is_streamed(plan):
             self.through(on_core, threads, files)
             return
+        self.through(
+            in_stream, threads, files, takers=threads, stream=Stream, dropped=lambda task: task.loan.close(),
+            alone=lambda asked: asked.request.filter(asked.out),
+        )  # fmt: skip
 
-        numbers = itertools.count()
-
-        def in_stream(files: Files) -> Writing:
-            with ExitStack() as loan:
-                job = job_for(plan.how, files[0], memory, loan)
-                self._end_if_stopped()
-                out = computer.computed(job.call, job.room(), next(numbers))
-                done = job.verified_and_encoded(out)
-            return lambda: self._write(*done)
-
-        with _SharedStream() as computer:
-            # Some wait for the device.
-            self.through(in_stream, 2 * threads, files)
-
-    def _in_bands(self, how: PictureWork, files: Files) -> Writing:
+    def _in_bands(self, how: PictureWork, task: Task) -> None:
         """Filter a picture that is larger than memory; nothing is left to write."""
-        (file,) = files
+        (file,) = task.files
         if file.refusal is not None:
             raise file.refusal
         say_begun(file.source)
@@ -356,7 +366,7 @@ class Batch:
         ran = Ran(resolved.choice.variant.key, titles(resolved.devices), platform.node())
         facts = {**how.facts(resolved), **how.document(resolved, None, resolved.devices), **done.facts}
         finished = Finished(file, None, done.notes, done.verification, facts, done.clipped, ran)
-        return lambda: [finished]
+        task.write = lambda: [finished]
 
     def stop(self) -> None:
         """Begin nothing more, and end what is not in its filter yet; called again, end the process at once.
@@ -380,42 +390,6 @@ class Batch:
     def _end_if_stopped(self) -> None:
         if self._has_ended.is_set():
             raise CancelledError
-
-
-class _SharedStream:
-    """A stream for the pictures of several threads; another one where a picture breaks it off."""
-
-    def __init__(self) -> None:
-        self._stream: Stream | None = None
-        self._lock, self._alone = Lock(), Lock()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close(self._stream)
-
-    def computed(self, call: Any, out: np.ndarray, number: int) -> np.ndarray:
-        """Return the result of a picture; it is computed alone where another one breaks the stream off."""
-        with self._lock:
-            stream = self._stream = self._stream or Stream()
-        try:
-            # Chosen here: the stream's thread has others' pictures to launch.
-            call.job()
-            stream.send(Asked(number, call, out)).result()
-        except DeviceFault:
-            raise
-        except (EngineError, MemoryError):
-            self._close(stream)
-            with self._alone:
-                call.filter(out)
-        return out
-
-    def _close(self, stream: Stream | None) -> None:
-        with self._lock:
-            if stream is not None and stream is self._stream:
-                stream.close()
-                self._stream = None
 
 
 def is_streamed(plan: BatchPlan) -> bool:

@@ -2,8 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
@@ -12,6 +11,7 @@ import numpy as np
 from engine.device.anti_aliasing import empty_result
 from engine.device.backend import Backend
 from engine.device.launches import Prepared
+from engine.flow.loop import Device
 from engine.flow.timeline import Chunk, Queue, Span
 from engine.geometry.layout import Layout
 
@@ -25,10 +25,14 @@ class ChunkJob:
     target: np.ndarray  # of shape (result rows, W, C): where the result goes
     skip: int  # rows of the filtered picture before the first of the result
     result_shape: tuple[int, ...]  # of what the variant writes
-    # Returns the variant for a picture of the sources' shape. Called when the copy of the sources is already
-    # enqueued.
+    # Returns the variant for a picture of the sources' shape; its error ends the stream. Called when the copy
+    # of the sources is already enqueued.
     prepare: Callable[[], Prepared]
-    finished: Future[None] = field(default_factory=Future)  # once the result is in its target
+
+    @property
+    def picture(self) -> int:
+        """The number of its picture."""
+        return self.chunk.picture
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -37,23 +41,15 @@ class ChunkJob:
         return sum(len(source) for source in self.sources), width, channels
 
 
-class ChunkDevice(Protocol):
-    """A device that chunks are sent through, or several; at most `most` should be under way."""
-
-    most: int
-
-    def send(self, job: ChunkJob) -> None:
-        """Begin a chunk."""
-
-    def finish(self) -> None:
-        """Finish what was sent: somebody waits for it."""
+class ChunkDevice(Device[ChunkJob], Protocol):
+    """A device that chunks are sent through, or several."""
 
     def spans(self) -> Sequence[Span]:
         """Return where each chunk was that is finished, chunk after chunk."""
 
 
 class InOrder:
-    """A device without queues: a chunk is finished when it is sent."""
+    """A device without queues, as the loop sees it: a chunk is finished when it is sent."""
 
     most = 1
 
@@ -61,19 +57,22 @@ class InOrder:
         self._backend, self._layout = backend, layout
         self._begin_s = time.perf_counter()
         self._spans: list[Span] = []
+        self._finished: list[ChunkJob] = []
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the last chunk was reported."""
+        return not self._finished
 
     def send(self, job: ChunkJob) -> None:
         """Filter a chunk."""
-        try:
-            with self._backend.selected():
-                self._filter(job)
-        except Exception as error:  # noqa: BLE001 - raised by who waits for it
-            job.finished.set_exception(error)
-        else:
-            job.finished.set_result(None)
+        self._filter(job)
+        self._finished.append(job)
 
-    def finish(self) -> None:
-        """Finish nothing: all is."""
+    def wait(self) -> list[ChunkJob]:
+        """Return the last chunk."""
+        finished, self._finished = self._finished, []
+        return finished
 
     def spans(self) -> list[Span]:
         """Return when each chunk was filtered, by the host's clock."""

@@ -7,9 +7,10 @@ it. A ring of slots, each with room for one chunk, keeps them apart:
     kernel                  after its own copy in, and after the copy out of the slot's chunk before
     copy out                after its own kernel
 
-The device itself waits for these; the host only enqueues. It waits for the device where an array is not
-page-locked, so that the copy engines cannot reach it: then threads copy between it and the slot's pinned
-memory, which is reused only when the other side has finished with it.
+The device itself waits for these; the host only enqueues. It waits for the device in two cases: so as not to
+run too far ahead (the stream may be cancelled, and a generator of pictures should not be drained), and where
+an array is not page-locked, so that the copy engines cannot reach it: then threads copy between it and the
+slot's pinned memory, which is reused only when the other side has finished with it.
 
 Host work is done while the device is busy where that is possible: choosing and preparing a variant after the
 first copies were enqueued, reading a chunk's marks when it is done. Each ms before the first copy, or after
@@ -22,9 +23,9 @@ import itertools
 import time
 from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,7 +34,6 @@ import numpy as np
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.launches import DeviceArray
 from engine.device.threads.parallel_copy import copy_array
-from engine.errors import Cancelled
 from engine.flow.chunks import ChunkJob
 from engine.flow.timeline import Queue, Span
 
@@ -54,17 +54,18 @@ class _Passage:
     begins: dict[Queue, Any] = field(default_factory=dict)
     ends: dict[Queue, Any] = field(default_factory=dict)
     host_s: dict[Queue, tuple[float, float]] = field(default_factory=dict)
-    delivered: "Future[None] | None" = None  # its result from pinned memory to the target
+    delivered: "Future[None] | None" = None
 
 
 class Pipeline:
-    """A device with queues; `doing` says in errors what it was doing. Called on: the thread that made it.
+    """A device with queues, as the loop sees it; `doing` says in errors what it was doing.
 
     With a `ring` of 2 slots copies and kernels overlap, 3 keep all three queues busy, one more covers the
     host's delays. Made when the queues' clock begins.
     """
 
-    def __init__(self, queues: "CudaQueues", ring: int, deliverer: Executor, doing: str = "") -> None:
+    def __init__(self, queues: "CudaQueues", ring: int, key: str = "cuda", doing: str = "") -> None:
+        self.key, self.most = key, 2 * ring
         self.begin_s = time.perf_counter()
         self._spans: list[Span] = []
         self._queues = queues
@@ -75,57 +76,51 @@ class Pipeline:
         self._under_way: deque[_Passage] = deque()
         # Chunks that are brought in before the first one is sent on.
         self._ahead: list[_Passage] | None = []
-        # Its one thread copies results from pinned memory to their targets, in order.
-        self._deliverer = deliverer
+        # Copies results from pinned memory to their targets, in order.
+        self._deliverer = ThreadPoolExecutor(1, "stream-deliver")
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the host is less than two rounds of the ring ahead."""
+        return len(self._under_way) < self.most
 
     def send(self, job: ChunkJob) -> None:
         """Enqueue a chunk."""
-        passage = _Passage(job, next(self._next_slots))
-        self._under_way.append(passage)
+        if job.chunk.device != self.key:
+            job.chunk = replace(job.chunk, device=self.key)
         with self._in_words():
-            self._bring_in(passage)
-            if self._ahead is None:
-                self._send_on(passage)
-                return
-            self._ahead.append(passage)
-            bytes_ahead = sum(passage.job.chunk.bytes_in for passage in self._ahead)
-            is_staged = Queue.STAGE_IN in passage.host_s
-            if is_staged or bytes_ahead >= BYTES_AHEAD or len(self._ahead) == len(self._slots):
-                self.flush()
+            self._send(job)
 
-    def flush(self) -> None:
-        """Send on what was only brought in."""
-        passages, self._ahead = self._ahead or (), None
+    def wait(self) -> list[ChunkJob]:
+        """Wait until the result of the oldest chunk is in its target; return that chunk."""
         with self._in_words():
-            for passage in passages:
-                self._send_on(passage)
-
-    def finish(self) -> bool:
-        """Wait until the result of the oldest chunk is in its target; return whether others are under way."""
-        self.flush()
-        if self._under_way:
-            passage = self._under_way[0]
-            with self._in_words():
-                self._wait_for(passage)
-            self._under_way.popleft()
-            passage.job.finished.set_result(None)
-        return len(self._under_way) > 0
+            return [self._finished()]
 
     def spans(self) -> list[Span]:
         """Return where each finished chunk was, by the device's clock."""
         return self._spans
 
-    def close(self, error: BaseException | None = None) -> None:
-        """Wait for what is under way: no array may be freed while a copy to it is pending. It has failed."""
-        with suppress(Exception):
-            self._queues.drain()
-        wait([passage.delivered for passage in self._under_way if passage.delivered is not None])
-        for passage in self._under_way:
-            passage.job.finished.set_exception(error or Cancelled("The stream has ended"))
-        self._under_way.clear()
+    def _send(self, job: ChunkJob) -> None:
+        passage = _Passage(job, next(self._next_slots))
+        self._under_way.append(passage)
+        self._bring_in(passage)
+        if self._ahead is None:
+            self._send_on(passage)
+            return
+        self._ahead.append(passage)
+        bytes_ahead = sum(passage.job.chunk.bytes_in for passage in self._ahead)
+        is_staged = Queue.STAGE_IN in passage.host_s
+        if is_staged or bytes_ahead >= BYTES_AHEAD or len(self._ahead) == len(self._slots):
+            self._send_ahead()
 
-    def _wait_for(self, passage: _Passage) -> None:
-        """Wait for a chunk, and read its marks."""
+    def _send_ahead(self) -> None:
+        passages, self._ahead = self._ahead or (), None
+        self._send_on(*passages)
+
+    def _finished(self) -> ChunkJob:
+        """Wait for the oldest chunk, and read its marks."""
+        self._send_ahead()
+        passage = self._under_way.popleft()
         if passage.delivered is not None:
             passage.delivered.result()
         self._queues.wait(passage.ends[Queue.COPY_OUT])
@@ -141,6 +136,13 @@ class Pipeline:
         if self._slots[passage.slot] is passage:
             self._slots[passage.slot] = None
         self._queues.forget([*passage.begins.values(), *passage.ends.values()])
+        return passage.job
+
+    def close(self) -> None:
+        """Wait for what is under way: no array may be freed while a copy to it is pending."""
+        with suppress(Exception):
+            self._queues.drain()
+        self._deliverer.shutdown(wait=True, cancel_futures=True)
 
     @contextmanager
     def _marked(self, passage: _Passage, queue: Queue) -> Iterator[None]:
@@ -172,28 +174,30 @@ class Pipeline:
                 queues.copy_in(source, passage.image, row)
                 row += len(source)
 
-    def _send_on(self, passage: _Passage) -> None:
-        """Enqueue what follows the copy of a chunk to the device."""
-        queues, job, before = self._queues, passage.job, self._slots[passage.slot]
-        out = queues.result(passage.slot, job)
-        prepared = job.prepare()
-        queues.after(Queue.KERNEL, passage.ends[Queue.COPY_IN])
-        if before is not None:
-            queues.after(Queue.KERNEL, before.ends[Queue.COPY_OUT])
-        with self._marked(passage, Queue.KERNEL):
-            queues.launch(prepared, passage.image, out)
+    def _send_on(self, *passages: _Passage) -> None:
+        """Enqueue what follows the copies of chunks to the device."""
+        queues = self._queues
+        for passage in passages:
+            job, before = passage.job, self._slots[passage.slot]
+            out = queues.result(passage.slot, job)
+            prepared = job.prepare()
+            queues.after(Queue.KERNEL, passage.ends[Queue.COPY_IN])
+            if before is not None:
+                queues.after(Queue.KERNEL, before.ends[Queue.COPY_OUT])
+            with self._marked(passage, Queue.KERNEL):
+                queues.launch(prepared, passage.image, out)
 
-        queues.after(Queue.COPY_OUT, passage.ends[Queue.KERNEL])
-        target = job.target
-        is_direct = queues.is_pinned(target)
-        host = target if is_direct else queues.pinned(passage.slot, "out", (target.shape, target.dtype))
-        if before is not None and before.delivered is not None:
-            before.delivered.result()
-        with self._marked(passage, Queue.COPY_OUT):
-            queues.copy_out(out, job.skip, host)
-        if not is_direct:
-            passage.delivered = self._deliverer.submit(self._stage_out, passage, host)
-        self._slots[passage.slot] = passage
+            queues.after(Queue.COPY_OUT, passage.ends[Queue.KERNEL])
+            target = job.target
+            is_direct = queues.is_pinned(target)
+            host = target if is_direct else queues.pinned(passage.slot, "out", (target.shape, target.dtype))
+            if before is not None and before.delivered is not None:
+                before.delivered.result()
+            with self._marked(passage, Queue.COPY_OUT):
+                queues.copy_out(out, job.skip, host)
+            if not is_direct:
+                passage.delivered = self._deliverer.submit(self._stage_out, passage, host)
+            self._slots[passage.slot] = passage
 
     def _stage_out(self, passage: _Passage, staged: np.ndarray) -> None:
         """Copy a result from pinned memory to its target. Called on: the delivering thread."""

@@ -1,22 +1,19 @@
 """A picture larger than memory through a stream: bands are read ahead, filtered, and handed over.
 
-Three things happen at once: a thread reads and decodes the next bands, another has them filtered by `Stream`
-as a batch of small pictures, and a third takes the results. A strip or a tile that two bands need is decoded
-once: the open picture keeps the last ones.
+Three things happen at once: a thread reads and decodes the next bands, the calling thread has them filtered
+by `Stream` as a batch of small pictures, and another thread takes the results. A strip or a tile that two
+bands need is decoded once: the open picture keeps the last ones.
 """
 
-import itertools
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from engine.device.anti_aliasing import reused_array, reused_result, trim_reused
-from engine.errors import Cancelled
-from engine.flow.loop import in_order
+from engine.flow.loop import Loop
 from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
+from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
 from engine.image.large.source import LargePicture
@@ -65,7 +62,7 @@ class RowStream:
     take: Callable[[Part], None]
 
     def __post_init__(self) -> None:
-        self._is_over, self._rows = False, 0
+        self._has_failed = False
         self.picture.cache_bytes = max(self.picture.cache_bytes, self.memory.cache_bytes)
 
     def run(self, first_row: int = 0) -> None:
@@ -76,42 +73,24 @@ class RowStream:
         parts = max(1, min(-(-count // band_rows), count // (2 * self.plan.reach.height)))
         edges = [first_row + count * number // parts for number in range(parts + 1)]
         bands = bands_between(self.plan.reach, height, edges)
+        with Staged[Part](
+            ready=self._read, take=self._taken, threads=1, takers=1, most=self.memory.most_bands,
+            stream=self._stream, name="large",
+        ) as device:  # fmt: skip
+            Loop(device, lambda part: None).run(Part(number, band) for number, band in enumerate(bands))
+
+    def _stream(self) -> Stream:
         # On the CPU an image is not cut again.
         chunk_bytes = GPU_CHUNK_BYTES if self.plan.device.is_usable_gpu else 1 << 62
-        threads = [ThreadPoolExecutor(1, f"large-{name}") for name in ("read", "filter", "take")]
-        reader, computer, taker = threads
+        return _Bands(chunk_bytes=chunk_bytes, ring=GPU_RING)
 
-        def begin(part: Part) -> Future[None]:
-            read = reader.submit(self._read, part)
-            sent = computer.submit(lambda: self._sent(stream, read.result()))
-            return taker.submit(lambda: self._taken(part, sent.result()))
-
-        with Stream(chunk_bytes=chunk_bytes, ring=GPU_RING) as stream, ExitStack() as stack:
-            for thread in threads:
-                stack.enter_context(thread)
-            try:
-                for _ in in_order(begin, itertools.starmap(Part, enumerate(bands)), self.memory.most_bands):
-                    pass
-            finally:
-                # What is begun after an error ends at once.
-                self._is_over = True
-
-    def _sent(self, stream: Stream, asked: Asked) -> Future[Asked]:
-        rows = len(asked.request.samples)
-        if rows > self._rows:
-            # Of lower bands, those at an edge, none is kept: what lay between their steps serves no other.
-            trim_reused()
-            self._rows = rows
-        return stream.send(asked)
-
-    def _taken(self, part: Part, computed: Future[Asked]) -> None:
+    def _taken(self, part: Part) -> None:
         try:
-            computed.result()
-            if not self._is_over:
+            if not self._has_failed:
                 self.take(part)
         except BaseException:
             # Those after it would be written in its place.
-            self._is_over = True
+            self._has_failed = True
             raise
         finally:
             # Their memory is the next band's.
@@ -119,8 +98,6 @@ class RowStream:
 
     def _read(self, part: Part) -> Asked:
         """Read the rows of a band into memory, with some for their results. Called on: the reading thread."""
-        if self._is_over:
-            raise Cancelled("The bands after one that failed")
         picture, problem, band = self.picture, self.plan.problem, part.band
         samples, at = reused_array((band.length, picture.width, picture.channels), picture.dtype), 0
         for first, last in band.sources:
@@ -134,3 +111,16 @@ class RowStream:
         part.all_values = reused_result(part.image, part.image.shape, problem.result_dtype)
         part.rows, part.values = samples[band.inside], part.all_values[band.inside]
         return Asked(part.picture, self.plan.at(part.image), part.all_values)
+
+
+class _Bands(Stream):
+    """Keeps no memory of lower bands, those at an edge: what lay between their steps serves no other."""
+
+    _rows = 0
+
+    def send(self, work: Asked) -> None:
+        rows = len(work.request.samples)
+        if rows > self._rows:
+            trim_reused()
+            self._rows = rows
+        super().send(work)

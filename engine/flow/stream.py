@@ -4,12 +4,11 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import cache, lru_cache, partial
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +16,7 @@ from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.errors import BadValue
 from engine.flow.chunks import ChunkDevice, ChunkJob, InOrder
-from engine.flow.loop import in_order
+from engine.flow.loop import Loop
 from engine.flow.timeline import Chunk, Timeline
 from engine.geometry.cut import Span, bands
 from engine.results.progress import Checkpoint, Progress
@@ -43,30 +42,16 @@ class Asked:
     picture: int
     request: Resolved
     out: np.ndarray
-    chunks_left: int = 0  # that are not finished yet
-
-
-class _Driven(Future[Asked]):
-    """A picture whose chunks the thread finishes that waits for it."""
-
-    def __init__(self, finish: Callable[[], None]) -> None:
-        super().__init__()
-        self._finish = finish
-
-    def result(self, timeout: float | None = None) -> Asked:
-        """Finish its chunks, and return it."""
-        while not self.done():
-            self._finish()
-        return super().result(timeout)
+    rows_left: int = 0  # that are not written yet
 
 
 @dataclass(kw_only=True)
 class Stream:
-    """Turns pictures into chunks, and chunks into results. A context manager.
+    """Turns pictures into chunks, and chunks into results: a device as the loop sees it, of pictures.
 
     Chunks are spread over the devices of the first picture, which are opened for it, with its layout. With
     `in_parts` those that have to be cut get variants whose results do not depend on where. `total` is the
-    number of pictures, 0 where it is not known.
+    number of pictures, 0 where it is not known. Close it.
     """
 
     chunk_bytes: int | None = None
@@ -74,15 +59,19 @@ class Stream:
     checkpoint: Checkpoint = lambda step: None
     in_parts: bool = False
     total: int = 0
+    most: int = field(default=1, init=False)
     _chunks: list[Chunk] = field(default_factory=list, init=False)
     _variants: dict[str, None] = field(default_factory=dict, init=False)
+    _under_way: dict[int, Asked] = field(default_factory=dict, init=False)
+    _finished: list[Asked] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
+        self._activate: Callable[[], None] = lambda: None
         self._stack, self._numbers = ExitStack(), itertools.count()
         self._device: ChunkDevice | None = None
-        self._clock, self._keys, self._is_here = "host clock", "", False
-        # One picture after the other is begun; chunks are finished on several threads.
-        self._sending, self._counting = threading.Lock(), threading.Lock()
+        # The chunks of the last picture that are not sent yet.
+        self._left: Iterator[ChunkJob] | None = None
+        self._clock, self._keys = "host clock", ""
         # When it was asked for the first picture, and when the last result was written.
         self._begin_s = self._end_s = time.perf_counter()
 
@@ -91,25 +80,20 @@ class Stream:
     ) -> Timeline:
         """Filter all pictures; return when each chunk was in which queue.
 
-        `received` gets each picture in order, once its result is whole. Called on: the calling thread.
+        `received` gets each picture in order, once its result is whole.
         """
-        with self:
-            left = iter(pictures)
-            if (first := next(left, None)) is None:
-                what, why = "The batch is empty", "there is nothing to filter"
-                raise BadValue(what, why, "Pass at least one picture.")
-            # One GPU is driven by this thread.
-            self._is_here = len(first.request.devices) == 1
-            device = self._device = self._opened(first.request)
-            for asked in in_order(self.send, itertools.chain([first], left), 2 * device.most):
-                received(asked)
+        with closing(self):
+            Loop(self, received).run(pictures)
+        if self._device is None:
+            what, why = "The batch is empty", "there is nothing to filter"
+            raise BadValue(what, why, "Pass at least one picture.")
         return Timeline(
             device=self._keys,
             variant=", ".join(self._variants),
             clock=self._clock,
             ring=self.ring if self._clock == "device events" else 1,
             chunks=tuple(sorted(self._chunks, key=attrgetter("number"))),
-            spans=tuple(device.spans()),
+            spans=tuple(self._device.spans()),
             end_to_end_ms=(self._end_s - self._begin_s) * 1e3,
         )
 
@@ -118,79 +102,75 @@ class Stream:
         device, gpus, layout = first.device, first.devices, first.asked.layout
         self._preparing, self._keys = Preparing(len(gpus)), ", ".join(gpu.key for gpu in gpus)
         self._chunk_bytes = self.chunk_bytes or _chunk_bytes(first, self.total, len(gpus))
-        opened: ChunkDevice
+        machine = backend(device.key)
+        # The pictures and the choice of a variant are for the first device.
+        self._stack.enter_context(machine.selected())
+        opened: ChunkDevice = InOrder(machine, layout)
         if device.is_usable_gpu:
             # Numba's CUDA target and what drives it: the CPU needs neither.
-            from engine.flow.on_gpus import Gpus
+            from engine.flow import on_gpus
 
-            self._clock = "device events"
-            opened = self._stack.enter_context(Gpus(gpus, layout, self.ring, is_here=self._is_here))
-        else:
-            opened = InOrder(backend(device.key), layout)
-        self._room = threading.Semaphore(opened.most)
+            self._activate, self._clock = machine.activate, "device events"
+            opened = self._stack.enter_context(on_gpus.pipelines(gpus, layout, self.ring))
+        self.most = opened.most
         return opened
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Close the device: no array is read or written any more. What it has not begun is given up."""
+        """Close the device: no array is read or written any more."""
         self._stack.close()
 
-    def send(self, asked: Asked) -> Future[Asked]:
-        """Send the chunks of a picture through the device, as there is room; return the future of its result.
+    @property
+    def has_room(self) -> bool:
+        """Whether the chunks of another picture can be begun."""
+        return self._device is None or (self._left is None and self._device.has_room)
 
-        Called on: any thread.
-        """
-        with self._sending:
-            device = self._device = self._device or self._opened(asked.request)
-            done = _Driven(device.finish) if self._is_here else Future[Asked]()
-            for job in self._chunks_of(asked):
-                if not self._room.acquire(blocking=False):
-                    device.finish()
-                    self._room.acquire()
-                device.send(job)
-                job.finished.add_done_callback(partial(self._finished, asked, done, job.chunk))
-                if done.done():
-                    # One of them has failed.
-                    break
-            if not self._is_here:
-                device.finish()
-        return done
+    def send(self, work: Asked) -> None:
+        """Send the chunks of a picture through the device, as it has room."""
+        self._device = self._device or self._opened(work.request)
+        # The generator of pictures may have selected another device.
+        self._activate()
+        self._left = self._chunks_of(work)
+        self._send_on()
 
-    def _finished(self, asked: Asked, done: Future[Asked], chunk: Chunk, finished: Future[None]) -> None:
-        """Note that a chunk is finished, or has failed, and with it the picture. Called on: any thread."""
-        self._room.release()
-        with self._counting:
-            self._chunks.append(chunk)
-            asked.chunks_left -= 1
-            if done.done():
-                return
-            if (error := finished.exception()) is not None:
-                done.set_exception(error)
-            elif not asked.chunks_left:
-                self._end_s = time.perf_counter()
-                done.set_result(asked)
+    def wait(self) -> list[Asked]:
+        """Wait until pictures are finished, and return them."""
+        assert self._device is not None
+        self._activate()
+        while not self._finished:
+            for job in self._device.wait():
+                self._chunks.append(job.chunk)
+                picture = self._under_way[job.picture]
+                picture.rows_left -= len(job.target)
+                if not picture.rows_left:
+                    self._finished.append(self._under_way.pop(job.picture))
+                    self._end_s = time.perf_counter()
+            self._send_on()
+        found, self._finished = self._finished, []
+        return found
 
-    def _chunks_of(self, asked: Asked) -> Iterator[ChunkJob]:
+    def _send_on(self) -> None:
+        while self._device is not None and self._left is not None and self._device.has_room:
+            if (job := next(self._left, None)) is None:
+                self._left = None
+            else:
+                self._device.send(job)
+
+    def _chunks_of(self, work: Asked) -> Iterator[ChunkJob]:
         """Yield the chunks of a picture."""
-        request, samples = asked.request, asked.request.samples
-        target = asked.out.reshape(request.problem.result_shape)
+        request, samples = work.request, work.request.samples
+        target = work.out.reshape(request.problem.result_shape)
         parts = self._bands(request)
         chosen: Callable[[], Resolved] = partial(self._chosen, request, parts)
         chosen = cache(chosen) if len(parts) > 1 else chosen
-        asked.chunks_left = len(parts)
+        self._under_way[work.picture], work.rows_left = work, len(target)
         for number, band in enumerate(parts):
-            done = (asked.picture + number / len(parts)) / self.total if self.total else 0.0
+            done = (work.picture + number / len(parts)) / self.total if self.total else 0.0
             self.checkpoint(Progress("filtering in chunks", min(done, 1.0), 2.0))
             sources = [samples[first:last] for first, last in band.sources]
             rows = target if len(parts) == 1 else target[band.first : band.last]
             sizes = sum(source.nbytes for source in sources), rows.nbytes
             place, key = (band.first, band.last), request.device.key
-            chunk = Chunk(next(self._numbers), asked.picture, *place, *sizes, key)
+            chunk = Chunk(next(self._numbers), work.picture, *place, *sizes, key)
             shape = band.length, *samples.shape[1:]
             written = shape if target.shape == samples.shape else target.shape
             prepare = partial(self._preparing.ready, chosen, shape)

@@ -381,11 +381,11 @@ def test_that_a_stream_that_breaks_off_is_taken_up_again(batch, monkeypatch, in_
     calls = []
 
     class BreaksOff(Stream):
-        def send(self, asked):
+        def wait(self):
             calls.append(1)
             if len(calls) == 1:
                 raise OutOfDeviceMemory("picture 2 of the batch", "the device is full", "Use a smaller one.")
-            return super().send(asked)
+            return super().wait()
 
     monkeypatch.setattr(batch_loop, "Stream", BreaksOff)
     batch(photos, "--recursive --result-type float32")

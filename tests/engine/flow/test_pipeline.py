@@ -2,18 +2,21 @@
 
 import itertools
 import json
-from concurrent.futures import ThreadPoolExecutor
+import threading
 from contextlib import closing
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from engine.device.devices import device_named
 from engine.errors import Cancelled, EngineError
+from engine.flow import pipeline
 from engine.flow.arguments import IntervalsInUse
 from engine.flow.chunks import ChunkJob
-from engine.flow.loop import in_order
+from engine.flow.loop import Loop
 from engine.flow.pipeline import Pipeline
 from engine.flow.timeline import Chunk, Queue, Span, Timeline
 from engine.geometry.border import Border
@@ -93,7 +96,6 @@ def test_that_arrays_are_taken_exactly_when_they_share_no_memory():
 
 
 CHUNKS = 11
-FINISHER = ThreadPoolExecutor(1)
 MASK = Mask([[0, 1, 0], [1, -4, 1], [0, 2, 0]])
 
 
@@ -121,35 +123,33 @@ def jobs(queues, pinned_in, pinned_out, dtype="float32"):
     return found, wanted
 
 
-def sent(queues, ring, jobs):
-    """Send chunks through a pipeline with these queues; return it, closed."""
-    pipeline = Pipeline(queues, ring, FINISHER)
+class ClosedLoop(Loop):
+    """The loop over one device with these queues, which is closed at the end."""
 
-    def begin(job):
-        try:
-            pipeline.send(job)
-            if job.chunk.number >= 2 * ring - 1 or job.chunk.number == CHUNKS - 1:
-                while pipeline.finish() and job.chunk.number == CHUNKS - 1:
-                    pass
-        except EngineError as error:
-            pipeline.close(error)
-        return job.finished
+    def __init__(self, queues, ring, finished):
+        self.pipeline = Pipeline(queues, ring)
+        super().__init__(self.pipeline, finished)
 
-    with closing(pipeline):
-        for _ in in_order(begin, jobs, 2 * ring):
-            pass
-    return pipeline
+    def run(self, jobs):
+        with closing(self.pipeline):
+            super().run(jobs)
 
 
 def run(queues, ring, pinned_in, pinned_out, dtype="float32"):
-    """Send all chunks through; each result is right, and nothing is left under way."""
+    """Send all chunks through; each result is right when it is reported, and nothing is left under way."""
     chunks, wanted = jobs(queues, pinned_in, pinned_out, dtype)
-    pipeline = sent(queues, ring, chunks)
-    for job, right in zip(chunks, wanted, strict=True):
+    finished = []
+
+    def check(job):
         assert job.target.dtype == dtype
-        np.testing.assert_array_equal(job.target, right)
+        np.testing.assert_array_equal(job.target, wanted[job.chunk.number])
+        finished.append(job.chunk.number)
+
+    loop = ClosedLoop(queues, ring, check)
+    loop.run(chunks)
+    assert finished == list(range(CHUNKS))
     assert queues.is_idle
-    return pipeline
+    return loop.pipeline
 
 
 @pytest.mark.slow
@@ -162,10 +162,22 @@ def test_that_every_result_is_right_however_late_the_device_is(seed, ring, dtype
         run(FakeQueues(seed), ring, pinned_in, pinned_out, dtype)
 
 
-def test_that_forgotten_waits_would_be_seen():
+def test_that_forgotten_waits_would_be_seen(monkeypatch):
     with pytest.raises(AssertionError, match="Arrays are not equal"):
         run(FakeQueues(0, heeds_marks=False), 2, pinned_in=True, pinned_out=True)
+    monkeypatch.setattr(pipeline, "ThreadPoolExecutor", LateThreads)
     run(FakeQueues(0, is_eager=True), 2, pinned_in=False, pinned_out=False)
+
+
+class LateThreads:
+    """Threads that do nothing until their result is awaited, and then do it once."""
+
+    def __init__(self, *arguments, **named): ...
+
+    def submit(self, action, *arguments):
+        return SimpleNamespace(result=cache(partial(action, *arguments)))
+
+    def shutdown(self, **named): ...
 
 
 def test_that_chunks_go_one_at_a_time_through_the_queues_in_order():
@@ -182,7 +194,7 @@ def test_that_chunks_go_one_at_a_time_through_the_queues_in_order():
 
 
 @pytest.mark.parametrize("pinned", [False, True])
-@pytest.mark.parametrize("who", ["pictures", "prepare"])
+@pytest.mark.parametrize("who", ["pictures", "prepare", "finished"])
 def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
     def fail():
         raise Cancelled("Stopped") if who == "pictures" else EngineError("Failed")
@@ -191,7 +203,7 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
         queues = FakeQueues(4)
         chunks, _ = jobs(queues, pinned, pinned)
         if who == "prepare":
-            chunks[number].prepare = fail
+            chunks[number] = replace(chunks[number], prepare=fail)
 
         def pictures(chunks=chunks, number=number):
             yield from chunks[:number]
@@ -199,9 +211,14 @@ def test_that_a_failure_or_a_stop_leaves_nothing_under_way(who, pinned):
                 fail()
             yield from chunks[number:]
 
+        def finished(job, number=number):
+            if who == "finished" and job.chunk.number == number:
+                fail()
+
         with pytest.raises(EngineError, match=r"Stopped|Failed"):
-            sent(queues, 3, pictures())
+            ClosedLoop(queues, 3, finished).run(pictures())
         assert queues.is_idle, number
+        assert not [thread for thread in threading.enumerate() if thread.name.startswith("stream-")]
 
 
 @pytest.mark.parametrize(("pinned", "copied_first"), [(True, 3), (False, 1)])
@@ -211,17 +228,18 @@ def test_that_the_first_copies_go_in_before_a_kernel_is_made_ready(pinned, copie
     copied = set()
     copied_at_prepare = []
 
-    def seen(prepare):
-        copied_at_prepare.append(len(copied))
-        return prepare()
+    def seen(job):
+        def prepare():
+            copied_at_prepare.append(len(copied))
+            return job.prepare()
+
+        return replace(job, prepare=prepare)
 
     copy_in = queues.copy_in
     monkeypatch.setattr(
         queues, "copy_in", lambda host, place, row: copied.add(id(place.base)) or copy_in(host, place, row)
     )
-    for job in chunks:
-        job.prepare = partial(seen, job.prepare)
-    sent(queues, 3, chunks)
+    ClosedLoop(queues, 3, lambda job: None).run([seen(job) for job in chunks])
     assert copied_at_prepare[0] == copied_first
     assert len(copied_at_prepare) == CHUNKS
     for job, right in zip(chunks, wanted, strict=True):

@@ -1,7 +1,7 @@
 """A large picture through a stream: steps end where segments do, rows are read once, errors end threads."""
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,10 +11,8 @@ import tifffile
 
 import engine
 from engine.errors import ImageReadError
-from engine.flow import rows
 from engine.flow.memory import MemoryPlan, plan_memory
 from engine.flow.rows import RowStream
-from engine.flow.stream import Stream
 from engine.geometry.border import Border
 from engine.image.large.opening import open_large
 from engine.image.large.source import LargePicture, Storage
@@ -29,15 +27,16 @@ MASK = np.arange(15.0).reshape(5, 3) - 6
 
 
 class Recorded(LargePicture):
-    """A picture in memory, a row of which may be broken."""
+    """A picture in memory that remembers which rows were read."""
 
     def __init__(self, pixels, broken_row=None):
         self.path, self.format, self.storage = Path("memory"), "memory", Storage("npy", (SEGMENT, WIDTH))
         self.pixels, self.dtype = pixels, pixels.dtype
         self.levels, self.channels, self.chunk = (pixels.shape[:2],), pixels.shape[2], (SEGMENT, WIDTH)
-        self.broken_row = broken_row
+        self.rows, self.broken_row = [], broken_row
 
     def fill(self, level, rows, columns, out):
+        self.rows.append((rows.start, rows.stop))
         if self.broken_row is not None and rows.start <= self.broken_row < rows.stop:
             raise ImageReadError("memory cannot be read", "it is broken", "Mend it.")
         out[...] = self.pixels[rows, columns]
@@ -53,28 +52,28 @@ def plan_for(border):
 
 
 def late(monkeypatch, ahead):
-    """Have a result computed when so many others were sent, or no more come, as on a GPU."""
+    """Have a result handed over when so many others are under way, as on a GPU."""
 
-    class Late(Stream):
-        def __enter__(self):
-            self.thread, self.sent, self.may = ThreadPoolExecutor(1), 0, threading.Semaphore(0)
-            return self
+    class Late:
+        def __init__(self):
+            self.under_way = deque()
 
-        def close(self):
-            self.thread.shutdown()
+        @property
+        def has_room(self):
+            return len(self.under_way) <= ahead
 
         def send(self, asked):
-            def compute():
-                self.may.acquire(timeout=0.01)
-                asked.request.computed(asked.request.samples, asked.out)
-                return asked
+            self.under_way.append(asked)
 
-            self.sent += 1
-            if self.sent > ahead:
-                self.may.release()
-            return self.thread.submit(compute)
+        def wait(self):
+            asked = self.under_way.popleft()
+            asked.request.computed(asked.request.samples, asked.out)
+            return [asked]
 
-    monkeypatch.setattr(rows, "Stream", Late)
+        def close(self):
+            pass
+
+    monkeypatch.setattr(RowStream, "_stream", lambda rows: Late())
 
 
 def pixels():
