@@ -85,7 +85,7 @@ def preview(job: PictureJob, report: Checkpoint) -> Filtered:
         _readied(result)
         values, source = Computed(result.job), source_of(picture)
         with SharedSegment() as segment:
-            levels = segment.create(*screen_arrays(picture.height, picture.width))
+            levels = segment.create(*screen_arrays(picture.height, picture.width, is_large=True))
             bands, ends = result.bands(source, report), result.ends(source, report)
             screen = segment.rendered_in_bands(picture, levels, bands, job.range_mode, ends)
         elapsed_ms = (time.perf_counter() - begin) * 1e3

@@ -104,14 +104,14 @@ class ResultMemory(SharedSegment):
         if not self._keeps:
             # What was kept for the next preview would come on top of the whole result.
             shared.trim_spares()
-            self._levels = self.create(*screen_arrays(*shape[:2]))
+            self._levels = self.create(*screen_arrays(*shape[:2], is_large=True))
             size = math.prod(shape) * np.dtype(dtype).itemsize + PAGE_BYTES
             self._scratch = Scratch((size,), np.uint8, huge_pages=True)
             self.array: np.ndarray = placed_result(self._scratch.array, samples, shape, dtype)
             return self.array
         # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
         _, self._values, *levels = self.create(
-            ((ANTI_ALIAS_BYTES,), "uint8"), (shape, dtype), *screen_arrays(*shape[:2])
+            ((ANTI_ALIAS_BYTES,), "uint8"), (shape, dtype), *screen_arrays(*shape[:2], is_large=False)
         )
         self._levels, self.array = tuple(levels), shared.attach(self._values)
         return self.array
@@ -160,10 +160,16 @@ def in_shared_memory(
         )
 
 
-def screen_arrays(height: int, width: int) -> list[tuple[tuple[int, ...], str]]:
-    """Return shapes and type of a picture's levels for the screen; of a large one without full size."""
+def screen_arrays(
+    height: int, width: int, *, is_large: bool | None = None
+) -> list[tuple[tuple[int, ...], str]]:
+    """Return shapes and type of a picture's levels for the screen; of a large one without full size.
+
+    `is_large` is known of a picture that was opened: levels of another size would be written past their ends.
+    """
     shapes = level_shapes(height, width)
-    is_large = math.prod(shapes[0]) > FULL_SIZE_BYTES
+    if is_large is None:
+        is_large = math.prod(shapes[0]) > FULL_SIZE_BYTES
     return [(shape, "uint8") for shape in shapes[is_large:]]
 
 
