@@ -103,9 +103,9 @@ def test_that_registers_memory_and_occupancy_are_the_drivers(gpu, known, case):
                 stated.num_regs, stated.shared_size_bytes, stated.local_size_bytes,
             ), (block, step.name)  # fmt: skip
             assert loaded.resources == ours._replace(constant_bytes=stated.const_size_bytes)
-            assert ours.shared_bytes == step.launch.shared_bytes
             # Blocks of 1024 threads of match-tiled spill, as its docstring says.
             if block == known.default_block:
+                assert ours.shared_bytes == step.launch.shared_bytes
                 assert (ours.local_bytes > 0) == getattr(known, "uses_local_memory", False)
             # The block itself, and blocks of other sizes.
             for threads in {math.prod(step.launch.block), *(other.threads for other in BLOCKS)}:
