@@ -32,7 +32,7 @@ _SHOWN = {
     "device": False,
     "speed_up": True,
 }
-_TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "not run yet"}
+_TYPICAL = {"variant": "■  network-implicit-gemm", "proof": "No NVIDIA driver"}
 # With less height, letters of the usual size, there is no legend.
 _LOW = 21 * GRID
 # The arrows go through these.

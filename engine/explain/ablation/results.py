@@ -11,7 +11,7 @@ from engine.results.quantities import MISSING, digits_text, ms_text, percent_tex
 
 PER_TAP = "executed instructions per tap, by PTX"
 NO_GPU = f"No GPU is here, so nothing is timed: these are {PER_TAP}."
-ON_PURPOSE = "Each sibling lacks one cost, so its result is wrong on purpose and is never shown."
+ON_PURPOSE = "Each variant lacks one cost, so its result is wrong on purpose and is never shown."
 OVERLAPPING = "What is saved adds up to more than the whole: costs overlap, and each hides a part of another."
 
 

@@ -94,7 +94,7 @@ def _begun(job: MaskJob, device: str, machine: str, reason: str = "") -> Ablatio
     if without(passes, Cost.PICTURE_LOADS) is None or without(passes, Cost.STORES) is None:
         why = (
             f"The loads and stores of {variant.title} are emitted instruction by instruction, and do not "
-            "stand in its source: nothing can be taken out of it. The teaching kernels have siblings."
+            "stand in its source: nothing can be taken out of it. Select a teaching kernel."
         )
         return replace(found, reason=why)
     return found

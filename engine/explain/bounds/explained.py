@@ -17,7 +17,7 @@ from engine.host.request import answer
 from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
 from engine.results.progress import Checkpoint, go_on
-from engine.results.quantities import digits_text, percent_text
+from engine.results.quantities import duration_text, percent_text
 from engine.run.task import AnyJob
 
 LEAST_SHARE = 0.5
@@ -88,7 +88,7 @@ def explained_by(
 
 def _explained(found: CpuTime | GpuTime, measured_ms: float | None) -> ExplainedTime:
     share = found.least_ms / measured_ms if measured_ms else None
-    part = f"{digits_text(found.least_ms, 3)} ms"
+    part = duration_text(found.least_ms)
     if share is not None:
         part = f"{percent_text(min(1.0, share))} of the time"
     reason = _not_explained(share, found)
