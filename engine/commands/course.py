@@ -4,7 +4,6 @@ import itertools
 import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Settings, option, refuse_given
@@ -166,7 +165,7 @@ def _aligned(each: CourseTable) -> str:
 _HERE = "variant", "mask", "block", "border", "layout", "task"
 
 
-def _paper(one: Paper) -> dict[str, Any]:
+def _paper(one: Paper) -> dict[str, object]:
     """Return a paper as plain data for JSON."""
     document = asdict(one)
     for kernel in document["kernels"]:

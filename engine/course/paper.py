@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from engine.explain.code.source import SourceFunction
 from engine.geometry.block import Block
@@ -111,7 +110,7 @@ class TableText:
     notes: tuple[str, ...]
     printed: Mapping[str, tuple[str, ...]]
     misprints: Mapping[str, frozenset[int]]
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, object] = field(default_factory=dict)
     rows: tuple[tuple[str, ...], ...] = ()
     code: Mapping[str, tuple[CodePlace, ...]] = field(default_factory=dict)
 

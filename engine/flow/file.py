@@ -10,7 +10,6 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from msgspec import structs
@@ -211,12 +210,12 @@ class _Run:
             self.picture, self.resolved, storage, self.dtype, self.memory, gpus=gpus, verify=self.work.verify
         )
 
-    def _task(self, storage: Storage) -> dict[str, Any]:
+    def _task(self, storage: Storage) -> dict[str, object]:
         """Return what a part is of: the settings, and the file with its size and time."""
         work, job = self.work, self.resolved.job()
         mask = getattr(job.operands, "mask", None)
         asked = structs.replace(self.resolved.chosen, device=self.resolved.device.kind)
-        settings: list[Any] = [
+        settings: list[object] = [
             repr(asked), job.task.labels(job).get("weights_digest"),
             None if mask is None else [mask.anchor, mask.offset],
             job.problem.result_dtype, str(self.dtype), work.range, work.filters_alpha, work.metadata,

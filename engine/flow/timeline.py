@@ -2,7 +2,6 @@
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any
 
 FORMAT = "haloscope-timeline"
 
@@ -75,7 +74,7 @@ class Timeline:
         used = {span.queue for span in self.spans}
         return tuple(queue for queue in Queue if queue in used)
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> dict[str, object]:
         """Return the timeline as plain JSON values."""
         document = {"format": FORMAT, **asdict(self)}
         for span in document["spans"]:

@@ -1,7 +1,5 @@
 """From one depth (uint8, uint16, float32) to another: values outside are clipped or mapped, never wrapped."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
@@ -11,7 +9,7 @@ from engine.image.scratch import bands_of
 
 
 def to_depth(
-    image: NDArray[np.floating[Any]],
+    image: NDArray[np.floating],
     dtype: DTypeLike,
     *,
     range_mode: RangeMode = "clip",
@@ -80,7 +78,7 @@ def to_depth(
     return result
 
 
-def finite_range(image: NDArray[np.floating[Any]]) -> tuple[float, float]:
+def finite_range(image: NDArray[np.floating]) -> tuple[float, float]:
     """Return the smallest and the largest finite value; infinity and its negative where there is none."""
     low, high = np.inf, -np.inf
     for rows in bands_of(image):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 from engine.image.canvas import Allocate, Decoded
 from engine.image.form import Budget
@@ -32,7 +32,7 @@ class Format:
     """Whether its encoder reads each row once, and calls a third argument, `done`, with those it has read."""
     saved_suffixes: tuple[str, ...] = ()
     """The suffixes that choose it for saving; the first one is offered."""
-    dtypes: tuple[type[Any], ...] = ()
+    dtypes: tuple[type, ...] = ()
     """The sample types that it saves."""
     has_quality: bool = False
     """Whether the quality changes its files; others are exact."""

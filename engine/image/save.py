@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from engine.image.result_picture import Conversion
 Depth = Literal["keep", "8", "16", "float32"]
 
 # The sample type of each depth but "keep".
-DEPTH_DTYPES: dict[str, type[Any]] = {"8": np.uint8, "16": np.uint16, "float32": np.float32}
+DEPTH_DTYPES: dict[str, type] = {"8": np.uint8, "16": np.uint16, "float32": np.float32}
 
 
 def save_image(

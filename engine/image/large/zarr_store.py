@@ -196,7 +196,7 @@ class _Array(Struct, kw_only=True):
     codecs: _ListOfCodecs
     fill_value: Any
     dimension_names: list[str | None] | None = None
-    storage_transformers: list[Any] = []
+    storage_transformers: list[object] = []
 
 
 class _Shards(Struct):
@@ -329,7 +329,7 @@ class StoredArray:
         return None if begin == length == _NOWHERE else self._files.read(key, most, begin, length)
 
 
-def _fill_value(value: object, dtype: np.dtype) -> Any:
+def _fill_value(value: object, dtype: np.dtype) -> object:
     if value is None:
         return None
     if isinstance(value, str) and value.startswith("0x") and dtype.kind == "f":

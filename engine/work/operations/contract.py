@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,7 @@ class OperationVariant(VariantOf[OperationProblem, Patch | None]):
         constant: Patch | None,
         block: Block,
         limits: Limits,
-        known: Iterable[Any] = (),
+        known: Iterable[object] = (),
     ) -> Refusal | None:
         """Return why it cannot do a problem, as one of another operation; None if all is well."""
         if problem.operation != self.operation:

@@ -16,12 +16,12 @@ and the rest by the rate of multiply-adds. The error that remains is much the sa
 import json
 import math
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from engine.device_info import DeviceInfo
 from engine.files.assets import faults_of_asset
@@ -147,7 +147,7 @@ def kind_of(
     return f"{'ghost cells, ' if has_ghost_cells else ''}{samples} x {channels}"
 
 
-def nearest_kind(problem: Problem, kinds: dict[str, Any]) -> str | None:
+def nearest_kind(problem: Problem, kinds: Mapping[str, object]) -> str | None:
     """Return the kind of samples nearest to the problem's: by type, channels, results, then ghost cells."""
     ghosts = problem.border.has_ghost_cells
     for dtype in (problem.dtype, "uint8" if problem.dtype == "uint16" else "float32"):
