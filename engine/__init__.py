@@ -89,10 +89,14 @@ def load_ipython_extension(shell: "Shell") -> None:
     importlib.import_module("engine.judging.notebook").load_ipython_extension(shell)
 
 
+# Names of before, and what does it now.
+_INSTEAD = {"operate_dask": "; filter_dask takes an operation as a step: [{'operation': 'median'}]"}
+
+
 def __getattr__(name: str) -> "Any":
     """Load the module of a public name on first use (PEP 562)."""
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{_INSTEAD.get(name, '')}")
     value = getattr(importlib.import_module(_HOME[name]), name)
     globals()[name] = value
     return value

@@ -397,3 +397,8 @@ def test_that_a_worker_says_that_it_has_too_little_memory():
         pytest.raises(BadValue, match="and a worker has"),
     ):
         client.compute(engine.filter_dask(zeros(2000, 2000, chunks=2000), "box:3", **CPU)).result()
+
+
+def test_that_the_name_of_before_says_what_does_it_now():
+    with pytest.raises(AttributeError, match="operate_dask'; filter_dask takes an operation as a step"):
+        _ = engine.operate_dask
