@@ -268,7 +268,7 @@ class WhyPanel(QWidget):
         # Figures keep off the scroll bar.
         self._body.setContentsMargins(0, 0, HALF_GRID, 0)
         shown = QWidget()
-        shown.setLayout(column(self.title, self.sentence, self.compared, self._body, 0, spacing=HALF_GRID))
+        shown.setLayout(column(self.title, self.compared, self.sentence, self._body, 0, spacing=HALF_GRID))
         self.stack = Placeholder(shown)
         self._area = scrolled(self.stack)
         said = row(1, self.button, 1)
