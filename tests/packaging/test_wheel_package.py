@@ -168,7 +168,7 @@ def test_that_every_asset_is_in_the_package_but_what_makes_them(written):
     left = {path.as_posix() for path in kept - made if "__pycache__" not in path.parts}
     assert left == {
         "assets/make_samples.py", "assets/network/train.py", "assets/packaging/hatch_hook.py",
-        "assets/packaging/wheel_package.py",
+        "assets/packaging/recipe.yaml", "assets/packaging/wheel_package.py",
     }  # fmt: skip
     assert all(list((written / "haloscope" / "assets").glob(pattern)) for pattern in ASSETS)
 
