@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx import floats
-from engine.ptx.group import Group, Step
+from engine.ptx.group import Group, Step, address_source, registers_of, source_of
 from engine.ptx.kernel import SPACES, Kernel
 from engine.ptx.machine import Machine
 from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Access, Segment
 from engine.ptx.module import Instruction, listed
-from engine.ptx.operands import address_source, registers_of, source_of
 from engine.ptx.types import BITWISE, U32, Values
 
 # A block, or a thread, has its own: an address counts from its beginning.

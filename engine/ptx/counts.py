@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.ptx.active import WARP, Active, Numbers, different
+from engine.ptx.active import WARP, WARP_SHIFT, Active, Numbers
 from engine.ptx.memory import Access, Segment
 
 SECTOR_BYTES = 32
+# Offsets within a segment of memory are less than 2 to this.
+_PART_SHIFT = 44
+_WHOLE = np.zeros(1, np.int64)
 
 
 @dataclass(slots=True)
@@ -118,14 +121,14 @@ class Counts:
         counted.requests += self._warps(active)
         counted.bytes += size * self._sum(active, active.threads_of_warps)
         if segment.space == "global":
-            sectors, transactions, numbers = active.sectors(offsets)
-            counted.sectors += self._sum(active, sectors)
+            of_warps, transactions, numbers = sectors(active, offsets)
+            counted.sectors += self._sum(active, of_warps)
             counted.transactions += self._sum(active, transactions)
             self._touch(segment, active, offsets >> 5, numbers)
         elif segment.space == "shared":
-            counted.wavefronts += self._sum(active, active.wavefronts(offsets, size))
+            counted.wavefronts += self._sum(active, wavefronts(active, offsets, size))
         elif segment.space == "const":
-            counted.wavefronts += self._sum(active, active.different_words(offsets))
+            counted.wavefronts += self._sum(active, different_words(active, offsets))
         else:
             # Words of one number lie side by side for the threads of a warp.
             words = max(1, size >> 2)
@@ -171,3 +174,51 @@ class Counts:
             if key.space == space and key.kind in kinds and array in ("", key.array)
         )
         return sum(asked, Requests())
+
+
+def sectors(active: Active, addresses: Numbers) -> tuple[Numbers, Numbers, Numbers]:
+    """Return each warp's sectors of 32 bytes and lines of 128, and the numbers of all these sectors."""
+    numbers, of_warps = different(addresses >> 5, active.starts(WARP_SHIFT))
+    _, lines = different(numbers >> 2, np.cumsum(of_warps) - of_warps)
+    return of_warps, lines, numbers
+
+
+def wavefronts(active: Active, addresses: Numbers, size: int) -> Numbers:
+    """Return the passes over the 32 banks of shared memory that each warp's request takes.
+
+    Up to 4 bytes a warp is served together; of 8 bytes each half of it, of 16 each quarter.
+    """
+    each = max(1, size >> 2)
+    shift = {1: 5, 2: 4, 4: 3}[each]
+    starts, words = active.starts(shift), addresses >> 2
+    least, most = np.minimum.reduceat(words, starts), np.maximum.reduceat(words, starts)
+    if (most - least <= WARP - each).all():
+        fronts = np.ones_like(starts)
+    else:
+        words = (words[:, None] + np.arange(each)).reshape(-1)
+        words, counts = different(words, starts * each)
+        banks = np.repeat(np.arange(len(starts)) * WARP, counts) + (words & (WARP - 1))
+        fronts = np.bincount(banks, minlength=len(starts) * WARP).reshape(-1, WARP).max(1)
+    if shift == WARP_SHIFT:
+        return fronts
+    return np.add.reduceat(fronts, np.searchsorted(starts, active.starts(WARP_SHIFT)))
+
+
+def different_words(active: Active, addresses: Numbers) -> Numbers:
+    """Return each warp's different words of 4 bytes in constant memory, served one by one."""
+    return different(addresses >> 2, active.starts(WARP_SHIFT))[1]
+
+
+def different(numbers: Numbers, starts: Numbers = _WHOLE) -> tuple[Numbers, Numbers]:
+    """Return the different ones of each part of some numbers, sorted, and how many each part has.
+
+    NumPy's own takes five times as long, and mostly the numbers are in order.
+    """
+    falls_between = np.count_nonzero(numbers[starts[1:]] < numbers[starts[1:] - 1])
+    if np.count_nonzero(numbers[1:] < numbers[:-1]) > falls_between:
+        parts = np.repeat(np.arange(len(starts)) << _PART_SHIFT, np.diff(starts, append=len(numbers)))
+        numbers = np.sort(parts + numbers) & ((1 << _PART_SHIFT) - 1)
+    is_first = np.empty(len(numbers), bool)
+    np.not_equal(numbers[1:], numbers[:-1], out=is_first[1:])
+    is_first[starts] = True
+    return numbers[is_first], np.add.reduceat(is_first, starts, dtype=np.int64)

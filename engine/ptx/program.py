@@ -7,13 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.ptx.accesses import MEMORY_STEPS
-from engine.ptx.group import Group, Step
-from engine.ptx.inline import Code
+from engine.ptx.group import Group, Source, Step, registers_of, source_of
 from engine.ptx.instructions import ROWS
-from engine.ptx.kernel import Block, Kernel
-from engine.ptx.module import Instruction, PtxError, listed
-from engine.ptx.operands import Source, registers_of, source_of
-from engine.ptx.parse import parsed
+from engine.ptx.kernel import Block, Code, Kernel
+from engine.ptx.module import Instruction, PtxError, listed, parsed
 from engine.ptx.rules import Table
 from engine.ptx.types import BOOL, U32, Values
 from engine.ptx.warp import LANE_ROWS, together

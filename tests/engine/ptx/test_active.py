@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 
 from engine.ptx.active import Active
+from engine.ptx.counts import different_words, sectors, wavefronts
 
 LANE = np.arange(32)
 
 
 def touched(elements, size=4, lanes=LANE):
     """Return (sectors, transactions) of one request of some lanes, of elements of `size` bytes."""
-    sectors, lines, _ = Active(lanes, 32).sectors((np.broadcast_to(elements, 32) * size)[lanes])
-    return int(sectors[0]), int(lines[0])
+    own, lines, _ = sectors(Active(lanes, 32), (np.broadcast_to(elements, 32) * size)[lanes])
+    return int(own[0]), int(lines[0])
 
 
 def test_that_a_request_takes_each_sector_and_line_once():
@@ -40,13 +41,13 @@ def test_that_threads_which_take_no_part_touch_nothing():
 
 def test_that_each_warp_has_its_own_sectors():
     both = Active(np.concatenate((LANE, LANE + 32)), 64)
-    sectors, lines, numbers = both.sectors(np.concatenate((LANE * 4, LANE * 0 + 640)))
-    assert (sectors.tolist(), lines.tolist(), numbers.tolist()) == ([4, 1], [1, 1], [0, 1, 2, 3, 20])
+    own, lines, numbers = sectors(both, np.concatenate((LANE * 4, LANE * 0 + 640)))
+    assert (own.tolist(), lines.tolist(), numbers.tolist()) == ([4, 1], [1, 1], [0, 1, 2, 3, 20])
 
 
 def fronts(elements, size=4, lanes=LANE):
     """Return the wavefronts of one request of some lanes to elements of `size` bytes in shared memory."""
-    return int(Active(lanes, 32).wavefronts((np.broadcast_to(elements, 32) * size)[lanes], size)[0])
+    return int(wavefronts(Active(lanes, 32), (np.broadcast_to(elements, 32) * size)[lanes], size)[0])
 
 
 def test_that_a_wavefront_takes_one_word_of_each_bank():
@@ -81,9 +82,9 @@ def test_that_threads_without_part_cause_no_bank_conflict():
 
 @pytest.mark.parametrize(("addresses", "wanted"), [(LANE * 0 + 8, 1), (LANE * 4, 32), (LANE // 8 * 4, 4)])
 def test_that_constant_memory_gives_different_words_one_by_one(addresses, wanted):
-    assert Active(LANE, 32).different_words(addresses).tolist() == [wanted]
+    assert different_words(Active(LANE, 32), addresses).tolist() == [wanted]
 
 
 def test_that_vectors_of_two_warps_are_counted_for_each():
     both = Active(np.concatenate((LANE, LANE[:8] + 32)), 64)
-    assert both.wavefronts(np.concatenate((LANE, LANE[:8])) * 16, 16).tolist() == [4, 1]
+    assert wavefronts(both, np.concatenate((LANE, LANE[:8])) * 16, 16).tolist() == [4, 1]
