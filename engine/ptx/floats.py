@@ -85,10 +85,8 @@ def fma64(a: Values, b: Values, c: Values) -> Values:
 
 def fma(a: Values, b: Values, c: Values) -> Values:
     """Return a * b + c, rounded once to nearest."""
-    if a.dtype == F32:
-        return fma32(a, b, c)
-    if a.dtype == F64:
-        return fma64(a, b, c)
+    if a.dtype != F16:
+        return (fma32 if a.dtype == F32 else fma64)(a, b, c)
     return to_odd(*two_sum(a.astype(F64) * b.astype(F64), c.astype(F64))).astype(F16)[()]
 
 
@@ -186,12 +184,7 @@ def propagating(choose: Callable[[Values, Values], Values], a: Values, b: Values
     return np.where(unordered(a, b), CANONICAL_NAN.astype(a.dtype), choose(a, b))[()]
 
 
-WHOLE: dict[str, Callable[[Values], Values]] = {
-    "rni": np.rint,
-    "rzi": np.trunc,
-    "rmi": np.floor,
-    "rpi": np.ceil,
-}
+WHOLE = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 
 def between_floats(dtype: np.dtype, direction: str, values: Values) -> Values:
@@ -250,13 +243,9 @@ def two_halves(direction: str, high: Values, low: Values) -> Values:
     return (upper << np.uint32(16)) | lower
 
 
-def approximate(function: Callable[[Values], Values]) -> Callable[[Values], Values]:
+def approximate(function: Callable[[Values], Values], values: Values) -> Values:
     """Return a function of float32 computed in float64: within the error that `.approx` documents."""
-
-    def compute(values: Values) -> Values:
-        return function(values.astype(F64)).astype(values.dtype)[()]
-
-    return compute
+    return function(values.astype(F64)).astype(values.dtype)[()]
 
 
 APPROXIMATE: dict[str, Callable[[Values], Values]] = {

@@ -1,4 +1,4 @@
-"""Threads that are at one place, with their registers: some of them, or several such groups as one.
+"""Threads that are at one place, with their registers, and what an instruction's operands are for them.
 
 A register holds an array with a value for each thread, or one NumPy scalar where all threads have the same:
 what a kernel computes of its parameters alone is computed once.

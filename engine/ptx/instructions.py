@@ -280,7 +280,10 @@ ROWS = (
     Row("div", "approx", "F:FF", floats.reciprocal_product),
     Row("sqrt", "(?:rn|approx)?", "F:F", np.sqrt),
     Row("rcp", "(?:rn|approx)?", "F:F", lambda a: a.dtype.type(1) / a),
-    *(Row(name, "(?:approx)?", "F:F", floats.approximate(one)) for name, one in floats.APPROXIMATE.items()),
+    *(
+        Row(name, "(?:approx)?", "F:F", partial(floats.approximate, one))
+        for name, one in floats.APPROXIMATE.items()
+    ),
     *(
         Row(name, "(rz|rm|rp)", "R:RR", partial(floats.directed, name))
         for name in ("add", "sub", "mul", "div")

@@ -1,4 +1,8 @@
-"""A kernel: its basic blocks in the order of positions, and the registers live between them.
+"""A kernel: its code in one piece, its basic blocks in order, and the registers live between them.
+
+The functions that it calls stand in the place of each call. What braces and called functions declare gets
+names of its own there. An instruction under a guard, `@%p1`, gets a branch around it. Parameters, whose
+addresses nobody computes, are registers: one for each offset.
 
 A block begins where a branch leads, behind a branch or a return, and at a barrier, where threads wait before
 it. Within a block all threads that began it go on together, so most registers are never seen outside of one.
@@ -216,10 +220,10 @@ class Kernel:
     shared and global memory in bytes; `knows_warps` says whether it has barriers of warps.
     """
 
-    def __init__(
-        self, name: str, parameters: list[Variable], variables: dict[str, Variable], code: Code
-    ) -> None:
-        self.name, self.parameters, self.code, self.instructions = name, parameters, code, code.instructions
+    def __init__(self, module: Module, name: str) -> None:
+        self.name, self.parameters = name, module.functions[name].parameters
+        self.code = code = Code(module, name)
+        self.instructions = code.instructions
         self.registers = {name: number for number, name in enumerate(code.registers)}
         self.passed = {self.registers[name]: where for name, where in code.passed.items()}
         self.zeros: list[Values] = [DTYPES[kind].type(0) for kind in code.registers.values()]
@@ -227,13 +231,11 @@ class Kernel:
         self.knows_warps = any(
             one.name in ("bar", "barrier") and "warp" in one.modifiers for one in self.instructions
         )
-        self._lay_out([*variables.values(), *code.variables.values()])
+        self._lay_out([*module.variables.values(), *code.variables.values()])
         self.blocks, self.labels = self._parted()
         for block in self.blocks:
-            end = block.end
-            block.next = [*(() if end is None else self.goals_of(end))]
-            if end is None or end.guard:
-                block.next.append(block.number + 1)
+            end, behind = block.end, [block.number + 1]
+            block.next = behind if end is None else self.goals_of(end) + (behind if end.guard else [])
         self._find_live()
 
     def _lay_out(self, variables: list[Variable]) -> None:

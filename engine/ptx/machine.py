@@ -174,9 +174,8 @@ class Machine:
             every = np.asarray(SPECIAL[register](self, np.arange(len(self.blocks) * self.row)))
             own = every["xyz".index(axis)] if axis else every
             # A number where all have the same.
-            found = self._special[name] = (own.flat[0] if (own == own.flat[0]).all() else own).astype(
-                np.uint32
-            )
+            found = own.flat[0] if (own == own.flat[0]).all() else own
+            found = self._special[name] = found.astype(np.uint32)
         return found if found.ndim == 0 else found[active.slots]
 
     # Accesses.

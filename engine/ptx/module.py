@@ -1,4 +1,8 @@
-"""A PTX module as data: its entries, their instructions, its variables, and the lines of the source."""
+"""Text of PTX to a `Module`: its functions, their statements, its variables, and the lines of the source.
+
+PTX 6 to 9 as NVVM and NVRTC write it, inline assembly included. Source: PTX ISA 9.0, chapters 4 (syntax) and
+11 (directives).
+"""
 
 import re
 from dataclasses import dataclass, field
@@ -52,7 +56,7 @@ def listed(text: str) -> list[str]:
     return [one for one in map(str.strip, text.strip("(){} ").split(",")) if one]
 
 
-def number(text: str, dtype: np.dtype) -> Values:
+def literal(text: str, dtype: np.dtype) -> Values:
     """Return a number, as an operand or among a variable's first contents, as a type."""
     if text[:2] in ("0f", "0F"):
         return as_type(np.uint32(int(text[2:], 16)).view(np.float32), dtype)
@@ -283,7 +287,7 @@ def variable_of(text: str) -> Variable:
     dtype = DTYPES[found[5]]
     words = re.split(r"[\s{},]+", found[8] or "")
     try:
-        contents = b"".join(number(word, dtype).tobytes() for word in words if word)
+        contents = b"".join(literal(word, dtype).tobytes() for word in words if word)
     except PtxError as error:
         raise PtxError("the text of PTX", f"{found[6]} begins with what is no number: {found[8]}") from error
     itemsize = dtype.itemsize * int(found[4] or 1)

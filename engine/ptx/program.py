@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from engine.ptx.accesses import MEMORY_STEPS
 from engine.ptx.group import Group, Source, Step, registers_of, source_of
 from engine.ptx.instructions import ROWS
-from engine.ptx.kernel import Block, Code, Kernel
+from engine.ptx.kernel import Block, Kernel
 from engine.ptx.module import Instruction, PtxError, listed, parsed
 from engine.ptx.rules import Table
 from engine.ptx.types import BOOL, U32, Values
@@ -40,7 +40,7 @@ def kernel_of(ptx: str, entry: str | None = None) -> Kernel:
         entry = names[0]
     if entry not in names:
         raise PtxError(f"the kernel {entry}", f"the module has {', '.join(names) or 'none'}")
-    return Kernel(entry, module.functions[entry].parameters, module.variables, Code(module, entry))
+    return Kernel(module, entry)
 
 
 def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
@@ -64,10 +64,8 @@ def _computing(instruction: Instruction, kernel: Kernel) -> Step:
     names = [name for text in instruction.operands[1:] for name in listed(text)]
     if len(names) != len(rule.sources):
         raise instruction.unknown()
-    compute, sources = (
-        rule.compute,
-        [source_of(kernel, *pair) for pair in zip(names, rule.sources, strict=True)],
-    )
+    compute = rule.compute
+    sources = [source_of(kernel, *pair) for pair in zip(names, rule.sources, strict=True)]
     targets = registers_of(kernel, listed(instruction.operands[0].replace("|", ",")))
     if rule.lanes:
         compute, sources = partial(together, instruction, rule), [lambda group: group, *sources]
@@ -129,13 +127,9 @@ def _barrier(instruction: Instruction, kernel: Kernel) -> Step:
 
     def step(group: Group) -> None:
         blocks = group.active.blocks
-        there, yes = (
-            np.bincount(blocks),
-            np.bincount(blocks, weights=np.broadcast_to(own(group), blocks.shape)),
-        )
-        group.put(
-            target, [{"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint][blocks]]
-        )
+        there, yes = np.bincount(blocks), np.bincount(blocks, np.broadcast_to(own(group), blocks.shape))
+        found = {"popc": yes.astype(np.uint32), "and": yes == there, "or": yes > 0}[joint]
+        group.put(target, [found[blocks]])
 
     return step
 

@@ -66,12 +66,8 @@ def _shuffle(mode: str, warps: _Warps, given: Lanes, by: Lanes, clamp: Lanes) ->
     b, c = (by & np.uint32(31)).astype(np.int64), clamp.astype(np.int64)
     segment, limit = c >> 8 & 31, c & 31
     highest = (_LANE & segment) | (limit & ~segment)
-    goal = {
-        "up": _LANE - b,
-        "down": _LANE + b,
-        "bfly": _LANE ^ b,
-        "idx": (_LANE & segment) | (b & ~segment),
-    }[mode]
+    goals = {"up": _LANE - b, "down": _LANE + b, "bfly": _LANE ^ b, "idx": (_LANE & segment) | (b & ~segment)}
+    goal = goals[mode]
     inside = goal >= highest if mode == "up" else goal <= highest
     goal = np.where(inside, goal, _LANE) & 31
     row = np.arange(len(given))[:, None]
@@ -87,12 +83,7 @@ def _vote(mode: str, warps: _Warps, holds: Lanes) -> Sequence[Lanes]:
     return (found[:, None],)
 
 
-_REDUCTIONS: dict[str, Any] = {
-    "add": np.add,
-    "min": np.minimum,
-    "max": np.maximum,
-    **BITWISE,
-}
+_REDUCTIONS: dict[str, Any] = {"add": np.add, "min": np.minimum, "max": np.maximum, **BITWISE}
 
 
 def _reduce(name: str, warps: _Warps, given: Lanes) -> Sequence[Lanes]:
@@ -136,18 +127,13 @@ def _matrix_product(left_kind: str, right_kind: str, warps: _Warps, *given: Lane
     ]
 
 
+_SHAPE = r"\.m16n8k32\.row\.col"
 LANE_ROWS = (
     Row("shfl", r"sync\.(up|down|bfly|idx)", "I:IUUU", _shuffle, lanes=True),
     Row("vote", r"sync\.(all|any|uni|ballot)", "T:PU", _vote, lanes=True),
     Row("redux", rf"sync\.({'|'.join(_REDUCTIONS)})", "I:IU", _reduce, lanes=True),
     Row("match", r"any\.sync", "U:IU", _match, lanes=True),
     Row("activemask", "", "I:", lambda warps: (_bits(warps.here)[:, None],), lanes=True),
-    Row(
-        "mma",
-        r"sync\.aligned\.m16n8k32\.row\.col\.s32\.([su]8)\.([su]8)",
-        "T:UUUUUUTTTT",
-        _matrix_product,
-        lanes=True,
-    ),
+    Row("mma", rf"sync\.aligned{_SHAPE}\.s32\.([su]8)\.([su]8)", "T:UUUUUUTTTT", _matrix_product, lanes=True),
 )
 _MASKED = ("shfl", "vote", "redux", "match")
