@@ -28,7 +28,7 @@ from bench.window import make_picture, settle, wait_until
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.page.intents import Begin
+from gui.page.contract import Begin
 from gui.shell.app import Haloscope, freeze_start, make_application
 from gui.shell.pages import PAGES
 from gui.style.metrics import set_letter_size

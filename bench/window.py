@@ -29,7 +29,7 @@ from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.page.intents import Begin
+from gui.page.contract import Begin
 from gui.shell.app import Haloscope, freeze_start, make_application
 
 EDITS = 40

@@ -27,7 +27,7 @@ from PySide6.QtWidgets import (
 
 from engine.course.paper import MISPRINT, Cell, CourseTable
 from engine.course.sheet import Column, Part, columns_of
-from gui.course.two_lines import plain
+from gui.course.kernels_table import plain
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
 from gui.widgets.panel_parts import dress_table

@@ -9,19 +9,14 @@ from PySide6.QtGui import QFontMetrics, QPalette, QResizeEvent
 from PySide6.QtWidgets import QFrame, QLayout, QListWidget, QListWidgetItem, QWidget
 
 from engine.course.paper import CourseKernel, Excerpt
-from gui.course.code_panel import CodePanel
-from gui.course.course_controller import CourseController
-from gui.course.course_model import CourseModel, part_of, show_part
-from gui.course.kernels_table import KernelsTable
-from gui.course.tables_panel import TablesPanel, can_be_filled
-from gui.course.two_lines import SECOND_ROLE, TwoLines, plain
-from gui.page.contract import Page, PageStatus, Services, Tool
-from gui.page.intents import LoadKernel
-from gui.page.panels import Panel, PanelTabs
-from gui.page.shares import Share, Shares
+from gui.course.course_model import CourseController, CourseModel, part_of, show_part
+from gui.course.kernels_table import SECOND_ROLE, KernelsTable, TwoLines, plain
+from gui.course.tables_panel import CodePanel, TablesPanel, can_be_filled
+from gui.page.contract import LoadKernel, Page, PageStatus, Services, Tool
+from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, scaled_font
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, row
 
 _MOST_LINES = 8
@@ -233,7 +228,7 @@ class CoursePage(Page):
         kernels = _under(head, self.kernels)
         code = Slot(lambda: self.code)
         code.looked_at.connect(self._look_up_code)
-        tables = Slot(lambda: self.tables, "gui.plots.figure_plot")
+        tables = Slot(lambda: self.tables, "gui.plots.plot")
         below = PanelTabs(Panel("tables", "Tables", tables), Panel("code", "Code", code))
         self._halves = Shares(
             "halves", Qt.Orientation.Vertical, Share(kernels, 0.0, self._needed_height), Share(below, 1.0)

@@ -22,12 +22,20 @@ from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
 from gui.explore.session import SessionView
-from gui.page.contract import PageStatus, Services, Tool
-from gui.page.intents import Begin, Intent, LoadKernel, LoadMask, OpenFiles, TakeContent
+from gui.page.contract import (
+    Begin,
+    Intent,
+    LoadKernel,
+    LoadMask,
+    OpenFiles,
+    PageStatus,
+    Services,
+    TakeContent,
+    Tool,
+)
 from gui.page.messages import Message, Severity
-from gui.page.panels import Panel, PanelTabs
+from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import RunsPage
-from gui.page.shares import Share, Shares
 from gui.page.slot import Slot, Turns
 from gui.style.metrics import GRID, follow_letters
 from gui.widgets.panel_parts import choices_of, column

@@ -38,8 +38,8 @@ from gui.explore.run_controller import RunController
 from gui.explore.sessions import Sessions
 from gui.explore.small_picture import ClipHint, ComputingMessages, choose_simulator
 from gui.explore.workspace import Workspace
-from gui.page.background import Background
 from gui.page.contract import Services
+from gui.page.jobs import Background
 from gui.page.messages import PageMessages
 from gui.page.runs_page import RunsPage
 

@@ -23,8 +23,8 @@ from gui.explore.mask.grid import MaskGrid
 from gui.explore.picture.handles import DragHandle
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.workspace import Workspace
-from gui.page.background import Background
 from gui.page.contract import Services
+from gui.page.jobs import Background
 from gui.page.messages import Message, Severity
 
 SOURCE = "clipboard"

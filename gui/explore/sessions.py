@@ -20,9 +20,8 @@ from gui.explore.results.results_model import Asked, ResultsModel
 from gui.explore.session import Session, SessionView, View
 from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
-from gui.page.background import Background
-from gui.page.contract import Services
-from gui.page.intents import Begin
+from gui.page.contract import Begin, Services
+from gui.page.jobs import Background
 from gui.page.messages import Message, Severity
 from gui.runs.kept import ExchangeRuns
 from gui.typed_json import in_short

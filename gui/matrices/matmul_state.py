@@ -10,7 +10,7 @@ from engine.tasks.product.columns import variant_name
 from engine.tasks.product.messages import ProductGrid, ProductRequest
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
 from gui.page.jobs import Job
-from gui.page.variants_page import RunsController
+from gui.page.runs_page import RunsController
 from gui.runs.state import RunsState
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.

@@ -14,20 +14,16 @@ from engine.results.metrics import metric
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
 from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE
-from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_state import LARGEST_SIDE, SMALL_SIDE, MatmulController, MatmulState
-from gui.matrices.product_panel import ProductPanel
-from gui.page.contract import PageStatus, Services
-from gui.page.intents import Intent, LoadKernel
-from gui.page.panels import Panel, PanelTabs
-from gui.page.runs_page import run_sentence
-from gui.page.shares import Share, Shares
+from gui.matrices.product_panel import LecturePanel, ProductPanel
+from gui.page.contract import Intent, LoadKernel, PageStatus, Services
+from gui.page.panels import Panel, PanelTabs, Share, Shares
+from gui.page.runs_page import Change, VariantsPage, run_sentence
 from gui.page.slot import Slot
-from gui.page.variants_page import Change, VariantsPage
 from gui.runs.panel import RunsPanel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.typed_json import Reading, Table
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, row
 
 _EMPTY = "The variants are listed here once the engine is ready, with what can be counted of each."

@@ -1,20 +1,28 @@
-"""What is multiplied: the sizes of M and N, the tiles, the device."""
+"""What is multiplied, sizes, tiles and device; and what the lecture says of it."""
 
 from PySide6.QtCore import QSignalBlocker
-from PySide6.QtWidgets import QCheckBox, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QTextBrowser, QWidget
 
-from engine.device_info import SIMULATOR_SIDE
+from engine.device_info import AUTO, SIMULATOR_SIDE
 from engine.errors import EngineError
 from engine.image.form import bytes_text
+from engine.results.quantities import digits_text
+from engine.tasks.product.lecture import (
+    BYTES_PER_ACCESS,
+    LECTURE_BANDWIDTH_GB_S,
+    LECTURE_DEVICE,
+    PRINTED_GFLOPS_TILE_16,
+    bandwidth_limited_gflops,
+)
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE, as_tile
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState
 from gui.style.metrics import GRID, number_font
-from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.list_field import ListField
-from gui.widgets.number_box import NumberBox, doubled
+from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.fields import ListField, NumberBox, doubled
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import Refusal, column, form, quiet_label, scrolled
 
 _EVERY = tuple(range(SMALLEST_TILE, LARGEST_TILE + 1))
@@ -140,3 +148,67 @@ def _side_box(name: str, teaches: str) -> NumberBox:
 def _facts(product: MatrixProduct) -> str:
     factors = f"M {product.rows} × {product.inner} · N {product.inner} × {product.columns}"
     return f"{factors}\n{product.flops:,} operations · {bytes_text(product.bytes)}"
+
+
+_LECTURE_TILE = 16
+
+
+class LecturePanel(QTextBrowser):
+    """CGMA, the limit that bandwidth sets, and why a device may do better."""
+
+    def __init__(self, matmul: MatmulState, engine_state: EngineState) -> None:
+        super().__init__()
+        self._matmul = matmul
+        self._engine_state = engine_state
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        # The ground is that of the panel.
+        self.viewport().setAutoFillBackground(False)
+        self.setAccessibleName("What the lecture says")
+        matmul.settings_changed.connect(self._show)
+        engine_state.ready_changed.connect(self._show)
+        theme_notifier().changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        self.setHtml(_lecture_html(current_theme(), *self._device()))
+
+    def _device(self) -> tuple[str, float | None]:
+        """Return the name and the bandwidth of the device that is chosen; of the first one for Automatic."""
+        chosen = self._matmul.settings.device
+        for device in self._engine_state.devices:
+            if device.bandwidth_gb_s is not None and chosen in (AUTO, device.key):
+                return device.title, device.bandwidth_gb_s
+        return "", None
+
+
+def _lecture_html(theme: Theme, device: str, bandwidth_gb_s: float | None) -> str:
+    bandwidths = [(LECTURE_DEVICE, LECTURE_BANDWIDTH_GB_S)]
+    if bandwidth_gb_s is not None:
+        bandwidths.append((device, bandwidth_gb_s))
+    rows = "".join(_row(name, bandwidth) for name, bandwidth in bandwidths)
+    formula = f"GFLOPS ≤ bandwidth ÷ {BYTES_PER_ACCESS} bytes × CGMA"
+    close = f"margin-top: {GRID}px; margin-bottom: {GRID}px;"
+    return f"""
+<p style="{close}"><b>CGMA</b>, compute to global memory access: operations per load from global memory.</p>
+<p style="{close}"><b>matmul-naive</b> loads an element of M and one of N for a multiplication and an
+addition: CGMA&nbsp;1.</p>
+<p style="{close}"><b>matmul-tiled</b> shares each loaded element among the T threads of a row or column of
+its T&nbsp;x&nbsp;T block: CGMA&nbsp;T.</p>
+<p style="{close}">Memory feeds no more operations than</p>
+<p style="{close} background:{theme.raised}"><b>&nbsp;{formula}</b></p>
+<table cellspacing="0" cellpadding="3">
+<tr style="color:{theme.muted}"><td></td><td align="right">&nbsp;GB/s</td><td align="right">&nbsp;naive</td>
+<td align="right">&nbsp;T = {_LECTURE_TILE}</td></tr>{rows}</table>
+<p style="{close}">The lecture prints {PRINTED_GFLOPS_TILE_16:g} for T = {_LECTURE_TILE}, a misprint.</p>
+<p style="{close}">Caches are left out: where L1 and L2 serve most loads, a kernel reaches more. With large
+tiles it is shared memory and arithmetic that limit it.</p>
+<p style="{close} color:{theme.muted}">COSC 407, CUDA Memories and Performance Revisited.</p>"""
+
+
+def _row(name: str, bandwidth_gb_s: float) -> str:
+    cells = (
+        digits_text(bandwidth_gb_s, 3 if bandwidth_gb_s < 100 else 4),
+        digits_text(bandwidth_limited_gflops(1.0, bandwidth_gb_s), 3),
+        digits_text(bandwidth_limited_gflops(float(_LECTURE_TILE), bandwidth_gb_s), 4),
+    )
+    return f"<tr><td>{name}</td>{''.join(f'<td align=right>&nbsp;&nbsp;{cell}</td>' for cell in cells)}</tr>"

@@ -17,8 +17,8 @@ from gui.network.layers import (
 )
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
-from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.number_box import NumberBox
+from gui.widgets.fields import NumberBox
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import ValueTable, number
 from gui.widgets.panel_parts import Refusal, column, label_for, row, scrolled
 

@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, QRectF, Signal
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QUndoCommand, QUndoStack
 
 from engine.tasks.network.drawings import fitted
-from gui.style.cell_colours import mixed
+from gui.style.colours import mixed
 from gui.style.theme import Theme
 
 SIDE = 28

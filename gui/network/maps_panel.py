@@ -1,15 +1,287 @@
-"""Every layer's values of the drawing, from the first convolution to the ten scores."""
+"""Every layer's values of the drawing as pictures, from the first convolution to the ten scores."""
 
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QWidget
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QColor, QImage, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.tasks.network.problem import LAYERS, Layer
-from gui.network.layer_view import LayerView, grid_of
-from gui.network.layers import cell_name, is_pool, is_vector, name_of, shape_text, where_from, windows
+from gui.network.drawing import as_steps, draw_frames, picture_of, shades
+from gui.network.layers import (
+    Cell,
+    Floats,
+    cell_name,
+    is_pool,
+    is_vector,
+    name_of,
+    shape_text,
+    where_from,
+    windows,
+)
 from gui.network.network_state import NetworkState
-from gui.style.metrics import GRID, HALF_GRID, scaled_font
-from gui.widgets.elided_label import ElidedLabel
+from gui.style.colours import cell_background, readable_text
+from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
+from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.labels import ElidedLabel
+from gui.widgets.number_table import short_number
 from gui.widgets.panel_parts import Placeholder, column, quiet_label, row, scrolled
+
+# With 22 maps in a line, 64 of them take three lines in a window of 1280 pixels.
+_GAP = 3
+# So few values of a vector are written in their cells, as the ten scores are.
+_FEW = 16
+_STRIP_ROW = 2 * GRID
+_SCORE_ROW = 4 * GRID
+_KEYS = (
+    "Arrow keys choose a cell, Page Up and Page Down a map, Home and End the first and the last map, "
+    "Esc releases the cell."
+)
+_FAR = 10_000
+# Maps, rows and columns that a key goes on.
+_STEPS = {
+    Qt.Key.Key_Left: (0, 0, -1),
+    Qt.Key.Key_Right: (0, 0, 1),
+    Qt.Key.Key_Up: (0, -1, 0),
+    Qt.Key.Key_Down: (0, 1, 0),
+    Qt.Key.Key_PageUp: (-1, 0, 0),
+    Qt.Key.Key_PageDown: (1, 0, 0),
+    Qt.Key.Key_Home: (-_FAR, 0, 0),
+    Qt.Key.Key_End: (_FAR, 0, 0),
+}
+Window = tuple[int | None, range, range]
+"""A map, or None for all of them, and its rows and columns."""
+
+
+def is_scores(layer: Layer) -> bool:
+    """Return whether a layer gives so few values that each is written."""
+    return is_vector(layer) and layer.values <= _FEW
+
+
+@dataclass(frozen=True, slots=True)
+class MapGrid:
+    """Maps of some cells; of a vector the one map has its values row by row, of which the last may lack some.
+
+    `cell_width` and `cell_height` are in pixels, `per_line` counts maps.
+    """
+
+    layer: Layer
+    maps: int
+    rows: int
+    columns: int
+    cell_width: int
+    cell_height: int
+    per_line: int
+
+    @property
+    def height(self) -> int:
+        """Height of all maps, pixels."""
+        return math.ceil(self.maps / self.per_line) * (self.rows * self.cell_height + _GAP) - _GAP
+
+    def map_rect(self, number: int) -> QRectF:
+        """Return where a map is."""
+        width, height = self.columns * self.cell_width, self.rows * self.cell_height
+        down, across = divmod(number, self.per_line)
+        return QRectF(1 + across * (width + _GAP), 1 + down * (height + _GAP), width, height)
+
+    def window_rect(self, number: int, rows: range, columns: range) -> QRectF:
+        """Return where some cells of a map are."""
+        corner = self.map_rect(number).topLeft()
+        left, top = columns.start * self.cell_width, rows.start * self.cell_height
+        return QRectF(
+            corner.x() + left, corner.y() + top, len(columns) * self.cell_width, len(rows) * self.cell_height
+        )
+
+    def cell_rect(self, cell: Cell) -> QRectF:
+        """Return where a cell is."""
+        down, column = divmod(cell.column, self.columns)
+        row = cell.row + down
+        return self.window_rect(cell.map, range(row, row + 1), range(column, column + 1))
+
+    def cell_at(self, point: QPointF, position: int) -> Cell | None:
+        """Return the cell of a layer under a point; None between maps."""
+        width, height = self.columns * self.cell_width + _GAP, self.rows * self.cell_height + _GAP
+        across, down = int((point.x() - 1) // width), int((point.y() - 1) // height)
+        number = down * self.per_line + across
+        if not (0 <= across < self.per_line and 0 <= number < self.maps):
+            return None
+        corner = self.map_rect(number).topLeft()
+        row = int((point.y() - corner.y()) // self.cell_height)
+        column = int((point.x() - corner.x()) // self.cell_width)
+        if row >= self.rows or column >= self.columns:
+            return None
+        if not is_vector(self.layer):
+            return Cell(position, number, row, column)
+        value = row * self.columns + column
+        return Cell(position, column=value) if value < self.layer.values else None
+
+
+def grid_of(layer: Layer, side: int, width: int) -> MapGrid:
+    """Return where the maps of a layer stand in so much width, each about `side` pixels wide."""
+    if is_vector(layer):
+        columns = layer.values
+        while not is_scores(layer) and columns > _FEW and width // columns < GRID:
+            # Thin cells stand in two lines or more.
+            columns = math.ceil(columns / 2)
+        cell = max(1, (width - 2) // columns), _SCORE_ROW if is_scores(layer) else _STRIP_ROW
+        return MapGrid(layer, 1, math.ceil(layer.values / columns), columns, *cell, per_line=1)
+    maps, rows, columns = layer.shape
+    scale = max(1, round(side / max(rows, columns)))
+    most = max(1, min(maps, (width + _GAP) // (scale * columns + _GAP)))
+    # Lines are alike: a number that divides all of them, where there is one.
+    per_line = math.ceil(maps / math.ceil(maps / most))
+    return MapGrid(layer, maps, rows, columns, scale, scale, per_line)
+
+
+class LayerView(QWidget):
+    """The maps of a layer side by side, or a vector as a strip.
+
+    All maps of a layer share one scale, from 0 to the layer's largest value.
+    """
+
+    pointed = Signal(object)  # the Cell under the mouse
+    chosen = Signal(object)  # the Cell that was clicked, or reached with the keys
+    release_cell = Signal()
+
+    def __init__(self, layer: Layer, position: int) -> None:
+        super().__init__()
+        self.layer, self.position = layer, position
+        self.grid = grid_of(layer, 1, 1)
+        self._values: Floats | None = None
+        self._images: list[QImage] = []
+        self._cell: Cell | None = None
+        self._is_kept = False
+        self._window: Window | None = None
+        self._shown: int | None = None
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setMouseTracking(True)
+        self.setAccessibleName(f"{layer.title}: {shape_text(layer)}")
+        self.describe("")
+        self.setToolTip(f"Point at a cell to see where its value comes from; a click keeps it. {_KEYS}")
+        theme_notifier().changed.connect(self._paint_images)
+
+    def show_values(self, values: Floats | None) -> None:
+        """Show the values of another drawing."""
+        self._values = values
+        self._paint_images()
+
+    def mark(self, cell: Cell | None, is_kept: bool, window: Window | None, shown: int | None) -> None:
+        """Mark the chosen cell if it is of this layer, and the window that the chosen value comes from.
+
+        `shown` is the map whose window is shown in figures.
+        """
+        own = cell if cell is not None and cell.layer == self.position else None
+        marks = own, is_kept, window, shown
+        if marks != (self._cell, self._is_kept, self._window, self._shown):
+            self._cell, self._is_kept, self._window, self._shown = marks
+            self.update()
+
+    def describe(self, words: str) -> None:
+        """Describe to screen readers what is chosen."""
+        self.setAccessibleDescription(f"{words} {_KEYS}".strip())
+
+    def set_side(self, side: int, width: int) -> None:
+        """Draw maps of about `side` pixels in so much width."""
+        self.grid = grid_of(self.layer, side, width)
+        self.setFixedHeight(self.grid.height + 2)
+        self._paint_images()
+
+    def sizeHint(self) -> QSize:
+        return QSize(60 * GRID, self.height())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, False)
+        theme, grid = current_theme(), self.grid
+        if self._values is not None and is_scores(self.layer):
+            self._paint_scores(painter, self._values)
+        for number, image in enumerate(self._images):
+            painter.drawImage(grid.map_rect(number), image)
+        painter.setPen(QPen(QColor(theme.line), 1))
+        if self._values is not None and is_vector(self.layer):
+            painter.drawRects(list(self._cell_rects()))
+        for number in range(len(self._images)):
+            painter.drawRect(grid.map_rect(number).adjusted(-0.5, -0.5, 0.5, 0.5))
+        if self._window is not None:
+            draw_frames(painter, self._window_frames(self._window), theme, 1)
+            if self._shown is not None:
+                draw_frames(painter, self._window_frames((self._shown, *self._window[1:])), theme, 3)
+        if self._cell is not None:
+            draw_frames(painter, [grid.cell_rect(self._cell).adjusted(-1, -1, 1, 1)], theme, 2)
+        if self.hasFocus():
+            painter.setPen(QPen(QColor(theme.accent), 1, Qt.PenStyle.DotLine))
+            painter.drawRect(self.rect().adjusted(0, 0, -1, -1))
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        cell = self.grid.cell_at(event.position(), self.position)
+        if cell is not None:
+            self.pointed.emit(cell)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        cell = self.grid.cell_at(event.position(), self.position)
+        if event.button() != Qt.MouseButton.LeftButton or cell is None:
+            return
+        if self._is_kept and cell == self._cell:
+            self.release_cell.emit()
+        else:
+            self.chosen.emit(cell)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        key, keys = Qt.Key(event.key()), Qt.Key
+        if key == keys.Key_Escape and self._is_kept:
+            self.release_cell.emit()
+        elif key in _STEPS:
+            self.chosen.emit(self._stepped(key))
+        else:
+            super().keyPressEvent(event)
+
+    def _stepped(self, key: Qt.Key) -> Cell:
+        """Return the cell that a key leads to."""
+        at = self._cell or Cell(self.position)
+        (maps, rows, columns), limits = _STEPS[key], self.layer.shape
+        if is_vector(self.layer):
+            columns += rows * self.grid.columns + (maps if abs(maps) == _FAR else 0)
+            limits = 1, 1, self.layer.values
+        moved = zip((at.map + maps, at.row + rows, at.column + columns), limits, strict=True)
+        return Cell(self.position, *(min(max(to, 0), most - 1) for to, most in moved))
+
+    def _paint_images(self) -> None:
+        self._images = []
+        if self._values is not None and not is_scores(self.layer):
+            colours, values, grid = shades(current_theme()), self._values, self.grid
+            if is_vector(self.layer):
+                lacking = grid.rows * grid.columns - values.size
+                values = np.pad(values, (0, lacking)).reshape(1, grid.rows, grid.columns)
+            steps = as_steps(values, float(values.max()))
+            self._images = [picture_of(one, colours) for one in steps]
+        self.update()
+
+    def _cell_rects(self) -> Iterator[QRectF]:
+        """Yield where the cells of a vector are."""
+        for at in range(self.layer.values):
+            yield self.grid.cell_rect(Cell(self.position, column=at))
+
+    def _paint_scores(self, painter: QPainter, values: Floats) -> None:
+        theme, largest = current_theme(), float(abs(values).max())
+        painter.setFont(number_font())
+        for at, (rect, value) in enumerate(zip(self._cell_rects(), values.tolist(), strict=True)):
+            ground = cell_background(value, largest, theme)
+            painter.fillRect(rect, ground)
+            painter.setPen(readable_text(ground, theme))
+            painter.drawText(rect, int(Qt.AlignmentFlag.AlignCenter), f"{at}\n{short_number(value)}")
+
+    def _window_frames(self, window: Window) -> Iterator[QRectF]:
+        chosen, rows, columns = window
+        for number in range(self.grid.maps) if chosen is None else [chosen]:
+            if is_vector(self.layer):
+                yield self.grid.map_rect(number)
+            else:
+                yield self.grid.window_rect(number, rows, columns)
+
 
 _STARTING = "The network is shown here once the engine is ready."
 _SIDES = range(12 * GRID, 3 * GRID - 1, -HALF_GRID)

@@ -28,10 +28,10 @@ from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, o
 from gui.runs.bars import Part
 from gui.runs.kept import Run
 from gui.runs.state import RunsState, TaskRun
-from gui.style.series import series_at
+from gui.style.colours import series_at
 from gui.style.theme import current_theme, theme_notifier
 from gui.typed_json import Reading, Table
-from gui.widgets.legend import LegendEntry
+from gui.widgets.labels import LegendEntry
 
 _FIRST_COLUMNS = ("variant", KERNEL, SPEED_UP, "proof")
 # Parts of a stage with streams, which are no layers; in both themes each is known from its neighbours.

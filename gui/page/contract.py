@@ -1,7 +1,7 @@
 """The contract of a page: panels around a middle, state, controllers, actions; services of the window.
 
 The window knows a page by this contract and its line in `gui.shell.pages`. A page knows no other page; what
-one wants of another is an intent (`gui.page.intents`).
+one wants of another is an intent.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,22 +11,68 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 from msgspec import Meta
-from PySide6.QtCore import QRect, Signal
+from PySide6.QtCore import QMimeData, QRect, Signal
 from PySide6.QtGui import QAction, QHideEvent, QShowEvent, QUndoStack
 from PySide6.QtWidgets import QWidget
 
+from engine.course.paper import CourseKernel
 from engine.device_info import AUTO
 from engine.errors import EngineError, UnknownName
+from engine.mask.mask import Mask
 from gui.engine_link.engine_link import EngineLink
+from gui.engine_link.engine_start import FirstPicture
 from gui.engine_link.engine_state import EngineState
 from gui.page.actions import Actions
 from gui.page.files import FileDialogs, RecentFiles
-from gui.page.intents import Intent
 from gui.page.jobs import JobQueue
 from gui.page.messages import Messages
-from gui.page.panels import Panel, PanelTabs, all_panels
-from gui.page.shares import Shares
+from gui.page.panels import Panel, PanelTabs, Shares, all_panels
 from gui.widgets.panel_parts import column
+
+
+@dataclass(frozen=True, slots=True)
+class LoadKernel:
+    """Set up a paper's kernel on the page that can run it."""
+
+    kernel: CourseKernel
+
+
+@dataclass(frozen=True, slots=True)
+class LoadMask:
+    """Take weights as the mask, on the page that edits masks."""
+
+    mask: Mask
+
+
+@dataclass(frozen=True, slots=True)
+class OpenFiles:
+    """Files were dropped on the window."""
+
+    paths: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakeContent:
+    """Something that is in no file was dropped on the window: a picture, a text, an address."""
+
+    content: QMimeData
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Start of the window; settings that are not empty override those of the session."""
+
+    first: FirstPicture | None = None  # requested before the window existed
+    session: str = ""  # a file
+    mask: str = ""
+    variant: str = ""
+    device: str = ""
+    border: str = ""
+    flip: bool = False
+    output: str = ""  # a file that will be written, and must not be the session's picture
+
+
+Intent = LoadKernel | LoadMask | OpenFiles | TakeContent | Begin
 
 
 @dataclass(frozen=True, slots=True)

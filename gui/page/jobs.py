@@ -1,11 +1,13 @@
-"""The one queue under everything that runs: filterings, products of matrices, tables of papers."""
+"""Work of the window: the one queue under everything that runs, and a thread for files of its own."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, Qt, Signal
+from shiboken6 import isValid
 
 from engine.errors import Cancelled, EngineError, HostLost
 from engine.host.request import Request
@@ -120,3 +122,44 @@ class JobQueue(QObject):
         self._state.set_running(False)
         self._ended()
         self.finished.emit()
+
+
+Outcome = TypeVar("Outcome")
+
+
+class Background(QObject):
+    """One thread: what is asked first is done first. What is under way ends before the program does."""
+
+    _ended = Signal(object)  # what to call on the GUI thread. Emitted on: the thread
+
+    def __init__(self, parent: QObject | None = None) -> None:
+        super().__init__(parent)
+        self._thread = ThreadPoolExecutor(1, "background")
+        self._ended.connect(lambda pass_on: pass_on(), Qt.ConnectionType.QueuedConnection)
+
+    def do(
+        self,
+        work: Callable[[], Outcome],
+        done: Callable[[Outcome], None],
+        failed: Callable[[EngineError], None],
+    ) -> None:
+        """Do work; then call `done` with what it returned, or `failed` with the error."""
+
+        def pass_on(future: "Future[Outcome]") -> None:
+            # The window may have been closed meanwhile.
+            if isValid(self):
+                self._ended.emit(lambda: deliver(future, done, failed))
+
+        self._thread.submit(work).add_done_callback(pass_on)
+
+
+def deliver(
+    future: "Future[Outcome]", done: Callable[[Outcome], None], failed: Callable[[EngineError], None]
+) -> None:
+    """Pass on the outcome of work; an error that nobody expected is raised."""
+    try:
+        outcome = future.result()
+    except EngineError as error:
+        failed(error)
+    else:
+        done(outcome)

@@ -1,15 +1,22 @@
-"""A plot that is only read: a view with an axis to its left and one below."""
+"""A plot that is only read, with an axis to its left and one below; and a figure of a paper in one."""
 
 import math
 import sys
 from collections.abc import Callable, Sequence
+from html import escape
 from types import ModuleType
 
-from PySide6.QtCore import QRectF, Qt
+import numpy as np
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QGraphicsGridLayout, QLabel, QSizePolicy, QWidget
 
+from engine.course.paper import Figure
+from engine.course.paper import Series as Curve
+from gui.style.colours import Series, series_at, series_for
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import Theme
+from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.widgets.labels import LegendEntry, legend_html
 from gui.widgets.panel_parts import centred_text, column
 
 # A widget that nothing here uses, for which pyqtgraph loads CUDA's bindings: 12 MB of the window.
@@ -143,3 +150,176 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
             return inside
         denser = inside
     return inside[:: math.ceil(len(inside) / most)]
+
+
+# From there on sizes such as 256 to 10240 crowd at the left of a linear axis.
+_LOG_FROM_RATIO = 8.0
+_MARK_SIZE, _SMALL_MARK_SIZE = 9, 6
+_ROOM = 0.08
+_PAPER = "paper"
+# A curve, how it is drawn, and whether the paper printed it.
+_Drawn = tuple[Curve, Series, bool]
+_EMPTY = "Nothing to draw yet: the figure shows what this machine measured. Press Measure on this machine."
+
+
+def number_text(value: float) -> str:
+    """Write a value on an axis, never as 1e+04."""
+    return f"{value:,.0f}" if abs(value) >= 999.5 else f"{value:.4g}"
+
+
+class FigurePlot(QWidget):
+    """Draws a Figure; its numbers are in the table beside it and in the accessible description.
+
+    `empty` says what will be here and how to fill it.
+    """
+
+    def __init__(self, empty: str = _EMPTY) -> None:
+        super().__init__()
+        self._dashed = _PAPER
+        self._figure: Figure | None = None
+        self._x_is_log = False
+        self._left = LogAxis(number_text, "left", is_log=False)
+        self._bottom = pg.AxisItem("bottom")
+        self.caption = QLabel()
+        self.plot = Plot(self._left, self._bottom)
+        self.empty_text = text_over(self.plot, empty)
+        self._build()
+        self.plot.box.sigResized.connect(self._place_ticks)
+        theme_notifier().changed.connect(self._redraw)
+
+    def show_figure(self, figure: Figure | None, dashed: str = "") -> None:
+        """Draw a figure, or none; `dashed` says what its dashed curves are, if they are not the paper's."""
+        dashed = dashed or _PAPER
+        if (figure, dashed) != (self._figure, self._dashed):
+            self._figure, self._dashed = figure, dashed
+            self._redraw()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(30 * GRID, 16 * GRID)
+
+    def _redraw(self) -> None:
+        theme, figure = current_theme(), self._figure
+        self.plot.clear()
+        self.plot.colour(theme)
+        curves = _curves(figure, theme) if figure else []
+        drawn = [one for one in curves if figure and _points(one[0], above_zero=figure.log_y)]
+        self.empty_text.setVisible(not drawn)
+        for axis in self.plot.axes:
+            axis.setVisible(bool(drawn))
+        self.caption.setText(self._legend(figure, drawn, theme) if figure else "")
+        self.caption.setVisible(bool(figure))
+        self.setAccessibleName(figure.title if figure else "Figure of the paper")
+        heard = ". ".join(self._curve_text(curve, is_printed) for curve, _, is_printed in drawn)
+        self.setAccessibleDescription(heard or self.empty_text.text().replace("\n", " "))
+        if figure and drawn:
+            self._draw(figure, drawn, theme)
+
+    def _draw(self, figure: Figure, drawn: Sequence[_Drawn], theme: Theme) -> None:
+        xs = [x for curve, _, _ in drawn for x, _ in _points(curve)]
+        self._x_is_log = min(xs) > 0 and max(xs) / min(xs) >= _LOG_FROM_RATIO
+        self._left.is_log = figure.log_y
+        # Marks that overlap are no marks.
+        most = max(len(curve.x) for curve, _, _ in drawn)
+        size = _SMALL_MARK_SIZE if self.plot.width() / most < 2 * _MARK_SIZE else _MARK_SIZE
+        heights: list[float] = []
+        spots = []
+        for curve, series, is_printed in drawn:
+            values = _points(curve, above_zero=figure.log_y)
+            points = [self._place(*value) for value in values]
+            heights += [y for _, y in points]
+            style = Qt.PenStyle.DashLine if is_printed else Qt.PenStyle.SolidLine
+            pen = pg.mkPen(series.colour, width=1 if is_printed else 2, style=style)
+            line = np.array(points).T
+            self.plot.draw(pg.PlotCurveItem(*line, pen=pen, antialias=True))
+            # Marks with the same pen and brush are rendered once.
+            mark = {"symbol": series.symbol, "size": size, "pen": pg.mkPen(series.colour)}
+            mark["brush"] = pg.mkBrush(theme.base if is_printed else series.colour)
+            about = ((curve.name, *value) for value in values)
+            spots += [{"pos": at, "data": data, **mark} for at, data in zip(points, about, strict=True)]
+        # One item for all marks: each costs about 0.5 ms when the plot is drawn anew.
+        self.plot.draw(pg.ScatterPlotItem(spots=spots, hoverable=True, tip=self._tip))
+        low, high = (min(heights) - 0.1, max(heights) + 0.1) if figure.log_y else (0.0, max(heights) * 1.08)
+        # One value alone, or only zeros, still has an axis.
+        ends = self._at(min(xs)), self._at(max(xs))
+        room = max(ends[1] - ends[0], 1e-9) * _ROOM
+        self.plot.show_range((ends[0] - room, ends[1] + room), (low, max(high, low + 1e-9)))
+        self._left.setLabel(figure.y_label)
+        self._bottom.setLabel(figure.x_label)
+        self._place_ticks()
+
+    def _tip(self, x: float, y: float, data: tuple[str, float, float]) -> str:
+        name, at, value = data
+        return f"{name}, {at:g}: {number_text(value)}"
+
+    def _place(self, x: float, y: float) -> tuple[float, float]:
+        return self._at(x), math.log10(y) if self._left.is_log else y
+
+    def _at(self, x: float) -> float:
+        return math.log10(x) if self._x_is_log else x
+
+    def _place_ticks(self) -> None:
+        """Write the sizes that were measured under the axis, as many as there is room for."""
+        figure = self._figure
+        if figure is None:
+            return
+        box = self.plot.box
+        (low, high), _ = box.viewRange()
+        pixels = max(1.0, box.width()) / max(high - low, 1e-9)
+        metrics = QFontMetrics(number_font())
+        ticks: list[tuple[float, str]] = []
+        free_from = -math.inf
+        for x in sorted({x for curve in (*figure.series, *figure.printed) for x, _ in _points(curve)}):
+            text = f"{x:g}"
+            half = metrics.horizontalAdvance(text) / 2
+            centre = self._at(x) * pixels
+            if centre - half >= free_from:
+                ticks.append((self._at(x), text))
+                free_from = centre + half + GRID
+        self._bottom.setTicks([ticks])
+
+    def _build(self) -> None:
+        for axis in self.plot.axes:
+            axis.setGrid(40)
+        # Otherwise the first and the last size have no word where half of it would lie outside.
+        self._bottom.setStyle(hideOverlappingLabels=False)
+        self.caption.setTextFormat(Qt.TextFormat.RichText)
+        self.caption.setWordWrap(True)
+        self.caption.setContentsMargins(GRID, 0, GRID, 0)
+        self.setLayout(column(self.caption, (self.plot, 1), spacing=HALF_GRID, margins=(0, HALF_GRID, 0, 0)))
+
+    def _legend(self, figure: Figure, drawn: Sequence[_Drawn], theme: Theme) -> str:
+        """Return the figure's title and its curves, each with its shape in its colour."""
+        looks = {curve.name: series for curve, series, _ in drawn}
+        entries = [LegendEntry(name, look.colour, look.glyph) for name, look in looks.items()]
+        dashed, sides = self._dashed, frozenset(is_printed for _, _, is_printed in drawn)
+        meaning = {
+            frozenset((True, False)): f"solid: here, dashed: {dashed}",
+            frozenset((True,)): f"dashed: {dashed}",
+            frozenset((False,)): "here",
+        }.get(sides if dashed else frozenset(), "")
+        quiet = f"&nbsp;&nbsp; <span style='color:{theme.muted}'>{meaning}</span>"
+        title = f"<b>{escape(figure.title)}</b><br>" if figure.title else ""
+        return f"{title}{legend_html(entries)}{quiet if meaning else ''}"
+
+    def _curve_text(self, curve: Curve, is_printed: bool) -> str:
+        values = ", ".join(f"{x:g}: {number_text(y)}" for x, y in _points(curve))
+        printed = "as printed" if self._dashed == _PAPER else self._dashed
+        return f"{curve.name} {printed if is_printed else 'here'}: {values}"
+
+
+def _curves(figure: Figure, theme: Theme) -> list[_Drawn]:
+    """Return every curve with its colour and shape, which a printed one shares with the measured one."""
+    names = list(dict.fromkeys(curve.name for curve in (*figure.series, *figure.printed)))
+
+    def look(curve: Curve) -> Series:
+        variant = next((one.variant for one in figure.series if one.name == curve.name), curve.variant)
+        return series_for(variant, theme) if variant else series_at(names.index(curve.name), theme)
+
+    both = ((figure.printed, True), (figure.series, False))
+    return [(curve, look(curve), is_printed) for curves, is_printed in both for curve in curves]
+
+
+def _points(curve: Curve, *, above_zero: bool = False) -> list[tuple[float, float]]:
+    values = zip(curve.x, curve.y, strict=True)
+    points = [(x, y) for x, y in values if y is not None and math.isfinite(y)]
+    return [(x, y) for x, y in points if y > 0 or not above_zero]

@@ -13,8 +13,8 @@ from engine.results.compare import Compared
 from engine.results.measurement import AnyResult
 from engine.results.metrics import AnyMetric, Metric
 from engine.results.quantities import duration_text, rate_text, tick_text
+from gui.style.colours import series_for
 from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.style.series import series_for
 from gui.style.theme import current_theme
 
 # From this ratio of the largest to the smallest on, short bars could not be told apart on a linear axis.

@@ -19,8 +19,8 @@ from engine.results.compare import Compared
 from engine.results.metrics import Metric
 from gui.runs.bars import bar_room, paint_bar, tick_words
 from gui.runs.model import PIN, RECORDED_MARK, RUN_ROLE, RunsModel
+from gui.style.colours import series_for
 from gui.style.metrics import EARLIER_OPACITY, GRID, small_font
-from gui.style.series import series_for
 from gui.style.theme import Theme, current_theme
 
 Index = QModelIndex | QPersistentModelIndex

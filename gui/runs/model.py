@@ -22,8 +22,7 @@ from engine.results.metrics import AnyMetric, Metric
 from engine.results.problem import TaskProblem
 from engine.results.quantities import duration_text, ratio_text
 from gui.runs.bars import CGMA, READING, Bars, Part, bars_of, needs_time, number_text
-from gui.runs.kept import Kept, Placed, Run
-from gui.runs.tooltip import no_speed_sentence, number_sentence, run_heading
+from gui.runs.kept import Kept, Placed, Run, no_speed_sentence, number_sentence, run_heading
 
 Index = QModelIndex | QPersistentModelIndex
 

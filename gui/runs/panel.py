@@ -10,7 +10,7 @@ from engine.results.columns import Column
 from engine.results.metrics import Metric
 from gui.runs.model import RunsModel
 from gui.runs.table import COMMON_NUMBERS, RunsTable, fill_metric_menu
-from gui.widgets.drawing import Drawing
+from gui.widgets.charts import Drawing
 from gui.widgets.panel_parts import NO_ARROW, Placeholder, menu_button
 
 _MORE_TIP = "What the bars show, columns, copies, files."

@@ -1,25 +1,330 @@
-"""What opens beside the window when it is asked for: palette, documents, preferences, what this is."""
+"""What opens beside the window when it is asked for: palette, documents, preferences, what this is.
+
+The documents lie beside the program in a clone, within the package where it is installed, as the assets do.
+"""
 
 import platform
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partial
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
 
-from PySide6.QtCore import Qt, QUrl, qVersion
-from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox, QTextBrowser, QWidget
+from PySide6.QtCore import QEvent, QObject, QSize, Qt, QTimer, QUrl, qVersion
+from PySide6.QtGui import (
+    QDesktopServices,
+    QGuiApplication,
+    QKeyEvent,
+    QPalette,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+)
+from PySide6.QtWidgets import (
+    QApplication,
+    QDialog,
+    QDialogButtonBox,
+    QHeaderView,
+    QLineEdit,
+    QListWidget,
+    QSplitter,
+    QTextBrowser,
+    QTreeWidget,
+    QTreeWidgetItem,
+    QWidget,
+)
 
 from engine import __version__
+from engine.files.assets import ASSETS
 from engine.files.crash_log import log_path
-from gui.page.actions import Actions
-from gui.page.panels import Panel
-from gui.shell.command_palette import CommandPalette, commands_of
-from gui.shell.document_window import HOME, DocumentWindow, open_documents, section_of
+from gui.page.actions import Actions, plain
+from gui.page.contract import Page
+from gui.page.panels import Panel, shown_words
 from gui.shell.main_window import MainWindow
 from gui.shell.preferences import PreferencesController
 from gui.shell.preferences_dialog import PreferencesDialog
 from gui.style.metrics import GRID
+from gui.style.theme import theme_notifier
 from gui.widgets.panel_parts import close_box, column
+
+FOLDER = ASSETS.parent / "docs"
+HOME = "window.md"
+PATTERNS = "*.md", "variants/*.md"
+
+_HEADING = re.compile(r"(?m)^(#+) (.+)$")
+_PICTURE = re.compile(r"(?m)^\s*!\[([^\]]*)\]\([^)]*\)\n?")
+_NOT_HERE = "{name} is not in the window. It is in the program's source, in the folder docs."
+_MARKDOWN = QTextDocument.ResourceType.MarkdownResource
+
+
+class DocumentWindow(QDialog):
+    """The list of documents on the left, the text on the right."""
+
+    def __init__(self, parent: QWidget | None) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Documentation")
+        self.resize(118 * GRID, 84 * GRID)
+        self.list = QListWidget()
+        self.list.setAccessibleName("Documents")
+        self.list.addItems(list(documents().values()))
+        self.list.setSpacing(2)
+        self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.text = _Browser()
+        self.text.sourceChanged.connect(self._select)
+        self.list.currentRowChanged.connect(lambda at: self.show_section(list(documents())[at]))
+        sides = QSplitter(Qt.Orientation.Horizontal)
+        sides.addWidget(self.list)
+        sides.addWidget(self.text)
+        sides.setSizes([34 * GRID, 84 * GRID])
+        sides.setStretchFactor(1, 1)
+        sides.setChildrenCollapsible(False)
+        self.setLayout(column((sides, 1), margins=(2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)))
+        # Colours of links and code are in the document.
+        theme_notifier().changed.connect(self.text.reload)
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60 * GRID, 40 * GRID)
+
+    @property
+    def shown(self) -> str:
+        """The link to what is shown."""
+        url = self.text.source()
+        return _name_of(url) + (f"#{url.fragment()}" if url.hasFragment() else "")
+
+    def show_section(self, link: str) -> None:
+        """Show a document, at a heading where the link has one."""
+        name, _, anchor = link.partition("#")
+        url = QUrl.fromLocalFile(str(FOLDER / name))
+        url.setFragment(anchor or None)  # type: ignore[arg-type]
+        self.text.setSource(url, _MARKDOWN)
+
+    def _select(self, url: QUrl) -> None:
+        self.list.blockSignals(True)
+        names = list(documents())
+        self.list.setCurrentRow(names.index(_name_of(url)) if _name_of(url) in names else -1)
+        self.list.blockSignals(False)
+
+
+class _Browser(QTextBrowser):
+    """Shows a document, whose headings become anchors: Markdown has none."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setAccessibleName("Document")
+        self.setOpenExternalLinks(True)
+        self.document().setDocumentMargin(2 * GRID)
+
+    def loadResource(self, kind: int, url: QUrl | str) -> Any:
+        if kind != _MARKDOWN:
+            return None
+        name = _name_of(QUrl(url))
+        return text_of(name) if name in documents() else _NOT_HERE.format(name=name)
+
+    def doSetSource(self, url: QUrl | str, kind: QTextDocument.ResourceType = _MARKDOWN) -> None:
+        super().doSetSource(url, _MARKDOWN)
+        _name_headings(self.document())
+        if anchor := self.source().fragment():
+            self.scrollToAnchor(anchor)
+
+    def reload(self) -> None:
+        super().reload()
+        _name_headings(self.document())
+
+
+def _name_of(url: QUrl) -> str:
+    """Return the name of a document as seen from the folder; for what lies elsewhere, that of its file."""
+    path = Path(url.toLocalFile())
+    return path.relative_to(FOLDER).as_posix() if path.is_relative_to(FOLDER) else path.name
+
+
+def _name_headings(document: QTextDocument) -> None:
+    """Make an anchor of each heading."""
+    cursor, block = QTextCursor(document), document.begin()
+    # At once: laid out after each heading it would take ten times as long.
+    cursor.beginEditBlock()
+    while block.isValid():
+        if block.blockFormat().headingLevel():
+            form = QTextCharFormat()
+            form.setAnchor(True)
+            form.setAnchorNames([anchor_of(block.text())])
+            cursor.setPosition(block.position())
+            cursor.setPosition(block.position() + 1, QTextCursor.MoveMode.KeepAnchor)
+            cursor.mergeCharFormat(form)
+        block = block.next()
+    cursor.endEditBlock()
+
+
+def open_documents(parent: QWidget, link: str = HOME) -> DocumentWindow:
+    """Show the window of documents, the one that is open already if there is one."""
+    window = parent.findChild(DocumentWindow) or DocumentWindow(parent)
+    window.show_section(link)
+    window.show()
+    window.raise_()
+    window.activateWindow()
+    return window
+
+
+def section_of(sections: Mapping[str, str], panel: str) -> str:
+    """Return the link to the section of a panel, else to that of its page, else to the manual."""
+    return sections.get(panel) or sections.get("") or HOME
+
+
+@cache
+def documents() -> dict[str, str]:
+    """Return the title of each document that can be shown, by the name of its file: the manual first."""
+    paths = [path for pattern in PATTERNS for path in sorted(FOLDER.glob(pattern))]
+    names = sorted((path.relative_to(FOLDER).as_posix() for path in paths), key=lambda name: name != HOME)
+    headings = ((name, _HEADING.search(text_of(name))) for name in names)
+    return {name: found[2].replace("`", "") for name, found in headings if found}
+
+
+@cache
+def text_of(name: str) -> str:
+    """Return a document without its pictures, which are not in the window; empty where it cannot be read."""
+    try:
+        return _PICTURE.sub("", (FOLDER / name).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
+
+
+def anchor_of(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+
+
+_WIDTH = 76 * GRID
+_HEIGHT = 40 * GRID
+_MOVES = (Qt.Key.Key_Up, Qt.Key.Key_Down, Qt.Key.Key_PageUp, Qt.Key.Key_PageDown)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """What can be chosen in the command palette."""
+
+    key: str
+    title: str
+    where: str  # its menu
+    keys: str  # its shortcut, as the system writes it
+    tip: str
+    why_not: str  # why it cannot be chosen now; empty if it can
+    run: Callable[[], object]
+
+
+def commands_of(actions: Actions, page: Page) -> list[Command]:
+    """Return every command while a page is shown: actions, what the page offers besides, its panels."""
+    found = [_of_action(actions, name) for name in actions.names() if name != "palette"]
+    for action in page.palette_actions:
+        title, where = plain(action.text()), str(action.data() or "")
+        why_not = "" if action.isEnabled() else "Not available now."
+        found.append(Command(f"{where}:{title}", title, where, "", action.toolTip(), why_not, action.trigger))
+    for panel in page.panels:
+        name, title = panel.objectName(), panel.windowTitle()
+        show = partial(page.bring_to_front, name)
+        found.append(Command(f"panel:{name}", title, "Panel", "", shown_words(panel), "", show))
+    return found
+
+
+def found_by(typed: str, commands: Sequence[Command]) -> list[Command]:
+    """Return the commands that a typed text fits, best first; what cannot be chosen now after what can."""
+    chosen = [(score, one) for one in commands if (score := fit(typed, one))]
+    chosen.sort(key=lambda at: (-at[0], bool(at[1].why_not)))
+    return [one for _, one in chosen]
+
+
+def fit(typed: str, command: Command) -> int:
+    """Return how well a text fits, higher is better; 0 where it does not.
+
+    Each typed word must begin a word of the title, of the menu, or else of the tooltip: "blur" finds a
+    Gaussian.
+    """
+    words = typed.casefold().split()
+    title, where, tip = (
+        re.findall(r"\w+", text.casefold()) for text in (command.title, command.where, command.tip)
+    )
+    for score, there in ((3, title), (2, title + where), (1, title + where + tip)):
+        if all(any(word.startswith(one) for word in there) for one in words):
+            return score + (score == 3 and title[: len(words)] == words)
+    return 0
+
+
+def _of_action(actions: Actions, name: str) -> Command:
+    action, entry = actions[name], actions.entry(name)
+    keys = action.shortcut().toString(action.shortcut().SequenceFormat.NativeText)
+    title = plain(action.text())
+    if action.isCheckable() and action.isChecked():
+        title = f"{title} (on)"
+    return Command(name, title, entry.where, keys, action.toolTip(), actions.why_not(name), action.trigger)
+
+
+class CommandPalette(QDialog):
+    """A field, and under it the commands that fit; Enter closes it and runs one, Esc leaves."""
+
+    def __init__(self, commands: Sequence[Command], parent: QWidget) -> None:
+        super().__init__(parent)
+        self._commands, self._over = commands, parent
+        self.shown: list[Command] = []
+        """The commands that are listed, in their order."""
+        self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        self.setWindowTitle("Commands")
+        self.field = QLineEdit(
+            placeholderText="Type words of a command, a preset, a sample, a page or a panel"
+        )
+        self.field.setAccessibleName("Command")
+        self.field.setToolTip("The beginnings of words are enough: “so x” finds Sobel x.")
+        self.field.textChanged.connect(self._list)
+        self.field.returnPressed.connect(self._choose)
+        self.field.installEventFilter(self)
+        self.list = QTreeWidget(columnCount=3)
+        self.list.setHeaderHidden(True)
+        self.list.setRootIsDecorated(False)
+        self.list.setAccessibleName("Commands that fit")
+        self.list.setUniformRowHeights(True)
+        self.list.setStyleSheet("QTreeView::item { padding: 2px; }")
+        self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        modes = QHeaderView.ResizeMode
+        for at, mode in enumerate((modes.ResizeToContents, modes.Stretch, modes.ResizeToContents)):
+            self.list.header().setSectionResizeMode(at, mode)
+        self.list.header().setStretchLastSection(False)
+        self.list.itemClicked.connect(self._choose)
+        self.setLayout(column(self.field, (self.list, 1), margins=(GRID, GRID, GRID, GRID)))
+        self._list("")
+        self.resize(min(_WIDTH, parent.width() - 4 * GRID), min(_HEIGHT, parent.height() - 8 * GRID))
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress and event.key() in _MOVES:
+            self.list.keyPressEvent(event)
+            return True
+        return super().eventFilter(watched, event)
+
+    def _list(self, typed: str) -> None:
+        self.list.clear()
+        self.shown = found_by(typed, self._commands)
+        quiet = self.palette().brush(QPalette.ColorRole.PlaceholderText)
+        for command in self.shown:
+            item = QTreeWidgetItem(self.list, [command.title, command.why_not or command.where, command.keys])
+            for at in range(0 if command.why_not else 1, 3):
+                item.setForeground(at, quiet)
+            for at in range(3):
+                item.setToolTip(at, command.tip)
+        if not self.shown:
+            item = QTreeWidgetItem(self.list, [f"No command fits “{typed}”."])
+            item.setFlags(Qt.ItemFlag.NoItemFlags)
+        self.list.setCurrentIndex(self.list.model().index(0, 0))
+
+    def _choose(self) -> None:
+        """Run the command that is marked, if it can be chosen."""
+        at = self.list.currentIndex().row()
+        # A click beside the rows marks none.
+        if not 0 <= at < len(self.shown) or self.shown[at].why_not:
+            return
+        self.accept()
+        # Not before the focus is back where the command finds it.
+        QTimer.singleShot(0, self._over, self.shown[at].run)
+
 
 _ABOUT = (
     "<h3>Haloscope {version}</h3><p>A desktop laboratory for image filters: the picture, the proof that it is"

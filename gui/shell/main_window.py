@@ -26,16 +26,13 @@ from PySide6.QtWidgets import (
 )
 
 from engine.errors import EngineError, UnknownName
-from gui.page.contract import Page, PageLayout, Services, Unsaved, numbers_of
-from gui.page.intents import Intent, OpenFiles, TakeContent
+from gui.page.contract import Intent, OpenFiles, Page, PageLayout, Services, TakeContent, Unsaved, numbers_of
 from gui.page.panels import focus_next, shown_words
 from gui.page.slot import Slot
-from gui.shell.bars import StatusLine, TopBar
-from gui.shell.menus import Menus, RecentMenu
-from gui.shell.message_bar import MessageBar
+from gui.shell.bars import MessageBar, StatusLine, TopBar
+from gui.shell.menus import Menus, PageActions, RecentMenu, page_entries
 from gui.shell.pages import PAGES
 from gui.shell.preferences import Preferences
-from gui.shell.shell_actions import PageActions, page_entries
 from gui.style.metrics import GRID, scaled_font
 
 FIRST_SIZE = QSize(1440, 900)

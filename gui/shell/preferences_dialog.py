@@ -21,7 +21,7 @@ from gui.page.actions import Actions
 from gui.shell.preferences import LETTERS, PreferencesController
 from gui.style.metrics import GRID
 from gui.style.theme import ThemeName
-from gui.widgets.number_box import NumberBox
+from gui.widgets.fields import NumberBox
 from gui.widgets.panel_parts import close_box, column, dress_table, form, label_for, quiet_label, row
 
 _MARGINS = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)

@@ -13,8 +13,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file
 from engine.files.standard_streams import log
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.page.contract import Page
-from gui.page.intents import Begin
+from gui.page.contract import Begin, Page
 from gui.shell.app import Haloscope, make_application
 from gui.shell.command_line import ScreenshotOptions
 from gui.shell.pages import PAGES

@@ -21,8 +21,8 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulState
 from gui.page.messages import Messages
 from gui.page.runs_page import save_runs
+from gui.runs.kept import run_tooltip
 from gui.runs.table import all_actions
-from gui.runs.tooltip import run_tooltip
 from tests.fresh_python import ROOT
 from tests.gui.made_results import make_engine_state, make_workspace
 from tests.made_runs import made_product, made_rows, make_result

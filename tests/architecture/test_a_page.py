@@ -15,8 +15,7 @@ from engine.course.paper import CourseKernel
 from engine.tasks.product.messages import ProductGrid
 from engine.tasks.product.problem import MatrixProduct
 from gui.page.actions import Entry
-from gui.page.contract import Page, PageEntry, PageStatus, Tool
-from gui.page.intents import LoadKernel
+from gui.page.contract import LoadKernel, Page, PageEntry, PageStatus, Tool
 from gui.page.jobs import Job
 from gui.shell import main_window
 from gui.shell.pages import PAGES

@@ -11,7 +11,7 @@ from PySide6.QtCore import Qt, QTimer
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
-from gui.page.intents import Begin
+from gui.page.contract import Begin
 from tests.gui.made_window import OpenedWindow
 
 START_MS = 60_000

@@ -25,9 +25,8 @@ from gui.explore.sessions import Sessions
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.state import PictureSource, State, Step
 from gui.explore.workspace import Workspace
-from gui.page.background import deliver
 from gui.page.contract import Services
-from gui.page.jobs import JobQueue
+from gui.page.jobs import JobQueue, deliver
 from gui.page.messages import Messages
 from gui.page.slot import Slot
 from gui.shell.app import Haloscope

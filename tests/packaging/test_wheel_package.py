@@ -13,7 +13,7 @@ from packaging.specifiers import SpecifierSet
 
 import engine
 from assets.packaging.wheel_package import ASSETS, renamed_source, renamed_text, write_package
-from gui.shell.document_window import documents
+from gui.shell.dialogs import documents
 from tests.fresh_python import ROOT, fresh_python
 
 RECIPE = (ROOT / "assets/packaging/recipe.yaml").read_text(encoding="utf-8")

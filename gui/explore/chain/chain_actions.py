@@ -29,8 +29,8 @@ from gui.explore.chain.chain_steps import (
 from gui.explore.chain.step_rows import title_of_step
 from gui.explore.state import COMBINE, State
 from gui.page.actions import Entry
-from gui.page.background import Background
 from gui.page.contract import Services
+from gui.page.jobs import Background
 from gui.page.messages import Message, Severity
 
 if TYPE_CHECKING:

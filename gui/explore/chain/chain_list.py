@@ -21,7 +21,7 @@ from gui.explore.chain.step_rows import StepRow, StepRows, row_height, title_of_
 from gui.explore.state import COMBINE, PICTURE, State
 from gui.page.actions import Actions
 from gui.style.metrics import GRID, HALF_GRID, follow_letters
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import action_button, column, fill_box, label_for, narrow_box, row
 
 LEAST_ROWS, MOST_ROWS = 2, 6

@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QComboBox, QSlider, QWidget
 from engine.work.steps import HOW
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.number_box import NumberBox
+from gui.widgets.fields import NumberBox
 from gui.widgets.panel_parts import Refusal, column, fill_box, form, label_for, quiet_label, row
 
 _MOST = 100.0

@@ -20,11 +20,11 @@ from engine.explain.ablation.results import (
 )
 from engine.results.quantities import rate_text, tick_text
 from gui.explore.explain.ablation_state import AblationState
+from gui.style.colours import series_for
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.series import series_for
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.bar_chart import Bar, BarChart, Row
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.charts import Bar, BarChart, Row
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
 
 _MOST_TICKS = 3

@@ -25,10 +25,9 @@ from gui.explore.explain.selection import Selection
 from gui.explore.explain.tile_state import TileState
 from gui.explore.results.results_model import ResultsModel
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.code.code_pair import CodePair
-from gui.widgets.code.code_view import CodeView
-from gui.widgets.code.rows import Look, Row, function_rows
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.code_pair import CodePair
+from gui.widgets.code_view import CodeView, Look, Row, function_rows
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     Placeholder,

@@ -10,7 +10,7 @@ from engine.explain.gpus import ABSENT_GPUS
 from gui.explore.explain.selection import Selection
 from gui.page.panels import PanelTabs
 from gui.style.metrics import HALF_GRID
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import fill_box, icon_button, narrow_box, row
 
 _TIP = (

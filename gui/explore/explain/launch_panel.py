@@ -11,11 +11,10 @@ from engine.explain.launch.launches import MOST_REGISTERS, STATIC_BYTES, CurvePo
 from engine.results.quantities import percent_text
 from gui.explore.explain.launch_state import LaunchState
 from gui.plots.plot import Plot, pg, text_over
+from gui.style.colours import series_at
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.series import series_at
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.findings import Finding, Findings
+from gui.widgets.labels import ElidedLabel, Finding, Findings
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     Placeholder,

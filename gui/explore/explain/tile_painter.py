@@ -10,10 +10,9 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
 
 from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
-from gui.style.cell_colours import mixed
-from gui.style.series import series_at
+from gui.style.colours import mixed, series_at
 from gui.style.theme import Theme
-from gui.widgets.legend import LegendEntry
+from gui.widgets.labels import LegendEntry
 
 _CHANNELS = ("red", "green", "blue")
 

@@ -8,9 +8,8 @@ from gui.explore.explain.tile_painter import ColourBy, legend_of, summary
 from gui.explore.explain.tile_state import TileState
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.legend import Legend
-from gui.widgets.number_box import NumberBox
+from gui.widgets.fields import NumberBox
+from gui.widgets.labels import ElidedLabel, Legend
 from gui.widgets.panel_parts import (
     Placeholder,
     Refusal,

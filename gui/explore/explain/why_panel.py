@@ -21,9 +21,8 @@ from gui.explore.explain.why_state import Step, WhyState
 from gui.explore.run_words import run_title
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.bar_chart import Bar, BarChart, Row
-from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.findings import Finding, Findings
+from gui.widgets.charts import Bar, BarChart, Row
+from gui.widgets.labels import ElidedLabel, Finding, Findings
 from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled
 
 _BETWEEN = " · "

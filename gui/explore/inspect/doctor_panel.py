@@ -16,10 +16,10 @@ from engine.mask.analysis import (
 )
 from gui.explore.inspect.doctor_state import DoctorState
 from gui.plots.plot import Plot, pg
-from gui.style.cell_colours import HEAT
+from gui.style.colours import HEAT
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
 from gui.style.theme import Theme, current_theme, theme_notifier
-from gui.widgets.findings import Finding, Findings
+from gui.widgets.labels import Finding, Findings
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     column,

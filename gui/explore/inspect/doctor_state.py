@@ -5,7 +5,7 @@ from engine.mask.mask import Mask
 from gui.explore.chain.chain_steps import split
 from gui.explore.explain.question import Question
 from gui.explore.workspace import Workspace
-from gui.page.background import Background
+from gui.page.jobs import Background
 
 
 class DoctorState(Question):

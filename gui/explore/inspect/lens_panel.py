@@ -35,7 +35,7 @@ from gui.explore.inspect.lens_state import LensState
 from gui.explore.picture.pixel_values import value_text
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import ValueTable, cell_number
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,

@@ -12,7 +12,7 @@ from gui.explore.picture.pixel_values import value_text
 from gui.plots.plot import Plot, pg
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
     Placeholder,

@@ -13,7 +13,7 @@ from gui.explore.explain.selection import Selection
 from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import HALF_GRID
-from gui.widgets.number_box import NumberBox, doubled
+from gui.widgets.fields import NumberBox, doubled
 from gui.widgets.panel_parts import NO_ARROW, column, label_for, quiet_label, row
 from gui.widgets.panel_parts import Refusal as RefusalLabel
 

@@ -19,7 +19,7 @@ from gui.explore.small_picture import choose_simulator
 from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import NarrowBox, column, fill_box, form, label_for, row, scrolled
 from gui.widgets.scroll_area import ScrolledText
 

@@ -13,7 +13,7 @@ from engine.work.messages import EffectsRequest
 from gui.engine_link.engine_link import EngineLink, Newest
 from gui.explore.mask.library_entries import LibraryEntry
 from gui.explore.workspace import Workspace
-from gui.style.cell_colours import cell_background
+from gui.style.colours import cell_background
 from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
 from gui.style.theme import Theme, current_theme
 from gui.widgets.panel_parts import paint_text

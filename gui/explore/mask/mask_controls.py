@@ -12,7 +12,7 @@ from engine.mask.typed import TypedWeights
 from gui.explore.mask.weight_text import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.number_box import NumberBox
+from gui.widgets.fields import NumberBox
 from gui.widgets.panel_parts import NarrowBox, column, folding_row, icon_button, label_for, row
 
 _TOOLTIP = (

@@ -16,7 +16,7 @@ from engine.mask.text import format_mask, parse_mask
 from engine.mask.typed import TypedWeights
 from gui.explore.mask.weight_text import read_cell, texts_of
 from gui.explore.workspace import Workspace
-from gui.style.cell_colours import cell_background, readable_text
+from gui.style.colours import cell_background, readable_text
 from gui.style.theme import current_theme, theme_notifier
 
 # A bracket begins a literal, and a colon follows the name of a generator or ImageMagick's size; a slash or an

@@ -25,10 +25,10 @@ from gui.explore.mask.mask_controls import ApplyControls, Brush, SizeControls, T
 from gui.explore.mask.mask_model import MaskModel
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.page.background import Background
+from gui.page.jobs import Background
 from gui.style.metrics import GRID
 from gui.style.theme import current_theme
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, fill_box, label_for, menu_icon_button, row, scrolled
 
 _LINES, _LINES_OF_REFUSAL = 2, 9

@@ -12,9 +12,8 @@ from gui.explore.display import Display
 from gui.explore.inspect.histogram_plot import HistogramPlot
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.findings import Finding, Findings
-from gui.widgets.number_box import NumberBox
+from gui.widgets.fields import NumberBox
+from gui.widgets.labels import ElidedLabel, Finding, Findings
 from gui.widgets.panel_parts import (
     Refusal,
     column,

@@ -13,7 +13,7 @@ from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
 from engine.mask.typed import TypedWeights, with_point
 from gui.style.metrics import GRID, number_font
-from gui.widgets.number_box import belongs_to_window
+from gui.widgets.fields import belongs_to_window
 
 _MINUS = "\N{MINUS SIGN}"
 _LONGEST_EXACT = 6

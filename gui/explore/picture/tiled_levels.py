@@ -16,7 +16,7 @@ from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.full_size import image_of, one_channel
 from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for
 from gui.explore.picture.view import Size, ViewTransform
-from gui.style.cell_colours import mixed
+from gui.style.colours import mixed
 from gui.style.theme import current_theme
 
 CACHE_BYTES = 16 << 20

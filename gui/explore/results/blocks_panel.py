@@ -20,11 +20,11 @@ from gui.explore.kernel.block_editor import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
 from gui.explore.results.block_map import STAR, BlockCells, BlockMap, Kind, map_of
 from gui.explore.workspace import Workspace
-from gui.style.cell_colours import heat
+from gui.style.colours import heat
 from gui.style.metrics import GRID, HALF_GRID, digits_width
 from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.elided_label import ElidedLabel
-from gui.widgets.list_field import ListField
+from gui.widgets.fields import ListField
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import NumberTable
 from gui.widgets.panel_parts import Placeholder, column
 

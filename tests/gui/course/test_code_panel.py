@@ -8,10 +8,9 @@ from engine.course.messages import CourseCode
 from engine.course.paper import Cell, CourseTable, Excerpt
 from engine.errors import EngineError
 from engine.explain.code.source import Role, SourceFunction
-from gui.course.code_panel import CodePanel
-from gui.course.course_controller import CourseController
-from gui.course.course_model import CourseModel
+from gui.course.course_model import CourseController, CourseModel
 from gui.course.course_table import CourseTableView
+from gui.course.tables_panel import CodePanel
 from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_excerpts
 
 LINES = tuple(f"line {number}" for number in range(200))

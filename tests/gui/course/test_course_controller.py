@@ -3,8 +3,7 @@ import pytest
 from engine.course.messages import CountCourse, CourseRequest, MeasureCourse, SaveCourse
 from engine.course.recorded import RecordedCourse
 from engine.errors import EngineError
-from gui.course.course_controller import SAVE_SOURCE, SOURCE, CourseController
-from gui.course.course_model import CourseModel
+from gui.course.course_model import SAVE_SOURCE, SOURCE, CourseController, CourseModel
 from tests.gui.made_results import OTHER_PAPER, PAPER, PAPERS, made_tables
 
 COUNTED, MEASURED = made_tables(measured=False), made_tables(measured=True)

@@ -10,10 +10,9 @@ from engine.course.sheet import Part, columns_of, markdown_of_table, tabs_of
 from engine.geometry.block import Block
 from gui.course.course_model import CourseModel
 from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, reasons_of
-from gui.course.kernels_table import KernelsTable, configuration_text
+from gui.course.kernels_table import SECOND_ROLE, VARIANT_ROLE, KernelsTable, configuration_text
 from gui.course.tables_panel import TablesPanel
-from gui.course.two_lines import SECOND_ROLE, VARIANT_ROLE
-from gui.plots.figure_plot import FigurePlot
+from gui.plots.plot import FigurePlot
 from tests.gui.made_results import (
     NO_GPU,
     NOT_MEASURED,

@@ -21,7 +21,7 @@ from gui.explore.session import Session, View
 from gui.explore.session_file import LARGEST_BYTES, SessionError, encoded, load_session, save_session
 from gui.explore.sessions import digest_of
 from gui.explore.state import PictureSource, Settings, State, Step
-from gui.page.intents import Begin
+from gui.page.contract import Begin
 from tests.made_runs import make_failure, make_result
 
 MASK = Mask([[0.1, -2.5], [1 / 3, 4e-9], [0, 7]], anchor=(2, 0), offset=-3.25, name="Größe ±")

@@ -10,7 +10,7 @@ from engine.course.papers import PAPERS
 from engine.errors import EngineError
 from engine.host.request import Preview
 from gui.explore.small_picture import USE_PART
-from gui.page.intents import LoadKernel
+from gui.page.contract import LoadKernel
 from tests.gui.made_results import NO_CUDA
 
 pytestmark = pytest.mark.fresh_window

@@ -5,9 +5,8 @@ from PySide6.QtTest import QAbstractItemModelTester
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct
 from gui.engine_link.engine_state import EngineState
-from gui.matrices.lecture_panel import LecturePanel
 from gui.matrices.matmul_state import MatmulState
-from gui.matrices.product_panel import ProductPanel
+from gui.matrices.product_panel import LecturePanel, ProductPanel
 from gui.matrices.tile_plot import limit_words, tile_figure
 from tests.made_runs import made_product, made_rows
 

@@ -13,7 +13,7 @@ from engine.results.export import machine_document, results_csv, results_documen
 from engine.results.text_forms import json_text
 from engine.tasks.product.problem import MatrixProduct, tile_of
 from engine.tasks.read_results import results_from_document
-from gui.page.intents import LoadKernel
+from gui.page.contract import LoadKernel
 from gui.shell.pages import PAGES
 from tests.gui.made_window import made, shown_page
 from tests.made_runs import made_product, made_rows

@@ -4,7 +4,7 @@ from PySide6.QtCore import QPoint, Qt
 
 import engine
 from gui.network.drawing import Drawing, coverage
-from gui.network.drawing_canvas import DrawingCanvas
+from gui.network.drawing_panel import DrawingCanvas
 
 
 @pytest.fixture

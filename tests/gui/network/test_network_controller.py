@@ -8,8 +8,8 @@ from engine.errors import BadValue, EngineError
 from engine.host.request import Check, Preview, Run
 from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
 from gui.network.layers import Cell
-from gui.network.network_controller import FIRST_DIGIT, NO_INK, NetworkController
 from gui.network.network_state import NetworkState
+from gui.network.page import FIRST_DIGIT, NO_INK, NetworkController
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import made_values, made_weights
 

@@ -9,10 +9,10 @@ from PySide6.QtWidgets import QWidget
 from engine.errors import EngineError
 from engine.host.request import Preview, Run
 from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
-from gui.course.two_lines import SECOND_ROLE
+from gui.course.kernels_table import SECOND_ROLE
 from gui.explore.session_file import load_session
 from gui.network.layers import Cell, origins, strongest_of
-from gui.network.network_controller import NO_INK
+from gui.network.page import NO_INK
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_network import DIGITS, made_weights
 from tests.gui.made_window import made, shown_page

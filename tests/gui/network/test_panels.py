@@ -6,7 +6,7 @@ from PySide6.QtGui import QColor
 from engine.tasks.network.problem import ChunkSpan, LayerTime
 from gui.network.layers import Facts
 from gui.network.network_state import NetworkState
-from gui.network.timeline_panel import TimelinePanel, timeline_words
+from gui.network.stages_panel import TimelinePanel, timeline_words
 from gui.style.theme import apply_theme
 from tests.gui.made_network import LAYERS, STAGES, checked_stages, made_digits, made_run, made_weights
 

@@ -9,8 +9,8 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.explore_actions import ExploreActions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
+from gui.shell.menus import ENTRIES, PageActions, page_entries
 from gui.shell.pages import PAGES
-from gui.shell.shell_actions import ENTRIES, PageActions, page_entries
 
 
 @pytest.fixture

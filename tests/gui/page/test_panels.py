@@ -6,8 +6,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit, QWidget
 
 from gui.page.contract import Page, PageLayout
-from gui.page.panels import Panel, PanelTabs, focus_next
-from gui.page.shares import Share, Shares
+from gui.page.panels import Panel, PanelTabs, Share, Shares, focus_next
 from gui.page.slot import Slot
 from gui.style.metrics import set_letter_size
 from gui.widgets.panel_parts import column

@@ -190,7 +190,7 @@ def test_that_a_session_without_runs_opens_as_before(ran, qtbot, tmp_path, key):
 @pytest.fixture
 def keeping(open_window, tmp_path, monkeypatch):
     """Return a function that opens a window which keeps its work soon after each edit."""
-    monkeypatch.setattr("gui.shell.recovery.KEEP_AFTER_MS", 1)
+    monkeypatch.setattr("gui.shell.closing.KEEP_AFTER_MS", 1)
     return lambda: open_window(recovery_folder=tmp_path / "kept")
 
 

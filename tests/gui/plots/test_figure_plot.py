@@ -5,8 +5,8 @@ import pyqtgraph as pg
 import pytest
 
 from engine.course.paper import Figure, Series
-from gui.plots.figure_plot import FigurePlot
-from gui.style.series import series_at, series_for
+from gui.plots.plot import FigurePlot
+from gui.style.colours import series_at, series_for
 from gui.style.theme import DARK, apply_theme
 
 SIZES = (256.0, 512.0, 1024.0, 2048.0, 3072.0, 4096.0, 5120.0, 10240.0)

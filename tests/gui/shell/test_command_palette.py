@@ -4,7 +4,7 @@ from PySide6.QtCore import QModelIndex, Qt
 from engine.geometry.border import Border
 from engine.image.samples import SAMPLES
 from engine.mask.presets import preset, presets
-from gui.shell.command_palette import CommandPalette, commands_of, found_by
+from gui.shell.dialogs import CommandPalette, commands_of, found_by
 from gui.shell.pages import PAGES
 
 

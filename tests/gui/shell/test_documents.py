@@ -4,9 +4,8 @@ import re
 import pytest
 from PySide6.QtCore import QUrl
 
-from gui.shell import document_window as documents
-from gui.shell.dialogs import panel_of
-from gui.shell.document_window import DocumentWindow
+from gui.shell import dialogs as documents
+from gui.shell.dialogs import DocumentWindow, panel_of
 from gui.shell.pages import PAGES
 
 KEYS = [page.key for page in PAGES]

@@ -15,7 +15,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from gui.shell.command_palette import commands_of
+from gui.shell.dialogs import commands_of
 from gui.shell.pages import PAGES
 
 KEYS = [entry.key for entry in PAGES]

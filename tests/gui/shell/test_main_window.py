@@ -12,11 +12,11 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.presets import preset
 from gui.engine_link.engine_start import StartedEngine
+from gui.shell.app import measure_startup
 from gui.shell.main_window import MainWindow
 from gui.shell.pages import PAGES
-from gui.shell.startup import measure_startup
 from gui.style.theme import current_theme
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import OpenedWindow, panel_of, shown_page
 

@@ -6,8 +6,7 @@ from engine.errors import CodeNotKept, ImageReadError
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import PageStatus
 from gui.page.messages import Message, Messages, Severity
-from gui.shell.bars import StatusLine
-from gui.shell.message_bar import MessageBar
+from gui.shell.bars import MessageBar, StatusLine
 from tests.gui.fake_engine import READY
 
 

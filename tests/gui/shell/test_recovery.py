@@ -10,15 +10,15 @@ from PySide6.QtWidgets import QPushButton
 from engine.geometry.border import Border
 from gui.explore.mask.grid import MaskGrid
 from gui.page.files import MOST_OF_A_KIND, RecentFiles
-from gui.shell import recovery
-from gui.shell.recovery import MOST_FILES, OLDEST_S
+from gui.shell import closing
+from gui.shell.closing import MOST_FILES, OLDEST_S
 from tests.made_runs import make_result
 
 
 @pytest.fixture
 def start(open_window, tmp_path, monkeypatch):
     """Return a function that opens a window which keeps its work, soon after each edit."""
-    monkeypatch.setattr(recovery, "KEEP_AFTER_MS", 1)
+    monkeypatch.setattr(closing, "KEEP_AFTER_MS", 1)
     return lambda: open_window(recovery_folder=tmp_path / "kept")
 
 

@@ -21,8 +21,8 @@ from gui.explore.state import COMBINE
 from gui.network.stages_panel import StagesPanel
 from gui.shell.pages import PAGES
 from gui.shell.preferences_dialog import PreferencesDialog
-from gui.widgets.code.find_bar import FindBar
-from gui.widgets.number_box import NumberBox
+from gui.widgets.code_pair import FindBar
+from gui.widgets.fields import NumberBox
 from tests.gui.made_window import panel_of, shown_page
 
 pytestmark = pytest.mark.fresh_window

@@ -2,7 +2,7 @@ import pytest
 from PySide6.QtCore import QCoreApplication, QSize
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
-from gui.widgets.elided_label import ElidedLabel
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, scrolled
 from gui.widgets.scroll_area import ScrollArea
 

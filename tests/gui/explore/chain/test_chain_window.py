@@ -16,7 +16,7 @@ from engine.mask.resolve import resolve_mask
 from engine.work.chain_files import chain_from, save_chain
 from engine.work.steps import Chain
 from gui.explore.state import COMBINE
-from gui.page.intents import LoadKernel, LoadMask
+from gui.page.contract import LoadKernel, LoadMask
 
 
 @pytest.fixture

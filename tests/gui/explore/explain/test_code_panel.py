@@ -11,7 +11,7 @@ from engine.mask.mask import Mask
 from gui.explore.explain.code_panel import CodePanel, CodeState
 from gui.explore.explain.selection import Selection
 from gui.explore.explain.tile_state import TileState
-from gui.style.cell_colours import contrast
+from gui.style.colours import contrast
 from gui.style.theme import DARK, LIGHT, apply_theme
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_code import FIRST_LINE

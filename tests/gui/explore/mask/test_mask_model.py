@@ -6,7 +6,7 @@ from PySide6.QtTest import QAbstractItemModelTester
 from engine.mask.mask import Mask
 from gui.explore.mask.mask_model import MaskModel, MaskRole
 from gui.explore.workspace import Workspace
-from gui.style.cell_colours import cell_background, contrast, readable_text
+from gui.style.colours import cell_background, contrast, readable_text
 from gui.style.theme import DARK, LIGHT
 
 EDIT = Qt.ItemDataRole.EditRole

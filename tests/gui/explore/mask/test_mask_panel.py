@@ -13,7 +13,7 @@ from gui.explore.mask.preset_names import shown_title
 from gui.explore.sessions import with_options
 from gui.explore.state import State, Step
 from gui.explore.workspace import Workspace
-from gui.page.intents import Begin
+from gui.page.contract import Begin
 
 TOOLTIP = Qt.ItemDataRole.ToolTipRole
 

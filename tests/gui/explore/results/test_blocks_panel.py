@@ -11,7 +11,7 @@ from gui.explore.explain.selection import Selection
 from gui.explore.results import blocks_panel
 from gui.explore.results.block_map import BlockCells, Kind
 from gui.explore.results.blocks_panel import BlocksPanel
-from gui.style.cell_colours import HEAT, contrast
+from gui.style.colours import HEAT, contrast
 from gui.style.theme import DARK, LIGHT, current_theme, palette_of
 from gui.widgets import number_table
 from tests.made_runs import made_reason, make_result

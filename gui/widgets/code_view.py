@@ -1,16 +1,96 @@
-"""Rows of code to read: numbers beside them, words in colours, and rows that are lit."""
+"""Rows of code to read, such as functions and diffs: numbers beside them, words in colours, lit rows."""
 
-from collections.abc import Collection, Sequence
+import keyword
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 
 from PySide6.QtCore import QEvent, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QFocusEvent, QPainter, QPaintEvent, QResizeEvent, QTextBlock, QTextCursor
+from PySide6.QtGui import (
+    QColor,
+    QFocusEvent,
+    QFont,
+    QPainter,
+    QPaintEvent,
+    QResizeEvent,
+    QSyntaxHighlighter,
+    QTextBlock,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+)
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
-from gui.style.cell_colours import mixed
+from engine.explain.code.code_diff import Change, Diff
+from engine.explain.code.listing import SourceLine
+from engine.explain.code.source import SourceFunction
+from gui.style.colours import mixed
 from gui.style.metrics import GRID, HALF_GRID, code_font
-from gui.style.theme import current_theme, theme_notifier
-from gui.widgets.code.highlighter import Highlighter
-from gui.widgets.code.rows import Look, Row, number_text
+from gui.style.theme import Theme, current_theme, theme_notifier
+
+
+class Look(StrEnum):
+    """How a row is drawn."""
+
+    CODE = "code"
+    HEADING = "heading"
+    REMOVED = "removed"
+    ADDED = "added"
+    GAP = "gap"  # lines are left out, or only the other side has one
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its text, the number of its line, and the line of the source that it is, or comes from."""
+
+    text: str
+    look: Look = Look.CODE
+    number: int | None = None
+    source: SourceLine | None = None
+
+
+_MARKS = {Look.REMOVED: "−", Look.ADDED: "+"}
+_UNIFIED = {Change.SAME: Look.CODE, Change.REMOVED: Look.REMOVED, Change.ADDED: Look.ADDED}
+
+
+def number_text(row: Row) -> str:
+    """Return what stands before a row: its number, and whether a side alone has it."""
+    number = "" if row.number is None else str(row.number)
+    return f"{number} {_MARKS[row.look]}" if row.look in _MARKS else number
+
+
+def function_rows(function: SourceFunction) -> tuple[Row, ...]:
+    """Return the lines of a function, each a line of the source."""
+    numbered = enumerate(function.lines, start=function.first_line)
+    return tuple(
+        Row(line, number=number, source=SourceLine(function.path, number)) for number, line in numbered
+    )
+
+
+def unified_rows(diff: Diff, around: int | None) -> tuple[Row, ...]:
+    """Return a diff in one column, with so many equal lines around each difference; None: all."""
+    rows = []
+    for line in diff.unified(around):
+        number = line.left_number if line.right_number is None else line.right_number
+        look = Look.GAP if number is None else _UNIFIED[line.change]
+        rows.append(Row("⋯" if number is None else line.text.expandtabs(8), look, number))
+    return tuple(rows)
+
+
+def side_rows(diff: Diff) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
+    """Return a diff in two columns of as many rows."""
+    left, right = [], []
+    for one in diff.rows:
+        is_same = one.change is Change.SAME
+        left.append(_side(one.left_number, one.left, Look.CODE if is_same else Look.REMOVED))
+        right.append(_side(one.right_number, one.right, Look.CODE if is_same else Look.ADDED))
+    return tuple(left), tuple(right)
+
+
+def _side(number: int | None, text: str, look: Look) -> Row:
+    return Row("", Look.GAP) if number is None else Row(text.expandtabs(8), look, number)
+
 
 # Parts of a colour in the ground: words keep a contrast of 4.5 : 1 on it.
 _TINT, _CURRENT = 0.14, 0.08
@@ -215,3 +295,82 @@ class _Numbers(QWidget):
             inside = QRect(0, top, self.width() - HALF_GRID - _BAR, height)
             painter.drawText(inside, Qt.AlignmentFlag.AlignRight, number_text(view.rows[number]))
         painter.end()
+
+
+# Each name is a field of the theme.
+_PYTHON = re.compile(
+    r"(?P<muted>#.*)"
+    r"|(?P<good>\"\"\".*?(?:\"\"\"|$)|\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*')"
+    rf"|(?P<accent>\b(?:{'|'.join(keyword.kwlist)})\b|^\s*@\w[\w.]*)"
+    r"|(?P<warning>\b\d[\w.]*)"
+)
+_ASSEMBLY = re.compile(
+    r"(?P<muted>//.*|^\s*\.[a-z]\w*)"
+    r"|(?P<good>\$\w+|\.L\w+)"
+    r"|^[\s{]*(?:@!?%?\w+\s+)?(?P<accent>[a-zA-Z][\w.:]*)(?=[\s;])"
+    r"|(?P<warning>(?<![\w%])(?:0[xf])?\d[0-9a-fA-F]*\b)"
+)
+_QUOTES = '"""'
+
+
+class Highlighter(QSyntaxHighlighter):
+    """Colours the rows in sight, by their looks and their language: 2,500 at once would take 50 ms."""
+
+    def __init__(self, document: QTextDocument) -> None:
+        super().__init__(document)
+        self._rows: Sequence[Row] = ()
+        self._words = _PYTHON
+        # Rows that begin within a docstring, and those that have their colours.
+        self._inside: set[int] = set()
+        self._coloured: set[int] = set()
+        self._formats: dict[str, QTextCharFormat] = {}
+        self._take_theme(current_theme())
+        theme_notifier().changed.connect(self._follow_theme)
+
+    def take(self, rows: Sequence[Row], *, is_python: bool) -> None:
+        """Note what the document is going to show."""
+        self._rows = rows
+        self._words = _PYTHON if is_python else _ASSEMBLY
+        self._inside, self._coloured = set(), set()
+        is_inside = False
+        for number, row in enumerate(rows if is_python else ()):
+            # Each function is whole.
+            is_inside = is_inside and row.look is not Look.HEADING
+            if is_inside:
+                self._inside.add(number)
+            is_inside = is_inside != bool(row.text.count(_QUOTES) % 2)
+
+    def colour(self, numbers: Iterable[int]) -> None:
+        """Colour rows that are in sight."""
+        for number in numbers:
+            if number not in self._coloured:
+                self._coloured.add(number)
+                self.rehighlightBlock(self.document().findBlockByNumber(number))
+
+    def highlightBlock(self, text: str) -> None:
+        number = self.currentBlock().blockNumber()
+        if number not in self._coloured or number >= len(self._rows):
+            return
+        look = self._rows[number].look
+        if look in (Look.HEADING, Look.GAP):
+            self.setFormat(0, len(text), self._formats[look])
+        elif number in self._inside:
+            self.setFormat(0, len(text), self._formats["good"])
+        else:
+            for found in self._words.finditer(text):
+                name = found.lastgroup or ""
+                begin, end = found.span(name)
+                self.setFormat(begin, end - begin, self._formats[name])
+
+    def _follow_theme(self, theme: Theme) -> None:
+        self._take_theme(theme)
+        self.rehighlight()
+
+    def _take_theme(self, theme: Theme) -> None:
+        for name in ("muted", "good", "accent", "warning"):
+            self._formats[name] = made = QTextCharFormat()
+            made.setForeground(QColor(getattr(theme, name)))
+        for look, colour in ((Look.HEADING, theme.text), (Look.GAP, theme.muted)):
+            self._formats[look] = made = QTextCharFormat()
+            made.setForeground(QColor(colour))
+        self._formats[Look.HEADING].setFontWeight(QFont.Weight.Bold)

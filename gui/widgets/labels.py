@@ -1,10 +1,16 @@
-"""Quiet text of one or a few lines that is cut with … where the panel is narrow, and whole in its tooltip."""
+"""Quiet texts: cut with … where the panel is narrow and whole in a tooltip; findings by name; a legend."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import NamedTuple
 
 from PySide6.QtCore import QPointF, QSize, Qt
 from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPalette, QTextLayout, QTextOption
-from PySide6.QtWidgets import QLabel, QSizePolicy
+from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QWidget
 
-from gui.style.metrics import small_font
+from gui.style.metrics import GRID, small_font
+from gui.widgets.panel_parts import quiet_label
 
 
 class ElidedLabel(QLabel):
@@ -96,3 +102,92 @@ class ElidedLabel(QLabel):
             lines.append(text[begin : begin + line.textLength()].rstrip())
         layout.endLayout()
         return lines
+
+
+class Finding(NamedTuple):
+    """A name, what is found, and what it means."""
+
+    name: str
+    text: str
+    tip: str
+
+
+class Findings(QWidget):
+    """Shows findings, each in `most` lines at most; what each means is in its tooltip."""
+
+    def __init__(self, name: str, most: int = 1, spacing: int = 0) -> None:
+        super().__init__()
+        self._most = most
+        self._labels: list[tuple[QLabel, ElidedLabel]] = []
+        self._grid = QGridLayout()
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(GRID)
+        self._grid.setVerticalSpacing(spacing)
+        self._grid.setColumnStretch(1, 1)
+        self.setLayout(self._grid)
+        self.setAccessibleName(name)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The texts by their names."""
+        return {name.text(): text.text() for name, text in self._labels if not name.isHidden()}
+
+    def show_findings(self, findings: Sequence[Finding]) -> None:
+        """Show others."""
+        for row in range(len(self._labels), len(findings)):
+            name, text = quiet_label(small=True), ElidedLabel(most=self._most, small=True)
+            text.setForegroundRole(QPalette.ColorRole.WindowText)
+            self._labels.append((name, text))
+            self._grid.addWidget(name, row, 0, Qt.AlignmentFlag.AlignTop)
+            self._grid.addWidget(text, row, 1)
+            # What is left over lies below the last row.
+            self._grid.setRowStretch(row, 0)
+            self._grid.setRowStretch(row + 1, 1)
+        for row, labels in enumerate(self._labels):
+            for label in labels:
+                label.setVisible(row < len(findings))
+        for (name, text), one in zip(self._labels, findings, strict=False):
+            name.setText(one.name)
+            text.setText(one.text)
+            text.setAccessibleName(f"{one.name}: {one.text}")
+            for label in (name, text):
+                label.setToolTip(f"{one.name}: {one.text}\n{one.tip}")
+        self.setAccessibleDescription(", ".join(f"{one.name}: {one.text}" for one in findings))
+
+
+@dataclass(frozen=True, slots=True)
+class LegendEntry:
+    """A mark in its colour ("#rrggbb"), on a ground of its own if it has one, and what it means."""
+
+    text: str
+    colour: str
+    mark: str = "■"
+    ground: str = ""
+
+
+def legend_html(entries: Iterable[LegendEntry]) -> str:
+    """Return the entries as rich text."""
+    return "&nbsp;&nbsp; ".join(
+        f"<span style='color: {one.colour}; background: {one.ground or 'transparent'}'>"
+        f"{one.mark or '&nbsp;&nbsp;&nbsp;'}</span>&nbsp;{escape(one.text).replace(' ', '&nbsp;')}"
+        for one in entries
+    )
+
+
+class Legend(QLabel):
+    """Shows `entries`, and never widens its panel."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(wordWrap=True)
+        self.entries: Sequence[LegendEntry] = ()
+        self.setFont(small_font())
+        policy = self.sizePolicy()
+        policy.setHorizontalPolicy(QSizePolicy.Policy.Ignored)
+        self.setSizePolicy(policy)
+        self.setAccessibleName(name)
+
+    def show_entries(self, entries: Sequence[LegendEntry]) -> None:
+        """Show other entries."""
+        self.entries = entries
+        self.setText(legend_html(entries))
+        self.setAccessibleDescription(", ".join(one.text for one in entries))

@@ -1,13 +1,25 @@
-"""Rows of bars, each a name, its parts, and a figure at its end."""
+"""Rows of bars, each a name, its parts and a figure; and what is painted as a picture file: PNG or SVG."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
-from PySide6.QtGui import QColor, QFont, QFontMetrics, QHelpEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import QBuffer, QEvent, QIODevice, QPoint, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import (
+    QColor,
+    QFont,
+    QFontMetrics,
+    QHelpEvent,
+    QPaintDevice,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QPixmap,
+)
+from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from gui.style.cell_colours import readable_text
+from gui.style.colours import readable_text
 from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.style.theme import current_theme
 
@@ -172,3 +184,44 @@ class BarChart(QWidget):
 
 def _glyph_width(row: Row) -> int:
     return 2 * GRID if row.glyph[0] else 0
+
+
+FILTERS = ("PNG (*.png)", "SVG (*.svg)")
+# Pixels for each of the screen's.
+_SCALE = 2
+
+
+class Drawing(NamedTuple):
+    """What `paint` paints, in pixels of the screen."""
+
+    title: str
+    size: QSize
+    paint: Callable[[QPainter], None]
+
+    def pixmap(self) -> QPixmap:
+        """Return it with two pixels for each of the screen's."""
+        made = QPixmap(self.size * _SCALE)
+        made.setDevicePixelRatio(_SCALE)
+        self._paint_on(made)
+        return made
+
+    def file(self, suffix: str) -> bytes:
+        """Return it as a file of the form that the suffix says: .svg, else PNG."""
+        buffer = QBuffer()
+        buffer.open(QIODevice.OpenModeFlag.WriteOnly)
+        if suffix.lower() == ".svg":
+            made = QSvgGenerator()
+            made.setOutputDevice(buffer)
+            made.setSize(self.size)
+            made.setViewBox(QRect(QPoint(), self.size))
+            made.setTitle(self.title)
+            self._paint_on(made)
+        else:
+            self.pixmap().save(buffer, "PNG")
+        return bytes(buffer.data().data())
+
+    def _paint_on(self, device: QPaintDevice) -> None:
+        painter = QPainter(device)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        self.paint(painter)
+        painter.end()

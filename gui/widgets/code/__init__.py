@@ -1,1 +1,0 @@
-"""Code to read: rows with numbers and coloured words, alone or beside other code, with a search."""
