@@ -35,7 +35,7 @@ from engine.device.launches import DeviceKind
 from engine.device.versions import COMMIT_VARIABLE, commit
 from engine.explain.limits.measured_gpu import gpu_limits
 from engine.geometry.block import Limits
-from engine.image.samples import open_sample
+from engine.image.open import open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, preset_names
 from engine.results.columns import problem_text

@@ -24,9 +24,8 @@ from engine.host.protocol import OpenPicture
 from engine.host.request import Preview, Seen
 from engine.host.shared_array import segments_of
 from engine.host.tiles import WantedTiles
-from engine.image.open import open_image
+from engine.image.open import open_image, sample_path
 from engine.image.picture import Picture
-from engine.image.samples import sample_path
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.remote.kept_results import places_in

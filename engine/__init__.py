@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from engine.geometry.refusal import UnsupportedVariant
     from engine.image.open import open_image
     from engine.image.picture import Picture
-    from engine.image.result_picture import finished_picture
-    from engine.image.save import save_image
+    from engine.image.save import finished_picture, save_image
     from engine.judging.judge import judge
     from engine.judging.judgement import Judgement
     from engine.judging.notebook import Shell
@@ -61,8 +60,7 @@ _NAMES = {
     "engine.geometry.border": "Border",
     "engine.image.open": "open_image",
     "engine.image.picture": "Picture",
-    "engine.image.result_picture": "finished_picture",
-    "engine.image.save": "save_image",
+    "engine.image.save": "finished_picture save_image",
     "engine.judging.judge": "judge",
     "engine.judging.judgement": "Judgement",
     "engine.mask.mask": "Mask",

@@ -12,7 +12,7 @@ import zarr
 
 import engine
 from engine.device.core_count import launches_on
-from engine.image.samples import open_sample
+from engine.image.open import open_sample
 
 # The rates of chunks are from these two sides: each costs something for itself, and for each pixel.
 CHUNK_SIDES = 256, 3072

@@ -44,7 +44,7 @@ from engine.flow.picture_memory import PictureMemory
 from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.image.form import RAISE_LIMIT, Form
-from engine.image.result_picture import finished_picture
+from engine.image.save import finished_picture
 from engine.shortages import shortage_of
 from engine.verify.regions import CheckedSamples
 from engine.verify.verification import Verification

@@ -28,7 +28,7 @@ from engine.files.output_checks import check_place, make_folder
 from engine.image.form import Form
 from engine.image.format import Format
 from engine.image.formats import FORMATS, format_to_save, in_words, offered_suffixes, opened_suffixes, titles
-from engine.image.large.kinds import SUFFIXES, is_zarr, kind_of_result
+from engine.image.large.opening import SUFFIXES, is_zarr, kind_of_result
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import check_holds, saved_format

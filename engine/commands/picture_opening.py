@@ -13,12 +13,11 @@ import numpy as np
 from engine.commands.saving_options import SavingOptions
 from engine.errors import BadValue, EngineError
 from engine.geometry.layout import FLOAT_BYTES
-from engine.image.canvas import Allocate
 from engine.image.form import RAISE_LIMIT, Form
-from engine.image.format import Format
+from engine.image.format import Allocate, Format
 from engine.image.formats import FORMATS
 from engine.image.formats.npy import is_by_columns
-from engine.image.large.kinds import kind_of, kind_of_result
+from engine.image.large.opening import kind_of, kind_of_result
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import DEPTH_DTYPES, check_holds

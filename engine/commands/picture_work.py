@@ -24,8 +24,7 @@ from engine.image.form import Form
 from engine.image.format import Format
 from engine.image.open import open_image
 from engine.image.picture import Picture
-from engine.image.result_picture import Conversion
-from engine.image.save import encoded_image
+from engine.image.save import Conversion, encoded_image
 from engine.mask.mask import Mask, names_size
 from engine.results.measurement import AnyResult
 from engine.run.device_choice import devices_for

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from engine.flow.stream import Preparing
 from engine.geometry.cut import Span, bands
 from engine.geometry.range_modes import RangeMode
-from engine.image.result_picture import Conversion, Loss
+from engine.image.save import Conversion, Loss
 from engine.verify.regions import CheckedSamples
 from engine.work.resolve import Resolved
 

@@ -23,12 +23,10 @@ from engine.flow.rows import Part, RowStream
 from engine.geometry.range_modes import RangeMode
 from engine.image.convert import finite_range
 from engine.image.faults import LIBRARY_ERRORS, Refused
-from engine.image.large.kinds import is_zarr, kind_of_result
-from engine.image.large.making import make_result, result_storage
-from engine.image.large.opening import open_large
+from engine.image.large.opening import is_zarr, kind_of_result, make_result, open_large, result_storage
 from engine.image.large.result import LargeResult, LevelRows, PartDamaged, PartFolder
 from engine.image.large.source import LargePicture, Storage
-from engine.image.result_picture import Conversion, Loss
+from engine.image.save import Conversion, Loss
 from engine.verify.verification import Verification
 from engine.work.filtering.clipping import Clipped, clipped_in_file
 from engine.work.resolve import Resolved

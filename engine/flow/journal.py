@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from engine.files.reading import Json
-from engine.image.result_picture import Loss
+from engine.image.save import Loss
 from engine.verify.verification import NOTHING, Verification
 from engine.work.filtering.clipping import Clipped
 

@@ -24,7 +24,7 @@ from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import answered, as_values, opened, source_of
 from engine.host.tiles import TILE, Place, TiledScreen, Tiles, Values, WantedTiles, WantedValues
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
@@ -125,7 +125,7 @@ def run_part(asked: PictureJob, budget_s: float, report: Checkpoint) -> Filtered
 def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
-    job, level, wanted = cast(PictureJob, request.job), request.level, set(request.tiles)
+    job, level, wanted = cast("PictureJob", request.job), request.level, set(request.tiles)
     source, result = source_of(job.picture), _result_of(job)
     ready: dict[Place, np.ndarray | None] = {}
 
@@ -174,7 +174,7 @@ def wanted_values(request: WantedValues, report: Checkpoint) -> Values:
     report(Progress("filtering what is seen", 0.0, 2.0))
     (top, bottom), (left, right) = request.rows, request.columns
     return as_values(
-        top, left, part_of_result(cast(PictureJob, request.job), Region(top, bottom, left, right))
+        top, left, part_of_result(cast("PictureJob", request.job), Region(top, bottom, left, right))
     )
 
 

@@ -15,8 +15,8 @@ from engine.cores import cores
 from engine.device.per_process import OncePerProcess
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host.display_range import scale_and_shift_of
-from engine.image.halving import halved_sides
-from engine.image.scratch import bands
+from engine.image.convert import halved_sides
+from engine.image.form import bands
 
 SMALLEST_LEVEL = 64
 _NO_ALPHA = np.empty(0, np.float32)

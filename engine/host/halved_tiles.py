@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.errors import ImageReadError
 from engine.host.tiles import TILE, WHOLE, Place, TiledScreen
-from engine.image.halving import halved, halved_sides
+from engine.image.convert import halved, halved_sides
 from engine.image.large.source import LargePicture, SegmentedPicture
 
 # What is read at once for a tile; more than that is sampled first.

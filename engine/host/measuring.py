@@ -11,8 +11,8 @@ from engine.host.display_levels import value_range
 from engine.host.picture_numbers import BINS, ChannelNumbers, MeasurePicture, PictureNumbers
 from engine.host.result_values import bands_of
 from engine.host.shared_array import Computed, SharedArray
-from engine.image.colour import full_scale_of
-from engine.image.scratch import bands
+from engine.image.convert import full_scale_of
+from engine.image.form import bands
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
 

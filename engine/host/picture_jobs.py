@@ -31,14 +31,11 @@ from engine.host.shared_picture import (
     screen_arrays,
 )
 from engine.host.tiles import CloseTiled, TiledScreen
-from engine.image.colour import full_scale_of
-from engine.image.form import Form
-from engine.image.open import open_image
+from engine.image.convert import full_scale_of
+from engine.image.form import Form, Scratch
+from engine.image.open import open_image, sample_path
 from engine.image.picture import Picture
-from engine.image.result_picture import Conversion, finished_picture
-from engine.image.samples import sample_path
-from engine.image.save import DEPTH_DTYPES, save_image
-from engine.image.scratch import Scratch
+from engine.image.save import DEPTH_DTYPES, Conversion, finished_picture, save_image
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
 
@@ -265,7 +262,7 @@ def _round_into(
     """
     height, width = pixels.shape[:2]
     out, whole = pixels.reshape(height, width, picture.channels), Region(0, height, 0, width)
-    conversion = Conversion(picture.dtype, pixels.dtype, cast(RangeMode, range_mode))
+    conversion = Conversion(picture.dtype, pixels.dtype, cast("RangeMode", range_mode))
     conversion.find_ends(part for _, part in _float_bands(values, whole))
     for band, part in _float_bands(values, whole):
         conversion.samples(part, out[band.slices])

@@ -12,8 +12,8 @@ from engine.host.display_levels import halve_all, level_shapes, render, value_ra
 from engine.host.protocol import PictureHandle, ScreenLevels, Shown
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import TiledScreen
-from engine.image.colour import full_scale_of
-from engine.image.scratch import Scratch
+from engine.image.convert import full_scale_of
+from engine.image.form import Scratch
 
 # Up to here pixels of full size are kept for the screen, and the values of results: with the result that is
 # made beside the one that is shown, more than these 3 megapixels take more than three times the picture and

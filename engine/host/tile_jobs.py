@@ -8,7 +8,6 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +31,8 @@ from engine.host.tiles import (
     WantedTiles,
     WantedValues,
 )
-from engine.image.colour import full_scale_of
-from engine.image.large import decoded, kinds
+from engine.image.convert import full_scale_of
+from engine.image.large.opening import DecodedPicture, kind_of, open_large
 from engine.image.large.source import LargePicture
 from engine.image.open import value_notes
 from engine.image.picture import DEPTH_TEXTS
@@ -75,11 +74,10 @@ def opened(key: str) -> HalvedTiles:
 def _source(key: str) -> LargePicture:
     source: LargePicture
     if key.startswith(_DECODED):
-        source = decoded.DecodedPicture(Path(key.removeprefix(_DECODED)), MAKE_SMALLER)
+        source = DecodedPicture(Path(key.removeprefix(_DECODED)), MAKE_SMALLER)
     else:
         # Loaded with the first picture that stays in its file.
-        opening = import_module("engine.image.large.opening")
-        source = opening.open_large(Path(key))
+        source = open_large(Path(key))
         source.cache_bytes = _CHUNK_CACHE_BYTES
     return source
 
@@ -108,7 +106,7 @@ def open_in_parts(path: Path, refusal: EngineError, *, is_too_large: bool) -> Pi
 
     Arrays that are small are read into memory, as other pictures are.
     """
-    kind = kinds.kind_of(path)
+    kind = kind_of(path)
     if not kind or (kind == "tiff" and not is_too_large):
         raise refusal
     key = str(path.resolve())

@@ -14,7 +14,7 @@ from engine.host.measuring import parts_of
 from engine.host.picture_numbers import PERCENTILES, ShowWindow, Windowed
 from engine.host.shared_array import SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.results.progress import Checkpoint
 from engine.verify.regions import Region
 

@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from engine.image.convert import change_alpha_depth, change_depth
-from engine.image.formats.png_encode import png_bytes
-from engine.image.halving import halved
+from engine.image.convert import change_alpha_depth, change_depth, halved
+from engine.image.formats.png import png_bytes
 
 MOST_SIDE = 1024
 # Rows of the shown picture that are made at once: of a large picture no second one is made.

@@ -9,14 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.errors import BadValue
-from engine.image.array_input import as_array, refuse_masked, shape_refusal
+from engine.image.array_input import DEPTH_TEXTS, as_array, refuse_masked, shape_refusal
 from engine.image.metadata import NO_METADATA, Metadata
-
-DEPTH_TEXTS = {
-    np.dtype(np.uint8): "8 bit",
-    np.dtype(np.uint16): "16 bit",
-    np.dtype(np.float32): "32-bit float",
-}
 
 # Channels of an array -> (colour channels, is there alpha), for arrays that carry both in one.
 _CHANNEL_LAYOUTS = {1: (1, False), 2: (1, True), 3: (3, False), 4: (3, True)}

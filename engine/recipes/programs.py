@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.errors import MaskError, UnknownName
 from engine.geometry.border import Border
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.mask.generator_table import number_text
 from engine.mask.mask import Mask
 

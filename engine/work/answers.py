@@ -19,7 +19,7 @@ from engine.host.request import Check, Preview, Run
 from engine.host.shared_array import Computed
 from engine.host.shared_picture import ResultMemory, keeps_values
 from engine.host.tiles import TiledScreen
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.compute import compute

@@ -16,10 +16,9 @@ from engine.host.protocol import PictureHandle
 from engine.host.result_values import bands_of, part_of
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
-from engine.image.colour import full_scale_of
-from engine.image.convert import to_depth
-from engine.image.samples import SAMPLES, open_sample
-from engine.image.scratch import Scratch, bands
+from engine.image.convert import full_scale_of, to_depth
+from engine.image.form import Scratch, bands
+from engine.image.open import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region

@@ -14,7 +14,7 @@ from engine.errors import EngineError
 from engine.geometry.layout import Layout
 from engine.host.tiles import TiledScreen
 from engine.image.formats import offered_suffixes
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 from engine.mask.files import save_mask
 from engine.recipes.command import option_words
 from engine.recipes.recipe import Recipe, Source

@@ -5,7 +5,7 @@ from PySide6.QtGui import QAction, QActionGroup
 
 from engine.geometry.range_modes import RANGE_MODES
 from engine.image.formats import saved_formats, titles
-from engine.image.samples import SAMPLES
+from engine.image.open import SAMPLES
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions, Entry

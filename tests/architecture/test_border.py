@@ -8,7 +8,7 @@ import pytest
 import engine
 from engine.geometry.block import Block
 from engine.geometry.border import Border, BorderEntry
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle

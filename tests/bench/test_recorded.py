@@ -10,7 +10,7 @@ from bench.recorded_course import FOLDER, course_documents
 from engine.compiled.code_store import source_digest
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.geometry.block import Limits
-from engine.image.samples import SAMPLES
+from engine.image.open import SAMPLES
 from engine.mask.presets import preset_names
 from engine.results.recorded import COURSE, RUNS, recorded_document
 from engine.work.filtering.variants import VARIANTS

@@ -11,7 +11,7 @@ from engine.host.protocol import OpenPicture
 from engine.host.request import Preview, answer
 from engine.host.result_values import part_of
 from engine.host.shared_array import segments_of
-from engine.image.samples import open_sample
+from engine.image.open import open_sample
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.verify.regions import Region

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine.geometry.block import Block
-from engine.image.samples import open_sample
+from engine.image.open import open_sample
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.work.operations.table import OPERATION_VARIANTS

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 
 pytestmark = pytest.mark.slow
 

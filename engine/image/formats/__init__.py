@@ -9,11 +9,11 @@ from pathlib import Path
 
 from engine.image.format import Format
 from engine.image.formats.avif import AVIF
-from engine.image.formats.bmp import BMP
 from engine.image.formats.gif import GIF
 from engine.image.formats.jpeg import JPEG
 from engine.image.formats.jpegxl import JPEG_XL
 from engine.image.formats.npy import NUMPY
+from engine.image.formats.pillow import BMP
 from engine.image.formats.png import PNG
 from engine.image.formats.pnm import PNM
 from engine.image.formats.tiff import TIFF

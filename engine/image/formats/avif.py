@@ -12,13 +12,13 @@ from typing import BinaryIO
 import imagecodecs
 import numpy as np
 
-from engine.image.canvas import Allocate, Decoded, canvas_of
 from engine.image.faults import Refused
 from engine.image.form import Budget, Form
-from engine.image.format import Format
-from engine.image.formats.headers import boxes, first_boxes
+from engine.image.format import Allocate, Decoded, Format, canvas_of
 from engine.image.formats.pillow import (
+    boxes,
     encode_with_pillow,
+    first_boxes,
     metadata_of_info,
     opened_with_pillow,
 )

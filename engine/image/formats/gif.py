@@ -13,10 +13,9 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from engine.image.canvas import Allocate, Decoded
 from engine.image.faults import Refused
 from engine.image.form import Budget, Form, check_long_enough
-from engine.image.format import Format
+from engine.image.format import Allocate, Decoded, Format
 from engine.image.formats.pillow import read_with_pillow
 from engine.image.metadata import COMMENT, note_of_first
 

@@ -3,30 +3,30 @@
 A JPEG has no checksum. Where its data stops early but an end marker follows, libjpeg fills the rest, and
 warns. simplejpeg passes the first warning on; Pillow and imagecodecs pass none. It decodes into place:
 Pillow, with the same library, decodes into four bytes per pixel (12 megapixels take 54 ms and 48 MB more).
+
+A decoder that has all it needs skips surplus bytes before the end marker, and one that has not takes them for
+data: so the same pixels with and without surplus prove that nothing was missing.
 """
 
+import hashlib
 import io
 import mmap
+import re
+import struct
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from typing import BinaryIO
+from operator import itemgetter
+from typing import BinaryIO, NamedTuple
 
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.colour import cmyk_to_rgb
+from engine.image.convert import cmyk_to_rgb
 from engine.image.faults import Refused, Unsupported
-from engine.image.form import Budget, Form, check_long_enough
-from engine.image.format import Format
-from engine.image.formats.jpeg_markers import (
-    CUT_SHORT,
-    decode_into,
-    decoded_whole,
-    frame_of,
-    head_of,
-)
+from engine.image.form import Budget, Form, Scratch, bands, check_long_enough
+from engine.image.format import Allocate, Canvas, Decoded, Format
 from engine.image.formats.pillow import (
     encode_with_pillow,
     frame_notes,
@@ -34,10 +34,8 @@ from engine.image.formats.pillow import (
     opened_with_pillow,
     orientation_of,
 )
-from engine.image.jpeg_quality import nearest_quality
-from engine.image.metadata import EXIF_MARK
+from engine.image.metadata import EXIF_MARK, nearest_quality
 from engine.image.picture import Picture
-from engine.image.scratch import Scratch, bands
 
 # From this quality on, the colours of a JPEG keep the resolution of its brightness.
 _FULL_CHROMA_QUALITY = 90
@@ -130,3 +128,225 @@ JPEG = Format(
     max_side=65_500,
     encoder_bytes=8,  # Pillow's image, and libjpeg's buffer, of up to twice the file
 )
+
+
+END_OF_IMAGE = 0xD9
+_START_OF_SCAN = 0xDA
+
+# Within compressed data FF is followed by 00 (a plain FF), D0 to D7 (a restart) or FF (fill); else a marker.
+_MARKER = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
+# Between segments libjpeg passes over what is no marker, and over FF that fills up.
+_NEXT_MARKER = re.compile(rb"\xff[^\x00\xff]")
+_START_OF_IMAGE = 0xD8
+# Photographs have some dozens, scans counted; with a large profile or preview some hundreds.
+MOST_MARKERS = 2**16
+
+# Restart markers, fill bytes and the temporary marker stand alone; all others are followed by a length.
+_ALONE = frozenset((0x01, *range(0xD0, 0xD9)))
+
+# What Pillow reads of a head: more than the profile, EXIF data and previews of any program.
+_MOST_HEAD_BYTES = 16 * 2**20
+
+CUT_SHORT = "its data stops before its last row: the file was cut short or is damaged"
+DAMAGED = "Its compressed pixels are damaged: some of its pixels may be wrong."
+# What libjpeg says of damaged pixels; it also warns of a damaged colour profile, and of odd headers.
+_DAMAGE = re.compile("corrupt jpeg data(?!: bad icc)|inconsistent progression", re.IGNORECASE)
+_STOPS_EARLY = re.compile("premature end", re.IGNORECASE)
+
+_SURPLUS = bytes.fromhex("a5 5a 96 69 3c c3 e1 1e") * 512
+
+# Start of frame -> the fewest bits that a block of 8 x 8 samples can have: a code for its mean, and in one
+# scan (sequential) one for its end. Arithmetic coding (C9 on) takes less than a bit for what it expects.
+_FEWEST_BITS = {0xC0: 2, 0xC1: 2, 0xC2: 1}
+FRAMES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
+_PROGRESSIVE = (0xC2, 0xCA)
+_COEFFICIENT_BYTES = 128  # per block: 64 coefficients of two bytes
+# Differential frames of a hierarchical file, and lossless ones with arithmetic coding.
+_OTHER_DEPTHS = frozenset(range(2, 17)) - {8}
+_HIERARCHICAL = {0xC5, 0xC6, 0xC7, 0xCB, 0xCD, 0xCE, 0xCF}
+# A scan that says nothing takes 8 ns per block, so these take a second. Ten scans, as programs write them, go
+# over a block four to six times; only of more than a gigapixel are those more.
+MAX_SCANNED_BLOCKS = 2**27
+_USUAL_ROUNDS = 8
+
+
+class Frame(NamedTuple):
+    """What the header of a JPEG says of its compressed data, and where that ends.
+
+    No legal file of that size is shorter than `fewest_bytes`. The decoder holds `coefficient_bytes` until the
+    last scan, and goes over `scanned_blocks` in all `scans`, each of its `blocks` once or more;
+    `has_all_scans` says whether these have all bits of all coefficients. `unsupported` is what no decoder
+    here reads, in words; else empty. `end` is the offset of the end marker of the first picture; None where
+    there is none.
+    """
+
+    width: int = 0
+    height: int = 0
+    fewest_bytes: int = 0
+    coefficient_bytes: int = 0
+    unsupported: str = ""
+    blocks: int = 0
+    scanned_blocks: int = 0
+    scans: int = 0
+    has_all_scans: bool = False
+    end: int | None = None
+
+    def check_scans(self) -> None:
+        """Raise Refused for scans without end: a few bytes make the decoder go over the picture once more."""
+        limit = max(MAX_SCANNED_BLOCKS, _USUAL_ROUNDS * self.blocks)
+        if self.scanned_blocks > limit:
+            raise Refused(
+                f"its {self.scans:,} scans go over {self.scanned_blocks:,} blocks of pixels, the limit is "
+                f"{limit:,}",
+                "Save it again as a baseline JPEG, which has one scan, and open that.",
+            )
+
+
+def notes_on_warning(warning: str) -> tuple[str, ...]:
+    """Return a note where libjpeg warns of damaged pixels; raise Refused where it warns of missing ones."""
+    if _STOPS_EARLY.search(warning):
+        raise Refused(CUT_SHORT)
+    return (DAMAGED,) if _DAMAGE.search(warning) else ()
+
+
+def with_surplus(data: mmap.mmap | memoryview | bytes, end: int) -> bytes:
+    """Return the first picture of a JPEG file with surplus data before its end marker (at `end`)."""
+    return b"".join((memoryview(data)[:end], _SURPLUS, b"\xff\xd9"))
+
+
+def frame_of(data: mmap.mmap | bytes) -> Frame:
+    """Read the markers of a JPEG up to its end; without a frame header, which Pillow refuses, an empty frame.
+
+    Raises Refused where a second frame header names another size than the first.
+    """
+    frame, blocks, end = Frame(), dict[int, int](), None
+    # The coefficients of each component that no scan has had with their lowest bit.
+    missing: dict[int, set[int]] = {}
+    scans = scanned = 0
+    for marker, position in markers(data):
+        if marker in FRAMES:
+            size = int.from_bytes(data[position + 2 : position + 4], "big")
+            found, its_blocks = _frame(marker, data[position + 4 : position + 2 + size])
+            if blocks and (found.width, found.height) != (frame.width, frame.height):
+                raise Refused("it has two headers, of different sizes")
+            frame, blocks = found, its_blocks
+            missing = {name: set(range(64)) for name in blocks}
+        elif marker == _START_OF_SCAN:
+            count = data[position + 4] if position + 4 < len(data) else 0
+            # The number of each component, and its tables; the first and the last coefficient, and the bits.
+            names = data[position + 5 : position + 5 + 2 * count : 2]
+            ends = data[position + 5 + 2 * count : position + 8 + 2 * count]
+            if len(ends) == 3 and not ends[2] & 15:
+                for name in names:
+                    missing.get(name, set()).difference_update(range(ends[0], ends[1] + 1))
+            scanned += sum(blocks.get(name, 0) for name in names)
+            scans += 1
+            if scans == 1 and count < len(blocks):
+                # With a scan for each colour, all is held until the last.
+                frame = frame._replace(coefficient_bytes=_COEFFICIENT_BYTES * sum(blocks.values()))
+        elif marker == END_OF_IMAGE:
+            end = position
+            break
+    has_all = bool(missing) and not any(missing.values())
+    return frame._replace(scanned_blocks=scanned, scans=scans, has_all_scans=has_all, end=end)
+
+
+def markers(data: mmap.mmap | bytes) -> Iterator[tuple[int, int]]:
+    """Yield each marker after the first with its offset, until none follows.
+
+    Raises Refused for a second beginning, and for segments without end.
+    """
+    position, last, count = 2, len(data) - 2, 0
+    while found := _NEXT_MARKER.search(data, position):
+        position = found.start()
+        marker, count = data[position + 1], count + 1
+        if marker == _START_OF_IMAGE:
+            raise Refused("it begins a second time before it ends")
+        if count > MOST_MARKERS:
+            raise Refused(f"it has more than {MOST_MARKERS:,} segments")
+        yield marker, position
+        position += 2
+        if marker not in _ALONE:
+            if position > last:
+                return
+            position += data[position] << 8 | data[position + 1]
+        if marker == _START_OF_SCAN:
+            found = _MARKER.search(data, position)
+            if found is None:
+                return
+            position = found.start()
+
+
+def head_of(data: mmap.mmap | bytes) -> bytes:
+    """Return the segments up to the first scan, within a bound; the frame header last.
+
+    Pillow adds up EXIF data of any number of segments, and loses a profile that stands after that header.
+    """
+    segments: list[tuple[int, bytes]] = []
+    left = _MOST_HEAD_BYTES
+    for marker, position in markers(data):
+        segment = data[position : position + 2 + int.from_bytes(data[position + 2 : position + 4], "big")]
+        rank = (marker in FRAMES) + 2 * (marker == _START_OF_SCAN)
+        left -= len(segment)
+        if rank or left >= 0:
+            segments.append((rank, segment))
+        if marker in (_START_OF_SCAN, END_OF_IMAGE):
+            break
+    segments.sort(key=itemgetter(0))
+    return b"".join((b"\xff\xd8", *(segment for _, segment in segments)))
+
+
+def decode_into(out: NDArray[np.uint8], data: mmap.mmap | bytes, colours: str) -> None:
+    """Let simplejpeg decode a JPEG; ValueError: what libjpeg warns of first, else what it does not know."""
+    # Loaded with the first JPEG.
+    import simplejpeg
+
+    simplejpeg.decode_jpeg(data, colours, buffer=out)
+
+
+def decoded_whole(
+    data: mmap.mmap | bytes, frame: Frame, warning: str, decode: Callable[[mmap.mmap | bytes], np.ndarray]
+) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return what a decoder that does not warn makes of a JPEG, and notes on the warning of `decode_into`.
+
+    Raises Refused where rows are missing: then surplus data changes pixels.
+    """
+    notes = notes_on_warning(warning)
+    # One after the other: of a TIFF a strip may be as large as the picture.
+    expected = _digest(decode(with_surplus(data, len(data) if frame.end is None else frame.end)))
+    found = decode(data)
+    if not frame.unsupported and _digest(found) != expected:
+        raise Refused(CUT_SHORT)
+    return found, notes
+
+
+def _digest(samples: np.ndarray) -> bytes:
+    return hashlib.blake2b(np.ascontiguousarray(samples).data).digest()
+
+
+def _frame(marker: int, content: bytes) -> tuple[Frame, dict[int, int]]:
+    """Return what a frame header says, and the number of blocks of each of its components."""
+    if len(content) < 6 or len(content) < 6 + 3 * content[5]:
+        return Frame(), {}
+    bits, height, width, count = struct.unpack(">BHHB", content[:6])
+    sampling = [(content[7 + 3 * i] >> 4, content[7 + 3 * i] & 15) for i in range(count)]
+    if not sampling or any(not across or not down for across, down in sampling):
+        return Frame(), {}
+    most_across, most_down = max(across for across, _ in sampling), max(down for _, down in sampling)
+    blocks = {
+        content[6 + 3 * i]: -(-width * across // (8 * most_across)) * -(-height * down // (8 * most_down))
+        for i, (across, down) in enumerate(sampling)
+    }
+    total = sum(blocks.values())
+    unsupported = f"it has {bits} bits per sample" if bits in _OTHER_DEPTHS else ""
+    if marker in _HIERARCHICAL:
+        unsupported = "it is hierarchical"
+    frame = Frame(
+        width,
+        height,
+        total * _FEWEST_BITS.get(marker, 0) // 8,
+        _COEFFICIENT_BYTES * total if marker in _PROGRESSIVE else 0,
+        unsupported,
+        total,
+    )
+    return frame, blocks

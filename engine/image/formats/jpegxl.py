@@ -7,12 +7,11 @@ from typing import BinaryIO
 import imagecodecs
 import numpy as np
 
-from engine.image.canvas import Allocate, Decoded, canvas_of
 from engine.image.faults import Unsupported
 from engine.image.form import Budget, Form
-from engine.image.format import Format
-from engine.image.formats.headers import first_boxes, measured
+from engine.image.format import Allocate, Decoded, Format, canvas_of
 from engine.image.formats.jpeg import read_jpeg
+from engine.image.formats.pillow import first_boxes, measured
 from engine.image.metadata import EXIF_MARK, XMP, exif_with_resolution, metadata_of, note_of_first
 from engine.image.picture import Picture, with_alpha
 

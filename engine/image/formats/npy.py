@@ -14,16 +14,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from engine.image.array_input import shape_refusal
-from engine.image.array_types import converted, sample_type
-from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.array_input import converted, sample_type, shape_refusal
 from engine.image.faults import LIBRARY_ERRORS, SAVE_AGAIN, Refused
-from engine.image.form import Budget, Form, check_long_enough
-from engine.image.format import Format
+from engine.image.form import Budget, Form, Scratch, bands, check_long_enough
+from engine.image.format import Allocate, Canvas, Decoded, Format
 from engine.image.large.result import CheckedFile, LargeResult
 from engine.image.large.source import MOST_CHANNELS, BytesAt, PlainRows, Storage, ends_early
 from engine.image.picture import Picture, with_alpha
-from engine.image.scratch import Scratch, bands
 
 MAGIC = b"\x93NUMPY"
 ZIP_MAGIC = b"PK\x03\x04"

@@ -1,4 +1,4 @@
-"""Headers and metadata by Pillow, and the pixels of BMP and GIF."""
+"""Headers and metadata by Pillow, and the pixels of BMP and GIF; boxes, as AVIF and JPEG XL have them."""
 
 import io
 import sys
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
-from engine.image.form import Budget, Form
+from engine.image.form import Budget, Form, bands
+from engine.image.format import Allocate, Canvas, Decoded
 from engine.image.metadata import (
     COMMENT,
     IPTC,
@@ -22,10 +22,16 @@ from engine.image.metadata import (
     note_of_first,
     unique,
 )
-from engine.image.scratch import bands
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFile
+
+
+import re
+import struct
+from collections.abc import Callable, Iterator
+
+from engine.image.format import Format
 
 # Mode in Pillow -> mode that we take over. What is missing has no 8-bit picture.
 _TARGET_MODES = {"1": "L", "L": "L", "LA": "LA", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}
@@ -128,3 +134,86 @@ def encode_with_pillow(kind: str, image: np.ndarray, **how: object) -> bytes:
     buffer = io.BytesIO()
     _with_plugin(kind).fromarray(image).save(buffer, kind, **how)
     return buffer.getvalue()
+
+
+_MOST_BOXES = 2**16
+_HEADER_BYTES, _PIXELS = 128, (b"mdat", b"jxlc", b"jxlp", b"jp2c")
+
+
+def boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield kind and content of each box, until one is damaged; Refused for more than a picture has."""
+    at = count = 0
+    while at + 8 <= len(data):
+        count += 1
+        if count > _MOST_BOXES:
+            raise Refused(f"it has more than {_MOST_BOXES:,} boxes")
+        size, kind = struct.unpack_from(">I4s", data, at)
+        head = 8
+        if size == 1:
+            (size,), head = struct.unpack_from(">Q", data, at + head), 16
+        size = size or len(data) - at  # to the end
+        if size < head:
+            return
+        # Of pixels the header is enough; those of an AVIF are looked up by their place.
+        end = at + (min(size, _HEADER_BYTES) if kind in _PIXELS else size)
+        yield kind, data[at + head : end]
+        at += size
+
+
+def first_boxes(data: bytes) -> dict[bytes, bytes]:
+    """Return the content of the first box of each kind."""
+    return dict(reversed(list(boxes(data))))
+
+
+_SHAPE = re.compile(r", shape=\(([\d, ]+)\)")
+_TYPE = re.compile(r", dtype=.*?((?:u?int|float)\d+|[uif][1248])\b")
+
+
+def measured(decode: Callable[..., object], data: bytes) -> tuple[tuple[int, ...], np.dtype]:
+    """Return the shape (H, W, C) of a picture, frames first where there are several, and its type.
+
+    The decoders of imagecodecs read the header, and say of an array into which the picture does not fit which
+    one would: asked with an empty one, they decode nothing. (Not OpenJPEG, which decodes all the same.)
+    """
+    dtype, tried = np.dtype(np.uint8), set[np.dtype]()
+    while dtype not in tried:
+        tried.add(dtype)
+        try:
+            decode(data, out=np.empty(0, dtype))
+        except ValueError as error:
+            if found := _SHAPE.search(str(error)):
+                shape = tuple(map(int, found[1].split(",")))
+                return (*shape, 1) if len(shape) == 2 else shape, dtype
+            if found := _TYPE.search(str(error)):
+                dtype = np.dtype(found[1])
+    raise Unsupported("its decoder does not say how large it is")
+
+
+# What Pillow says of intact BMP files that it does not decode, as of `Format`.
+BMP_UNSUPPORTED: tuple[tuple[str, str], ...] = (
+    (r"BMP compression \(4\)|BMP pixel depth \(0\)", "it holds a JPEG or a PNG"),
+    (r"BMP compression \(5\)", "it holds a PNG"),
+    (r"BMP compression \(6\)", "its channels and its alpha are named by masks"),
+    (r"BMP bitfields layout", "its channels are named by masks of an unusual layout"),
+    (r"BMP header type \((16|64)\)", "it is one of OS/2 (a header of {1} bytes)"),
+    (r"BMP pixel depth \((2|64)\)", "it has {1} bits per pixel"),
+)
+# Numbers of compressions. Pillow cuts a run that passes the end of its row, and counts an empty row as none.
+_RUNS = (1, 2)
+
+
+def read_bmp(file: BinaryIO, budget: Budget, allocate: Allocate | None = None) -> Decoded:
+    """Decode a BMP."""
+    with opened_with_pillow(file, "BMP") as image:
+        if image.info.get("compression") in _RUNS:
+            raise Unsupported("its pixels are packed in runs (RLE)")
+    return read_with_pillow("BMP", file, budget, allocate)
+
+
+BMP = Format(
+    "BMP",
+    suffixes=(".bmp", ".dib"),
+    signatures=(b"BM",),
+    decode=read_bmp,
+    unsupported=BMP_UNSUPPORTED,
+)

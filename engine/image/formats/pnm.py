@@ -6,11 +6,10 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from engine.image.array_types import scaled
-from engine.image.canvas import Allocate, Canvas, Decoded
+from engine.image.array_input import scaled
 from engine.image.faults import Refused, Unsupported
 from engine.image.form import Budget, Form, check_long_enough
-from engine.image.format import Format
+from engine.image.format import Allocate, Canvas, Decoded, Format
 from engine.image.large.source import BytesAt, PlainRows
 from engine.image.picture import Picture, with_alpha
 

@@ -1,34 +1,303 @@
-"""TIFF: tifffile reads the tags, `tiff_segments` the samples, `tiff_pixels` makes them a picture.
+"""TIFF: tifffile reads the tags, `tiff_segments` the samples, `tiff_page` makes them a picture.
 
 Pillow cuts 16-bit RGB to 8 bit and OpenCV garbles planar files; tifffile decoded 46 of 46 test files exactly.
+How a file is stored is kept for a result like it: layout, compression, some tags, OME metadata.
 """
 
-from contextlib import closing
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
 from fractions import Fraction
-from typing import BinaryIO
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
-from engine.image.canvas import Allocate, Canvas, Decoded
-from engine.image.form import Budget
-from engine.image.format import Format
+from engine.image.faults import Refused, errors_in_words
+from engine.image.form import Budget, Form
+from engine.image.format import Allocate, Canvas, Decoded, Format
 from engine.image.formats.tiff_page import (
+    ICC_PROFILE_TAG,
     RESOLUTION_TAG,
     RESOLUTION_UNIT_TAG,
     TIFF_UNSUPPORTED,
     Y_RESOLUTION_TAG,
     checked_page,
+    is_as_stored,
+    is_photo,
+    left_out_of_tiff,
     metadata_of_page,
     orientation_of,
     picture_page,
+    picture_samples,
     profile_of,
     silence_libraries,
 )
+from engine.image.formats.tiff_segments import PageSegments, is_stored_plainly, segment_bytes, segment_shape
 from engine.image.large.result import CheckedFile
-from engine.image.large.source import BytesAt, Storage
-from engine.image.large.tiff_reader import in_parts
-from engine.image.large.tiff_writer import RATIONAL, SHORT, Tag, TiffResult
+from engine.image.large.source import (
+    MOST_CHANNELS,
+    BytesAt,
+    LargePicture,
+    PlainRows,
+    SegmentedPicture,
+    Storage,
+)
+from engine.image.large.tiff_writer import KNOWN_TYPES, RATIONAL, SHORT, Tag, TiffResult
+from engine.image.metadata import EXIF_TAG, GPS_TAG, TEXT_TAGS
 from engine.image.picture import Picture, with_alpha
+
+if TYPE_CHECKING:
+    from tifffile import TiffFile, TiffPage
+
+
+# Compression -> that of a result; of all others it is deflate.
+_COMPRESSIONS = {1: "none", 34926: "zstd", 50000: "zstd"}
+# Tags that a result takes over: resolution, GeoTIFF and what GDAL adds.
+_KEPT_TAGS = (282, 283, 296, 33550, 33922, 34264, 34735, 34736, 34737, 42112, 42113)
+_MOST_PLAIN_STRIP_BYTES = 1 << 20
+
+
+def stored_as(tiff: "TiffFile", pages: "list[list[TiffPage]]") -> Storage:
+    """Return how a file is laid out, for a result like it."""
+    first = pages[0][0]
+    rows, columns = segment_shape(first)
+    if is_stored_plainly(first) and not first.is_tiled:
+        # It may be cut at any row.
+        row_bytes = segment_bytes(first) // rows
+        rows = min(rows, max(1, _MOST_PLAIN_STRIP_BYTES // row_bytes))
+    tags = [
+        Tag(code, int(tag.dtype), _values(tag.value))
+        for code in _KEPT_TAGS
+        if (tag := first.tags.get(code)) is not None and int(tag.dtype) in KNOWN_TYPES
+    ]
+    # Of an OME-TIFF the description is its metadata.
+    texts = TEXT_TAGS[0 if is_photo(first) or tiff.is_ome else 1 :]
+    kept = {tag.code for tag in tags} | {*texts, EXIF_TAG, GPS_TAG, ICC_PROFILE_TAG}
+    last = pages[-1][0]
+    return Storage(
+        "tiff",
+        (rows, columns),
+        is_tiled=first.is_tiled,
+        compression=_COMPRESSIONS.get(int(first.compression), "deflate"),
+        smallest=(last.imagelength, last.imagewidth) if len(pages) > 1 else None,
+        is_ome=tiff.is_ome,
+        details={"tags": tags, "left_out": left_out_of_tiff(first, kept), "ome": _ome(tiff)},
+    )
+
+
+def _values(value: object) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace")
+    return value if isinstance(value, bytes) else list(np.atleast_1d(np.asarray(value)).reshape(-1).tolist())
+
+
+def _ome(tiff: "TiffFile") -> dict[str, object]:
+    """Return what is kept of OME metadata: the name and physical sizes."""
+    if not tiff.is_ome or not tiff.ome_metadata:
+        return {}
+    try:
+        image = import_module("tifffile").xml2dict(tiff.ome_metadata)["OME"]["Image"]
+        image = image[0] if isinstance(image, list) else image
+        pixels = image["Pixels"]
+    except (KeyError, TypeError, ValueError, SyntaxError):
+        return {}
+    names = "PhysicalSizeX", "PhysicalSizeXUnit", "PhysicalSizeY", "PhysicalSizeYUnit"
+    kept = {name: pixels[name] for name in names if name in pixels}
+    if "Name" in image:
+        kept["Name"] = str(image["Name"])
+    return kept
+
+
+_MOST_PLANES = 10_000_000
+# Grey pages that are red, green and blue, ... of one picture: the axes that they are counted along.
+_PLANES_OF = ("ome", "imagej")
+
+
+class TiffPicture(SegmentedPicture):
+    """A TIFF whose strips or tiles are decoded one by one.
+
+    `pages` has those of each level: one page, or one for each channel.
+    """
+
+    def __init__(self, data: BytesAt, pages: "list[list[TiffPage]]", form: Form) -> None:
+        super().__init__()
+        self.path, self._bytes = data.path, data
+        self._pages = [[PageSegments(page, data, self.note) for page in level] for level in pages]
+        self._is_as_stored = all(is_as_stored(page) for level in pages for page in level)
+        self.dtype, self.channels = form.dtype, _channels(pages[0], form)
+        self.levels = tuple((level[0].imagelength, level[0].imagewidth) for level in pages)
+        self.chunk = self.segment_shape(0)
+        self.format = _title_of(pages[0][0])
+
+    def segment_shape(self, level: int) -> tuple[int, int]:
+        """Return rows and columns of the strips or tiles of a level."""
+        return self._pages[level][0].shape
+
+    def _decode(self, level: int, row: int, column: int) -> np.ndarray:
+        found = []
+        for segments in self._pages[level]:
+            samples = segments.samples(row, column)
+            found.append(samples if self._is_as_stored else picture_samples(samples, segments.page)[0])
+        # Each of several pages is one channel.
+        return found[0] if len(found) == 1 else np.concatenate([one[..., :1] for one in found], axis=2)
+
+    def _errors_in_words(self) -> AbstractContextManager[None]:
+        return errors_in_words(str(self.path), "TIFF", TIFF_UNSUPPORTED, doing="read")
+
+    def close(self) -> None:
+        """Close the file; nothing is read after that."""
+        super().close()
+        self._bytes.close()
+
+
+def in_parts(
+    data: BytesAt, pages: "list[list[TiffPage]]", form: Form, notes: Sequence[str]
+) -> PlainRows | TiffPicture:
+    """Return what reads pages (of each level: one, or one for each channel), whose first has a form."""
+    first, is_one = pages[0][0], len(pages[0]) == 1
+    if len(pages) == 1 and all(
+        is_stored_plainly(page) and (is_one or is_as_stored(page)) for page in pages[0]
+    ):
+        stored = np.dtype(first.dtype).newbyteorder(first.parent.byteorder)
+        plane_bytes = first.imagelength * first.imagewidth * first.shaped[4] * stored.itemsize
+        planes = [
+            page.dataoffsets[0] + plane * plane_bytes for page in pages[0] for plane in range(page.shaped[0])
+        ]
+        shape = form.height, form.width, _channels(pages[0], form)
+
+        def interpret(samples: np.ndarray) -> np.ndarray:
+            return picture_samples(samples.astype(first.dtype, copy=False), first)[0]
+
+        plain = PlainRows(
+            data,
+            _title_of(first),
+            shape,
+            form.dtype,
+            stored,
+            len(planes) * first.shaped[4],
+            planes,
+            None if is_as_stored(first) else interpret,
+        )
+        plain.notes = tuple(notes)
+        return plain
+    picture = TiffPicture(data, pages, form)
+    picture.note(*notes)
+    return picture
+
+
+def open_tiff(file: BinaryIO) -> LargePicture:
+    """Return what reads a TIFF in parts, which closes its file.
+
+    Raises Refused, Unsupported, or what the libraries raise.
+    """
+    # 40 ms: loaded with the first TIFF.
+    TiffFile = import_module("tifffile").TiffFile  # noqa: N806
+
+    silence_libraries()
+    tiff, data = TiffFile(file), BytesAt(file)
+    pages, notes = _levels(tiff)
+    first, forms = pages[0][0], []
+    for page in itertools.chain(*pages):
+        form, found = checked_page(page, data.size)
+        forms.append(form)
+        notes += found
+    orientation = orientation_of(first)
+    if 2 <= orientation <= 8:
+        raise Refused(
+            f"its rows are not stored from top to bottom, left to right (orientation {orientation}), and "
+            "it is too large to be turned",
+            "Save it upright in the program that made it.",
+        )
+    picture = in_parts(data, pages, forms[0], notes)
+    picture.storage = stored_as(tiff, pages)
+    picture.has_alpha = forms[0].has_alpha and len(pages[0]) == 1
+    picture.icc_profile, picture.metadata = profile_of(first), metadata_of_page(first)
+    return picture
+
+
+def _title_of(page: "TiffPage") -> str:
+    """Return the title of a kind of TIFF: "BigTIFF, tiled"."""
+    kind = "BigTIFF" if page.parent.is_bigtiff else "TIFF"
+    kind = f"OME-{kind}" if page.parent.is_ome else kind
+    return f"{kind}, {'tiled' if page.is_tiled else 'in strips'}"
+
+
+def _levels(tiff: "TiffFile") -> "tuple[list[list[TiffPage]], list[str]]":
+    """Return the pages of each level, those of all channels of the first of all times and depths."""
+    page, page_notes = picture_page(tiff)
+    if page.is_reduced or page is not tiff.pages.first:
+        return [[page]], list(page_notes)
+    # tifffile makes a list of all planes, whatever the file holds.
+    for pixels in re.findall(r"<(?:\w+:)?Pixels\b[^>]*>", tiff.ome_metadata or ""):
+        if (planes := math.prod(map(int, re.findall(r"Size[CTZ]=.(\d+)", pixels)))) > _MOST_PLANES:
+            raise Refused(f"its OME metadata names {planes:,} planes")
+    series = tiff.series[0]
+    notes = []
+    levels = []
+    for level in series.levels:
+        counted = level.axes[: len(level.axes) - _axes_in_page(level)]
+        sizes = level.shape[: len(counted)]
+        channel = counted.find("C") if series.kind in _PLANES_OF else -1
+        count = sizes[channel] if channel >= 0 else 1
+        if count > MOST_CHANNELS:
+            notes.append(f"It has {count} channels; the first was opened.")
+            count = 1
+        step = int(np.prod(sizes[channel + 1 :], dtype=np.int64)) if channel >= 0 else 1
+        found = [level.pages[number * step] for number in range(count)]
+        if any(page is None or page.parent is not tiff for page in found):
+            raise Refused("one of its channels is missing, or lies in another file")
+        pages = [page.aspage() for page in found if page is not None]
+        if len(pages) > 1 and any(page.samplesperpixel > 1 for page in pages):
+            pages = pages[:1]
+            notes.append("It has several channels of colours; the first was opened.")
+        levels.append(pages)
+    others = [
+        (axis, size)
+        for axis, size in zip(series.axes, series.shape, strict=True)
+        if axis not in "YXSC" and size > 1
+    ]
+    if others:
+        words = " and ".join(f"{size:,} {_AXES.get(axis, 'pages')}" for axis, size in others)
+        notes.append(f"It has {words}; the first was opened.")
+    elif len(tiff.series) > 1 and len(levels) == 1:
+        # Pages after the first that show it smaller, as older programs store a pyramid.
+        further = (other.keyframe for other in tiff.series[1:])
+        photometric = levels[0][0].photometric
+        levels += [[page] for page in further if page.is_reduced and page.photometric == photometric]
+    return _smaller_ones(levels), notes
+
+
+_AXES = {"T": "times", "Z": "depths"}
+
+
+def _axes_in_page(series: Any) -> int:
+    """Return how many axes of a series are those of each of its pages."""
+    page = series.keyframe
+    return len(page.axes) if len(page.shape) <= len(series.shape) else len(series.shape)
+
+
+def _smaller_ones(levels: "list[list[TiffPage]]") -> "list[list[TiffPage]]":
+    """Return the levels that are ever smaller, of the same channels and number type, and of the same view."""
+    kept = levels[:1]
+    first = levels[0][0]
+    samples = len(levels[0]), first.samplesperpixel, first.dtype
+    for level in levels[1:]:
+        before, page = kept[-1][0], level[0]
+        is_smaller = page.imagewidth < before.imagewidth and page.imagelength < before.imagelength
+        scale = first.imagewidth / max(page.imagewidth, 1)
+        is_same_view = abs(first.imagelength / scale - page.imagelength) <= 2 + page.imagelength / 50
+        if is_smaller and is_same_view and (len(level), page.samplesperpixel, page.dtype) == samples:
+            kept.append(level)
+    return kept
+
+
+def _channels(pages: "list[TiffPage]", form: Form) -> int:
+    """Return the channels of a level: those of its page, alpha counted, or one a page."""
+    return len(pages) if len(pages) > 1 else form.channels + form.has_alpha
+
 
 _STRIP_BYTES = 1 << 18
 _MOST_DIVISOR, _PER_INCH = 10_000, 2

@@ -8,9 +8,8 @@ from typing import BinaryIO
 import imagecodecs
 import numpy as np
 
-from engine.image.canvas import Allocate, Canvas, Decoded
 from engine.image.form import Budget, Form, check_long_enough
-from engine.image.format import Format
+from engine.image.format import Allocate, Canvas, Decoded, Format
 from engine.image.formats.pillow import (
     encode_with_pillow,
     frame_notes,

@@ -1,17 +1,56 @@
-"""Opening a file that is read in parts."""
+"""Files that are read in parts, results that are written so, and pictures in memory read as these are."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
+from engine.cores import cores
 from engine.files.atomic_write import path_text
+from engine.image.convert import halved
 from engine.image.faults import Refused, errors_in_words
-from engine.image.formats.npy import open_npy
-from engine.image.formats.tiff import TIFF
-from engine.image.large.kinds import kind_of
-from engine.image.large.source import LargePicture
-from engine.image.large.tiff_reader import open_tiff
-from engine.image.large.zarr_reader import open_zarr
-from engine.image.open import open_regular_file
+from engine.image.form import Form
+from engine.image.formats.npy import MAGIC, NpyResult, open_npy
+from engine.image.formats.tiff import TIFF, open_tiff
+from engine.image.large.result import LargeResult, PartFolder
+from engine.image.large.source import LargePicture, Storage
+from engine.image.large.tiff_writer import TiffResult
+from engine.image.large.zarr import ZarrResult, open_zarr
+from engine.image.metadata import OME, metadata_to_save, sentence_on
+from engine.image.open import HEAD_BYTES, open_image, open_regular_file
+
+_METADATA = ("zarr.json", ".zarray", ".zgroup")
+SUFFIXES = {".tif": "tiff", ".tiff": "tiff", ".zarr": "zarr", ".npy": "npy"}
+"""What the names of results end in, and their kinds."""
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Return what a file can be read in parts as: "zarr", "npy", "tiff", or "" where it cannot."""
+    try:
+        place = Path(path)
+        if place.is_dir():
+            return "zarr" if is_zarr(place) else ""
+        if not place.is_file():
+            return ""
+        with place.open("rb") as file:
+            head = file.read(HEAD_BYTES)
+    except (OSError, ValueError):
+        return ""  # opening it will say why
+    if head.startswith(MAGIC):
+        return "npy"
+    return "tiff" if head.startswith(TIFF.signatures) else ""
+
+
+def is_zarr(path: Path) -> bool:
+    """Return whether a folder is a Zarr array or group."""
+    return any((path / name).is_file() for name in _METADATA)
+
+
+def kind_of_result(path: str) -> str:
+    """Return the kind of a result that is written in parts, by the end of its name; "" for others."""
+    return SUFFIXES.get(Path(path).suffix.lower(), "")
 
 
 def open_large(path: str | os.PathLike[str]) -> LargePicture:
@@ -44,3 +83,147 @@ def open_large(path: str | os.PathLike[str]) -> LargePicture:
     except BaseException:
         file.close()
         raise
+
+
+# Strips and rows that are written together, bytes.
+_UNIT_BYTES = 8 << 20
+# Sides of tiles and chunks where the source has none, or strange ones.
+_SIDE, _MOST_SIDE = 512, 4096
+
+
+def result_storage(picture: LargePicture, kind: str, *, metadata: bool = True) -> tuple[Storage, list[str]]:
+    """Return how the result of a picture is stored, and a sentence for each thing that it does not keep.
+
+    Without `metadata` it gets neither EXIF data nor resolution nor OME metadata.
+    """
+    source, notes = picture.storage, []
+    is_same, row_bytes = source.kind == kind, picture.width * picture.channels * picture.dtype.itemsize
+    is_in_strips = is_same and kind == "tiff" and not source.is_tiled and source.chunk[0] <= picture.height
+    # A TIFF has tiles of multiples of 16.
+    is_fit = source.is_tiled and not any(side % 16 or side > _MOST_SIDE for side in source.chunk)
+    chunk = source.chunk if is_in_strips or is_fit or (is_same and kind == "zarr") else (_SIDE, _SIDE)
+    rows = chunk[0]
+    if kind == "npy":
+        rows = max(1, _UNIT_BYTES // row_bytes)
+        chunk = rows, picture.width
+        if source.smallest is not None:
+            notes.append("An .npy has no smaller levels: only the full size is saved.")
+    elif is_in_strips:
+        rows *= max(1, _UNIT_BYTES // (rows * row_bytes))
+    if source.smallest is not None and rows % 2:
+        rows *= 2  # which are halved in pairs
+    packed = "zstd" if kind == "zarr" else "none" if source.compression == "none" else "deflate"
+    storage = Storage(
+        kind,
+        chunk,
+        is_tiled=kind != "npy" and not is_in_strips,
+        rows_at_once=rows,
+        compression=source.compression if is_same else packed,
+        smallest=None if kind == "npy" else source.smallest,
+        is_ome=is_same and source.is_ome,
+        details=source.details if is_same else {},
+    )
+    others = picture.metadata.left_out
+    if source.is_ome and source.kind != kind and OME not in others:
+        notes.append(
+            "OME metadata (size of a pixel, names) is not saved: a result of the same kind keeps it."
+        )
+    if kind != "tiff" and picture.icc_profile:
+        notes.append("The colour profile is not saved: only a TIFF has one.")
+    if not metadata:
+        storage = replace(storage, details=storage.details | {"tags": [], "ome": {}})
+    else:
+        size, title = (picture.width, picture.height), {"npy": "NumPy", "zarr": "Zarr"}.get(kind, "TIFF")
+        most_exif = TIFF.most_exif_bytes if kind == "tiff" else 0
+        kept, words = metadata_to_save(picture.metadata, *size, title, most_exif)
+        if kind == "tiff":
+            storage = replace(storage, details=storage.details | {"metadata": kept})
+            others = source.details.get("left_out", others)
+        notes += [*words, *sentence_on(others)]
+    if kind == "zarr" and picture.has_alpha:
+        notes.append("The alpha is saved as one more channel, which a Zarr does not tell from colours.")
+    return storage, notes
+
+
+def make_result(picture: LargePicture, storage: Storage, dtype: np.dtype, part: PartFolder) -> LargeResult:
+    """Make the file of a result anew, or open what an earlier run has left, which is checked.
+
+    Raises PartDamaged, and whatever a library raises of a damaged store.
+    """
+    shape = picture.height, picture.width, picture.channels
+    if storage.kind == "zarr":
+        return ZarrResult(part, storage, shape, dtype)
+    file = part.file(part.result.name)
+    if storage.kind == "npy":
+        return NpyResult(file, storage, shape, dtype)
+    return TiffResult(
+        file,
+        part.file("result-segments"),
+        storage,
+        shape,
+        dtype,
+        has_alpha=picture.has_alpha,
+        icc_profile=picture.icc_profile,
+    )
+
+
+# The second level has a quarter of the columns: what a tile between the two is made of is read at once.
+_HALVINGS = 2
+_LEAST_SIDE = 256
+
+
+class DecodedPicture(LargePicture):
+    """A picture in memory, with levels from a quarter of its size on.
+
+    Parameters
+    ----------
+    path : str or path-like
+    remedy : str
+        What a person can do about one that passes the limit, for the error.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], remedy: str) -> None:
+        picture = open_image(path, work_bytes=decoded_bytes, work="showing", remedy=remedy)
+        samples = picture.pixels if picture.pixels.ndim == 3 else picture.pixels[..., np.newaxis]
+        self.path, self.format = Path(path), picture.format or ""
+        self.dtype, self.has_alpha = samples.dtype, picture.alpha is not None
+        self.channels = samples.shape[2] + self.has_alpha
+        self.icc_profile, self.notes, self.metadata = picture.icc_profile, picture.notes, picture.metadata
+        self.chunk = _SIDE, _SIDE
+        self.storage = Storage("decoded", self.chunk)
+        planes = (samples,) if picture.alpha is None else (samples, picture.alpha[..., np.newaxis])
+        self._levels: list[tuple[np.ndarray, ...]] = [planes]
+        while max(self._levels[-1][0].shape[:2]) > _LEAST_SIDE:
+            halvings = _HALVINGS if len(self._levels) == 1 else 1
+            self._levels.append(tuple(_reduced(plane, halvings) for plane in self._levels[-1]))
+        self.levels = tuple(planes[0].shape[:2] for planes in self._levels)
+
+    def fill(self, level: int, rows: slice, columns: slice, out: np.ndarray) -> None:
+        """Read the pixels of a rectangle into an array."""
+        np.concatenate([plane[rows, columns] for plane in self._levels[level]], axis=2, out=out)
+
+    def close(self) -> None:
+        """Leave the memory to whoever still reads."""
+
+
+def decoded_bytes(form: Form) -> int:
+    """Return the memory of such a picture, bytes: a sixteenth, and a third of that, is in the levels."""
+    return form.decoded_bytes + form.decoded_bytes // 12
+
+
+def _reduced(plane: np.ndarray, halvings: int) -> np.ndarray:
+    """Return a picture halved so many times, band by band: halves of a whole one take twice its memory."""
+    step = 1 << halvings
+    height, width = (-(-side // step) for side in plane.shape[:2])
+    out = np.empty((height, width, plane.shape[2]), plane.dtype)
+    band = max(1, (1 << 20) // max(1, plane[0].nbytes * step))
+
+    def reduce(top: int) -> None:
+        part = plane[top * step : (top + band) * step]
+        for _ in range(halvings):
+            part = halved(part)
+        out[top : top + band] = part
+
+    with ThreadPoolExecutor(cores()) as threads:
+        list(threads.map(reduce, range(0, height, band)))
+    return out

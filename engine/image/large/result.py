@@ -19,7 +19,7 @@ from engine.errors import FileReadError, FileWriteError
 from engine.files.atomic_write import atomic_write, write_errors
 from engine.files.part_files import lock
 from engine.files.reading import Json, read_json
-from engine.image.halving import halved, halved_sides
+from engine.image.convert import halved, halved_sides
 from engine.image.large.source import Storage
 from engine.interrupts import undivided
 

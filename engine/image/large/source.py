@@ -22,10 +22,10 @@ import numpy as np
 
 from engine.cores import cores
 from engine.files.reading import Json
-from engine.image.canvas import Canvas
 from engine.image.faults import Refused, errors_in_words
+from engine.image.form import bands
+from engine.image.format import Canvas
 from engine.image.metadata import NO_METADATA, Metadata
-from engine.image.scratch import bands
 
 
 @dataclass(frozen=True, slots=True)

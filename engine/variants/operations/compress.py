@@ -29,7 +29,7 @@ from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal,
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.refusal import Refusal
 from engine.image.convert import to_depth
-from engine.image.jpeg_quality import brightness_steps
+from engine.image.metadata import brightness_steps
 from engine.results.work import Work
 from engine.variants.operations.kernels import (
     CpuCode,

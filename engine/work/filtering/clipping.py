@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.mask.mask import Mask
 from engine.run.task import AnyJob
 from engine.work.filtering.problem import Problem

@@ -9,7 +9,7 @@ from PySide6.QtCore import QSize, Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QLabel, QSizePolicy, QWidget
 
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from gui.explore.inspect.lens import (
     RESULT,
     CombineLens,

@@ -14,7 +14,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.host.tiles import TiledScreen
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.results.found import Mark
 from engine.work.filtering.one_pixel import Samples
 from engine.work.filtering.sum_order import SumOrder

@@ -9,7 +9,7 @@ from PySide6.QtCore import QTimer
 from engine.errors import EngineError
 from engine.host.picture_numbers import MeasurePicture, PictureNumbers
 from engine.host.tiles import TiledScreen
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.question import Question

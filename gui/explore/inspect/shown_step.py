@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.results.measurement import StepTime
 from engine.work.filtering.one_pixel import Samples
 from engine.work.messages import PictureJob

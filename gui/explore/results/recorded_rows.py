@@ -7,7 +7,7 @@ from PySide6.QtCore import QObject
 
 from engine.errors import EngineError
 from engine.geometry.border import Border
-from engine.image.samples import SAMPLES
+from engine.image.open import SAMPLES
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
 from engine.results.measurement import Measurement

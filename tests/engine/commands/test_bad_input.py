@@ -11,7 +11,7 @@ import pytest
 
 import engine
 from engine.image.formats import formats_for, titles
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 from tests.engine.commands.conftest import raising
 from tests.engine.image.encoded import png_header
 

@@ -23,7 +23,7 @@ from engine.errors import OutOfDeviceMemory, VerificationFailed
 from engine.flow.picture_memory import PictureMemory
 from engine.flow.stream import Preparing, Stream
 from engine.image import formats
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 from tests.engine.commands.conftest import LOST, Left, make_every_variant_wrong
 
 MASK = "--mask gaussian:5:1 --border mirror --device cpu"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.image.samples import open_sample
+from engine.image.open import open_sample
 from engine.tasks import read_results
 
 PHOTO = open_sample("astronaut").pixels[100:150, 180:240]

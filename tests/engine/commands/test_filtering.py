@@ -13,7 +13,7 @@ from engine.device import devices as device_module
 from engine.device.device_list import cpu_info
 from engine.geometry.border import Border
 from engine.image.formats import quality_words
-from engine.image.samples import open_sample, sample_path
+from engine.image.open import open_sample, sample_path
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.variants.cpu import textbook_loops

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engine.commands import COMMANDS
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 from tests.engine.commands.conftest import strict_json
 from tests.fresh_python import ROOT
 

@@ -24,7 +24,7 @@ from engine.geometry.border import Border
 from engine.image.formats.npy import NpyResult
 from engine.image.large.opening import open_large
 from engine.image.large.tiff_writer import TiffResult
-from engine.image.large.zarr_writer import ZarrResult
+from engine.image.large.zarr import ZarrResult
 from engine.image.metadata import metadata_of
 from engine.image.open import open_image
 from engine.image.picture import Picture
@@ -462,7 +462,7 @@ def test_that_a_damaged_part_is_begun_anew(damage, tmp_path, monkeypatch):
         ome_tiff(tmp_path / "in.ome.tif", picture(height=300), compression="zlib")
         source = str(tmp_path / "in.ome.tif")
     with monkeypatch.context() as stopped:
-        monkeypatch.setattr("engine.image.large.making._UNIT_BYTES", 4096)
+        monkeypatch.setattr("engine.image.large.opening._UNIT_BYTES", 4096)
         killing(stopped, 3)
         with pytest.raises(Killed):
             filtered(source, output, "--mask", "box:3")
@@ -566,7 +566,7 @@ def test_that_a_missing_package_is_named_with_what_installs_it(tmp_path, monkeyp
     def import_nothing(name):
         raise missing
 
-    monkeypatch.setattr("engine.image.large.zarr_writer.import_module", import_nothing)
+    monkeypatch.setattr("engine.image.large.zarr.import_module", import_nothing)
     with pytest.raises(EngineError, match=r"pip install 'haloscope\[zarr\]'"):
         filtered(source, tmp_path / "out.zarr", "--mask", "box:3")
 
@@ -646,7 +646,7 @@ def test_that_a_disk_that_fills_up_keeps_what_is_done(kind, tmp_path, monkeypatc
     source = written(kind, picture(height=400), tmp_path)
     output = tmp_path / f"out.{kind.split()[0]}"
     monkeypatch.setattr(in_file, "JOURNAL_S", 0.0)
-    monkeypatch.setattr("engine.image.large.making._UNIT_BYTES", 4096)
+    monkeypatch.setattr("engine.image.large.opening._UNIT_BYTES", 4096)
     with monkeypatch.context() as full:
         for writer in (TiffResult, NpyResult, ZarrResult):
 

@@ -17,7 +17,7 @@ from engine.commands.output import log, print_answer, print_json, report_interru
 from engine.commands.own_process import command_process
 from engine.errors import EngineError, FileWriteError
 from engine.files.standard_streams import printable
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 from engine.mask.generator_table import GENERATORS
 from engine.mask.presets import presets
 from engine.tasks.network.variants import NETWORK_VARIANTS

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import engine
+from engine.image.open import open_sample
 from engine.image.picture import Picture
-from engine.image.samples import open_sample
 
 PHOTO = open_sample("astronaut").pixels[100:164, 180:252]
 

@@ -14,8 +14,8 @@ from engine.geometry.border import Border
 from engine.image.convert import to_depth
 from engine.image.form import Form
 from engine.image.metadata import Metadata
+from engine.image.open import open_sample
 from engine.image.picture import Picture
-from engine.image.samples import open_sample
 from engine.mask.mask import Mask
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.commands.works import filter_of

@@ -14,9 +14,9 @@ from engine.errors import ImageReadError
 from engine.flow.memory import MemoryPlan, plan_memory
 from engine.flow.rows import RowStream
 from engine.geometry.border import Border
+from engine.image.formats.tiff import TiffPicture
 from engine.image.large.opening import open_large
 from engine.image.large.source import LargePicture, Storage
-from engine.image.large.tiff_reader import TiffPicture
 from engine.mask.mask import Mask
 from engine.work.resolve import Resolved
 from tests.picture_jobs import mask_request

@@ -12,7 +12,7 @@ from engine.host.protocol import OpenPicture
 from engine.host.request import Preview, Run
 from engine.host.shared_array import segments_of
 from engine.host.tiles import TiledScreen, WantedValues
-from engine.image.samples import open_sample
+from engine.image.open import open_sample
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ListRequest, MergeRequest, PictureJob
 from engine.work.steps import digest_of

@@ -12,7 +12,7 @@ from engine.host.picture_numbers import PERCENTILES, MeasurePicture, ShowWindow
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, ScreenLevels
 from engine.host.request import answer
 from engine.host.shared_array import Computed, segments_of
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 from engine.verify.regions import Region
 
 

@@ -9,7 +9,7 @@ from engine.host import shared
 from engine.host.protocol import OpenPicture
 from engine.host.request import Check, Preview, Run
 from engine.host.shared_array import segments_of
-from engine.image.samples import open_sample
+from engine.image.open import open_sample
 from engine.image.save import save_image
 from engine.work.messages import ListRequest
 from engine.work.operations.table import OPERATIONS, operation_variants

@@ -17,9 +17,9 @@ from engine.host.picture_jobs import WHOLE_RESULT_BYTES, bytes_with_result, open
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import TILES_BYTES
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.image.form import Form
-from engine.image.large.decoded import decoded_bytes
+from engine.image.large.opening import decoded_bytes
 from engine.image.metadata import NO_METADATA
 from engine.image.open import open_image
 from engine.image.save import save_image

@@ -17,9 +17,9 @@ from engine.host.protocol import OpenPicture, ScreenLevels
 from engine.host.request import answer
 from engine.host.shared_array import segments_of
 from engine.host.tiles import CloseTiled, FilePixels, TiledScreen, WantedTiles, WantedValues
+from engine.image.convert import halved
 from engine.image.faults import Refused
 from engine.image.form import Budget
-from engine.image.halving import halved
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.work.chain_files import chain_named

@@ -10,8 +10,7 @@ import tifffile
 from PIL import Image, ImageCms, ImageDraw
 
 from engine.errors import ImageReadError
-from engine.image.formats.jpeg import NO_END
-from engine.image.formats.jpeg_markers import DAMAGED
+from engine.image.formats.jpeg import DAMAGED, NO_END
 from engine.image.formats.png import SURPLUS
 from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
 

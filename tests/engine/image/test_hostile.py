@@ -16,9 +16,8 @@ import tifffile
 from PIL import Image
 
 from engine.errors import ImageReadError
-from engine.image.formats import jpeg_markers, png
-from engine.image.formats.png import SURPLUS
-from engine.image.formats.png_chunks import png_chunk
+from engine.image.formats import jpeg, png
+from engine.image.formats.png import SURPLUS, png_chunk
 from engine.image.large.opening import open_large
 from tests.engine.image import hostile
 from tests.engine.image.encoded import (
@@ -76,17 +75,17 @@ def test_that_surplus_before_the_end_and_a_warning_about_whole_pixels_refuse_not
 
 def test_that_a_file_of_too_many_scans_is_refused(monkeypatch, opened, refused):
     for options in ({}, {"progressive": True}, {"subsampling": 0, "progressive": True}):
-        frame = jpeg_markers.frame_of(with_pillow(PHOTO, "JPEG", **options))
+        frame = jpeg.frame_of(with_pillow(PHOTO, "JPEG", **options))
         blocks = 3 * 38 * 38
         assert frame.end
         assert blocks / 3 < frame.scanned_blocks <= 6 * blocks
     many = hostile.jpeg_of_scans(80, 80, 30)
-    assert jpeg_markers.frame_of(many).scanned_blocks == 30 * 100
+    assert jpeg.frame_of(many).scanned_blocks == 30 * 100
     assert (opened(many).pixels == 128).all()
-    monkeypatch.setattr(jpeg_markers, "MAX_SCANNED_BLOCKS", 2_999)
-    monkeypatch.setattr(jpeg_markers, "_USUAL_ROUNDS", 0)
+    monkeypatch.setattr(jpeg, "MAX_SCANNED_BLOCKS", 2_999)
+    monkeypatch.setattr(jpeg, "_USUAL_ROUNDS", 0)
     assert refused(many).why == "its 30 scans go over 3,000 blocks of pixels, the limit is 2,999"
-    monkeypatch.setattr(jpeg_markers, "MAX_SCANNED_BLOCKS", 1_000)
+    monkeypatch.setattr(jpeg, "MAX_SCANNED_BLOCKS", 1_000)
     cmyk = with_pillow(Image.fromarray(PHOTO).convert("CMYK"), "JPEG", progressive=True)
     for data in (cmyk, with_tifffile(PHOTO, photometric="rgb", compression="jpeg", rowsperstrip=300)):
         assert "blocks of pixels, the limit is 1,000" in refused(data).why
@@ -117,7 +116,7 @@ def test_that_damage_amid_the_data_of_a_jpeg_is_noted_or_refused(opened, kind):
             except ImageReadError:
                 outcomes.add("refused")
             else:
-                assert picture.notes == (jpeg_markers.DAMAGED,)
+                assert picture.notes == (jpeg.DAMAGED,)
                 outcomes.add("same" if np.array_equal(picture.pixels, expected.pixels) else "other")
     assert outcomes == {"refused", "same", "other"}
 

@@ -9,9 +9,9 @@ from assets.make_samples import DRAWINGS
 from engine.errors import BadValue, UnknownName
 from engine.geometry.range_modes import RANGE_MODES
 from engine.image.convert import change_alpha_depth, change_depth, to_depth
+from engine.image.open import SAMPLES, open_sample, sample_path
 from engine.image.picture import Picture
-from engine.image.result_picture import finished_picture
-from engine.image.samples import SAMPLES, open_sample, sample_path
+from engine.image.save import finished_picture
 
 
 @pytest.mark.parametrize(

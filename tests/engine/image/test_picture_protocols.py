@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.host.display_levels import level_shapes, render
-from engine.image.colour import full_scale_of
+from engine.image.convert import full_scale_of
 from engine.image.notebook import MOST_SIDE
 from engine.image.picture import Picture
 from tests.engine.image import png_witness

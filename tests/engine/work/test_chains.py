@@ -18,7 +18,7 @@ from engine.errors import BadValue, EngineError, OutOfDeviceMemory, UnknownName
 from engine.geometry.border import Border
 from engine.host import shared
 from engine.image.convert import to_depth
-from engine.image.samples import open_sample
+from engine.image.open import open_sample
 from engine.mask.mask import Mask
 from engine.run.compute import compute
 from engine.run.measure import measure

@@ -3,7 +3,7 @@ from collections import Counter
 import pytest
 from PySide6.QtGui import QKeySequence
 
-from engine.image.samples import SAMPLES
+from engine.image.open import SAMPLES
 from engine.mask.presets import preset
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explore_actions import ExploreActions

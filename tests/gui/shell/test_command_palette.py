@@ -2,7 +2,7 @@ import pytest
 from PySide6.QtCore import QModelIndex, Qt
 
 from engine.geometry.border import Border
-from engine.image.samples import SAMPLES
+from engine.image.open import SAMPLES
 from engine.mask.presets import preset, presets
 from gui.shell.dialogs import CommandPalette, commands_of, found_by
 from gui.shell.pages import PAGES

@@ -6,7 +6,7 @@ import pytest
 from engine.errors import Cancelled
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
-from engine.image.samples import SAMPLES, open_sample
+from engine.image.open import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
 from engine.work.comparing import effect, effects, small_picture

@@ -13,8 +13,8 @@ from PIL import Image
 import engine
 from engine.device.devices import backend
 from engine.errors import BadValue, EngineError, UnknownName
-from engine.image.jpeg_quality import BRIGHTNESS_TABLE
-from engine.image.samples import open_sample
+from engine.image.metadata import BRIGHTNESS_TABLE
+from engine.image.open import open_sample
 from engine.run.compute import compute
 from engine.variants.operations import compress, counts, find_patch
 from engine.verify.regions import Region
