@@ -31,11 +31,11 @@ from engine.host.tiles import (
     WantedTiles,
     WantedValues,
 )
+from engine.image.array_input import DEPTH_TEXTS
 from engine.image.convert import full_scale_of
 from engine.image.large.opening import DecodedPicture, kind_of, open_large
 from engine.image.large.source import LargePicture
 from engine.image.open import value_notes
-from engine.image.picture import DEPTH_TEXTS
 from engine.results.progress import Checkpoint
 
 # A request is answered after this long with what is ready, s.

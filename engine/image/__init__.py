@@ -1,7 +1,8 @@
 """Pictures: opening, saving, colour and depth, samples.
 
 - `picture`: `Picture`, an image with what belongs to it (alpha, colour profile, where it came from)
-- `open`: `open_image`, and the pictures that come with the program; `save`: `save_image`; `formats`: one file for each format behind them
+- `open`: `open_image`, and the pictures that come with the program; `save`: `save_image`
+- `formats`: one file for each format behind them
 - `convert`: how a float result becomes 8 or 16 bit
 - `array_input`: what people pass as an array, read as NumPy's; `notebook`: the PNG that a notebook shows
 

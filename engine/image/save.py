@@ -11,6 +11,7 @@ import numpy as np
 from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
 from engine.geometry.range_modes import RangeMode
+from engine.image.array_input import DEPTH_TEXTS
 from engine.image.convert import (
     change_alpha_depth,
     change_depth,
@@ -23,7 +24,7 @@ from engine.image.form import bands_of
 from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, in_words, saved_formats, titles
 from engine.image.metadata import NO_METADATA, metadata_to_save, sentence_on
-from engine.image.picture import DEPTH_TEXTS, Picture
+from engine.image.picture import Picture
 
 Depth = Literal["keep", "8", "16", "float32"]
 
