@@ -4,7 +4,7 @@
 - `open`: `open_image`, and the pictures that come with the program; `save`: `save_image`
 - `formats`: one file for each format behind them
 - `convert`: how a float result becomes 8 or 16 bit
-- `array_input`: what people pass as an array, read as NumPy's; `notebook`: the PNG that a notebook shows
+- `array_input`: what people pass as an array, read as NumPy's
 
 Importing any of these costs little: the libraries that decode are imported when a file needs them.
 """

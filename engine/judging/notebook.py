@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from engine.errors import BadValue
-from engine.image.formats.png import png_bytes
+from engine.image.formats.png_bytes import png_bytes
 from engine.judging.judge import judge
 from engine.judging.judgement import Judgement
 from engine.results.quantities import rate_text

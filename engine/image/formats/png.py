@@ -11,19 +11,18 @@ import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from io import BufferedReader
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import BinaryIO, NamedTuple, cast
 
 import imagecodecs
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
-from engine.image.form import Budget, Form, bands, bands_of, check_long_enough
+from engine.image.form import Budget, Form, bands_of, check_long_enough
 from engine.image.format import Allocate, Canvas, Decoded, Format
 from engine.image.formats.pillow import opened_with_pillow, orientation_of
+from engine.image.formats.png_bytes import METRES_PER_INCH, png_bytes, png_chunk
 from engine.image.metadata import (
-    NO_METADATA,
-    Metadata,
     listed,
     metadata_of,
     note_of_first,
@@ -34,7 +33,6 @@ from engine.image.picture import Picture
 
 SIGNATURE_BYTES = 8
 PALETTE = 3
-METRES_PER_INCH = 0.0254
 HEADER_END = 33  # signature, length, type, 13 bytes of header, checksum
 
 # Colour type -> (channels, legal depths), table 11.1 of the PNG specification.
@@ -191,11 +189,6 @@ def _content(file: BinaryIO, length: int, checksum: int, *, keep: bool) -> tuple
         if keep:
             kept.append(piece)
     return b"".join(kept), checksum
-
-
-def png_chunk(kind: bytes, content: bytes) -> bytes:
-    """Return a chunk with its length and checksum."""
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
 def left_out_of_png(chunks: Chunks, has_profile: bool) -> tuple[str, ...]:
@@ -374,92 +367,3 @@ PNG = Format(
     most_exif_bytes=2**31 - 1,
     encoder_copies=1,  # the differences of its rows
 )
-
-
-# Channels with alpha -> colour type, table 11.1 of the PNG specification.
-_TYPES_OF_CHANNELS = {1: 0, 2: 4, 3: 2, 4: 6}
-# Each byte of a row less the one above it.
-_FILTER_UP = 2
-_METRE = 1
-# Of an IDAT chunk; before them come their number and its name, after them a checksum.
-_MOST_CHUNK_BYTES = (1 << 31) - 1
-_BEFORE_CONTENT, _AROUND_CHUNK = 8, 12
-
-
-def png_bytes(
-    image: np.ndarray,
-    icc_profile: bytes | None = None,
-    metadata: Metadata = NO_METADATA,
-    *,
-    alpha: np.ndarray | None = None,
-    done: Callable[[np.ndarray], None] = lambda rows: None,
-) -> memoryview:
-    """Encode grey or RGB, with or without alpha, at 8 or 16 bit.
-
-    `alpha` is that of an image without one. `done` is called with rows that are not read again.
-
-    The rows are their differences to the row above, deflated by libdeflate at its first level.
-    1920 x 1080 RGB takes 25 ms. libpng's own choice (zlib's level 6, the best of all filters for each row)
-    takes 510 ms, and the median of 36 files has 0.96 of the size (photographs 0.8 to 1). OpenCV (runs of
-    differences to the left) takes 63 ms for 1.23 times the size.
-    """
-    height, width = image.shape[:2]
-    channels = (1 if image.ndim == 2 else image.shape[2]) + (alpha is not None)
-    header = struct.pack(
-        ">IIBBBBB", width, height, 8 * image.dtype.itemsize, _TYPES_OF_CHANNELS[channels], 0, 0, 0
-    )
-    parts: list[bytes] = [b"\x89PNG\r\n\x1a\n", png_chunk(b"IHDR", header)]
-    if icc_profile is not None:
-        parts.append(png_chunk(b"iCCP", b"ICC profile\0\0" + zlib.compress(icc_profile)))
-    if metadata.dpi is not None:
-        per_metre = (round(one / METRES_PER_INCH) for one in metadata.dpi)
-        parts.append(png_chunk(b"pHYs", struct.pack(">IIB", *per_metre, _METRE)))
-    if metadata.exif:
-        parts.append(png_chunk(b"eXIf", metadata.exif))
-    before, after = b"".join(parts), png_chunk(b"IEND", b"")
-    filtered: Any = _differences(image, alpha, done)  # its stub knows no arrays
-    room = _deflated_bytes(filtered.nbytes)
-    # The whole file, of which only what is written takes memory: joining its parts took that of all twice.
-    file: Any = np.empty(len(before) + _AROUND_CHUNK + room + len(after), np.uint8)
-    begin = len(before) + _BEFORE_CONTENT
-    content = imagecodecs.deflate_encode(filtered, level=1, out=file[begin : begin + room])
-    if len(content) > _MOST_CHUNK_BYTES:
-        raise ValueError("its compressed pixels take more than 2 GiB")
-    _put(file, 0, before + struct.pack(">I", len(content)) + b"IDAT")
-    checksum = zlib.crc32(content, zlib.crc32(b"IDAT"))
-    end = _put(file, begin + len(content), struct.pack(">I", checksum) + after)
-    return memoryview(file)[:end]
-
-
-def _put(file: NDArray[np.uint8], at: int, content: bytes) -> int:
-    """Write bytes into a file; return where they end."""
-    end = at + len(content)
-    file[at:end] = np.frombuffer(content, np.uint8)
-    return end
-
-
-def _deflated_bytes(size: int) -> int:
-    """Return the most that so many bytes become: libdeflate's blocks have 5,000 of them or more, 5 around."""
-    return size + size // 500 + 4096
-
-
-def _differences(
-    image: np.ndarray, alpha: np.ndarray | None, done: Callable[[np.ndarray], None]
-) -> NDArray[np.uint8]:
-    """Return the rows of a PNG, (H, 1 + bytes of a row): the number of the filter, then its bytes."""
-    height = len(image)
-    row_bytes = (image.nbytes + (0 if alpha is None else alpha.nbytes)) // height
-    filtered = np.empty((height, 1 + row_bytes), np.uint8)
-    filtered[:, 0] = _FILTER_UP
-    big_endian = image.dtype.newbyteorder(">")
-    above = np.zeros((1, row_bytes), np.uint8)
-    # In bands, so that no second picture in the other byte order, or with its alpha, is made.
-    for rows in bands(height, row_bytes):
-        part = image[rows] if alpha is None else np.dstack([image[rows], alpha[rows]])
-        part = part.astype(big_endian, copy=False).reshape(-1, row_bytes // image.itemsize)
-        samples = part.view(np.uint8)
-        np.subtract(samples[:1], above, out=filtered[rows.start : rows.start + 1, 1:])
-        np.subtract(samples[1:], samples[:-1], out=filtered[rows.start + 1 : rows.stop, 1:])
-        above = samples[-1:].copy()
-        done(image[rows])
-    return filtered

@@ -10,7 +10,7 @@ import numpy as np
 import tifffile
 from PIL import Image
 
-from engine.image.formats.png import png_chunk
+from engine.image.formats.png_bytes import png_chunk
 from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
 
 START_OF_SCAN = b"\xff\xda"

@@ -9,7 +9,7 @@ import pytest
 
 from engine.host.display_levels import level_shapes, render
 from engine.image.convert import full_scale_of
-from engine.image.notebook import MOST_SIDE
+from engine.image.formats.png_bytes import MOST_SIDE
 from engine.image.picture import Picture
 from tests.engine.image import png_witness
 
