@@ -11,7 +11,7 @@ from engine.course.papers import PAPERS
 from engine.course.recorded import beside, recorded_paper
 from engine.course.sheet import markdown_of
 from engine.course.tables import counted_tables
-from engine.results.recorded import COURSE, recorded_document
+from engine.results.export import COURSE, recorded_document
 
 FOLDER = Path("docs/course-recorded")
 

@@ -18,11 +18,9 @@ from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import AnyJob, Job
-from engine.tasks.network.drawings import batch_of
+from engine.tasks.network.operands import batch_of, trained_weights
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.task import network_job
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.network.weights import trained_weights
+from engine.tasks.network.task import NETWORK_VARIANTS, network_job
 from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, Variant
 from engine.work.filtering.variants import variant as variant_named

@@ -24,8 +24,8 @@ import numpy as np
 from bench.options import parser_of
 from engine.device.core_count import launches_on
 from engine.mask.mask import Mask
+from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import FIRST, FIRST_POOLED, FIRST_SIDE, SIDE
-from engine.tasks.network.weights import trained_weights
 from engine.variants.matmul.blas import NumpyProduct
 from engine.variants.network.host_layers import connect, convolve, pool
 from engine.variants.network.layer_kernels import TILE

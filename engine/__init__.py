@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
     from engine.flow.dask_arrays import filter_dask
     from engine.flow.filtering import Streamed, filter_stream, pinned_array
-    from engine.geometry.block import Block
+    from engine.geometry.block import Block, UnsupportedVariant
     from engine.geometry.border import Border
-    from engine.geometry.refusal import UnsupportedVariant
     from engine.image.open import open_image
     from engine.image.picture import Picture
     from engine.image.save import finished_picture, save_image
@@ -55,8 +54,7 @@ _NAMES = {
     "engine.api.product": "matmul",
     "engine.api.plan": "Plan plan",
     "engine.errors": "DeviceUnavailable EngineError VerificationFailed",
-    "engine.geometry.refusal": "UnsupportedVariant",
-    "engine.geometry.block": "Block",
+    "engine.geometry.block": "Block UnsupportedVariant",
     "engine.geometry.border": "Border",
     "engine.image.open": "open_image",
     "engine.image.picture": "Picture",

@@ -11,7 +11,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.results.measurement import Environment, Spread, Timing
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from engine.tasks.product.problem import MatrixProduct, ProductResult
 from engine.verify.verification import Verification

@@ -16,8 +16,7 @@ from engine.errors import BadValue, MaskError, VerificationFailed
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.results.quantities import MISSING
-from engine.results.text_forms import html_table
+from engine.results.text_forms import MISSING, html_table
 from engine.run.measure import measure_each
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS

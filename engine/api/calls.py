@@ -9,11 +9,9 @@ from engine.api.arguments import as_seconds
 from engine.device.devices import backend, device_named
 from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
 from engine.errors import EngineError
-from engine.geometry.block_rules import refuse_block
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.block import UnsupportedVariant, refuse_block
 from engine.results.text_forms import Shown
-from engine.run.compute import compute
-from engine.run.task import AnyJob
+from engine.run.task import AnyJob, compute
 
 if TYPE_CHECKING:
     # What is measured and verified is loaded by the first call that does: a sixth of a first filter.

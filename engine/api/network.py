@@ -10,11 +10,10 @@ from engine.api.arguments import as_device
 from engine.api.calls import check_choices, computed
 from engine.api.host_copy import host_copy
 from engine.device_info import AUTO
-from engine.tasks.network.drawings import as_drawings, probabilities
+from engine.tasks.network.operands import as_drawings, probabilities, weights_from
 from engine.tasks.network.problem import CLASSES
 from engine.tasks.network.stages import chosen_stage, feature_maps
 from engine.tasks.network.task import network_job
-from engine.tasks.network.weights import weights_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +61,7 @@ def network(
     device : str, optional
         "cpu", "cuda:0", ..., "simulator"; None or "auto": a CUDA device where one works.
     weights : path, optional
-        An .npz file with the four arrays of `engine.tasks.network.weights`; None: those that come with the
+        An .npz file with the four arrays of `engine.tasks.network.operands`; None: those that come with the
         program.
     layers : bool
         Whether to return every layer's values of the first drawing, too.

@@ -11,7 +11,7 @@ from engine.api.host_copy import host_copy
 from engine.api.request import Call
 from engine.device_info import AUTO
 from engine.geometry.layout import Layout
-from engine.results.found import Mark
+from engine.results.problem import Mark
 from engine.results.text_forms import Shown
 from engine.work.operations.problem import Settings
 from engine.work.request import one_step

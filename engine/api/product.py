@@ -15,12 +15,9 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
 from engine.errors import BadValue
 from engine.geometry.block import Block
-from engine.run.device_choice import device_for
-from engine.run.task import Job
-from engine.tasks.product.operands import as_matrix, product_of, refuse_shape
-from engine.tasks.product.task import PRODUCT, ProductJob, product_job
-from engine.tasks.product.tile import as_tile
-from engine.tasks.product.variants import matmul_variant
+from engine.run.task import Job, device_for
+from engine.tasks.product.problem import as_tile, matmul_variant
+from engine.tasks.product.task import PRODUCT, ProductJob, as_matrix, product_job, product_of, refuse_shape
 
 if TYPE_CHECKING:
     from engine.device.device_arrays import Given

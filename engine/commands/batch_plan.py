@@ -32,7 +32,7 @@ from engine.image.large.opening import SUFFIXES, is_zarr, kind_of_result
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import check_holds, saved_format
-from engine.run.device_choice import devices_for
+from engine.run.task import devices_for
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,7 @@ from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, MaskError, UnknownName
-from engine.geometry.block import Block
-from engine.geometry.block_list import EVERY, every_block
+from engine.geometry.block import EVERY, Block, every_block
 from engine.geometry.layout import Layout
 from engine.host.request import answer
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
@@ -29,11 +28,10 @@ from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
 from engine.results.measurement import AnyResult, Measurement
-from engine.run.registered import named
+from engine.run.measure import measured_result
 from engine.run.sampling import SamplingPlan
-from engine.run.sweep import measured_result
 from engine.run.task import AnyJob
-from engine.run.variant import AnyVariant
+from engine.run.variant import AnyVariant, named
 from engine.tasks.messages import RecordedRequest
 from engine.work.chain_files import chain_named, entry_of
 from engine.work.chain_task import STEP_TASKS

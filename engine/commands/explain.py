@@ -25,8 +25,8 @@ from engine.geometry.block import Block
 from engine.image.open import open_image
 from engine.mask.resolve import resolve_mask
 from engine.results.columns import problem_text
-from engine.run.device_choice import device_for
 from engine.run.measure import unrun
+from engine.run.task import device_for
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.picture_problem import MAX_SIDE

@@ -8,7 +8,7 @@ from engine.commands.arguments import Settings, option, required
 from engine.commands.output import print_answer, print_json, table
 from engine.judging.judge import judge
 from engine.judging.judgement import METRICS, Judgement, Verdict, gate_of
-from engine.results.quantities import rate_text
+from engine.results.text_forms import rate_text
 
 _STATUS = {
     Verdict.RIGHT: DONE,

@@ -7,11 +7,16 @@ from msgspec import structs
 from engine.commands.arguments import Settings, group, option
 from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import several
-from engine.tasks.product.operands import refuse_too_large
-from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
-from engine.tasks.product.task import product_jobs
-from engine.tasks.product.tile import as_tile
-from engine.tasks.product.variants import MATMUL_VARIANTS, MatmulVariant, matmul_variant
+from engine.tasks.product.problem import (
+    MATMUL_VARIANTS,
+    MatmulVariant,
+    MatrixProduct,
+    ProductResult,
+    as_tile,
+    matmul_variant,
+    tile_of,
+)
+from engine.tasks.product.task import product_jobs, refuse_too_large
 
 # It runs everywhere.
 BASELINE = "numpy"

@@ -16,15 +16,12 @@ from engine.errors import BadValue, FileWriteError
 from engine.files.atomic_write import atomic_write
 from engine.files.output_checks import check_other_file, check_place
 from engine.results.columns import KERNEL, Column, Fact, columns_of
-from engine.results.compare import Compared, compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import AnyResult
-from engine.results.metrics import metric
-from engine.results.quantities import MISSING
-from engine.results.text_forms import json_text
-from engine.run.device_choice import device_for
-from engine.run.sweep import Measure, measured_result, sweep
-from engine.run.task import AnyJob
+from engine.results.metrics import Compared, compared, metric
+from engine.results.text_forms import MISSING, json_text
+from engine.run.measure import Measure, measured_result, sweep
+from engine.run.task import AnyJob, device_for
 from engine.run.variant import AnyVariant
 
 BUDGET_S = 0.5

@@ -8,15 +8,19 @@ from engine.commands.measuring import Cells, Measuring, measure_cells
 from engine.commands.option_readers import several, whole
 from engine.commands.output import log, table
 from engine.device_info import AUTO, DeviceInfo
-from engine.results.quantities import ms_cell
+from engine.results.text_forms import ms_cell
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
-from engine.tasks.network.answers import classify
-from engine.tasks.network.messages import DigitsRequest, NetworkRun
-from engine.tasks.network.problem import MAX_BATCH, ForwardPass, NetworkResult, refuse_too_large
-from engine.tasks.network.stages import chosen_stage, measured_stage, stage_job
-from engine.tasks.network.task import NetworkJob
-from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
-from engine.tasks.network.weights import weights_from
+from engine.tasks.network.operands import weights_from
+from engine.tasks.network.problem import (
+    MAX_BATCH,
+    DigitsRequest,
+    ForwardPass,
+    NetworkResult,
+    NetworkRun,
+    refuse_too_large,
+)
+from engine.tasks.network.stages import chosen_stage, classify, measured_stage, stage_job
+from engine.tasks.network.task import NETWORK_VARIANTS, NetworkJob, NetworkVariant, network_variant
 
 BASELINE = "network-serial"
 

@@ -27,9 +27,8 @@ from engine.image.picture import Picture
 from engine.image.save import Conversion, encoded_image
 from engine.mask.mask import Mask, names_size
 from engine.results.measurement import AnyResult
-from engine.run.device_choice import devices_for
 from engine.run.sampling import HARDLY_SAMPLED
-from engine.run.task import AnyJob
+from engine.run.task import AnyJob, devices_for
 from engine.run.variant import AnyVariant
 from engine.verify.regions import CheckedSamples
 from engine.verify.verification import Verification

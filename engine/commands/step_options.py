@@ -63,7 +63,7 @@ def key_of_filter(key: str) -> str:
     if key == AUTO:
         return key
     # The picture is opened before what filters is imported (`filtering`).
-    from engine.tasks.product.variants import MATMUL_VARIANTS
+    from engine.tasks.product.problem import MATMUL_VARIANTS
 
     if any(key == known.key for known in MATMUL_VARIANTS):
         why = "it multiplies matrices and filters no picture"

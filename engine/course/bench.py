@@ -32,7 +32,7 @@ from engine.results.metrics import number_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
-from engine.tasks.network.variants import NETWORK_VARIANTS
+from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct
 
 HOST_SAMPLES = 20

@@ -8,10 +8,9 @@ from functools import lru_cache
 
 from engine.device.launches import DeviceKind, Operand, Pass
 from engine.device.numba_cuda import cuda, float32
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.geometry import one_launch, refuse_launch

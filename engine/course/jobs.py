@@ -15,11 +15,9 @@ from engine.mask.mask import Mask
 from engine.run.task import AnyJob, Job
 from engine.run.variant import AnyVariant
 from engine.tasks.network.stages import stage_job
-from engine.tasks.network.variants import network_variant
-from engine.tasks.product.operands import random_matrices
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.task import product_job
-from engine.tasks.product.variants import matmul_variant
+from engine.tasks.network.task import network_variant
+from engine.tasks.product.problem import MatrixProduct, matmul_variant
+from engine.tasks.product.task import product_job, random_matrices
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.work.filter_task import Filtering, MaskJob, describe_problem
 from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify

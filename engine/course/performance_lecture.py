@@ -26,9 +26,8 @@ from engine.geometry.block import Block
 from engine.gpu_attributes import GpuAttributes
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import matmul_variant
+from engine.tasks.product.columns import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
+from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 

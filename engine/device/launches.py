@@ -6,8 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from engine.geometry.block import Block
-from engine.geometry.block_rules import blocks_along
+from engine.geometry.block import Block, blocks_along
 
 DeviceArray = Any
 """An array in a device's memory. Numba, whose it is, has no types."""

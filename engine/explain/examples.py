@@ -15,15 +15,13 @@ from engine.device.launches import DeviceKind, Pass
 from engine.errors import BadValue, UnknownName, did_you_mean
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT, Architecture
 from engine.files.reading import Json
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.run.registered import refuse_gone
-from engine.run.variant import AnyVariant
+from engine.run.variant import AnyVariant, refuse_gone
+from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.weights import trained_weights
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.registry import TASKS
 from engine.work.chain_files import chain_named

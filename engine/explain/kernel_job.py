@@ -5,7 +5,7 @@ from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
 from engine.explain.gpus import Architecture, gpu_for
-from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.geometry.block import Refusal, UnsupportedVariant
 from engine.run.task import AnyJob
 from engine.work.filtering.variants import variant
 from engine.work.messages import PictureJob

@@ -17,8 +17,7 @@ from engine.explain.launch.answers import kernel_resources, launch_advice
 from engine.explain.launch.launch_words import limit_sentence, numbers_of
 from engine.explain.launch.launches import Curves
 from engine.explain.messages import LaunchAdvice
-from engine.results.compare import Compared
-from engine.results.metrics import metrics_of
+from engine.results.metrics import Compared, metrics_of
 from engine.run.measure import unrun
 from engine.work.filter_task import MaskJob
 

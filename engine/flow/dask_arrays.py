@@ -26,9 +26,9 @@ from engine.device.anti_aliasing import reused_result
 from engine.device.core_count import launches_on
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.geometry.refusal import UnsupportedVariant
 from engine.work.chain_files import ready_chains
 from engine.work.pictures import as_samples, sample_type
 from engine.work.request import PictureRequest, of_chain

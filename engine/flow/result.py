@@ -26,7 +26,7 @@ from engine.host.tile_jobs import Source
 from engine.host.tiles import TILE, TiledScreen
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
-from engine.run.compute import compute
+from engine.run.task import compute
 from engine.work.filtering.clipping import clipped_of
 from engine.work.measured_part import blank
 from engine.work.messages import PictureJob

@@ -10,16 +10,15 @@ from collections.abc import Callable
 from typing import ClassVar, Self
 
 from engine.errors import BadValue, EngineError, ImageReadError
-from engine.geometry.block import Block
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Refusal
 from engine.host.request import QueuePolicy, Request
 from engine.host.shared_array import Computed, SharedArray
 from engine.host.tiles import FilePixels, TiledScreen, Tiles
 from engine.image.metadata import NO_METADATA, Metadata
 from engine.message import Message
 from engine.reason import Reason
-from engine.results.found import Mark, Quantity
 from engine.results.measurement import AnyResult, StepTime
+from engine.results.problem import Mark, Quantity
 from engine.verify.regions import Region
 
 

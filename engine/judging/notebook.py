@@ -14,8 +14,7 @@ from engine.errors import BadValue
 from engine.image.formats.png_bytes import png_bytes
 from engine.judging.judge import judge
 from engine.judging.judgement import Judgement
-from engine.results.quantities import rate_text
-from engine.results.text_forms import html_table
+from engine.results.text_forms import html_table, rate_text
 
 _USAGE = 'Write %%judge, %%judge --full, or %%judge --require "loads per result <= 3".'
 # Pixels of the screen for a pixel of the result, of which the largest has 67 x 33.

@@ -37,8 +37,7 @@ def resolve_mask(spec: str) -> Mask:
     with suppress(UnknownName):
         return preset(spec)
     # What reads text takes 3 ms to import, a third of all that is imported for a preset.
-    from engine.mask.files import SUFFIXES, load_mask
-    from engine.mask.text import parse_mask
+    from engine.mask.text import SUFFIXES, load_mask, parse_mask
 
     if os.path.exists(spec):
         return load_mask(spec)

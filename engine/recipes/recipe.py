@@ -1,16 +1,26 @@
-"""`Recipe`: a picture and everything that is done with it, as one value that can be written down."""
+"""`Recipe`: a picture and everything that is done with it, as one value; a command line, Python."""
 
-from dataclasses import dataclass
+import json
+import os
+import shlex
+from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import PurePath
+from subprocess import list2cmdline
 
 import numpy as np
+from msgspec import structs
 
 from engine.device_info import AUTO
 from engine.errors import BadValue
+from engine.geometry.border import Border
 from engine.geometry.layout import Layout
+from engine.mask.generator_table import number_text
+from engine.mask.mask import Mask
 from engine.mask.presets import presets
+from engine.mask.text import format_mask
 from engine.work.request import PictureRequest
-from engine.work.steps import Chain, MaskStep
+from engine.work.steps import Chain, MaskStep, OperationStep
 
 # What a picture that is in no file is called in the texts.
 UNSAVED = "picture.png"
@@ -133,3 +143,138 @@ def float32_text(value: float) -> str:
     exact = np.float32(value)
     text = str(exact)
     return text if np.float32(float(text)) == exact else repr(float(exact))
+
+
+def command_line(recipe: Recipe, system: str = os.name) -> str:
+    """Return the command that writes the bytes that the window's Save writes.
+
+    Quoted for `cmd` and PowerShell where `system` is "nt", else for a POSIX shell. With `auto` the bytes are
+    the same where that chooses the same kernel: without a GPU always.
+    """
+    output = recipe.output if not recipe.output.startswith("-") else f"./{recipe.output}"
+    arguments = [recipe.source.name, output, *option_words(recipe)]
+    is_windows = system == "nt"
+    line = f"python main.py filter {list2cmdline(arguments) if is_windows else shlex.join(arguments)}\n"
+    return "".join(f"{'rem' if is_windows else '#'} {note}\n" for note in recipe.notes) + line
+
+
+def option_words(recipe: Recipe, file: str = "") -> list[str]:
+    """Return the options of `filter` and `batch`; a `file` has the mask or chain, else it is written out."""
+    if recipe.chain is not None:
+        how = ["--chain", file or json.dumps(_document(recipe.chain), ensure_ascii=False, allow_nan=False)]
+    else:
+        operation = recipe.asked.operation
+        how = _mask_words(recipe, file) if operation is None else _operation(recipe, operation)
+    where = [word for name, value in recipe.where.items() for word in (f"--{name}", value)]
+    return [*how, *where]
+
+
+def _document(chain: Chain) -> dict[str, object]:
+    # The table of chains takes a while to import, and masks do without.
+    files = import_module("engine.work.chain_files")
+    return {"format": files.FORMAT, "version": files.VERSION, **files.entry_of(chain)}
+
+
+def _mask_words(recipe: Recipe, file: str) -> list[str]:
+    mask, preset = recipe.filter.mask, recipe.preset
+    arguments = ["--mask", file or preset or format_mask(mask, "line")]
+    if not (file or preset):
+        if mask.anchor != (mask.rows // 2, mask.columns // 2):
+            arguments += ["--anchor", f"{mask.anchor[0]},{mask.anchor[1]}"]
+        if mask.offset:
+            arguments += ["--offset", number_text(mask.offset)]
+    arguments += ["--flip"] * recipe.filter.flip + ["--normalize"] * recipe.filter.normalise
+    arguments += ["--border", str(recipe.filter.border)]
+    if recipe.filter.border.takes_value:
+        arguments += ["--cval", number_text(recipe.filter.cval)]
+    # Values of a float32 picture are saved as they are.
+    if recipe.range_mode != "clip" and recipe.source.dtype != "float32":
+        arguments += ["--range", recipe.range_mode]
+    if recipe.asked.result_type != "float32":
+        arguments += ["--result-type", recipe.asked.result_type]
+    return arguments
+
+
+def _operation(recipe: Recipe, step: OperationStep) -> list[str]:
+    arguments = ["--operation", step.operation]
+    for name, value in step.settings:
+        arguments += ["--set", f"{name}={value}"]
+    return [*arguments, "--patch", recipe.patch_path] if recipe.patch_path else arguments
+
+
+def engine_code(recipe: Recipe) -> str:
+    """Return a script that writes the bytes that the window's Save writes; where, as of `command_line`."""
+    recipe.refuse_parts("Python")
+    begin = [f"# {note}" for note in recipe.notes] + [
+        "import engine",
+        "",
+        f"picture = engine.open_image({recipe.source.name!r})",
+    ]
+    if recipe.chain is not None:
+        body = _chained(recipe, recipe.chain)
+    else:
+        operation = recipe.asked.operation
+        body = _filtered(recipe) if operation is None else _operated(recipe, operation)
+    return "\n".join([*begin, *body, ""])
+
+
+def _chained(recipe: Recipe, chain: Chain) -> list[str]:
+    steps = import_module("engine.work.chain_files").entry_of(chain)["steps"]
+    # Of its own `auto` takes a GPU; the window and the command keep chains on the CPU.
+    asked = structs.replace(recipe.asked, device="cpu") if recipe.asked.device == AUTO else recipe.asked
+    where = _where(replace(recipe, asked=asked))
+    return [
+        "steps = [",
+        *(f"    {step!r}," for step in steps),
+        "]",
+        f"found = engine.chain({', '.join(['picture', 'steps', *where])})",
+        f"result = engine.finished_picture(picture, found.values, picture.dtype, {recipe.range_mode!r})",
+        f"engine.save_image(result, {recipe.output!r})",
+    ]
+
+
+def _filtered(recipe: Recipe) -> list[str]:
+    options = [f"border={str(recipe.filter.border)!r}"] * (recipe.filter.border is not Border.ZERO)
+    if recipe.filter.border.takes_value:
+        options.append(f"cval={recipe.filter.cval!r}")
+    if recipe.asked.result_type != "float32":
+        options.append(f"result={recipe.asked.result_type!r}")
+    call = "engine.convolve" if recipe.filter.flip else "engine.correlate"
+    given = ", ".join(["picture", "mask", *options, *_where(recipe)])
+    return [
+        f"mask = {_mask_code(recipe)}",
+        f"values = {call}({given})",
+        f"result = engine.finished_picture(picture, values, picture.dtype, {recipe.range_mode!r})",
+        f"engine.save_image(result, {recipe.output!r})",
+    ]
+
+
+def _mask_code(recipe: Recipe) -> str:
+    text = f"engine.preset({recipe.preset!r})" if recipe.preset else _weights(recipe.filter.mask)
+    return f"{text}.normalised()" if recipe.filter.normalise else text
+
+
+def _weights(mask: Mask) -> str:
+    rows = ",\n     ".join(repr(row) for row in mask.weights.tolist())
+    return f"engine.Mask(\n    [{rows}],\n    anchor={mask.anchor!r},\n    offset={mask.offset!r},\n)"
+
+
+def _operated(recipe: Recipe, step: OperationStep) -> list[str]:
+    patch = recipe.patch_path
+    read = [f"patch = engine.open_image({patch!r})"] if patch else []
+    options = ["patch=patch"] * bool(patch) + [f"{name}={value!r}" for name, value in step.settings]
+    given = ", ".join(["picture", repr(step.operation), *options, *_where(recipe)])
+    return [
+        *read,
+        f"found = engine.operate({given})",
+        "print(found.numbers, found.mark)  # where a patch was found is not drawn, as in the window",
+        "if found.picture is not None:  # the counts of a histogram are found.counts",
+        "    result = engine.finished_picture(picture, found.picture, picture.dtype)",
+        f"    engine.save_image(result, {recipe.output!r})",
+    ]
+
+
+def _where(recipe: Recipe) -> list[str]:
+    block = recipe.asked.block
+    sides = {} if block is None else {"block": (block.x, block.y)}
+    return [f"{name}={value!r}" for name, value in (recipe.where | sides).items()]

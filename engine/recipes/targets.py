@@ -1,12 +1,267 @@
-"""What a recipe can be copied as: menus, tests and documents follow this table."""
+"""A recipe as Python for OpenCV, SciPy or CuPy: the same sum, in float64, within the bound of rounding.
+
+The mask is written as it is applied, in float32 as the kernels have it. What a library has no word for is
+written out with NumPy: a border that it lacks is padding, and the range of the result is arithmetic.
+
+`TARGETS` has all that a recipe can be copied as: menus, tests and documents follow it.
+"""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple
 
-from engine.recipes.array_code import c_array, cupy_code, opencv_code, scipy_code
-from engine.recipes.command import command_line
-from engine.recipes.engine_code import engine_code
-from engine.recipes.recipe import Recipe
+import numpy as np
+from msgspec import structs
+
+from engine.errors import BadValue
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.recipes.recipe import Recipe, as_comment, command_line, engine_code, float32_text
+from engine.work.request import one_step
+from engine.work.steps import PICTURE, CombineStep, MaskStep
+
+_Filtering = Callable[[Recipe], list[str]]
+
+
+class _Reading(NamedTuple):
+    """How a picture is read and written: what is imported, the reading, the writing."""
+
+    imports: tuple[str, ...]
+    read: str
+    write: str
+
+
+def opencv_code(recipe: Recipe) -> str:
+    """Return a script that calls `cv2.filter2D`."""
+    if recipe.source.dtype == "float32":
+        # OpenCV 5 reads no TIFF of float32.
+        how, note = _read_as_rgb(recipe, ("import cv2",)), ""
+    else:
+        colours = "COLOR" if recipe.source.channels > 1 else "GRAYSCALE"
+        how = _Reading(
+            ("import cv2", "import numpy as np"),
+            f"cv2.imread({recipe.source.name!r}, cv2.IMREAD_{colours} | cv2.IMREAD_ANYDEPTH)",
+            f"cv2.imwrite({recipe.output!r}, result)",
+        )
+        note = "  # blue before red, without alpha" if recipe.source.channels > 1 else ""
+    return _script(recipe, how, note, "OpenCV", _opencv_filtering)
+
+
+def _opencv_filtering(recipe: Recipe) -> list[str]:
+    mask = recipe.filter.applied
+    border, known = recipe.filter.border, "cv2.BORDER_CONSTANT"
+    # `filter2D` refuses BORDER_WRAP, and its constant is always 0.
+    is_padded = border in (Border.CONSTANT, Border.WRAP)
+    if not (is_padded or border is Border.ZERO):
+        known = f"cv2.{border.elsewhere['OpenCV'][0].upper()}"
+    picture = "padded" if is_padded else "picture"
+    where = f"anchor=({mask.anchor[1]}, {mask.anchor[0]}), delta={float32_text(mask.offset)}"
+    call = f"cv2.filter2D({picture}, cv2.CV_64F, mask, {where}, borderType={known})"
+    return [*_padding(recipe), f"values = {call}{_inside(recipe)}"] if is_padded else [f"values = {call}"]
+
+
+def scipy_code(recipe: Recipe) -> str:
+    """Return a script that calls `scipy.ndimage.correlate`."""
+    how = _read_as_rgb(recipe, ("from scipy import ndimage",))
+    return _script(recipe, how, "", "SciPy", _scipy_filtering)
+
+
+def _scipy_filtering(recipe: Recipe) -> list[str]:
+    call = f"ndimage.correlate(picture, {_weights(recipe)}, {_mode(recipe, recipe.filter.border)})"
+    return [f"values = {call}{_offset(recipe)}"]
+
+
+def cupy_code(recipe: Recipe) -> str:
+    """Return a script that calls `cupyx.scipy.ndimage.correlate` on a GPU."""
+    how = _read_as_rgb(recipe, ("import cupy as cp", "from cupyx.scipy import ndimage"))
+    return _script(recipe, how, "", "CuPy", _cupy_filtering)
+
+
+def _cupy_filtering(recipe: Recipe) -> list[str]:
+    # What CuPy calls wrap has had two meanings.
+    border = recipe.filter.border
+    padding = _padding(recipe) if border is Border.WRAP else []
+    picture, inside = ("padded", _inside(recipe)) if padding else ("picture", "")
+    weights = f"cp.asarray({_weights(recipe)})"
+    mode = _mode(recipe, Border.ZERO if padding else border)
+    call = f"ndimage.correlate(cp.asarray({picture}), {weights}, {mode})"
+    return [*padding, f"values = cp.asnumpy({call}){inside}{_offset(recipe)}"]
+
+
+def _mask_lines(mask: Mask) -> list[str]:
+    rows = ",\n     ".join(
+        f"[{', '.join(float32_text(weight) for weight in row)}]" for row in mask.weights32.tolist()
+    )
+    return ["mask = np.array(", f"    [{rows}],", "    dtype=np.float32,", ").astype(np.float64)"]
+
+
+def _script(recipe: Recipe, how: _Reading, note: str, target: str, filtering: _Filtering) -> str:
+    recipe.refuse_operation(target)
+    recipe.refuse_parts(target)
+    source = recipe.source
+    if recipe.chain is not None:
+        body = chain_blocks(recipe, target, lambda one: [*_mask_lines(one.filter.applied), *filtering(one)])
+    else:
+        body = [*_mask_lines(recipe.filter.applied), *filtering(recipe)]
+    hint = [f"# {source.hint}"] * bool(source.hint)
+    is_ours = recipe.where.keys() & {"variant", "block", "device"}
+    elsewhere = ["# Kernel, block and device are Haloscope's: the library chooses its own."] * bool(is_ours)
+    return "\n".join(
+        [
+            f"# {recipe.summary}",
+            *hint,
+            *elsewhere,
+            *how.imports,
+            "",
+            f"picture = {how.read}{note}",
+            "dtype, picture = picture.dtype, picture.astype(np.float64)",
+            *body,
+            *_result(recipe),
+            how.write,
+            "",
+        ]
+    )
+
+
+def _read_as_rgb(recipe: Recipe, imports: tuple[str, ...]) -> _Reading:
+    """Return how a picture is read upright and without its alpha; Pillow has no RGB of 16 bit."""
+    source, output = recipe.source, recipe.output
+    if source.dtype == "uint8":
+        mode = "L" if source.channels == 1 else "RGB"
+        return _Reading(
+            ("import numpy as np", "from PIL import Image, ImageOps", *imports),
+            f"np.asarray(ImageOps.exif_transpose(Image.open({source.name!r})).convert({mode!r}))",
+            f"Image.fromarray(result).save({output!r})",
+        )
+    # The alpha is the last channel.
+    colours = "[..., 0]" if source.channels == 1 else "[..., :3]"
+    photometric = ", photometric='rgb'" * (source.channels > 1 and _library_of(output) == "tifffile")
+    reader, writer = _library_of(source.name), _library_of(output)
+    return _Reading(
+        (*(f"import {name}" for name in sorted({reader, writer})), "import numpy as np", *imports),
+        f"{reader}.imread({source.name!r}){colours if source.has_alpha else ''}",
+        f"{writer}.imwrite({output!r}, result{photometric})",
+    )
+
+
+def _library_of(path: str) -> str:
+    return "tifffile" if path.lower().endswith((".tif", ".tiff")) else "imagecodecs"
+
+
+def _weights(recipe: Recipe) -> str:
+    return "mask" if recipe.source.channels == 1 else "mask[..., np.newaxis]"
+
+
+def _named(border: Border, library: str) -> str:
+    return "constant" if border.has_ghost_cells else border.elsewhere[library][0]
+
+
+def _mode(recipe: Recipe, border: Border) -> str:
+    mask = recipe.filter.applied
+    # SciPy's origin is counted from the middle.
+    origin = [mask.anchor[0] - mask.rows // 2, mask.anchor[1] - mask.columns // 2]
+    origin += [0] * (recipe.source.channels > 1)
+    cval = f", cval={float32_text(recipe.filter.cval)}" if border.takes_value else ""
+    return f"mode={_named(border, 'SciPy')!r}{cval}, origin={tuple(origin)}"
+
+
+def _offset(recipe: Recipe) -> str:
+    offset = recipe.filter.applied.offset
+    return f" + {float32_text(offset)}" if offset else ""
+
+
+def _padding(recipe: Recipe) -> list[str]:
+    """Return the padding by NumPy with a border that a library lacks."""
+    mask = recipe.filter.applied
+    (up, left), channels = mask.anchor, recipe.source.channels
+    sides = [(up, mask.rows - 1 - up), (left, mask.columns - 1 - left), *[(0, 0)] * (channels > 1)]
+    value = (
+        f", constant_values={float32_text(recipe.filter.cval)}" if recipe.filter.border.takes_value else ""
+    )
+    return [
+        f"# Border {recipe.filter.border} is made by NumPy: the library has none that is the same.",
+        f"padded = np.pad(picture, {tuple(sides)}, mode={_named(recipe.filter.border, 'NumPy')!r}{value})",
+    ]
+
+
+def _inside(recipe: Recipe) -> str:
+    up, left = recipe.filter.applied.anchor
+    return f"[{up} : {up} + picture.shape[0], {left} : {left} + picture.shape[1]]"
+
+
+def _result(recipe: Recipe) -> list[str]:
+    """Return how values become samples of the picture's type, as the window's Save does."""
+    if recipe.source.dtype == "float32":
+        return ["result = values.astype(dtype)"]
+    white = int(np.iinfo(recipe.source.dtype).max)
+    before = {
+        "absolute": ["shown = np.abs(values)"],
+        "offset": [f"shown = values + {(white + 1) // 2}"],
+        "rescale": [
+            "low, high = values.min(), values.max()",
+            f"shown = (values - low) / (high - low) * {white} if low < high else np.zeros_like(values)",
+        ],
+    }
+    shown = "shown" if recipe.range_mode in before else "values"
+    rounded = f"result = np.clip(np.rint({shown}), 0, {white}).astype(dtype)  # half to even"
+    return [*before.get(recipe.range_mode, []), rounded]
+
+
+_COMBINED = {
+    "add": "{0} + {1}",
+    "subtract": "{0} - {1}",
+    "magnitude": "np.sqrt({0} ** 2 + {1} ** 2)",
+    "maximum": "np.maximum({0}, {1})",
+    "blend": "{0} + {weight!r} * ({1} - {0})",
+}
+
+
+def chain_blocks(recipe: Recipe, target: str, filtering: Callable[[Recipe], list[str]]) -> list[str]:
+    """Return the lines that make `values` of `picture`; `results` has what each step made.
+
+    `filtering` returns the lines of one mask; refused is another operation, which a target cannot say.
+    """
+    chain = recipe.chain
+    assert chain is not None
+    nodes = chain.nodes()
+    ids = [PICTURE, *(node.step.id for node in nodes)]
+    lines = [f"results = {{{PICTURE!r}: picture}}", "values = picture"]
+    for node in nodes:
+        step, reads = node.step, [f"results[{ids[at + 1]!r}]" for at in node.inputs]
+        lines += ["", f"# {as_comment(f'{step.id}: {step.title}')}"]
+        if isinstance(step, MaskStep):
+            one = replace(recipe, asked=one_step(structs.replace(step, input="")))
+            lines += [f"picture = {reads[0]}", *filtering(one)]
+        elif isinstance(step, CombineStep):
+            lines.append(f"values = {_COMBINED[step.how].format(*reads, weight=step.weight)}")
+        else:
+            why = "only masks and what combines two results can be written for it"
+            what = f"step {step.id} ({step.title}) as {target}"
+            raise BadValue(what, why, "Copy it as a command line or as Python.")
+        lines.append(f"results[{step.id!r}] = values")
+    return [*lines, ""]
+
+
+def c_array(recipe: Recipe) -> str:
+    """Return the mask as it is applied: the weights as the kernels have them, its anchor, what is added."""
+    recipe.refuse_operation("a C array")
+    mask, border = recipe.filter.applied, recipe.filter.border
+    rows = ",\n".join(
+        f"    {{{', '.join(f'{float32_text(weight)}f' for weight in row)}}}"
+        for row in mask.weights32.tolist()
+    )
+    lines = [
+        f"/* {recipe.summary}",
+        "   As it is applied: result[y][x] = mask_offset + sum over m, n of",
+        "   mask[m][n] * picture[y + m - mask_anchor[0]][x + n - mask_anchor[1]].",
+        f"   {border.sentence} */",
+        f"static const float mask[{mask.rows}][{mask.columns}] = {{\n{rows}\n}};",
+        f"static const int mask_anchor[2] = {{{mask.anchor[0]}, {mask.anchor[1]}}}; /* row, column */",
+        f"static const float mask_offset = {float32_text(mask.offset)}f;",
+    ]
+    if border.takes_value:
+        lines.append(f"static const float mask_outside = {float32_text(recipe.filter.cval)}f;")
+    return "\n".join([*lines, ""])
 
 
 class Target(NamedTuple):

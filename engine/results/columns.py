@@ -9,12 +9,10 @@ from importlib import import_module
 from typing import Any, Generic
 
 from engine.device_info import RECORDED
-from engine.results.compare import Compared, ComparedRun
 from engine.results.measurement import AnyResult
-from engine.results.metrics import AnyMetric, metrics_of
+from engine.results.metrics import AnyMetric, Compared, ComparedRun, metrics_of
 from engine.results.problem import P_contra, TaskProblem
-from engine.results.quantities import MISSING
-from engine.results.text_forms import harmless
+from engine.results.text_forms import MISSING, harmless
 
 KERNEL, SPEED_UP = "kernel_median_ms", "speed_up"
 

@@ -1,15 +1,50 @@
-"""The files of results, of window and command line alike: JSON with every sample, CSV for spreadsheets."""
+"""The files of results, of window and command line alike: JSON with every sample, CSV for spreadsheets.
+
+What was measured on another machine and comes with the program is read when it is first asked for: `python -m
+bench.recorded` writes it. A machine without a GPU shows it beside its own, always marked.
+"""
 
 import csv
+import gzip
 import io
+import json
 import platform
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 
 from engine.device_info import DeviceInfo
-from engine.results.compare import SPEED_UP_OF, Compared
-from engine.results.metrics import metrics_of
+from engine.files.assets import ASSETS, faults_of_asset
+from engine.files.reading import Json
+from engine.results.metrics import SPEED_UP_OF, Compared, metrics_of
+from engine.results.problem import MODEL_OF_WORK
 from engine.results.text_forms import NON_FINITE, harmless
-from engine.results.work import MODEL_OF_WORK
+
+FOLDER = ASSETS / "recorded"
+RUNS, COURSE = "runs", "course"
+"""What there is: runs of filters with the limits of their GPU, and the tables of the course papers."""
+
+
+def recorded_path(what: str) -> Path:
+    """Return the file of the recorded runs or tables."""
+    return FOLDER / f"{what}.json.gz"
+
+
+@cache
+def recorded_document(what: str) -> Json:
+    """Return what was recorded as plain data; nothing where this version came without it.
+
+    Raises EngineError where the file is damaged.
+    """
+    path = recorded_path(what)
+    if not path.exists():
+        return {}
+    with faults_of_asset(path, "The recording"):
+        document = json.loads(gzip.decompress(path.read_bytes()))
+        if not isinstance(document, dict):
+            raise ValueError("it is not a table")
+        return document
+
 
 FORMAT, VERSION = "haloscope-results", 2
 

@@ -14,10 +14,8 @@ from engine.device_info import SIMULATOR
 from engine.geometry.block import Block
 from engine.reason import Reason
 from engine.results.launch_facts import LaunchFacts
-from engine.results.problem import P_co, TaskProblem
-from engine.results.quantities import duration_text, ms_text, scaled_text
-from engine.results.text_forms import Shown
-from engine.results.work import Work
+from engine.results.problem import P_co, TaskProblem, Work
+from engine.results.text_forms import Shown, duration_text, ms_text, scaled_text
 from engine.verify.verification import Verification
 
 

@@ -1,7 +1,10 @@
-"""What a result, and all that makes one, asks of the problem of any task."""
+"""What a result asks of the problem of any task, the model of work of what computes it, and what it finds."""
 
 from collections.abc import Hashable
+from dataclasses import asdict, dataclass, fields
 from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
 
 
 @runtime_checkable
@@ -48,3 +51,123 @@ class TaskProblem(Protocol):
 P = TypeVar("P", bound=TaskProblem)
 P_co = TypeVar("P_co", bound=TaskProblem, covariant=True)
 P_contra = TypeVar("P_contra", bound=TaskProblem, contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """Operations, and accesses to each kind of memory by single elements, before any cache."""
+
+    # Floating-point operations: two for each multiply-add. Adding up the mask rows' partial sums and the
+    # offset is not counted, as in the courses. Those of `digit-sums` are whole-number multiply-adds of tensor
+    # cores, for one digit.
+    flops: int
+    # Elements that threads access in global memory (CUDA) or in memory (CPU).
+    global_loads: int
+    global_stores: int
+    # The same in bytes: cells of the picture and results have their own types, everything else is float32.
+    global_load_bytes: int
+    global_store_bytes: int
+    minimum_bytes: int  # the least that must move: every input element read once, every result written once
+    # The cells of the picture among `global_loads`; the others are weights and results of an earlier pass.
+    picture_loads: int = 0
+    # float32 elements that threads access in shared memory.
+    shared_loads: int = 0
+    shared_stores: int = 0
+    constant_loads: int = 0  # float32 elements that threads load from constant memory
+
+    def __post_init__(self) -> None:
+        counts = [getattr(self, field.name) for field in fields(self)]
+        if min(counts) < 0 or not (self.global_loads and self.global_load_bytes):
+            raise ValueError("work without loads, or less than none, is not work")
+
+    @property
+    def cgma(self) -> float:
+        """Compute to global memory access ratio, as courses have it: operations per global load."""
+        return self.flops / self.global_loads
+
+    @property
+    def arithmetic_intensity(self) -> float:
+        """Floating-point operations per byte of global memory accesses."""
+        return self.flops / (self.global_load_bytes + self.global_store_bytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopWork:
+    """What one loop of a CPU variant does at least; what is around loops, and edges, is left out.
+
+    Multiply-adds one at a time count for each result, everything else for each vector of results.
+    """
+
+    scalar_multiply_adds: float = 0.0  # each with the loads of both factors
+    converted_multiply_adds: float = 0.0  # the same of integers
+    multiply_adds: float = 0.0
+    operations: float = 0.0  # other computations with whole vectors
+    loads: float = 0.0  # of vectors, or of one weight for all elements: accesses to cache lines
+    stores: float = 0.0  # of whole vectors
+
+    @classmethod
+    def of_sum(cls, dtype: str, taps: int) -> "LoopWork":
+        """Return the work of a textbook sum of so many taps of samples of a type."""
+        if dtype == "float32":
+            return cls(scalar_multiply_adds=taps)
+        return cls(converted_multiply_adds=taps)
+
+    def __add__(self, other: "LoopWork") -> "LoopWork":
+        """Return the work of a loop that does both."""
+        theirs = asdict(other)
+        return LoopWork(**{name: value + theirs[name] for name, value in asdict(self).items()})
+
+    def times(self, factor: float) -> "LoopWork":
+        """Return the work of a loop that does all of it so many times."""
+        return LoopWork(**{name: factor * value for name, value in asdict(self).items()})
+
+
+@runtime_checkable
+class HasLoops(Protocol):
+    """A CPU variant ready for a problem, of which it is known what its loops do."""
+
+    @property
+    def workers(self) -> int:
+        """Threads that take part, at most."""
+
+    @property
+    def loops(self) -> tuple[LoopWork, ...]:
+        """The loops of a launch, one after the other."""
+
+
+MODEL_OF_WORK = (
+    "a model: what the kernel's source asks of memory by single elements, counted and not measured, before "
+    "any cache"
+)
+"""What a model of work is, for the reader of a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that an operation finds, for people and for JSON."""
+
+    key: str
+    title: str
+    value: float
+    text: str  # with its unit
+    explanation: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A rectangle in the picture, pixels."""
+
+    row: int
+    column: int
+    height: int
+    width: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a person gets: the picture (of the source's type), numbers, counts of a histogram, a mark."""
+
+    picture: np.ndarray | None = None
+    quantities: tuple[Quantity, ...] = ()
+    counts: np.ndarray | None = None  # (channels, bins)
+    mark: Mark | None = None

@@ -12,7 +12,7 @@ from engine.work.filtering.results import RunResult
 class RecordedRequest(Message, Request, frozen=True):
     """Ask for recorded runs for a problem. Reply: RecordedRuns."""
 
-    handler: ClassVar[str] = "engine.tasks.recorded_runs:describe"
+    handler: ClassVar[str] = "engine.tasks.read_results:describe"
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     problem: Problem
     mask: Mask  # flipped and normalised already

@@ -22,11 +22,9 @@ from engine.host.tiles import TiledScreen
 from engine.image.convert import full_scale_of
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
-from engine.run.compute import compute
-from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.run.task import Job
+from engine.run.task import Job, compute, device_for
 from engine.run.variant import AnyVariant
 from engine.work.filtering.clipping import clipped_of
 from engine.work.filtering.variants import VARIANTS

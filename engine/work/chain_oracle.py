@@ -28,9 +28,8 @@ from numpy.typing import NDArray
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.verify.inputs import Inputs
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
-from engine.verify.verification import Verification, kept, verify_regions
+from engine.verify.verification import Inputs, Verification, kept, verify_regions
 from engine.work.filtering.agreement import grain_of_sums, rounding_bound
 from engine.work.filtering.oracle import border_sources, correlate_at
 from engine.work.filtering.problem import Problem

@@ -15,7 +15,7 @@ from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.geometry.cut import Reach
 from engine.reason import Reason
-from engine.results.found import Answer
+from engine.results.problem import Answer
 from engine.run.task import Choice, Job
 from engine.run.variant import AnyVariant
 from engine.work.filter_task import (

@@ -2,11 +2,10 @@
 
 from engine.mask.mask import names_size
 from engine.results.columns import AnyFact, Fact
-from engine.results.compare import ComparedRun
 from engine.results.measurement import Measurement
-from engine.results.metrics import AnyMetric
+from engine.results.metrics import AnyMetric, ComparedRun
 from engine.results.problem import TaskProblem
-from engine.results.quantities import MISSING
+from engine.results.text_forms import MISSING
 from engine.work.filtering.problem import Problem
 from engine.work.operations.problem import OperationProblem
 from engine.work.picture_problem import ChainProblem, PictureProblem

@@ -11,14 +11,13 @@ from msgspec import Struct, structs
 from engine.device.backend import Backend, Buffers
 from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import BadValue, UnknownName
-from engine.geometry.block import Block
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.geometry.cut import Reach
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.results.found import Answer
-from engine.run.registered import V
+from engine.results.problem import Answer
 from engine.run.task import Choice, Job, Task
+from engine.run.variant import V
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import RESULT_TYPES, Problem
 from engine.work.filtering.variants import VARIANTS, Variant, variant

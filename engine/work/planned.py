@@ -11,13 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from msgspec import Struct, structs
 
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
 from engine.geometry.cut import Reach, common_border, is_near
-from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.run.registered import Registered
-from engine.run.variant import AnyVariant, VariantOf
+from engine.run.variant import AnyVariant, Registered, VariantOf
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant as filter_variant
 from engine.work.operations.problem import OperationProblem

@@ -12,13 +12,10 @@ from msgspec.structs import replace
 from engine.device.devices import backend
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.geometry.cut import Reach
-from engine.geometry.refusal import Refusal, UnsupportedVariant
-from engine.results.found import Answer
-from engine.run.compute import compute
-from engine.run.device_choice import devices_for
-from engine.run.task import Choice, Job
+from engine.results.problem import Answer
+from engine.run.task import Choice, Job, compute, devices_for
 from engine.work.filter_task import FILTERING, Among, AnyStepTask, PictureTask
 from engine.work.pictures import Operands
 from engine.work.planned import COMBINED, Plan

@@ -11,11 +11,10 @@ from engine.errors import DeviceUnavailable
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.results.measurement import AnyResult
-from engine.run.device_choice import device_for
-from engine.run.registered import ONE_LAYOUT, ways
+from engine.run.measure import measured_result
 from engine.run.sampling import SamplingPlan
-from engine.run.sweep import measured_result
-from engine.run.variant import AnyVariant
+from engine.run.task import device_for
+from engine.run.variant import ONE_LAYOUT, AnyVariant, ways
 from engine.work.operations.patch import patch_from
 from engine.work.pictures import random_picture
 from engine.work.request import PictureRequest

@@ -15,9 +15,8 @@ from engine.geometry.layout import Layout
 from engine.host.tiles import TiledScreen
 from engine.image.formats import offered_suffixes
 from engine.image.open import sample_path
-from engine.mask.files import save_mask
-from engine.recipes.command import option_words
-from engine.recipes.recipe import Recipe, Source
+from engine.mask.text import save_mask
+from engine.recipes.recipe import Recipe, Source, option_words
 from engine.recipes.targets import TARGETS, Target
 from engine.work.request import PictureRequest, one_step
 from gui.explore.chain.chain_steps import engine_step, written_chain

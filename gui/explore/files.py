@@ -17,7 +17,7 @@ from engine.host.protocol import PictureHandle
 from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.opening import is_zarr
-from engine.mask.files import FORMS, MAX_BYTES, SUFFIXES, load_mask, save_mask
+from engine.mask.text import FORMS, MAX_BYTES, SUFFIXES, load_mask, save_mask
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
 from gui.explore.picture_exchange import pasted_folder

@@ -10,8 +10,8 @@ from engine.geometry.range_modes import RangeMode
 from engine.host.messages import VariantInfo
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
-from engine.results.compare import comparable
 from engine.results.measurement import Environment, Measurement
+from engine.results.metrics import comparable
 from engine.work.filtering.problem import Problem
 from engine.work.measured_part import measured_shape
 from engine.work.messages import PictureJob
@@ -35,7 +35,7 @@ def is_chain(job: PictureJob | None) -> bool:
 def comparable_of(job: PictureJob) -> Hashable:
     """Return what runs must share with those of a job: all but kernel, block, device and layout.
 
-    But for another operation it is what `engine.results.compare.comparable` returns for a result.
+    But for another operation it is what `engine.results.metrics.comparable` returns for a result.
     """
     operation = job.operation
     if operation is None:

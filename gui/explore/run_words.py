@@ -7,10 +7,9 @@ from typing import Any
 from engine.device_info import RECORDED, SIMULATOR
 from engine.geometry.border import Border
 from engine.results.columns import device_text, layout_suffix, server_of
-from engine.results.compare import Compared
 from engine.results.measurement import Measurement
-from engine.results.metrics import metric
-from engine.results.quantities import duration_text, rate_text, ratio_text
+from engine.results.metrics import Compared, metric
+from engine.results.text_forms import duration_text, rate_text, ratio_text
 from engine.work.filtering.problem import Problem
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture_job import operation_of

@@ -19,8 +19,7 @@ from engine import __version__
 from engine.errors import EngineError, FileReadError
 from engine.files.atomic_write import atomic_write
 from engine.files.reading import json_object, read_bytes, text_of_bytes
-from engine.geometry.block import Block
-from engine.geometry.block_list import EVERY, MOST_BLOCKS, every_block
+from engine.geometry.block import EVERY, MOST_BLOCKS, Block, every_block
 from engine.geometry.range_modes import RANGE_MODES
 from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask

@@ -7,8 +7,7 @@ from engine.device_info import AUTO, SIMULATOR
 from engine.host.request import Run
 from engine.results.columns import KERNEL
 from engine.tasks.product.columns import variant_name
-from engine.tasks.product.messages import ProductGrid, ProductRequest
-from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
+from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, ProductResult, tile_of
 from gui.page.jobs import Job
 from gui.page.runs_page import RunsController
 from gui.runs.state import RunsState

@@ -9,11 +9,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.device_info import SIMULATOR_SIDE
-from engine.results.compare import Compared
-from engine.results.metrics import metric
+from engine.results.metrics import Compared, metric
 from engine.tasks.product.columns import variant_name
-from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
-from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE
+from engine.tasks.product.problem import LARGEST_TILE, SMALLEST_TILE, MatrixProduct, ProductResult, tile_of
 from gui.matrices.matmul_state import LARGEST_SIDE, SMALL_SIDE, MatmulController, MatmulState
 from gui.matrices.product_panel import LecturePanel, ProductPanel
 from gui.page.contract import Intent, LoadKernel, PageStatus, Services

@@ -6,16 +6,15 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QTextBrowser, QWidget
 from engine.device_info import AUTO, SIMULATOR_SIDE
 from engine.errors import EngineError
 from engine.image.form import bytes_text
-from engine.results.quantities import digits_text
-from engine.tasks.product.lecture import (
+from engine.results.text_forms import digits_text
+from engine.tasks.product.columns import (
     BYTES_PER_ACCESS,
     LECTURE_BANDWIDTH_GB_S,
     LECTURE_DEVICE,
     PRINTED_GFLOPS_TILE_16,
     bandwidth_limited_gflops,
 )
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.tile import LARGEST_TILE, SMALLEST_TILE, as_tile
+from engine.tasks.product.problem import LARGEST_TILE, SMALLEST_TILE, MatrixProduct, as_tile
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import LARGEST_SIDE, MatmulState

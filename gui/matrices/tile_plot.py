@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from engine.course.paper import Figure, Series
 from engine.results.metrics import number_of
-from engine.tasks.product.lecture import LECTURE_BANDWIDTH_GB_S
+from engine.tasks.product.columns import LECTURE_BANDWIDTH_GB_S
 from engine.tasks.product.problem import ProductResult, tile_of
 from gui.matrices.matmul_state import MatmulState
 from gui.plots.plot import FigurePlot

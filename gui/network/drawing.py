@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, QRectF, Signal
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QUndoCommand, QUndoStack
 
-from engine.tasks.network.drawings import fitted
+from engine.tasks.network.operands import fitted
 from gui.style.colours import mixed
 from gui.style.theme import Theme
 

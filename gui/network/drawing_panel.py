@@ -14,7 +14,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QSizePolicy, QWidget
 
-from engine.results.quantities import duration_text
+from engine.results.text_forms import duration_text
 from gui.network.drawing import SIDE, Drawing, Point, draw_frames, picture_of, shades
 from gui.network.layers import DRAWING, chance_text, verdict_text, windows
 from gui.network.network_state import NetworkState

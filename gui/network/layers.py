@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from engine.host.messages import VariantInfo
 from engine.host.shared import attach
 from engine.host.shared_array import SharedArray
-from engine.tasks.network.messages import NetworkFacts, Recognised
-from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer
+from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer, NetworkFacts, Recognised
 from gui.widgets.number_table import number
 
 Floats = NDArray[np.float32]

@@ -18,11 +18,10 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
 from engine.reason import Reason
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column
-from engine.results.compare import Compared
 from engine.results.measurement import Environment
-from engine.results.quantities import ms_text, percent_text
-from engine.tasks.network.messages import NetworkRun
-from engine.tasks.network.problem import MAX_BATCH, ForwardPass, LayerTime, NetworkResult
+from engine.results.metrics import Compared
+from engine.results.text_forms import ms_text, percent_text
+from engine.tasks.network.problem import MAX_BATCH, ForwardPass, LayerTime, NetworkResult, NetworkRun
 from gui.network.drawing import SIDE, Drawing, Ink
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
 from gui.runs.bars import Part

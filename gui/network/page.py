@@ -15,15 +15,18 @@ from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
 from engine.host.request import Check, Preview, Run
 from engine.host.shared_array import segments_of
-from engine.tasks.network.messages import (
+from engine.tasks.network.problem import (
+    ChunkSpan,
     DrawingRequest,
+    ForwardPass,
+    LayerTime,
     NetworkFacts,
     NetworkRequest,
+    NetworkResult,
     NetworkRun,
     Recognised,
     StageRequest,
 )
-from engine.tasks.network.problem import ChunkSpan, ForwardPass, LayerTime, NetworkResult
 from gui.engine_link.engine_link import EngineLink, Newest, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.network.cell_panel import CellPanel

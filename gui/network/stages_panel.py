@@ -6,7 +6,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from engine.results.quantities import digits_text, ms_text, percent_text
+from engine.results.text_forms import digits_text, ms_text, percent_text
 from engine.tasks.network.problem import MAX_BATCH, SIMULATOR_BATCH, ChunkSpan
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState

@@ -16,8 +16,7 @@ from engine.errors import BadValue, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.host.request import Request
 from engine.results.export import machine_document, results_csv, results_document
-from engine.results.quantities import duration_text
-from engine.results.text_forms import json_text
+from engine.results.text_forms import duration_text, json_text
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Page, PageStatus, Services

@@ -9,10 +9,9 @@ from PySide6.QtGui import QColor, QFontMetrics, QPainter, QPen
 
 from engine.device_info import RECORDED
 from engine.results.columns import SPEED_UP, Column
-from engine.results.compare import Compared
 from engine.results.measurement import AnyResult
-from engine.results.metrics import AnyMetric, Metric
-from engine.results.quantities import duration_text, rate_text, tick_text
+from engine.results.metrics import AnyMetric, Compared, Metric
+from engine.results.text_forms import duration_text, rate_text, tick_text
 from gui.style.colours import series_for
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.style.theme import current_theme

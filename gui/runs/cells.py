@@ -15,8 +15,7 @@ from PySide6.QtWidgets import (
 
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column
-from engine.results.compare import Compared
-from engine.results.metrics import Metric
+from engine.results.metrics import Compared, Metric
 from gui.runs.bars import bar_room, paint_bar, tick_words
 from gui.runs.model import PIN, RECORDED_MARK, RUN_ROLE, RunsModel
 from gui.style.colours import series_for

@@ -9,9 +9,8 @@ from PySide6.QtGui import QUndoCommand
 
 from engine.device_info import RECORDED
 from engine.results.columns import device_text, problem_text
-from engine.results.compare import Compared
 from engine.results.measurement import Measurement
-from engine.results.metrics import AnyMetric, metrics_of
+from engine.results.metrics import AnyMetric, Compared, metrics_of
 
 Run: TypeAlias = Measurement[Any]
 

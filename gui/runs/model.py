@@ -17,10 +17,9 @@ from PySide6.QtCore import (
 
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column, columns_of, layout_suffix
-from engine.results.compare import Compared, compared
-from engine.results.metrics import AnyMetric, Metric
+from engine.results.metrics import AnyMetric, Compared, Metric, compared
 from engine.results.problem import TaskProblem
-from engine.results.quantities import duration_text, ratio_text
+from engine.results.text_forms import duration_text, ratio_text
 from gui.runs.bars import CGMA, READING, Bars, Part, bars_of, needs_time, number_text
 from gui.runs.kept import Kept, Placed, Run, no_speed_sentence, number_sentence, run_heading
 

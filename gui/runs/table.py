@@ -19,8 +19,8 @@ from PySide6.QtWidgets import QMenu, QTableView
 
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column, repeated, server_of, table_text
-from engine.results.compare import Compared
-from engine.results.quantities import MISSING
+from engine.results.metrics import Compared
+from engine.results.text_forms import MISSING
 from gui.runs.cells import BarHeader, RunCells
 from gui.runs.model import RECORDED_MARK, RUN_ROLE, RunsModel
 from gui.style.metrics import GRID, follow_letters

@@ -10,7 +10,7 @@ from PySide6.QtCore import QAbstractTableModel, QEvent, QModelIndex, QObject, QP
 from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
-from engine.results.quantities import digits_text
+from engine.results.text_forms import digits_text
 from gui.style.colours import cell_background, mixed, readable_text
 from gui.style.metrics import GRID, number_font
 from gui.style.theme import current_theme

@@ -13,8 +13,7 @@ from PySide6.QtWidgets import QMenu
 
 from engine.commands.command_line import main
 from engine.results import metrics
-from engine.results.compare import compared
-from engine.results.metrics import Metric
+from engine.results.metrics import Metric, compared
 from gui.engine_link.engine_state import EngineState
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel

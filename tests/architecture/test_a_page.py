@@ -12,8 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QMenu
 
 from engine.course.paper import CourseKernel
-from engine.tasks.product.messages import ProductGrid
-from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.problem import MatrixProduct, ProductGrid
 from gui.page.actions import Entry
 from gui.page.contract import LoadKernel, Page, PageEntry, PageStatus, Tool
 from gui.page.jobs import Job

@@ -4,14 +4,13 @@ A real host answers it as it declares.
 """
 
 import importlib
-import pkgutil
+import re
 import threading
 from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
-import engine
 from engine.errors import Cancelled, EngineError
 from engine.host import shared
 from engine.host.client import EngineClient
@@ -19,6 +18,7 @@ from engine.host.request import Check, Preview, QueuePolicy, Request, Run
 from engine.host.shared_array import SharedArray, segments_of
 from engine.message import Message
 from engine.results.progress import Progress
+from tests.fresh_python import ROOT
 
 
 class Doubled(Message, frozen=True):
@@ -150,11 +150,10 @@ def test_that_what_a_task_is_asked_has_a_kind_for_each_request_of_it():
 
 def requests():
     """Return every request of the program: of a task or the course, or of a kind of its own."""
-    of_host = ("engine.host.protocol", "engine.host.tiles")
     names = [
-        module.name
-        for module in pkgutil.walk_packages(engine.__path__, "engine.")
-        if module.name.endswith(".messages") or module.name in of_host
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in sorted((ROOT / "engine").rglob("*.py"))
+        if re.search(r"(handler|answers): ClassVar\[str\]", path.read_text(encoding="utf-8"))
     ]
     classes = [kind for name in names for kind in vars(importlib.import_module(name)).values()]
     asked = {kind for kind in classes if hasattr(kind, "answers") or getattr(kind, "handler", "")}

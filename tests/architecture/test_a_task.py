@@ -14,18 +14,16 @@ from engine.api.calls import computed
 from engine.commands import COMMANDS, Command
 from engine.device.devices import backend, device_named
 from engine.errors import Cancelled
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.block import UnsupportedVariant
 from engine.host.client import EngineClient
 from engine.host.request import Check, Run
 from engine.results.columns import columns_of, problem_text
-from engine.results.compare import Compared, compared
 from engine.results.export import results_csv, results_document
+from engine.results.metrics import Compared, compared
 from engine.results.text_forms import json_text
-from engine.run.compute import compute
-from engine.run.device_choice import device_for
-from engine.run.measure import measure, measure_on
+from engine.run.measure import counted, measure, measure_on, sweep
 from engine.run.sampling import SamplingPlan
-from engine.run.sweep import counted, sweep
+from engine.run.task import compute, device_for
 from engine.tasks.read_results import results_from_document
 from engine.tasks.registry import TASKS
 from gui.page.contract import PageEntry

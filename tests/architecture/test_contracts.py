@@ -11,8 +11,8 @@ import grimp
 import pytest
 
 import engine.variants
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.network.task import NETWORK_VARIANTS
+from engine.tasks.product.problem import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
 from engine.work.filtering.variants import VARIANTS
 from engine.work.operations.contract import Operation
@@ -116,7 +116,7 @@ def test_that_no_modules_import_one_another_in_a_circle():
 
 NAMED_ABOVE = {
     # The lists of variants name their modules, each loaded when it is reached.
-    ("engine.run.registered", "engine.variants"),
+    ("engine.run.variant", "engine.variants"),
     # A job on a picture names what answers for its tiles: of one in its file what cuts it.
     ("engine.work.messages", "engine.flow.tiles"),
 }

@@ -8,8 +8,7 @@ import pytest
 
 from engine.commands.command_line import main
 from engine.errors import EngineError
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal
 from engine.host.protocol import Availability
 from engine.image.save import save_image
 from engine.mask.generators import box

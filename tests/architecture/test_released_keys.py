@@ -10,8 +10,8 @@ from engine.explain.examples import variant_named
 from engine.geometry.border import Border
 from engine.image.formats import FORMATS, saved_formats
 from engine.results.metrics import metrics_of
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.network.task import NETWORK_VARIANTS
+from engine.tasks.product.problem import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.table import OPERATION_VARIANTS, OPERATIONS

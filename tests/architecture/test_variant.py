@@ -24,7 +24,7 @@ from engine.geometry.border import Border
 from engine.host.messages import Ready
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.run.registered import Registered
+from engine.run.variant import Registered
 from engine.variants.cpu import serial
 from engine.variants.ladder import naive
 from engine.work import answers

@@ -123,7 +123,7 @@ runpy.run_path({root!r} + "/main.py", run_name="__main__")
             "engine.image.formats.png engine.commands.picture_work llvmlite",
         ),
         ("batch in.png --out out --mask box-3", "engine.commands.batch_loop"),
-        ("bench --out out.json", "engine.run.sweep"),
+        ("bench --out out.json", "engine.run.measure"),
     ],
 )
 def test_that_ctrl_c_at_any_moment_of_a_command_is_one_line(tmp_path, arguments, modules):

@@ -3,9 +3,9 @@
 import pytest
 
 from engine.commands.command_line import main
-from engine.geometry.block_list import every_block
+from engine.geometry.block import every_block
 from engine.mask.generators import gaussian
-from engine.run.sweep import sweep
+from engine.run.measure import sweep
 from engine.work.filtering.variants import VARIANTS
 from engine.work.sweep import Sweep
 from tests.picture_jobs import mask_request

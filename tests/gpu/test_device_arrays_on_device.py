@@ -8,8 +8,8 @@ import pytest
 
 import engine
 from engine.errors import BadValue, EngineError, MaskError
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.work.filtering.variants import variant
 from tests.gpu.array_kinds import KINDS, BareInterface, cuda, cupy, every_library, host, same_bits, torch
 from tests.gpu.test_variants_on_device import binomial_for

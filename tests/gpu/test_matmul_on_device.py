@@ -9,10 +9,8 @@ from engine.errors import BadValue
 from engine.results.metrics import number_of
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
-from engine.tasks.product.operands import random_matrices
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.task import product_job
-from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct
+from engine.tasks.product.task import product_job, random_matrices
 from tests.engine.variants.matmul.cases import CASES, Case, check
 
 CUDA = [variant for variant in MATMUL_VARIANTS if variant.device is DeviceKind.CUDA]

@@ -7,11 +7,10 @@ import engine
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue
 from engine.run.sampling import SamplingPlan
-from engine.tasks.network.agreement import verify
-from engine.tasks.network.drawings import held_out
+from engine.tasks.network.operands import held_out, trained_weights
+from engine.tasks.network.oracle import verify
 from engine.tasks.network.stages import confusion, measured_stage, stage_job
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.network.weights import trained_weights
+from engine.tasks.network.task import NETWORK_VARIANTS
 from tests.engine.variants.network.cases import SMALL, Case, check, scores_of
 
 CUDA = [stage for stage in NETWORK_VARIANTS if stage.device is DeviceKind.CUDA]

@@ -8,18 +8,16 @@ import pytest
 from engine.device.cubin import resources_of
 from engine.explain.gpus import ABSENT_GPUS, Architecture
 from engine.explain.launch.answers import kernel_resources
-from engine.geometry.block import Block
-from engine.geometry.block_list import every_block
+from engine.geometry.block import Block, every_block
 from engine.mask.mask import Mask
 from engine.results.launch_facts import occupancy_of
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import Choice
+from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.network.weights import trained_weights
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.network.task import NETWORK_VARIANTS
+from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct
 from engine.work.chain_task import OPERATION
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant

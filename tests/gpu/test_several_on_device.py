@@ -9,7 +9,7 @@ from engine.device.devices import all_gpus, device_named
 from engine.errors import DeviceFault
 from engine.flow.cuda_queues import CudaQueues
 from engine.geometry.border import Border
-from engine.run import device_choice
+from engine.run import task
 from engine.work.filtering.variants import variant
 from tests.gpu.test_streams_on_device import BAND_INVARIANT, bits
 from tests.gpu.test_variants_on_device import binomial_for
@@ -20,7 +20,7 @@ MASK = np.outer([1.0, 2.0, 3.0, 2.0, 1.0], [1.0, 4.0, 1.0])
 @pytest.fixture(params=[2, 3])
 def one_as_several(request, device, monkeypatch):
     """Take the first GPU for several ones; return the numbers of the queues that are made."""
-    monkeypatch.setattr(device_choice, "all_gpus", lambda: (device_named(device),) * request.param)
+    monkeypatch.setattr(task, "all_gpus", lambda: (device_named(device),) * request.param)
     made, begin = [], CudaQueues.__init__
 
     def noted(queues, layout, number=0):

@@ -11,15 +11,13 @@ import engine
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
-from engine.geometry.block import Block
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
-from engine.run.task import Choice
+from engine.run.task import Choice, device_for
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.planner import choose
 from engine.work.filtering.problem import Problem

@@ -43,21 +43,16 @@ from engine.host.messages import Ready, VariantInfo
 from engine.host.request import Check, Preview, Request, Run, answer
 from engine.host.shared_picture import keeps_values
 from engine.host.tiles import WHOLE, Tile, TiledScreen, Tiles, Values, WantedTiles, WantedValues
-from engine.results.found import Mark, Quantity
 from engine.results.measurement import Environment, StepTime
+from engine.results.problem import Mark, Quantity
 from engine.results.progress import Progress
 from engine.tasks.messages import RecordedRequest
-from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
-from engine.tasks.product.messages import ProductGrid, ProductRequest
+from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
+from engine.tasks.product.problem import ProductGrid, ProductRequest
 from engine.work.chain_files import ready_chains
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
-from engine.work.messages import (
-    EffectsRequest,
-    ListRequest,
-    MergeRequest,
-    OperationInfo,
-)
+from engine.work.messages import EffectsRequest, ListRequest, MergeRequest, OperationInfo
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import OPERATIONS
 from engine.work.picture_problem import ChainProblem

@@ -7,13 +7,16 @@ import numpy as np
 from engine.host import protocol
 from engine.host.messages import VariantInfo
 from engine.results.measurement import Environment
-from engine.tasks.network import messages
 from engine.tasks.network.problem import (
     LAYERS,
     ChunkSpan,
     ForwardPass,
+    LayerMaps,
     LayerTime,
+    NetworkFacts,
     NetworkResult,
+    NetworkRun,
+    Recognised,
 )
 from tests.gui.made_results import CPU_BLOCK, GPU_BLOCK, NO_CUDA
 from tests.made_runs import PROVED, made_reason, make_timing
@@ -53,17 +56,17 @@ def made_values(ink: bytes) -> list[np.ndarray]:
     return values
 
 
-def network_facts(make) -> messages.NetworkFacts:
+def network_facts(make) -> NetworkFacts:
     pixels, labels = made_digits()
-    return messages.NetworkFacts(LAYERS, STAGES, *make(*made_weights(), pixels), labels)
+    return NetworkFacts(LAYERS, STAGES, *make(*made_weights(), pixels), labels)
 
 
-def recognised(ink: bytes, make) -> messages.Recognised:
+def recognised(ink: bytes, make) -> Recognised:
     shared_maps = make(*made_values(ink))
-    layers = tuple(map(messages.LayerMaps, LAYERS, shared_maps))
+    layers = tuple(map(LayerMaps, LAYERS, shared_maps))
     chances = [0.01] * 10
     chances[7] = 0.91
-    return messages.Recognised(layers, tuple(chances), 7, 12.0)
+    return Recognised(layers, tuple(chances), 7, 12.0)
 
 
 def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
@@ -74,7 +77,7 @@ def checked_stages(device: str) -> tuple[protocol.Availability, ...]:
     )
 
 
-def made_run(stage: str, batch: int = 100, **fields: object) -> messages.NetworkRun:
+def made_run(stage: str, batch: int = 100, **fields: object) -> NetworkRun:
     """A verified run: serial has a time for each layer, others for pairs of them."""
     known = next(one for one in STAGES if one.key == stage)
     ms = KERNEL_MS.get(stage, 1.0)
@@ -99,4 +102,4 @@ def made_run(stage: str, batch: int = 100, **fields: object) -> messages.Network
         if device != "cpu"
         else ()
     )
-    return messages.NetworkRun(replace(result, **fields), layers, spans)
+    return NetworkRun(replace(result, **fields), layers, spans)

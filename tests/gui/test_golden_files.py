@@ -9,8 +9,8 @@ import pytest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.mask.files import load_mask
 from engine.mask.mask import Mask
+from engine.mask.text import load_mask
 from gui.explore.session import View
 from gui.explore.session_file import encoded, load_session
 from gui.explore.state import PictureSource, Settings

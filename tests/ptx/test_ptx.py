@@ -16,11 +16,10 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
+from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.network.weights import trained_weights
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import matmul_variant
+from engine.tasks.network.task import NETWORK_VARIANTS
+from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled

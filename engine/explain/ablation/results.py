@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from engine.geometry.block import Block
 from engine.results.measurement import Spread
-from engine.results.quantities import MISSING, digits_text, ms_text, percent_text
+from engine.results.text_forms import MISSING, digits_text, ms_text, percent_text
 
 PER_TAP = "executed instructions per tap, by PTX"
 NO_GPU = f"No GPU is here, so nothing is timed: these are {PER_TAP}."

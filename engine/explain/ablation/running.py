@@ -30,9 +30,9 @@ from engine.geometry.block import Block
 from engine.host.request import Run
 from engine.results.launch_facts import WARP
 from engine.results.progress import Checkpoint, Progress, go_on
-from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
+from engine.run.task import device_for
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant

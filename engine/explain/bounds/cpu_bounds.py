@@ -1,7 +1,7 @@
 """Lower bounds of a filter on the CPU: the least time for each thing that it must do.
 
 Limits are those of this processor (`engine.explain.limits.measured_cpu`), amounts those that the variant says
-its loops do (`engine.results.work.LoopWork`).
+its loops do (`engine.results.problem.LoopWork`).
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from engine.explain.bounds.least_time import Cause, LeastTime
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.reason import Reason
 from engine.results.measurement import Bound
-from engine.results.quantities import digits_text
-from engine.results.work import HasLoops, LoopWork
+from engine.results.problem import HasLoops, LoopWork
+from engine.results.text_forms import digits_text
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.auto.planner import choose

@@ -17,7 +17,7 @@ from engine.host.request import answer
 from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
 from engine.results.progress import Checkpoint, go_on
-from engine.results.quantities import duration_text, percent_text
+from engine.results.text_forms import duration_text, percent_text
 from engine.run.task import AnyJob
 
 LEAST_SHARE = 0.5

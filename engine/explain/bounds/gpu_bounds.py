@@ -26,9 +26,9 @@ from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound
+from engine.results.problem import Work
 from engine.results.progress import Checkpoint
-from engine.results.quantities import count_text, rate_text
-from engine.results.work import Work
+from engine.results.text_forms import count_text, rate_text
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
 from engine.tasks.registry import TASKS

@@ -7,7 +7,7 @@ from engine.explain.code.kernel_source import source_of
 from engine.explain.examples import Example, example_of
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CodeRequest, ShownCode
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.block import UnsupportedVariant
 from engine.results.progress import Checkpoint, Progress
 from engine.work.messages import PictureJob
 from engine.work.resolved_job import resolved_job

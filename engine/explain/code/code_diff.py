@@ -15,9 +15,9 @@ from typing import NamedTuple
 from engine.device_info import RECORDED
 from engine.explain.code.listing import Form, Listing
 from engine.explain.code.source import SourceFunction
-from engine.results.compare import compared
 from engine.results.measurement import AnyResult
-from engine.results.quantities import ms_cell
+from engine.results.metrics import compared
+from engine.results.text_forms import ms_cell
 
 # More than this part of the time before is said in times.
 _MOST_MORE = 1.0

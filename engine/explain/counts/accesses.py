@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field
 
 from engine.ptx.counts import Requests
 from engine.reason import Reason
-from engine.results.quantities import MISSING, rate_text
+from engine.results.text_forms import MISSING, rate_text
 
 BANKS = 32
 WORD_BYTES = 4

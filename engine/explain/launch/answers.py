@@ -17,7 +17,7 @@ from engine.explain.gpus import architecture_of, attributes_of, gpu_text
 from engine.explain.kernel_job import kernel_job
 from engine.explain.launch.launches import ExplainedLaunch, curves, why_not_compiled
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.block import UnsupportedVariant
 from engine.results.launch_facts import KernelResources, occupancy_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import facts_of

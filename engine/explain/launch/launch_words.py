@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from engine.explain.launch.launches import CurvePoint, Curves, ExplainedLaunch
-from engine.results.quantities import MISSING, digits_text, percent_text
+from engine.results.text_forms import MISSING, digits_text, percent_text
 
 _KIB = 1024
 # How a sentence begins; with others, the first of them.

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound
-from engine.results.quantities import digits_text
+from engine.results.text_forms import digits_text
 
 
 @dataclass(frozen=True, slots=True)

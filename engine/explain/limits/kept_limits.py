@@ -12,8 +12,8 @@ from engine.errors import DeviceUnavailable
 from engine.explain.limits.device_limits import DeviceLimits
 from engine.explain.limits.messages import KeptLimits
 from engine.files.assets import faults_of_asset
+from engine.results.export import RUNS, recorded_document, recorded_path
 from engine.results.progress import Checkpoint
-from engine.results.recorded import RUNS, recorded_document, recorded_path
 
 _KIND = "limits"
 

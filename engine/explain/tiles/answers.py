@@ -4,7 +4,7 @@ from engine.explain.kernel_job import kernel_job
 from engine.explain.launch.launches import why_not_compiled
 from engine.explain.messages import BlockTiles, TileRequest
 from engine.explain.tiles.tile_plans import tile_plans
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.block import UnsupportedVariant
 from engine.ptx import PtxError
 from engine.results.progress import Checkpoint
 

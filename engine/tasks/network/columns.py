@@ -1,9 +1,8 @@
 """What tables and files tell of a run of a network, beside what they tell of every run."""
 
 from engine.results.columns import Fact
-from engine.results.compare import ComparedRun
-from engine.results.metrics import Metric, Number
-from engine.results.quantities import count_text, rate_text
+from engine.results.metrics import ComparedRun, Metric, Number
+from engine.results.text_forms import count_text, rate_text
 from engine.tasks.network.problem import ForwardPass
 
 

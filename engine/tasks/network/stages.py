@@ -1,9 +1,10 @@
-"""What is asked of the network beside a measured run: a stage by name, feature maps, time by layer.
+"""What is asked of the network: a stage by name, measured, its layers timed; feature maps; digits classified.
 
-Called on: the main thread of the engine's process, or of a script.
+Called on: the main thread of the host process, or of a script.
 """
 
 import time
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,24 +13,49 @@ from numpy.typing import NDArray
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import DeviceFault, EngineError
+from engine.errors import BadValue, DeviceFault, EngineError
+from engine.host import shared
+from engine.host.messages import VariantInfo
+from engine.host.protocol import Availability
+from engine.host.request import Check, Preview, Run
 from engine.results.progress import Checkpoint, Progress
-from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts
-from engine.tasks.network.drawings import batch_of, held_out
-from engine.tasks.network.messages import NetworkRun
+from engine.run.task import compute, device_for
+from engine.tasks.network.operands import (
+    Weights,
+    as_drawings,
+    batch_of,
+    held_out,
+    probabilities,
+    trained_weights,
+    weights_from,
+)
 from engine.tasks.network.problem import (
     CLASSES,
+    LAYERS,
     ChunkSpan,
     Confusion,
+    DigitsRequest,
+    DrawingRequest,
     ForwardPass,
+    LayerMaps,
     LayerTime,
+    NetworkFacts,
+    NetworkRequest,
+    NetworkRun,
+    Recognised,
+    StageRequest,
     refuse_too_large,
 )
-from engine.tasks.network.task import NetworkJob, network_job
-from engine.tasks.network.variants import NETWORK_VARIANTS, NetworkVariant, network_variant
-from engine.tasks.network.weights import Weights, trained_weights
+from engine.tasks.network.task import (
+    NETWORK,
+    NETWORK_VARIANTS,
+    NetworkJob,
+    NetworkVariant,
+    network_job,
+    network_variant,
+)
 
 
 def chosen_stage(key: str, device: str) -> tuple[NetworkVariant, DeviceInfo]:
@@ -117,3 +143,66 @@ def confusion(scores: NDArray[np.float32]) -> Confusion:
     counts = np.zeros((scores.shape[1],) * 2, np.int64)
     np.add.at(counts, (labels, predicted), 1)
     return Confusion(tuple(map(tuple, counts.tolist())), tuple(np.flatnonzero(predicted != labels).tolist()))
+
+
+SIDE = 28
+
+
+def describe(request: NetworkRequest, report: Checkpoint) -> NetworkFacts:
+    """Return layers and stages, and in shared memory the filters and the held-out digits."""
+    weights, digits = weights_from(request.weights), held_out()
+    of_layers = weights.convolution_1, weights.convolution_2, weights.hidden, weights.output
+    arrays: list[np.ndarray] = [*of_layers, digits.pixels]
+    made = shared.create(*((array.shape, array.dtype.name) for array in arrays))
+    for target, array in zip(made, arrays, strict=True):
+        shared.attach(target)[...] = array
+    stages = tuple(map(VariantInfo.of, NETWORK_VARIANTS))
+    first, second, hidden, output, pixels = made
+    labels = tuple(digits.labels.tolist())
+    return NetworkFacts(LAYERS, stages, first, second, hidden, output, pixels, labels)
+
+
+def preview(request: Preview[DrawingRequest], report: Checkpoint) -> Recognised:
+    """Pass one drawing through the network on the CPU, with every layer's values."""
+    if len(request.job.ink) != SIDE * SIDE:
+        why = f"it has {len(request.job.ink):,} bytes, and the network takes {SIDE} × {SIDE}"
+        raise BadValue("The drawing", why, "Scale it to 28 × 28.")
+    report(Progress("passing the drawing through the network", 0.0, 5.0))
+    ink = np.frombuffer(request.job.ink, np.uint8).reshape(SIDE, SIDE)
+    values, elapsed_ms = feature_maps(as_drawings(ink)[0], weights_from(request.job.weights))
+    chances = probabilities(values["output"][None])[0]
+    made = shared.create(*((layer.shape, "float32") for layer in LAYERS))
+    for layer, target in zip(LAYERS, made, strict=True):
+        shared.attach(target)[...] = values[layer.key]
+    maps = tuple(LayerMaps(layer, target) for layer, target in zip(LAYERS, made, strict=True))
+    return Recognised(maps, tuple(chances.tolist()), int(chances.argmax()), elapsed_ms)
+
+
+def run(request: Run[StageRequest], report: Checkpoint) -> NetworkRun:
+    """Measure a stage on held-out digits; a stage that cannot be run is a result with its reason."""
+    stage, device = chosen_stage(request.job.stage, request.job.device)
+    report(Progress("making the batch", 0.0, 2.0))
+    job = stage_job(
+        stage, request.job.batch, weights=weights_from(request.job.weights), seed=request.job.seed
+    )
+    return measured_stage(job, device.key, SamplingPlan(budget_s=request.budget_s), report)
+
+
+def check(request: Check[StageRequest], report: Checkpoint) -> tuple[Availability, ...]:
+    """Return for every stage whether it can compute a batch on the device, and why not."""
+
+    def refuse(stage: NetworkVariant) -> None:
+        problem = ForwardPass(request.job.batch)
+        refuse_too_large(problem)
+        device = device_for(stage, request.job.device)
+        NETWORK.refuse(stage, problem, trained_weights(), stage.default_block, device)
+
+    return tuple(Availability.of(stage.key, partial(refuse, stage)) for stage in NETWORK_VARIANTS)
+
+
+def classify(request: DigitsRequest, report: Checkpoint) -> Confusion:
+    """Classify every held-out digit with one stage."""
+    stage, device = chosen_stage(request.stage, request.device)
+    job = stage_job(stage, len(held_out()), weights=weights_from(request.weights))
+    report(Progress("classifying the held-out digits", 0.0, job.task.expected_launch_s(job, device)))
+    return confusion(compute(job, backend(device.key)))

@@ -6,15 +6,17 @@ Called on: the main thread of the host process; counting on the thread that read
 from engine.device.devices import backend
 from engine.host.request import Run
 from engine.results.progress import Checkpoint, Progress
-from engine.run.device_choice import device_for
-from engine.run.measure import measure
+from engine.run.measure import counted, measure
 from engine.run.sampling import SamplingPlan
-from engine.run.sweep import counted
-from engine.tasks.product.messages import ProductGrid, ProductRequest
-from engine.tasks.product.operands import random_matrices, refuse_too_large
-from engine.tasks.product.problem import ProductResult
-from engine.tasks.product.task import product_job, product_jobs
-from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
+from engine.run.task import device_for
+from engine.tasks.product.problem import (
+    MATMUL_VARIANTS,
+    ProductGrid,
+    ProductRequest,
+    ProductResult,
+    matmul_variant,
+)
+from engine.tasks.product.task import product_job, product_jobs, random_matrices, refuse_too_large
 
 # Random numbers for two matrices of 8192 x 8192, the window's largest, take 1 s.
 EXPECTED_MATRICES_S = 2.0

@@ -1,4 +1,4 @@
-"""The oracle: the product in float64, and the bound that rounding explains; no line shared with a variant.
+"""The oracle, the product in float64, and how well a product agrees with it; no line shared with a variant.
 
     |C - R| <= gamma_k |A| |B|,   gamma_k = k u / (1 - k u),   u = 2^-24
 
@@ -8,17 +8,21 @@ Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and 3.5). 
 own float64.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.tasks.product.problem import LARGEST_TILE, MatrixProduct
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.verify.regions import Region
+from engine.verify.regions import Region, affordable_regions
+from engine.verify.verification import Verification, verify_regions
 
 Float64Array = NDArray[np.float64]
 EXACT_INTEGERS = 2.0**24
 
 
-def product(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
+def exact_product(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
     """Return a rectangle of A B, some rows and columns of the product, in float64."""
     return _multiplied(a, b, region)
 
@@ -55,3 +59,59 @@ def _multiplied(a: np.ndarray, b: np.ndarray, region: Region) -> Float64Array:
     with np.errstate(invalid="ignore"):
         plain: Float64Array = np.einsum("ik,kj->ij", left, right, optimize=False)
     return plain
+
+
+# NumPy's float64 product makes 12 to 21 G multiply-adds per second on two cores and each check needs two of
+# them: 1e10 keeps it near 2 s, and covers every element up to 2154 x 2154 x 2154.
+AFFORDABLE_MULTIPLY_ADDS = 10_000_000_000
+BAND_MULTIPLY_ADDS = 2_000_000_000
+
+
+def regions_to_check(product: MatrixProduct, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
+    """Return all of P where the oracle can afford it; else edges as wide as the largest tile, and a grid."""
+    edges = (LARGEST_TILE, LARGEST_TILE)
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
+    return affordable_regions(product.rows, product.columns, edges, product.inner, affordable, seed)
+
+
+def verify(
+    result: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    product: MatrixProduct,
+    roundings: int,
+    *,
+    seed: int = 0,
+    affordable: int | None = None,
+    checkpoint: Callable[[float], None] = lambda fraction: None,
+) -> Verification:
+    """Compare a float32 product with the oracle's; its pixels are the elements of P.
+
+    Parameters
+    ----------
+    roundings : int
+        As `MatmulVariant.roundings` gives them.
+    seed : int
+        Of the grid, where not everything can be checked.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 2 s.
+    checkpoint : callable of float
+        Called with the fraction done; may raise to stop.
+    """
+    integers = are_integers(a, b)
+
+    def limits(band: Region) -> tuple[np.ndarray, np.ndarray]:
+        largest = magnitudes(a, b, band)
+        bounds = rounding_bound(largest, roundings, product.inner)
+        # Sums of whole numbers below 2^24 are whole numbers that float32 has: nothing is rounded.
+        is_exact = integers & (largest < EXACT_INTEGERS)
+        return largest, np.where(is_exact, 0.0, bounds)
+
+    return verify_regions(
+        result,
+        regions_to_check(product, seed, affordable),
+        BAND_MULTIPLY_ADDS // product.inner,
+        lambda band: exact_product(a, b, band),
+        limits,
+        checkpoint,
+    )

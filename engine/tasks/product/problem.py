@@ -1,15 +1,33 @@
-"""MatrixProduct: everything about a product of two matrices but their numbers."""
+"""MatrixProduct: everything about a product of two matrices but their numbers; tiles, variants, requests.
 
+Tiles, T x T, are legal values within the limits of device and grid, with the nearest legal one; window and
+command line apply the same rules before they ask for anything. No Numba in here.
+"""
+
+import math
 import re
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.device_info import SIMULATOR_SIDE
 from engine.errors import BadValue
+from engine.geometry.block import (
+    MAX_GRID_Y,
+    Block,
+    Limits,
+    Refusal,
+    SharedBytes,
+    blocks_along,
+    grid_too_high,
+    why_illegal,
+)
 from engine.geometry.layout import FLOAT_BYTES
+from engine.host.request import QueuePolicy, Request
 from engine.message import Message
 from engine.results.measurement import Measurement
-from engine.results.work import Work
+from engine.results.problem import Work
+from engine.run.variant import Registered, VariantOf, named
 
 MAX_SIDE = 1 << 20
 
@@ -131,3 +149,127 @@ ProductResult = Measurement[MatrixProduct]
 def tile_of(result: ProductResult) -> int | None:
     """Return the side of the tile, which is a run's square block; None where it has none."""
     return result.block.x if result.block else None
+
+
+SMALLEST_TILE, LARGEST_TILE = 2, 32
+# The lecture's example: 16 x 16 = 256 threads.
+DEFAULT_TILE = 16
+
+# Characters of what was given for a tile, in a refusal.
+_LONGEST_SHOWN = 40
+_RANGE = f"a whole number from {SMALLEST_TILE} to {LARGEST_TILE}"
+
+
+def as_tile(value: object) -> int:
+    """Return a tile's side, given as a whole number or as text.
+
+    Raises BadValue where it is not a whole number from 2 to 32; the remedy names the nearest legal one.
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        number = float(text) if re.fullmatch(r"[+-]?\d{1,18}(\.\d*)?", text) else math.nan
+    else:
+        number = math.nan if isinstance(value, bool) else _number(value)
+    shown = str(value)
+    if len(shown) > _LONGEST_SHOWN:
+        shown = shown[:_LONGEST_SHOWN] + "…"
+    is_whole = math.isfinite(number) and number == math.floor(number)
+    if not is_whole or not SMALLEST_TILE <= number <= LARGEST_TILE:
+        nearest = DEFAULT_TILE if math.isnan(number) else round(min(max(number, SMALLEST_TILE), LARGEST_TILE))
+        reason = f"a tile's side is {_RANGE}" if is_whole else f"its side is not {_RANGE}"
+        raise BadValue(f"tile {shown}", reason, f"The nearest legal tile is {nearest}.")
+    return int(number)
+
+
+def refuse_tile(
+    product: MatrixProduct, block: Block, limits: Limits, shared_bytes: SharedBytes = lambda block: 0
+) -> Refusal | None:
+    """Return why a tile is illegal for a product on a device, with the nearest legal one, or None.
+
+    `shared_bytes` gives the static shared memory that the variant uses with a block, bytes.
+    """
+    refusal = _refusal(product, block.x, limits, shared_bytes)
+    if refusal is None:
+        return None
+    legal = [
+        side
+        for side in range(SMALLEST_TILE, LARGEST_TILE + 1)
+        if not _refusal(product, side, limits, shared_bytes)
+    ]
+    nearest = min(legal, key=lambda side: abs(side - block.x), default=None)
+    return refusal.nearest(None if nearest is None else Block(nearest, nearest))
+
+
+def _refusal(product: MatrixProduct, tile: int, limits: Limits, shared_bytes: SharedBytes) -> Refusal | None:
+    if not SMALLEST_TILE <= tile <= LARGEST_TILE:
+        return Refusal("tile-out-of-range", f"A tile of {tile} is not {_RANGE}")
+    block = Block(tile, tile)
+    if (refusal := why_illegal(block, limits, shared_bytes)) is not None:
+        return refusal
+    down = blocks_along(product.rows, tile)
+    return grid_too_high(product.rows, "rows", down, block) if down > MAX_GRID_Y else None
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
+DEFAULT_BLOCK = Block(DEFAULT_TILE, DEFAULT_TILE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatmulVariant(VariantOf[MatrixProduct, None]):
+    """One way to compute P = M N; the tile is the square block, `Prepared.launch` takes the pair (M, N)."""
+
+    task: ClassVar[str] = MatrixProduct.task
+
+    # The most roundings that a product of two elements goes through on its way into P: the rounding bound
+    # counts with it.
+    roundings: Callable[[MatrixProduct, Block], int]
+    default_block: Block = DEFAULT_BLOCK
+
+    @property
+    def facts(self) -> dict[str, object]:
+        """The tile, which is its block."""
+        side = self.default_block.x if self.uses_block else None
+        tile: dict[str, object] = {"uses_tile": self.uses_block, "default_tile": side}
+        return {"uses_block": False, "default_block": None} | tile
+
+
+MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+"""The variants that multiply matrices."""
+
+
+def matmul_variant(key: str) -> MatmulVariant:
+    """Return the way to multiply of that key; an `UnknownName` names the nearest one and all of them."""
+    return named(key, MATMUL_VARIANTS, (), "no way to multiply matrices is called that", alike=0.5)
+
+
+class ProductGrid(Message, Request, frozen=True):
+    """Ask for the memory accesses of every matrix kernel, and whether it can run.
+
+    Reply: tuple of ProductResult, one per variant, and per tile where the variant has one.
+    """
+
+    handler: ClassVar[str] = "engine.tasks.product.answers:describe"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    product: MatrixProduct
+    tiles: tuple[int, ...]
+    device: str = "auto"
+
+
+class ProductRequest(Message, frozen=True):
+    """Run: multiply random matrices with one variant. Reply: ProductResult.
+
+    Without `tile` the variant's default is taken.
+    """
+
+    answers: ClassVar[str] = "engine.tasks.product.answers"
+    product: MatrixProduct
+    variant: str
+    tile: int | None = None
+    device: str = "auto"
+    seed: int = 0

@@ -1,19 +1,100 @@
-"""The task of multiplying matrices, for the pipeline, and its jobs."""
+"""The task of multiplying matrices, for the pipeline: operands as the kernels take them, and jobs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.device.backend import Backend, Buffers
 from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
+from engine.errors import BadValue
 from engine.geometry.block import Block
-from engine.run.registered import ways
+from engine.image.array_input import host_array
+from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.run.task import Job, Task
-from engine.tasks.product.operands import Matrices, Matrix, product_of, random_matrices
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import MATMUL_VARIANTS, MatmulVariant
+from engine.run.variant import ways
+from engine.tasks.product.problem import MATMUL_VARIANTS, MatmulVariant, MatrixProduct
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
+
+
+Matrix = NDArray[np.float32]
+Matrices = tuple[Matrix, Matrix]
+
+
+def as_matrix(name: str, values: object) -> Matrix:
+    """Return a matrix as the kernels take it: (rows, columns), float32, C-contiguous, aligned.
+
+    `name` is "A" or "B", for the errors; real numbers of any type become float32.
+
+    Raises BadValue: not two axes, an empty axis, rows that differ in length, or not real numbers.
+    """
+    array = host_array(values, f"matrix {name}")
+    refuse_shape(name, array.shape)
+    if array.dtype.kind not in "buif":
+        raise BadValue(
+            f"matrix {name} of type {array.dtype}",
+            "only real numbers can be multiplied here",
+            "Convert it to float32.",
+        )
+    # What is past float32's range becomes infinite, as it would in any float32 program.
+    with np.errstate(over="ignore"):
+        return np.require(array, np.float32, ["C", "A"])
+
+
+def refuse_shape(name: str, shape: tuple[int, ...]) -> None:
+    """Refuse, with a `BadValue`, an array that is no matrix."""
+    if len(shape) != 2:
+        raise BadValue(
+            f"matrix {name} has {len(shape)} {'axis' if len(shape) == 1 else 'axes'}",
+            "a matrix has rows and columns",
+            "Pass an array of shape (rows, columns); a vector is a matrix of one row or of one column.",
+        )
+    if 0 in shape:
+        raise BadValue(
+            f"matrix {name} of {_shape(shape)}", "it has no elements", "Pass at least one element."
+        )
+
+
+def product_of(a: tuple[int, ...], b: tuple[int, ...]) -> MatrixProduct:
+    """Return the product that matrices of two shapes have; a `BadValue` says that the inner sizes differ."""
+    if a[1] != b[0]:
+        transposed = " B transposed (b.T) would fit." if a[1] == b[1] else ""
+        raise BadValue(
+            f"A of {_shape(a)} times B of {_shape(b)}",
+            f"A has {a[1]} columns and B has {b[0]} rows, and these two must be equal",
+            f"Pass a B of {a[1]} rows.{transposed}",
+        )
+    return MatrixProduct(a[0], a[1], b[1])
+
+
+def refuse_too_large(product: MatrixProduct) -> None:
+    """Refuse, with a `BadValue`, matrices that would fill the memory, before any is made."""
+    if product.bytes > DEFAULT_MAX_BYTES:
+        raise BadValue(
+            f"matrices of {product.size_text}",
+            f"the three take {bytes_text(product.bytes)}, the limit is {bytes_text(DEFAULT_MAX_BYTES)}",
+            "Choose a smaller size.",
+        )
+
+
+def random_matrices(product: MatrixProduct, seed: int) -> tuple[Matrix, Matrix]:
+    """Return A and B of uniform random numbers from -1 to 1, the same for the same seed."""
+    random = np.random.default_rng(seed)
+
+    def matrix(rows: int, columns: int) -> Matrix:
+        numbers = random.random((rows, columns), np.float32)
+        numbers *= np.float32(2.0)
+        numbers -= np.float32(1.0)
+        return numbers
+
+    return matrix(product.rows, product.inner), matrix(product.inner, product.columns)
+
+
+def _shape(sides: tuple[int, ...]) -> str:
+    return " × ".join(map(str, sides))
 
 
 class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
@@ -41,7 +122,7 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
     def verify(self, values: Any, job: "ProductJob", checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the product in float64."""
         # Loaded by the first proof.
-        from engine.tasks.product.agreement import verify
+        from engine.tasks.product.oracle import verify
 
         return verify(
             values,

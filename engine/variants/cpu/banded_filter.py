@@ -10,7 +10,7 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.threads.thread_pool import SharedCall, compiled
 from engine.mask.mask import Mask
-from engine.results.work import LoopWork
+from engine.results.problem import LoopWork
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
 from engine.variants.cpu.register_tiles import LINE, VECTOR
 from engine.work.filtering.problem import Problem

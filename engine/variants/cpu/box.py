@@ -23,10 +23,9 @@ import numpy as np
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, workers_for
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.results.work import LoopWork, Work
+from engine.results.problem import LoopWork, Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.banded_filter import ACROSS_LINES, CONVERSION, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows

@@ -22,7 +22,7 @@ import numpy as np
 
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.register_tiles import PARTIAL_SUMS
 from engine.variants.cpu.streamed_bands import StreamedBands

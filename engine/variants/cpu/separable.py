@@ -20,10 +20,9 @@ What two passes may replace, and why the result keeps the bound of the direct su
 
 import numpy as np
 
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.register_tiles import product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands

@@ -25,10 +25,9 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.result_rules import cpu_largest
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
-from engine.results.work import LoopWork, Work
+from engine.results.problem import LoopWork, Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.edges import Halo
 from engine.variants.cpu.textbook_loops import TextbookLoops

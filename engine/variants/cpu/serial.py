@@ -28,7 +28,7 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.results.work import LoopWork, Work
+from engine.results.problem import LoopWork, Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.edges import Halo
 from engine.variants.cpu.textbook_loops import TextbookLoops

@@ -13,7 +13,7 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, workers_for
 from engine.mask.mask import Mask
-from engine.results.work import LoopWork
+from engine.results.problem import LoopWork
 from engine.variants.cpu.banded_filter import CONVERSION, CONVERTED, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (

@@ -5,7 +5,7 @@ from typing import Self
 import numpy as np
 
 from engine.compiled.machine_code import Call, MachineFunction
-from engine.results.work import LoopWork
+from engine.results.problem import LoopWork
 from engine.work.filtering.problem import Problem
 
 # 0.04 s, on a slow machine 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted).

@@ -11,7 +11,7 @@ from engine.device.core_count import launch_cores
 from engine.device.threads.thread_pool import TASK, workers_for
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
-from engine.results.work import LoopWork
+from engine.results.problem import LoopWork
 from engine.variants.cpu.banded_filter import CONVERTED, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import (

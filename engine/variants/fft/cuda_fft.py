@@ -25,8 +25,7 @@ from engine.device.array_libraries import cupy_stream
 from engine.device.capture_lock import CAPTURE_LOCK
 from engine.device.launches import DeviceArray, DeviceKind
 from engine.errors import OutOfDeviceMemory
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
 from engine.variants.fft import transform
 from engine.variants.fft.transform import SpectralFilter

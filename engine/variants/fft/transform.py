@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 
 from engine.mask.factors import step_of
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
 

@@ -17,10 +17,9 @@ Limit
 """
 
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.fused.kernel import fused_pass
 from engine.variants.fused.shape import (

@@ -28,11 +28,10 @@ import math
 import numpy as np
 
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
 from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.fused.kernel import fused_pass
 from engine.variants.fused.shape import (

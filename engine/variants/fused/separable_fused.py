@@ -23,10 +23,9 @@ convolution", kept in shared memory. The rounding is that of `engine/variants/la
 import numpy as np
 
 from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import MAX_SIDE, Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.fused.kernel import fused_pass
 from engine.variants.fused.shape import (

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from engine.device.launches import Launch
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.fused.window_sums import Windows
 from engine.variants.ir.register_tile import VECTOR, TileShape, whole_vectors
 from engine.variants.tiles.geometry import MAX_GRID_Y, blocks_along, launch_of_samples, loads_of_tiles

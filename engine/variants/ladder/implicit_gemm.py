@@ -31,12 +31,10 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, grid_too_high, refuse_block
+from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, grid_too_high, refuse_block
 from engine.geometry.border import Border
-from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.filter_passes import filter_arguments
 from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant

@@ -25,10 +25,16 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, grid_too_high, refuse_block
+from engine.geometry.block import (
+    MAX_GRID_Y,
+    Block,
+    Limits,
+    Refusal,
+    blocks_along,
+    grid_too_high,
+    refuse_block,
+)
 from engine.geometry.border import Border
-from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.variants.ladder.teaching import one_pass, teaching_variant, work_by_taps
 from engine.work.filtering.problem import Problem

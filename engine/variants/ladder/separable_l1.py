@@ -24,7 +24,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.geometry import blocks_along
 from engine.variants.tiles.separable import loads_along, two_pass_work

@@ -24,7 +24,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.unrolled import unrolled
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.ladder.teaching import bytes_of_own_cells
 from engine.variants.ladder.two_passes import two_pass_variant
 from engine.variants.tiles.separable import line_of_taps, loads_along, two_pass_work

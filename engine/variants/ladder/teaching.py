@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import WEIGHTS, DeviceKind, Kernel, Launch, Operand, Pass
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.layout import FLOAT_BYTES
-from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.kernel_types import filter_pass
 from engine.variants.tiles.geometry import blocks_along, one_launch, refuse_launch

@@ -23,9 +23,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
-from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
 from engine.variants.ladder.teaching import bytes_of_own_cells, one_pass_variant, work_of_tiles
 from engine.variants.tiles.geometry import refuse_launch

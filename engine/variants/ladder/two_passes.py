@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import Kernel, Launch, Operand, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
 from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant

@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from engine.device.launches import DeviceKind
-from engine.tasks.product.variants import MatmulVariant
+from engine.tasks.product.problem import MatmulVariant
 
 # 0.7 s on two cores.
 MULTIPLY_ADDS_PER_CALL = 2**36

@@ -4,12 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import SharedBytes
-from engine.geometry.refusal import Refusal
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.tile import refuse_tile
-from engine.tasks.product.variants import MatmulVariant
+from engine.geometry.block import Block, Limits, Refusal, SharedBytes
+from engine.tasks.product.problem import MatmulVariant, MatrixProduct, refuse_tile
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import Types, made_pass
 from engine.variants.matmul.operands import Matrix

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.tasks.product.problem import MatrixProduct, product_work
 from engine.variants.matmul.grid import cuda_variant
 

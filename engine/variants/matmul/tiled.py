@@ -22,10 +22,9 @@ guards that its slides ask for.
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.geometry.block import Block
-from engine.geometry.block_rules import blocks_along
+from engine.geometry.block import Block, blocks_along
 from engine.geometry.layout import FLOAT_BYTES
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.tasks.product.problem import MatrixProduct, product_work
 from engine.variants.matmul.grid import cuda_variant
 

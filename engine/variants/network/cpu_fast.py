@@ -32,7 +32,8 @@ from engine.cores import cores
 from engine.device.launches import DeviceKind, Prepared
 from engine.device.threads.thread_pool import TASK, SharedCall, compiled
 from engine.geometry.block import Block
-from engine.results.work import Work
+from engine.results.problem import Work
+from engine.tasks.network.operands import Floats, Weights
 from engine.tasks.network.problem import (
     FILTER_CELLS,
     FILTER_SIDE,
@@ -44,8 +45,7 @@ from engine.tasks.network.problem import (
     SECOND_POOLED,
     ForwardPass,
 )
-from engine.tasks.network.variants import NetworkVariant
-from engine.tasks.network.weights import Floats, Weights
+from engine.tasks.network.task import NetworkVariant
 
 AT_ONCE = 4
 """Drawings that a thread takes at a time."""

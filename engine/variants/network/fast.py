@@ -25,8 +25,9 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Operand
-from engine.geometry.block_rules import blocks_along
+from engine.geometry.block import blocks_along
 from engine.geometry.layout import FLOAT_BYTES
+from engine.tasks.network.operands import Floats
 from engine.tasks.network.problem import (
     CLASSES,
     FILTER_CELLS,
@@ -38,7 +39,6 @@ from engine.tasks.network.problem import (
     ForwardPass,
     LayerWork,
 )
-from engine.tasks.network.weights import Floats
 from engine.variants.network.passes import Step, filters_of, linear, stage
 from engine.variants.network.tile_shape import (
     ACROSS,

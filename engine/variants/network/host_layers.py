@@ -10,9 +10,9 @@ from engine.compiled.machine_code import MachineFunction
 from engine.device.launches import Between, HostStep, Operand, Pass, Prepared
 from engine.device.per_thread import interprets
 from engine.geometry.block import Block
+from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import CLASSES, HIDDEN, LINEAR, ForwardPass
-from engine.tasks.network.variants import NetworkVariant
-from engine.tasks.network.weights import Weights
+from engine.tasks.network.task import NetworkVariant
 from engine.variants.filter_passes import interpreted
 from engine.variants.network.passes import Step, linear, maps_after, stage
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch
-from engine.geometry.block import Block
-from engine.geometry.block_rules import blocks_along
+from engine.geometry.block import Block, blocks_along
 from engine.tasks.network.problem import FILTER_CELLS, Layer, LayerWork
 
 if TYPE_CHECKING:  # imported by `kernel_factory`

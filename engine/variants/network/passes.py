@@ -6,12 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
-from engine.geometry.block import Block
-from engine.geometry.block_rules import blocks_along
-from engine.results.work import Work
+from engine.geometry.block import Block, blocks_along
+from engine.results.problem import Work
+from engine.tasks.network.operands import Floats, Weights
 from engine.tasks.network.problem import CLASSES, HIDDEN, LAYERS, LINEAR, ForwardPass, LayerWork, network_work
-from engine.tasks.network.variants import NetworkVariant
-from engine.tasks.network.weights import Floats, Weights
+from engine.tasks.network.task import NetworkVariant
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import Types, made_pass
 from engine.variants.network import layer_kernels as kernels

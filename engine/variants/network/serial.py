@@ -23,10 +23,10 @@ import numpy as np
 
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
-from engine.results.work import Work
+from engine.results.problem import Work
+from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import LAYERS, SIDE, ForwardPass, Layer, LayerWork, network_work
-from engine.tasks.network.variants import NetworkVariant
-from engine.tasks.network.weights import Weights
+from engine.tasks.network.task import NetworkVariant
 from engine.variants.network.host_layers import connect, convolve, pool
 from engine.variants.network.layer_kernels import roundings_by_parts
 

@@ -22,8 +22,8 @@ from msgspec.structs import replace
 from engine.device.launches import Launch, Prepared
 from engine.device.per_thread import interprets
 from engine.geometry.block import Block
+from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.weights import Weights
 from engine.variants.filter_passes import interpreted
 from engine.variants.network.gemm_kernels import STEPS, picture_loads
 from engine.variants.network.passes import chunks, stage

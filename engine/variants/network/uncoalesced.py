@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, Any
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between
+from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import LAYERS, ForwardPass
-from engine.tasks.network.weights import Weights
 from engine.variants.network import passes as one
 from engine.variants.network.layer_kernels import TILE
 from engine.variants.network.passes import CONNECTED, Step, stage

@@ -21,13 +21,11 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import blocks_along
+from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.layout import FLOAT_BYTES
-from engine.geometry.refusal import Refusal
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
+from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, ForwardPass, Layer, LayerWork
-from engine.tasks.network.weights import Weights
 from engine.variants.network.gemm_kernels import BLOCK, SIDE
 from engine.variants.network.gemm_kernels import convolution as gemm_convolution
 from engine.variants.network.passes import (

@@ -28,7 +28,7 @@ from engine.device.result_rules import cpu_largest
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.work.operations.cells import OfCells, Range

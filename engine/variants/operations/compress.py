@@ -24,13 +24,11 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
 from engine.errors import BadValue
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, blocks_along, nearest_legal, refuse_grid
+from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, blocks_along, nearest_legal, refuse_grid
 from engine.geometry.layout import FLOAT_BYTES
-from engine.geometry.refusal import Refusal
 from engine.image.convert import to_depth
 from engine.image.metadata import brightness_steps
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.operations.kernels import (
     CpuCode,
     Step,

@@ -10,7 +10,7 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import cpu_largest
 from engine.geometry.block import Block
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
 from engine.work.operations.cells import Floats, OfCells, Range

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch
 from engine.geometry.block import Block
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.operations.counts import (
     BINS,
     PartialHistograms,
@@ -30,9 +30,8 @@ from engine.variants.operations.counts import (
 )
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.verify.closeness import UNIT_ROUNDOFF
-from engine.verify.inputs import Inputs
 from engine.verify.regions import Region, affordable_regions
-from engine.verify.verification import Verification, kept, verify_regions
+from engine.verify.verification import Inputs, Verification, kept, verify_regions
 from engine.work.operations.cells import Floats, Range, rounded
 from engine.work.operations.contract import AFFORDABLE, Checkpoint, OperatedJob, Operation, ResultKind
 from engine.work.operations.problem import OperationProblem

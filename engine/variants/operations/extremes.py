@@ -13,7 +13,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Operand
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.work.operations.cells import Floats, OfCells, Range, rising, rounded
 from engine.work.operations.contract import Operation, Parameter, ResultKind

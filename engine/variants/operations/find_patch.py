@@ -29,7 +29,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
 from engine.verify.regions import Region, affordable_regions

@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.operations.counts import (
     BINS,
     PartialHistograms,

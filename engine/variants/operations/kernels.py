@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.device.kernel_factory import import_names
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import refuse_grid
-from engine.geometry.refusal import Refusal
-from engine.results.work import Work
+from engine.geometry.block import Block, Limits, Refusal, refuse_grid
+from engine.results.problem import Work
 from engine.run.variant import ON_CPU
 from engine.variants.filter_passes import prepare_passes
 from engine.variants.kernel_types import Types, made_pass

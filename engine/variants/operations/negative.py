@@ -6,7 +6,7 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.work.operations.cells import OfCells, Range, rounded
 from engine.work.operations.contract import Operation, ResultKind, pixel_alone

@@ -29,11 +29,10 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.border import Border
-from engine.geometry.refusal import Refusal
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.variants.filter_passes import filter_arguments, prepare_passes
 from engine.variants.ir.register_tile import TileShape, whole_vectors
 from engine.variants.kernel_types import filter_pass

@@ -22,7 +22,7 @@ filters", IEEE PAMI 15 (1993), section II.
 
 import numpy as np
 
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Refusal
 from engine.mask.mask import Mask
 
 

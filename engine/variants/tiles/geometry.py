@@ -4,13 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.device.launches import Launch
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import (
+from engine.geometry.block import (
     MAX_GRID_Y as MAX_GRID_Y,  # for variants too: grids are this module's subject
 )
-from engine.geometry.block_rules import SharedBytes, refuse_grid
-from engine.geometry.block_rules import blocks_along as blocks_along
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal, SharedBytes, refuse_grid
+from engine.geometry.block import blocks_along as blocks_along
 from engine.mask.mask import Mask
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import cells_inside

@@ -33,11 +33,10 @@ from typing import Any
 
 import numpy as np
 
-from engine.geometry.block import Block
-from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
 from engine.work.filtering.variants import Growth, MaskClass

@@ -35,9 +35,8 @@ import numpy as np
 from engine.mask.factors import EXACT_STEPS, factor, low_rank, step_of
 from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.verify.inputs import Inputs
 from engine.verify.regions import CheckedSamples, Region, affordable_regions
-from engine.verify.verification import Verification, verify_regions
+from engine.verify.verification import Inputs, Verification, verify_regions
 from engine.work.filtering import oracle
 from engine.work.filtering.problem import Problem
 

@@ -4,8 +4,8 @@ import math
 from collections.abc import Hashable, Iterable
 
 from engine.geometry.block import Block
-from engine.results.compare import comparable
-from engine.results.quantities import ms_text, ratio_text
+from engine.results.metrics import comparable
+from engine.results.text_forms import ms_text, ratio_text
 from engine.work.filtering.results import RunResult
 
 

@@ -11,12 +11,10 @@ from typing import ClassVar
 import numpy as np
 
 from engine.device.launches import DeviceKind, Launch
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import MAX_LINE, Mask
-from engine.results.work import Work
-from engine.run.registered import Registered, named
-from engine.run.variant import VariantOf
+from engine.results.problem import Work
+from engine.run.variant import Registered, VariantOf, named
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.pictures import DTYPES

@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue, UnknownName
 from engine.files.reading import Json
-from engine.geometry.block import Block, Limits
-from engine.geometry.refusal import Refusal
-from engine.results.found import Answer as Answer  # for operations too: answers are this module's subject
-from engine.results.found import Mark as Mark
-from engine.results.found import Quantity as Quantity
-from engine.results.work import Work
+from engine.geometry.block import Block, Limits, Refusal
+from engine.results.problem import Answer as Answer  # for operations too: answers are this module's subject
+from engine.results.problem import Mark as Mark
+from engine.results.problem import Quantity as Quantity
+from engine.results.problem import Work
 from engine.run.variant import VariantOf
 from engine.verify.verification import Verification
 from engine.work.operations.cells import OfCells, Range

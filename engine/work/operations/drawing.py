@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from engine.results.found import Mark
+from engine.results.problem import Mark
 
 PLOT_WIDTH, PLOT_HEIGHT = 512, 256
 _TOP = 6

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, UnknownName, did_you_mean
 from engine.files.reading import Json
-from engine.run.registered import Registered, declared_in, named
+from engine.run.variant import Registered, declared_in, named
 from engine.work.operations.contract import Operation, OperationVariant
 
 

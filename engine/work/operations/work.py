@@ -1,7 +1,7 @@
 """The model of work of operations, counted by construction."""
 
 from engine.geometry.layout import FLOAT_BYTES
-from engine.results.work import Work
+from engine.results.problem import Work
 from engine.work.operations.problem import OperationProblem
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
-from engine.results.quantities import duration_text
+from engine.results.text_forms import duration_text
 from engine.work.messages import MergeRequest
 from gui.engine_link.engine_link import EngineLink, Newest
 from gui.explore.chain.chain_steps import state_of, with_inputs

@@ -18,7 +18,7 @@ from engine.explain.ablation.results import (
     most_sentence,
     step_name,
 )
-from engine.results.quantities import rate_text, tick_text
+from engine.results.text_forms import rate_text, tick_text
 from gui.explore.explain.ablation_state import AblationState
 from gui.style.colours import series_for
 from gui.style.metrics import GRID, HALF_GRID

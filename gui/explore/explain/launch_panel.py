@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.explain.launch.launch_words import limit_sentence, numbers_of
 from engine.explain.launch.launches import MOST_REGISTERS, STATIC_BYTES, CurvePoint, Curves, ExplainedLaunch
-from engine.results.quantities import percent_text
+from engine.results.text_forms import percent_text
 from gui.explore.explain.launch_state import LaunchState
 from gui.plots.plot import Plot, pg, text_over
 from gui.style.colours import series_at

@@ -7,7 +7,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal
 from PySide6.QtGui import QFontMetrics
 from PySide6.QtWidgets import QPushButton, QWidget
 
-from engine.results.quantities import rate_text
+from engine.results.text_forms import rate_text
 from gui.explore.explain.roofline_state import MEASURE, MEASURE_TIP, Point, Roof, RooflineState
 from gui.explore.run_words import run_title
 from gui.plots.plot import LogAxis, Plot, pg, text_over

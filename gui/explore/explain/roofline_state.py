@@ -13,9 +13,9 @@ from engine.device_info import RECORDED
 from engine.explain.limits.device_limits import DeviceLimits, Limit, Reached, left_out_words, without_refuted
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.results.columns import server_of
-from engine.results.compare import Compared
 from engine.results.measurement import Measurement
-from engine.results.quantities import count_text, digits_text, percent_text, rate_text
+from engine.results.metrics import Compared
+from engine.results.text_forms import count_text, digits_text, percent_text, rate_text
 from gui.engine_link.engine_link import EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.question import Question

@@ -9,8 +9,8 @@ from engine.explain.gpus import DEFAULT, Architecture
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
-from engine.results.compare import Compared
 from engine.results.measurement import Measurement
+from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture_job import comparable_of, is_chain

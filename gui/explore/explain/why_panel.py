@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 from engine.explain.launch.launch_words import sides_text
 from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import ExplainedTime
-from engine.results.quantities import (
+from engine.results.text_forms import (
     MISSING,
     digits_text,
     duration_text,

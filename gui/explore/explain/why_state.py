@@ -14,8 +14,8 @@ from PySide6.QtCore import Signal
 from engine.device_info import RECORDED
 from engine.errors import EngineError
 from engine.explain.messages import TimeRequest
-from engine.results.compare import Compared
 from engine.results.measurement import ExplainedTime, Measurement
+from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState

@@ -15,7 +15,7 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import EngineError
 from engine.host.tiles import TiledScreen
 from engine.image.convert import full_scale_of
-from engine.results.found import Mark
+from engine.results.problem import Mark
 from engine.work.filtering.one_pixel import Samples
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.messages import PictureJob, SumOrderRequest

@@ -4,9 +4,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QMenu, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import refuse_block
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Limits, Refusal, refuse_block
 from engine.host.messages import VariantInfo
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection

@@ -9,11 +9,11 @@ from pathlib import Path
 import platformdirs
 
 from engine.errors import EngineError, MaskError
-from engine.mask.files import load_mask, save_mask
 from engine.mask.generator_table import GENERATORS, Generator
 from engine.mask.generators import generate
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.mask.presets import presets
+from engine.mask.text import load_mask, save_mask
 
 # More files are not read: whoever keeps so many looks for them by their names in a folder of their own.
 _MOST = 500

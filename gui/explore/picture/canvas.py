@@ -19,7 +19,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine.results.found import Mark
+from engine.results.problem import Mark
 from engine.verify.regions import Region
 from gui.explore.picture.handles import SplitHandle
 from gui.explore.picture.layers import (

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
-from engine.results.found import Mark
+from engine.results.problem import Mark
 from engine.verify.regions import Region
 from gui.explore.picture.tiled_levels import Levels
 from gui.explore.picture.view import Size, ViewTransform

@@ -8,13 +8,11 @@ from functools import cached_property
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import why_illegal
+from engine.geometry.block import Block, Limits, why_illegal
 from engine.host.protocol import Availability
 from engine.reason import Reason
-from engine.results.compare import Compared
-from engine.results.metrics import AnyMetric
-from engine.results.quantities import digits_text
+from engine.results.metrics import AnyMetric, Compared
+from engine.results.text_forms import digits_text
 from engine.work.messages import PictureJob
 from gui.explore.picture_job import comparable_of
 from gui.explore.results.results_model import ResultsModel

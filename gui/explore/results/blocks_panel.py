@@ -10,10 +10,8 @@ from PySide6.QtGui import QAction, QColor, QFocusEvent, QResizeEvent
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
 from engine.device_info import SIMULATOR
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_list import EVERY, blocks_text, every_block, read_blocks
-from engine.results.compare import ComparedRun
-from engine.results.metrics import AnyMetric
+from engine.geometry.block import EVERY, Block, Limits, blocks_text, every_block, read_blocks
+from engine.results.metrics import AnyMetric, ComparedRun
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.block_editor import PRESETS

@@ -8,8 +8,8 @@ from PySide6.QtCore import QModelIndex, Signal
 
 from engine.device_info import RECORDED
 from engine.results.columns import KERNEL, SPEED_UP
-from engine.results.compare import Compared, comparable, compared
 from engine.results.measurement import ExplainedTime
+from engine.results.metrics import Compared, comparable, compared
 from engine.tasks.messages import RecordedRuns
 from engine.work.filtering.problem import Problem
 from engine.work.messages import PictureJob

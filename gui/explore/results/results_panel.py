@@ -10,8 +10,8 @@ from PySide6.QtWidgets import QFrame, QInputDialog, QLabel, QMenu, QSizePolicy
 
 from engine.device_info import RECORDED
 from engine.results.columns import device_text
-from engine.results.compare import Compared
 from engine.results.measurement import Measurement
+from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
 from gui.engine_link.device_box import OFFER
 from gui.engine_link.engine_state import EngineState

@@ -5,9 +5,9 @@ from functools import partial
 from engine.device.devices import backend
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
-from engine.run.device_choice import device_for
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
+from engine.run.task import device_for
 from tests.architecture.scaling.task import SCALE, toy_job
 
 

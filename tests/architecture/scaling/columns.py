@@ -2,7 +2,7 @@
 
 from engine.results.columns import Fact
 from engine.results.metrics import Metric
-from engine.results.quantities import count_text
+from engine.results.text_forms import count_text
 
 
 def numbers_per_ms(run):

@@ -1,7 +1,7 @@
 """The toy task's panel: a table of its runs."""
 
 from engine.host.request import Check, Run
-from engine.results.compare import compared
+from engine.results.metrics import compared
 from gui.page.contract import Page, PageStatus
 from gui.page.jobs import Job
 from gui.runs.model import RunsModel

@@ -7,9 +7,8 @@ import numpy as np
 
 from engine.device.backend import Buffers
 from engine.device.launches import DeviceKind
-from engine.geometry.block import Block
-from engine.geometry.refusal import Refusal
-from engine.results.work import Work
+from engine.geometry.block import Block, Refusal
+from engine.results.problem import Work
 from engine.run.task import Job, Task
 from engine.run.variant import VariantOf
 from engine.verify.verification import Verification

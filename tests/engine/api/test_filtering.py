@@ -14,8 +14,8 @@ from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, UnknownName
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.reason import Reason
 from engine.work.filter_task import Filtering
 from engine.work.filtering import oracle

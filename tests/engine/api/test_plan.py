@@ -21,8 +21,8 @@ from engine.api.request import Call, request_of
 from engine.device import anti_aliasing
 from engine.device.anti_aliasing import REUSED_FROM_BYTES
 from engine.errors import BadValue, EngineError, MaskError, UnknownName
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from tests.fresh_python import fresh_python
 
 RANDOM = np.random.default_rng(5)

@@ -8,7 +8,7 @@ from engine.commands import batch_plan, picture_work
 from engine.commands.batch_plan import PictureFile, choose_device
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.run import device_choice
+from engine.run import task
 from tests.engine.commands.works import work_of
 
 CPU = DeviceInfo("cpu", "cpu", "CPU, 2 cores")
@@ -26,7 +26,7 @@ def with_gpu(monkeypatch):
 
     monkeypatch.setattr(batch_plan, "has_driver", lambda: True)
     monkeypatch.setattr(batch_plan, "device_named", named)
-    monkeypatch.setattr(device_choice, "device_named", named)
+    monkeypatch.setattr(task, "device_named", named)
     return asked
 
 

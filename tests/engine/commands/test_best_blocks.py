@@ -1,7 +1,7 @@
 import pytest
 
 import engine.commands.measuring as measuring
-from engine.geometry.block_list import every_block
+from engine.geometry.block import every_block
 from tests.made_runs import make_result
 
 

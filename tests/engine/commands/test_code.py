@@ -5,8 +5,8 @@ import json
 import pytest
 
 from engine.device.cuda_presence import missing
-from engine.results.compare import compared
 from engine.results.export import results_document
+from engine.results.metrics import compared
 from engine.results.text_forms import json_text
 from tests.made_runs import make_result
 

@@ -20,8 +20,8 @@ from engine.files.standard_streams import printable
 from engine.image.open import sample_path
 from engine.mask.generator_table import GENERATORS
 from engine.mask.presets import presets
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.product.variants import MATMUL_VARIANTS
+from engine.tasks.network.task import NETWORK_VARIANTS
+from engine.tasks.product.problem import MATMUL_VARIANTS
 from engine.work.filtering.variants import VARIANTS
 from engine.work.operations.table import OPERATION_VARIANTS
 from engine.work.planned import CHAIN_VARIANTS

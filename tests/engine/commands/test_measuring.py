@@ -11,13 +11,13 @@ import pytest
 import engine.commands.benchmark
 import engine.commands.command_line
 import engine.commands.matmul
-import engine.tasks.product.variants
-import engine.tasks.recorded_runs
+import engine.tasks.product.problem
+import engine.tasks.read_results
 from engine.commands import measuring
 from engine.commands.output import log
 from engine.results.metrics import number_of
 from engine.tasks.messages import RecordedRequest
-from engine.tasks.product.variants import matmul_variant
+from engine.tasks.product.problem import matmul_variant
 from engine.tasks.read_results import result_from_json
 from engine.work.filter_task import random_mask
 from engine.work.pictures import random_picture
@@ -88,7 +88,7 @@ def test_that_a_wrong_result_has_no_speed(command, monkeypatch, tmp_path, one_ce
     make_every_variant_wrong(monkeypatch)
     wrong = SimpleNamespace(launch=lambda image, out, stream=None: out.fill(1e9))
     numpy = replace(matmul_variant("numpy"), prepare=lambda *given: wrong)
-    monkeypatch.setattr(engine.tasks.product.variants, "MATMUL_VARIANTS", (numpy,))
+    monkeypatch.setattr(engine.tasks.product.problem, "MATMUL_VARIANTS", (numpy,))
     out = tmp_path / "r.json"
     answer = command(one_cell, "--json --out", out)
     assert answer.status == 4
@@ -399,7 +399,7 @@ def test_that_bad_input_of_products_is_refused_before_the_work(refused, monkeypa
 def recorded(monkeypatch):
     """Recorded runs of two variants for every problem."""
     made = lambda problem, mask: made_recorded_runs(RecordedRequest(problem, mask))  # noqa: E731
-    monkeypatch.setattr(engine.tasks.recorded_runs, "recorded_runs", made)
+    monkeypatch.setattr(engine.tasks.read_results, "recorded_runs", made)
 
 
 @pytest.mark.usefixtures("recorded")

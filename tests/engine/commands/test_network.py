@@ -11,10 +11,8 @@ import engine
 from engine.commands.network import timeline_text
 from engine.errors import BadValue, DeviceUnavailable, UnknownName
 from engine.files import reading
-from engine.tasks.network.drawings import held_out
-from engine.tasks.network.messages import NetworkRun
-from engine.tasks.network.problem import ChunkSpan
-from engine.tasks.network.weights import WEIGHTS_FILE
+from engine.tasks.network.operands import WEIGHTS_FILE, held_out
+from engine.tasks.network.problem import ChunkSpan, NetworkRun
 from engine.tasks.read_results import results_from_document
 
 QUICK = "network --stage network-serial,network-cpu --batch 1,3 --budget 0"

@@ -39,10 +39,9 @@ from engine.geometry.layout import Layout
 from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import NETWORK_VARIANTS
+from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.network.worked_product import PRINTED_X, W, Y
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
+from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct, matmul_variant
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from tests.fresh_python import fresh_python

@@ -9,9 +9,9 @@ from engine.device.cubin import resources_of
 from engine.device.cuda_presence import missing
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
+from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass
-from engine.tasks.network.variants import network_variant
-from engine.tasks.network.weights import trained_weights
+from engine.tasks.network.task import network_variant
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.problem import OperationProblem, Settings

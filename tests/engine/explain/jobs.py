@@ -5,9 +5,8 @@ import numpy as np
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.run.task import Choice, Job
-from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct
 from engine.tasks.product.task import PRODUCT
-from engine.tasks.product.variants import MATMUL_VARIANTS
 from engine.work.chain_task import OPERATION
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of

@@ -7,10 +7,10 @@ import pytest
 from engine.errors import EngineError
 from engine.files import reading
 from engine.image.large.result import PartDamaged, PartFolder
-from engine.mask.files import load_mask
 from engine.mask.resolve import resolve_mask
-from engine.results import recorded
-from engine.tasks.network.weights import read_weights
+from engine.mask.text import load_mask
+from engine.results import export
+from engine.tasks.network.operands import read_weights
 from engine.tasks.read_results import results_in_file
 from engine.work.chain_files import chain_named, load_chain
 from tests.unreadable_files import CONTENTS, NO_FILES, made
@@ -56,15 +56,15 @@ def test_that_a_journal_that_cannot_be_read_is_damage(tmp_path):
 @pytest.mark.parametrize("what", ["not utf-8", "nested", "nothing", "null", "cut short", "only zeros"])
 def test_that_a_damaged_recording_says_that_it_came_with_the_program(what, tmp_path, monkeypatch):
     path = tmp_path / "runs.json.gz"
-    monkeypatch.setattr(recorded, "recorded_path", lambda _: path)
+    monkeypatch.setattr(export, "recorded_path", lambda _: path)
     packed = gzip.compress(CONTENTS[what])
     for data in (CONTENTS[what], packed, packed[:-5], packed[:15] + b"\xff" + packed[16:]):
         path.write_bytes(data)
-        recorded.recorded_document.cache_clear()
+        export.recorded_document.cache_clear()
         with pytest.raises(EngineError) as caught:
-            recorded.recorded_document("runs")
+            export.recorded_document("runs")
         assert "Install the program again" in caught.value.remedy
-    recorded.recorded_document.cache_clear()
+    export.recorded_document.cache_clear()
 
 
 def test_that_a_byte_order_mark_is_no_part_of_the_text(tmp_path):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import engine
 from engine.errors import BadValue, DeviceUnavailable, EngineError, UnknownName
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.work.filtering.variants import variant as variant_named
 from tests.fresh_python import fresh_python
 from tests.pairwise import by_pairs

@@ -10,9 +10,8 @@ from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError
 from engine.flow.timeline import Queue
-from engine.geometry.block import Block
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.suited import block_for, mask_for
 

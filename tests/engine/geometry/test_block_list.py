@@ -1,9 +1,15 @@
 import pytest
 
 from engine.errors import BadValue
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_list import MOST_BLOCKS, blocks_text, every_block, read_blocks
-from engine.geometry.block_rules import refuse_block
+from engine.geometry.block import (
+    MOST_BLOCKS,
+    Block,
+    Limits,
+    blocks_text,
+    every_block,
+    read_blocks,
+    refuse_block,
+)
 
 
 def test_that_a_list_is_read_however_it_is_parted():

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from engine.errors import BadValue, UnknownName
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import blocks_along, refuse_block
+from engine.geometry.block import Block, Limits, blocks_along, refuse_block
 from engine.geometry.border import Border
 from engine.geometry.layout import ROW_BYTES, Layout
 

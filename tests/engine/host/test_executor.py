@@ -15,7 +15,7 @@ import pytest
 
 import engine
 from engine.errors import HostLost, VerificationFailed
-from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.geometry.block import Refusal, UnsupportedVariant
 from engine.host.client import EngineClient
 from engine.host.link import HostLink
 from engine.host.process import HostOptions

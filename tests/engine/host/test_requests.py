@@ -29,8 +29,7 @@ from engine.image.open import open_image, open_sample
 from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.results.metrics import number_of
-from engine.tasks.product.messages import ProductGrid, ProductRequest
-from engine.tasks.product.problem import MatrixProduct, tile_of
+from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, tile_of
 from engine.work.filtering import oracle
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.host.conftest import PATIENCE_S, SHARED_MEMORY, shared_memory_of

@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.errors import MaskError
-from engine.mask.files import FORMS, load_mask, save_mask
 from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.mask.text import STYLES, format_mask, parse_mask
+from engine.mask.text import FORMS, STYLES, format_mask, load_mask, parse_mask, save_mask
 from engine.mask.typed import TypedWeights
 
 BINOMIAL = "1 2 1; 2 4 2; 1 2 1 /16"

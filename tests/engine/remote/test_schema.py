@@ -9,8 +9,7 @@ import pytest
 
 import engine
 from engine.errors import UnknownName
-from engine.geometry.block import Block
-from engine.geometry.refusal import Refusal, UnsupportedVariant
+from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.host.messages import Answer, Cancel, ToHost
 from engine.host.process import HostOptions
 from engine.host.protocol import Availability
@@ -22,7 +21,7 @@ from engine.message import Message, name_of
 from engine.remote import schema
 from engine.remote.messages import FROM_SERVER, TO_SERVER, Arrays, Band, Begin, Written
 from engine.remote.schema import NotOfTheSchema, decoded, encoded
-from engine.tasks.network.messages import StageRequest
+from engine.tasks.network.problem import StageRequest
 from engine.work.messages import ListRequest
 from engine.work.steps import MaskStep
 from tests.made_runs import make_result

@@ -17,7 +17,7 @@ from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.message import messages_in
 from engine.remote.ssh import RemoteServer
-from engine.tasks.network.messages import DrawingRequest
+from engine.tasks.network.problem import DrawingRequest
 from engine.work.messages import ListRequest
 from tests.engine.remote.sshd import PATIENCE_S, PYTHON
 from tests.picture_jobs import mask_job, operation_job

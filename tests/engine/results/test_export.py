@@ -15,12 +15,11 @@ from engine.device.device_list import NO_DRIVER
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.compare import compared
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import Bound, Environment, ExplainedTime, Spread, Timing
-from engine.results.metrics import metrics_of, number_of
+from engine.results.metrics import compared, metrics_of, number_of
+from engine.results.problem import Work
 from engine.results.text_forms import harmless, json_text
-from engine.results.work import Work
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
 from engine.tasks.read_results import result_from_json, results_from_document
 from engine.verify.verification import Verification

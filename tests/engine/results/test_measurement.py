@@ -13,10 +13,9 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.reason import Reason
 from engine.results.columns import columns_of, problem_text, repeated, table_text
-from engine.results.compare import Compared, comparable, compared
 from engine.results.measurement import Environment, Spread, Timing
-from engine.results.metrics import metric, metrics_of, number_of
-from engine.results.quantities import (
+from engine.results.metrics import Compared, comparable, compared, metric, metrics_of, number_of
+from engine.results.text_forms import (
     MISSING,
     digits_text,
     duration_text,

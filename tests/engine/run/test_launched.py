@@ -12,9 +12,8 @@ from engine.device_info import DeviceInfo
 from engine.explain.gpus import ABSENT_GPUS
 from engine.geometry.block import Block
 from engine.mask.generators import box
-from engine.results.compare import Compared
 from engine.results.launch_facts import KernelResources, LaunchFacts
-from engine.results.metrics import metric, number_of
+from engine.results.metrics import Compared, metric, number_of
 from engine.results.text_forms import json_text
 from engine.run.measure import launched, measure
 from engine.run.sampling import HARDLY_SAMPLED

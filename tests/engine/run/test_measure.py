@@ -14,23 +14,17 @@ from engine.device.cpu import CpuBackend
 from engine.device.device_list import cpu_info, simulator_info
 from engine.device.devices import backend
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, UnknownName
-from engine.geometry.block import Block
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.reason import Reason
 from engine.results.metrics import number_of
-from engine.run.compute import compute
-from engine.run.device_choice import device_for
-from engine.run.first_launch import WHOLE_NUMBER_FILLS, run_over_fills
-from engine.run.measure import measure, measure_each, unrun
+from engine.run.measure import WHOLE_NUMBER_FILLS, measure, measure_each, run_over_fills, unrun
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan
-from engine.run.task import Choice, Job
-from engine.tasks.product.operands import random_matrices
-from engine.tasks.product.problem import MatrixProduct, tile_of
-from engine.tasks.product.task import PRODUCT, product_job
-from engine.tasks.product.variants import matmul_variant
+from engine.run.task import Choice, Job, compute, device_for
+from engine.tasks.product.problem import MatrixProduct, matmul_variant, tile_of
+from engine.tasks.product.task import PRODUCT, product_job, random_matrices
 from engine.work.filter_task import FILTERING, describe_problem
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant

@@ -9,7 +9,7 @@ import pytest
 import engine
 from engine.commands.command_line import main
 from engine.errors import BadValue, UnknownName
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.block import UnsupportedVariant
 from engine.results.measurement import Environment
 from engine.tasks.read_results import result_from_json
 from engine.work.filtering import oracle

@@ -14,12 +14,10 @@ from engine.explain.limits.kept_limits import answer
 from engine.explain.limits.messages import KeptLimits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.results import recorded
-from engine.results.compare import compared
-from engine.results.export import FORMAT, VERSION
-from engine.results.recorded import RUNS, recorded_document, recorded_path
-from engine.tasks.read_results import results_from_document
-from engine.tasks.recorded_runs import _recorded, recorded_runs
+from engine.results import export
+from engine.results.export import FORMAT, RUNS, VERSION, recorded_document, recorded_path
+from engine.results.metrics import compared
+from engine.tasks.read_results import _recorded, recorded_runs, results_from_document
 from engine.work.filtering.problem import Problem
 from tests.made_runs import make_result
 
@@ -45,7 +43,7 @@ def forget():
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The folder of recordings: an empty one."""
-    monkeypatch.setattr(recorded, "FOLDER", tmp_path)
+    monkeypatch.setattr(export, "FOLDER", tmp_path)
     forget()
     yield tmp_path
     forget()
@@ -66,7 +64,7 @@ def test_that_every_recorded_run_of_the_program_is_proven_and_has_a_time():
 
 
 def test_that_the_recordings_of_the_program_take_less_than_a_megabyte():
-    assert sum(path.stat().st_size for path in recorded.FOLDER.iterdir()) < 1_000_000
+    assert sum(path.stat().st_size for path in export.FOLDER.iterdir()) < 1_000_000
 
 
 @pytest.mark.usefixtures("recording")

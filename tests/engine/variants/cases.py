@@ -9,7 +9,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.run.first_launch import run_over_fills
+from engine.run.measure import run_over_fills
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound, verify

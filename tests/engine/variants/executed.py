@@ -16,7 +16,7 @@ from engine.ptx import Array, Run
 from engine.ptx.memory import Access as PtxAccess
 from engine.ptx.module import Instruction
 from engine.ptx.types import DTYPES
-from engine.results.work import Work
+from engine.results.problem import Work
 from tests.engine.variants.cases import check, result_of, verified
 from tests.engine.variants.emitted import assert_as_planned
 

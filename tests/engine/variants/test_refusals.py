@@ -4,8 +4,7 @@ import re
 
 import numpy as np
 
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y
+from engine.geometry.block import MAX_GRID_Y, Block, Limits
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import MAX_LINE, Mask

@@ -10,10 +10,9 @@ import pytest
 
 from engine.device.launches import DeviceKind
 from engine.errors import UnknownName
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y, nearest_legal
+from engine.geometry.block import MAX_GRID_Y, Block, Limits, nearest_legal
 from engine.mask.mask import Mask
-from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
+from engine.tasks.product.problem import MATMUL_VARIANTS, matmul_variant
 from engine.variants.tensor_cores import digit_sums
 from engine.variants.tensor_cores.weight_digits import digits_of
 from engine.work.filtering.variants import VARIANTS, variant

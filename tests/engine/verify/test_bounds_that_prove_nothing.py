@@ -6,7 +6,7 @@ import pytest
 import engine
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.tasks.product import agreement as product
+from engine.tasks.product import oracle as product
 from engine.tasks.product.problem import MatrixProduct
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import agreement

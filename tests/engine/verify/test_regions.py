@@ -6,7 +6,7 @@ import pytest
 from engine.commands import picture_work
 from engine.errors import Cancelled
 from engine.mask.mask import Mask
-from engine.tasks.product import agreement as product
+from engine.tasks.product import oracle as product
 from engine.tasks.product.problem import MatrixProduct
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import verify_regions

@@ -20,9 +20,9 @@ from engine.host import shared
 from engine.image.convert import to_depth
 from engine.image.open import open_sample
 from engine.mask.mask import Mask
-from engine.run.compute import compute
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
+from engine.run.task import compute
 from engine.variants.chain.cpu_chain import CpuChain
 from engine.work import answers, kept_results
 from engine.work.chain_files import (

@@ -25,10 +25,8 @@ from engine.host.request import Preview
 from engine.image.convert import to_depth
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, preset_names
-from engine.recipes.array_code import c_array, cupy_code, opencv_code, scipy_code
-from engine.recipes.command import command_line
-from engine.recipes.engine_code import engine_code
-from engine.recipes.targets import TARGETS
+from engine.recipes.recipe import command_line, engine_code
+from engine.recipes.targets import TARGETS, c_array, cupy_code, opencv_code, scipy_code
 from engine.work import answers
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.geometry.block import Block
-from engine.geometry.block_list import every_block
+from engine.geometry.block import Block, every_block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask

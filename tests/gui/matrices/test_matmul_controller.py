@@ -5,8 +5,7 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.request import Run
 from engine.results.metrics import number_of
-from engine.tasks.product.messages import ProductGrid, ProductRequest
-from engine.tasks.product.problem import MatrixProduct, tile_of
+from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, tile_of
 from gui.matrices.matmul_state import SMALL_TILES, MatmulController, MatmulState
 from tests.gui.fake_engine import is_kind
 

@@ -6,7 +6,7 @@ import pytest
 from engine.course.paper import CourseKernel
 from engine.errors import BadValue, EngineError
 from engine.host.request import Check, Preview, Run
-from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
+from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from gui.network.layers import Cell
 from gui.network.network_state import NetworkState
 from gui.network.page import FIRST_DIGIT, NO_INK, NetworkController

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.errors import EngineError
 from engine.host.request import Preview, Run
-from engine.tasks.network.messages import DrawingRequest, NetworkRequest, StageRequest
+from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from gui.course.kernels_table import SECOND_ROLE
 from gui.explore.session_file import load_session
 from gui.network.layers import Cell, origins, strongest_of

@@ -7,7 +7,7 @@ import pytest
 
 from engine.geometry.border import Border
 from engine.mask.presets import preset
-from engine.results.compare import Compared
+from engine.results.metrics import Compared
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from gui.runs.kept import run_tooltip

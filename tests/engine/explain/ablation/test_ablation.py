@@ -19,8 +19,7 @@ from engine.explain.ablation.results import (
 )
 from engine.explain.ablation.running import rows_around
 from engine.explain.messages import AblationJob
-from engine.geometry.block import Block
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.host import shared
 from engine.host.protocol import PictureHandle, ScreenLevels
 from engine.host.request import Run

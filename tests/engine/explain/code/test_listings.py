@@ -13,8 +13,7 @@ from engine.explain.code.kernel_source import source_of
 from engine.explain.code.listing import Form, SourceLine
 from engine.explain.examples import Asked, example_of, variant_named
 from engine.explain.gpus import DEFAULT, Architecture
-from engine.geometry.block import Block
-from engine.geometry.refusal import UnsupportedVariant
+from engine.geometry.block import Block, UnsupportedVariant
 from engine.mask.mask import Mask
 from tests.engine.variants.emitted import kept_ptx
 

@@ -16,9 +16,8 @@ from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.task import Choice
-from engine.tasks.network.task import network_job
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.network.weights import trained_weights
+from engine.tasks.network.operands import trained_weights
+from engine.tasks.network.task import NETWORK_VARIANTS, network_job
 from engine.work.filtering.variants import MaskClass, variant
 from engine.work.operations.table import OPERATION_VARIANTS
 from tests.engine.explain.jobs import filtering, operation, product, zeros

@@ -8,8 +8,7 @@ from engine.explain.launch.launches import STATIC_BYTES, curves
 from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources, occupancy_of
 from engine.run.task import Job
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import matmul_variant
+from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.problem import OperationProblem

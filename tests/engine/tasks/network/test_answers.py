@@ -12,11 +12,9 @@ from engine.host.request import answer as answer_to
 from engine.host.shared_array import SharedArray, segments_of
 from engine.tasks.network import oracle
 from engine.tasks.network import stages as network
-from engine.tasks.network.drawings import as_drawings, held_out
-from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
-from engine.tasks.network.problem import LAYERS
-from engine.tasks.network.variants import NETWORK_VARIANTS
-from engine.tasks.network.weights import trained_weights
+from engine.tasks.network.operands import as_drawings, held_out, trained_weights
+from engine.tasks.network.problem import LAYERS, DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
+from engine.tasks.network.task import NETWORK_VARIANTS
 
 
 def answered(request, report=lambda step: None):

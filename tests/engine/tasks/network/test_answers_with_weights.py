@@ -8,9 +8,8 @@ from engine.host import shared
 from engine.host.request import Preview, Run, answer
 from engine.host.shared import attach, unlink
 from engine.host.shared_array import segments_of
-from engine.tasks.network.drawings import held_out
-from engine.tasks.network.messages import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
-from engine.tasks.network.weights import WEIGHTS_FILE, trained_weights
+from engine.tasks.network.operands import WEIGHTS_FILE, held_out, trained_weights
+from engine.tasks.network.problem import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 
 INK = held_out().pixels[8].tobytes()
 

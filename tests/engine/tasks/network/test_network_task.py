@@ -6,11 +6,21 @@ import numpy as np
 import pytest
 
 from engine.errors import BadValue, EngineError
-from engine.tasks.network import oracle, weights
-from engine.tasks.network.agreement import drawings_to_check, verify
-from engine.tasks.network.drawings import as_drawings, batch_of, fitted, held_out, probabilities
+from engine.tasks.network import oracle
+from engine.tasks.network.operands import (
+    SHAPES,
+    WEIGHTS_FILE,
+    Weights,
+    as_drawings,
+    batch_of,
+    fitted,
+    held_out,
+    probabilities,
+    read_weights,
+    trained_weights,
+)
+from engine.tasks.network.oracle import drawings_to_check, verify
 from engine.tasks.network.problem import LAYERS, LINEAR, MAX_BATCH, WEIGHTS, ForwardPass, refuse_too_large
-from engine.tasks.network.weights import WEIGHTS_FILE, Weights, read_weights, trained_weights
 from tests.engine.variants.network.cases import random_weights
 
 SMALL = ForwardPass(2)
@@ -205,15 +215,15 @@ def test_that_numbers_that_are_no_weights_are_refused(tmp_path):
 
 def test_that_a_file_with_objects_is_not_run(tmp_path):
     path = tmp_path / "objects.npz"
-    np.savez(path, **{name: np.array([print], object) for name in weights.SHAPES})
+    np.savez(path, **{name: np.array([print], object) for name in SHAPES})
     with pytest.raises(EngineError, match="damaged"):
         read_weights(path)
 
 
 def test_that_a_small_file_that_unpacks_to_too_much_is_refused_before_that(tmp_path, monkeypatch):
     path = tmp_path / "large.npz"
-    np.savez_compressed(path, **{name: np.zeros(50_000, np.float32) for name in weights.SHAPES})
-    monkeypatch.setattr(weights, "MOST_FILE_BYTES", 300_000)
+    np.savez_compressed(path, **{name: np.zeros(50_000, np.float32) for name in SHAPES})
+    monkeypatch.setattr("engine.tasks.network.operands.MOST_FILE_BYTES", 300_000)
     monkeypatch.setattr(np, "load", lambda *given, **more: pytest.fail("it was unpacked"))
     assert path.stat().st_size < 10_000
     with pytest.raises(EngineError, match=r"it has 800,\d\d\d bytes, and such a file has at most 300,000"):

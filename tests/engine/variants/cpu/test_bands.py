@@ -8,9 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from engine.compiled.machine_code import Call, MachineFunction
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter as bands

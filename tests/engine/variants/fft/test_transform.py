@@ -5,9 +5,8 @@ import pytest
 import scipy.fft
 
 import engine
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.variants.fft import cpu_fft as cpu_fft
 from engine.variants.fft import cuda_fft, transform

@@ -6,9 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.variants.cpu import box as cpu_box
 from engine.variants.fused import box

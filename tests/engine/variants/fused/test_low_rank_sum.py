@@ -6,8 +6,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.factors import factor, low_rank
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask

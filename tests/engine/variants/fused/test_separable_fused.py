@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
+from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.variants.fused import separable_fused, shape
 from engine.variants.fused.separable_fused import VARIANT

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from engine.geometry.block_rules import MAX_GRID_Y
+from engine.geometry.block import MAX_GRID_Y
 from engine.variants.fused.box import box_shape
 from engine.variants.fused.low_rank_sum import low_rank_shape
 from engine.variants.fused.separable_fused import fused_shape

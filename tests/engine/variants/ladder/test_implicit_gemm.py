@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from engine.device.per_thread import interprets
-from engine.geometry.block import Block, Limits
-from engine.geometry.block_rules import MAX_GRID_Y
+from engine.geometry.block import MAX_GRID_Y, Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.ladder import implicit_gemm

@@ -5,9 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.refusal import UnsupportedVariant
 from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask

@@ -10,8 +10,8 @@ import numpy as np
 from engine.device.devices import backend
 from engine.geometry.block import Block
 from engine.tasks.product import oracle
-from engine.tasks.product.operands import as_matrix
 from engine.tasks.product.problem import MatrixProduct
+from engine.tasks.product.task import as_matrix
 from engine.verify.regions import Region
 
 

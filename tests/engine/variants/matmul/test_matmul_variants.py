@@ -7,9 +7,8 @@ import pytest
 import engine
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
-from engine.tasks.product.operands import as_matrix
-from engine.tasks.product.problem import MatrixProduct
-from engine.tasks.product.variants import MATMUL_VARIANTS, matmul_variant
+from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct, matmul_variant
+from engine.tasks.product.task import as_matrix
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.matmul.cases import CASES, check, compare
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.device.devices import backend
-from engine.tasks.network.agreement import verify
+from engine.tasks.network.operands import SHAPES, Weights
+from engine.tasks.network.oracle import verify
 from engine.tasks.network.problem import SIDE, ForwardPass
 from engine.tasks.network.task import network_job
-from engine.tasks.network.weights import SHAPES, Weights
 
 
 def random_weights(seed):

@@ -9,10 +9,9 @@ import engine
 from engine.device.launches import Between, DeviceKind, HostStep
 from engine.geometry.block import Block, Limits
 from engine.tasks.network import worked_product
-from engine.tasks.network.agreement import verify
-from engine.tasks.network.oracle import convolved
+from engine.tasks.network.oracle import convolved, verify
 from engine.tasks.network.problem import LAYERS, ForwardPass
-from engine.tasks.network.variants import NETWORK_VARIANTS, network_variant
+from engine.tasks.network.task import NETWORK_VARIANTS, network_variant
 from engine.variants.network import constant_filters, unrolled_matrix
 from engine.variants.network.passes import chunks
 from tests.engine.variants.executed import executed, observed
@@ -150,7 +149,7 @@ def test_that_the_plan_has_a_launch_for_each_pass():
 
 
 def test_that_stages_that_are_the_same_network_give_the_same_digits():
-    from engine.tasks.network.drawings import held_out
+    from engine.tasks.network.operands import held_out
 
     some = held_out().pixels[:20]
     told = [engine.network(some, stage=stage.key, device="cpu").digits for stage in CPU]

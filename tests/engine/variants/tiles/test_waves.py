@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from engine.geometry.block_rules import MAX_GRID_Y, blocks_along
+from engine.geometry.block import MAX_GRID_Y, blocks_along
 from engine.variants.tiles import waves
 from engine.variants.tiles.waves import rows_of_strips
 from engine.work.filtering.problem import Problem

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from engine.device.devices import backend
-from engine.run.compute import compute
+from engine.run.task import compute
 from engine.work.resolve import Resolved
 from tests.picture_jobs import operation_request
 

@@ -15,7 +15,7 @@ from engine.device.devices import backend
 from engine.errors import BadValue, EngineError, UnknownName
 from engine.image.metadata import BRIGHTNESS_TABLE
 from engine.image.open import open_sample
-from engine.run.compute import compute
+from engine.run.task import compute
 from engine.variants.operations import compress, counts, find_patch
 from engine.verify.regions import Region
 from engine.work.operations.cells import Range, inside_of, sources_of, windows_at

@@ -3,8 +3,7 @@
 from PySide6.QtCore import Qt
 
 from engine.explain.gpus import Architecture
-from engine.geometry.block import Block
-from engine.geometry.refusal import Refusal
+from engine.geometry.block import Block, Refusal
 from engine.host.protocol import Availability
 from tests.gui.made_explained import add_gpu_run
 

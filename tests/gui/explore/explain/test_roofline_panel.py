@@ -10,7 +10,7 @@ from PySide6.QtGui import QImage, QMouseEvent
 
 from engine.device_info import RECORDED
 from engine.explain.limits.messages import MeasureLimits
-from engine.results.compare import Compared
+from engine.results.metrics import Compared
 from engine.tasks.messages import RecordedRuns
 from gui.explore.explain.roofline_panel import RooflinePanel
 from gui.explore.explain.roofline_state import RooflineState, points_of

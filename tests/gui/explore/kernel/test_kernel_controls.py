@@ -4,9 +4,8 @@ import pytest
 from msgspec import structs
 from PySide6.QtCore import Qt
 
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Limits, Refusal
 from engine.geometry.layout import Layout
-from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
 from gui.explore.explain.selection import Selection

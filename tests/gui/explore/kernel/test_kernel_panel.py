@@ -4,10 +4,9 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QLabel
 
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Refusal
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.geometry.refusal import Refusal
 from engine.host.messages import Ready
 from engine.host.protocol import Availability, Filtered
 from engine.reason import Reason

@@ -10,8 +10,8 @@ from engine.errors import BadValue, OutOfDeviceMemory
 from engine.geometry.block import Block
 from engine.host.protocol import SaveResult
 from engine.host.request import Check, Preview, Run
-from engine.results.found import Mark
-from engine.results.quantities import MISSING
+from engine.results.problem import Mark
+from engine.results.text_forms import MISSING
 from engine.work.operations.table import OPERATIONS
 from engine.work.steps import MaskStep, OperationStep
 from gui.engine_link.engine_link import SegmentKeeper

@@ -3,9 +3,7 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from engine.geometry import block_rules
-from engine.geometry.block import Block
-from engine.geometry.block_list import every_block
+from engine.geometry.block import Block, every_block
 from engine.host.protocol import Availability
 from gui.explore.explain.selection import Selection
 from gui.explore.results import blocks_panel
@@ -206,7 +204,7 @@ def test_that_a_map_says_why_cells_are_illegal_without_a_search_for_legal_ones(s
     def search(*_args):
         raise AssertionError("searched for the nearest legal block")
 
-    monkeypatch.setattr(block_rules, "nearest_legal", search)
+    monkeypatch.setattr("engine.geometry.block.nearest_legal", search)
     shown.add(*((block, 0.1) for block in (Block(1, 1024), Block(1024, 1), Block(512, 2))))
     cell = shown.table.shown.cells[Block(512, 1024)]
     assert (cell.kind, "524,288 threads" in cell.words) == (Kind.ILLEGAL, True)

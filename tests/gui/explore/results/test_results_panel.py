@@ -13,8 +13,8 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.presets import preset
 from engine.results.columns import KERNEL, SPEED_UP
-from engine.results.compare import compared
-from engine.results.quantities import MISSING
+from engine.results.metrics import compared
+from engine.results.text_forms import MISSING
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_words import best_words
