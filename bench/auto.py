@@ -25,7 +25,7 @@ from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.variants.tensor_cores import digit_sums
+from engine.variants.fast import digit_sums
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.auto.costs import (
     CORE_MULTIPLY_ADDS_G_S,

@@ -26,11 +26,11 @@ from engine.device.core_count import launches_on
 from engine.mask.mask import Mask
 from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import FIRST, FIRST_POOLED, FIRST_SIDE, SIDE
+from engine.variants.mask_classes import required_factors
 from engine.variants.matmul.blas import NumpyProduct
 from engine.variants.network.host_layers import connect, convolve, pool
 from engine.variants.network.layer_kernels import TILE
 from engine.variants.operations.compress import basis, steps_of
-from engine.variants.tiles.separable import required_factors
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
 from engine.work.operations.problem import OperationProblem, Settings

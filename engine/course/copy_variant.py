@@ -11,9 +11,7 @@ from engine.device.numba_cuda import cuda, float32
 from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
 from engine.results.problem import Work
-from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import filter_pass
-from engine.variants.tiles.geometry import one_launch, refuse_launch
+from engine.variants.passes import filter_pass, one_launch, prepare_passes, refuse_launch
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import Variant
 from engine.work.filtering.work import filter_work

@@ -102,6 +102,8 @@ ONE_LAYOUT = (Layout.PITCHED,)
 class Registered(Sequence[V], Generic[V]):
     """The variants of these modules of `engine.variants`, by the kind of device that they are written for.
 
+    A module's variant is its `VARIANT`, or what comes after a colon: `ladder.naive:ROW`.
+
     `gone` has the keys of earlier releases that are no more, and the key to use instead.
     """
 
@@ -136,8 +138,9 @@ def declared_in(module: str, name: str) -> Any:
     return getattr(import_module(f"engine.variants.{module}"), name)
 
 
-def _variant_in(module: str) -> Any:
-    return declared_in(module, "VARIANT")
+def _variant_in(place: str) -> Any:
+    module, _, name = place.partition(":")
+    return declared_in(module, name or "VARIANT")
 
 
 def named(

@@ -11,6 +11,7 @@ import grimp
 import pytest
 
 import engine.variants
+from engine.run.variant import VariantOf
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MATMUL_VARIANTS
 from engine.tasks.registry import TASKS
@@ -29,20 +30,21 @@ def graph():
 
 
 def modules_of_variants():
-    """Return the variants of each module: one, or those of its operations."""
+    """Return the keys of the variants of each module, and of its operations."""
     found = {}
     for module in pkgutil.walk_packages(engine.variants.__path__, "engine.variants."):
         names = vars(importlib.import_module(module.name))
         operations = [one for one in names.values() if isinstance(one, Operation)]
-        own = [names["VARIANT"]] if "VARIANT" in names else [v for one in operations for v in one.variants]
+        own = [one for one in names.values() if isinstance(one, VariantOf)]
+        own += [one for operation in operations for one in operation.variants]
         if own:
-            found[module.name] = own
+            found[module.name] = {one.key for one in own}
     return found
 
 
 def test_that_every_module_with_a_variant_is_in_a_registry_and_the_other_way_round():
     registered = [variant for task in TASKS.values() for variant in task.variants]
-    declared = [known.key for own in modules_of_variants().values() for known in own]
+    declared = [key for own in modules_of_variants().values() for key in own]
     assert sorted(declared) == sorted(v.key for v in registered)
 
 

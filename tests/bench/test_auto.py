@@ -12,8 +12,8 @@ from bench.choices import drawn, measured, packed, unpacked
 from engine.device.devices import backend
 from engine.errors import UnknownName
 from engine.mask.factors import factor
-from engine.variants.tensor_cores import digit_sums
-from engine.variants.tiles.box_mask import is_box
+from engine.variants.fast import digit_sums
+from engine.variants.mask_classes import is_box
 from engine.work.filtering.auto.costs import MANY
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant

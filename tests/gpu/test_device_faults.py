@@ -84,7 +84,7 @@ import json, time
 import numpy as np
 import engine
 from engine.device.devices import backend
-from engine.variants.register_blocked import register_blocked
+from engine.variants.fast import register_blocked
 backend("cuda:0").activate()
 picture = np.random.default_rng(1).integers(0, 99, (300, 200)).astype(np.float32)
 mask = np.arange(25.0).reshape(5, 5)

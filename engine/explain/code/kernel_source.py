@@ -2,7 +2,7 @@
 
 A kernel is an inner function of a factory; the factory is shown whole, because what the compiler takes for
 constants stands around the kernel. From there on follows what the kernel calls: the rules of borders and of
-results, and the emitters of what Numba does not make. The emission layer itself (`engine.variants.ir`) is
+results, and the emitters of what Numba does not make. The emission layer itself (`engine.variants.emit`) is
 left out: docs/emission.md has its words.
 """
 
@@ -28,7 +28,7 @@ from engine.explain.examples import AnyKernel, Example
 _ENGINE = __name__.rpartition(".explain.")[0]
 _CALLED = tuple(f"{_ENGINE}.{folder}." for folder in ("variants", "device", "geometry"))
 # The words that emitters are written in, and how threads share what is to be done.
-_LEFT_OUT = tuple(f"{_ENGINE}.{folder}." for folder in ("variants.ir", "device.threads"))
+_LEFT_OUT = tuple(f"{_ENGINE}.{folder}." for folder in ("variants.emit", "device.threads"))
 
 
 def source_of(example: Example) -> KernelSource:

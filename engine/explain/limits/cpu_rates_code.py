@@ -1,6 +1,6 @@
 """The compiled part of `engine.explain.limits.measured_cpu`: what a core does at most, and copies.
 
-What computes is emitted (`engine.variants.ir`) for the processor's own vectors: its chains do not wait for
+What computes is emitted (`engine.variants.emit`) for the processor's own vectors: its chains do not wait for
 one another, and nothing can be combined or left out.
 """
 
@@ -12,8 +12,8 @@ from engine.compiled.entry_point import entry_point
 from engine.device.threads.descriptors import SELF, TAKEN
 from engine.device.threads.shared_call import add, finish, row_of, share
 from engine.variants.cpu.register_tiles import BUSY_SUMS
-from engine.variants.ir.cpu_vectors import VECTOR, cpu_function
-from engine.variants.ir.value import I32, in_pairs
+from engine.variants.emit.cpu_vectors import VECTOR, cpu_function
+from engine.variants.emit.value import I32, in_pairs
 
 _COPIED_VECTORS = 4
 # Vectors that are loaded or stored in a round.

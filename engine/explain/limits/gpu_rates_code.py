@@ -13,9 +13,8 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from llvmlite import ir
 
     from engine.device.numba_cuda import cuda, float32, int32, types
-    from engine.variants.ir.cuda_code import CudaCode
-    from engine.variants.ir.device_function import device_function
-    from engine.variants.ir.value import F32, I32, Value, in_pairs, narrow
+    from engine.variants.emit.cuda_code import CudaCode, device_function
+    from engine.variants.emit.value import F32, I32, Value, in_pairs, narrow
 
 THREADS = 256
 """Threads of a block."""

@@ -18,8 +18,7 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block
-from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import Types, made_pass
+from engine.variants.passes import Types, made_pass, prepare_passes
 from engine.work.picture_problem import ChainProblem
 from engine.work.planned import ChainVariant, Plan, PlannedStep, refuse_step
 from engine.work.steps import CombineStep

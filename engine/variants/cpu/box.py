@@ -2,7 +2,7 @@
 
 Idea
     Down the columns each sample is added three times whatever the height of the mask
-    (`engine.variants.tiles.box_mask`: ends of one segment of rows, beginnings of the next). Along the rows a
+    (`engine.variants.mask_classes`: ends of one segment of rows, beginnings of the next). Along the rows a
     window is made of sums of 1, 4, 16 and 64 neighbours: at most three times four additions of whole vectors
     for 63 columns.
 Who loads what
@@ -30,7 +30,7 @@ from engine.run.variant import ON_CPU
 from engine.variants.cpu.banded_filter import ACROSS_LINES, CONVERSION, BandedFilter, Cut, cut
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import VECTOR
-from engine.variants.tiles.box_mask import refuse_other_masks
+from engine.variants.mask_classes import refuse_unequal
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import RUNNING_SUMS
 from engine.work.filtering.variants import Growth, MaskClass, Variant
@@ -54,7 +54,7 @@ def work(problem: Problem, block: Block) -> Work:
 
 def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
     """Return why the mask is not a box, or None."""
-    return refuse_other_masks(mask, "cpu-parallel")
+    return refuse_unequal(mask, "cpu-parallel")
 
 
 class BoxSums(BandedFilter):

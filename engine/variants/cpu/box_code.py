@@ -8,8 +8,7 @@ from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
-from engine.variants.ir.cpu_integers import smaller
-from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, smaller
 
 
 def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, task, buffers):

@@ -2,8 +2,7 @@
 
 from numba import njit
 
-from engine.variants.ir.cpu_integers import larger, smaller
-from engine.variants.ir.cpu_memory import address_of, copy_samples
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, larger, smaller
 
 
 @njit(nogil=True, inline="always")

@@ -21,9 +21,8 @@ from engine.variants.cpu.register_tiles import (
     TAPS_AT_ONCE,
     VECTOR,
 )
-from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import cpu_function
-from engine.variants.ir.value import Value
+from engine.variants.emit.cpu_vectors import cpu_function, store_results
+from engine.variants.emit.value import Value
 
 Values = dict[Hashable, Value]
 

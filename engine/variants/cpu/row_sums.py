@@ -28,9 +28,8 @@ from engine.variants.cpu.register_tiles import (
     VECTOR,
     product_rows,
 )
-from engine.variants.ir.cpu_results import store_results
-from engine.variants.ir.cpu_vectors import Vectors, cpu_function
-from engine.variants.ir.value import ArrayArgument, Value
+from engine.variants.emit.cpu_vectors import Vectors, cpu_function, store_results
+from engine.variants.emit.value import ArrayArgument, Value
 
 Values = dict[Hashable, Value]
 

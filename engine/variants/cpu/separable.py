@@ -27,7 +27,7 @@ from engine.run.variant import ON_CPU
 from engine.variants.cpu.register_tiles import product_rows
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.cpu.two_passes import TwoPasses
-from engine.variants.tiles.separable import RANK_1, refuse_mask, required_factors
+from engine.variants.mask_classes import RANK_1, refuse_mask, required_factors
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
 from engine.work.filtering.variants import Variant

@@ -31,7 +31,7 @@ from engine.results.problem import LoopWork, Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.edges import Halo
 from engine.variants.cpu.textbook_loops import TextbookLoops
-from engine.variants.tiles.separable import (
+from engine.variants.mask_classes import (
     RANK_1,
     ghost_row_value,
     line_of_taps,

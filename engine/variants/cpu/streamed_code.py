@@ -11,8 +11,7 @@ from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.register_tiles import MOST_ROWS, PART_SAMPLES, PARTIAL_SUMS, ROWS_AT_ONCE
 from engine.variants.cpu.row_sums import rows_as_floats, sum_rows
-from engine.variants.ir.cpu_integers import larger, smaller
-from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, larger, smaller
 
 
 # Addresses instead of arrays for the picture and the result: whether they may be written to is part of an

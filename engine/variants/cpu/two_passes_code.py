@@ -6,8 +6,7 @@ from engine.device.threads.shared_call import finish, row_of, share
 from engine.variants.cpu.edges_code import copy_edge, source_row
 from engine.variants.cpu.factor_sums import as_floats, sum_along, sum_down
 from engine.variants.cpu.register_tiles import DOWN_SAMPLES, FETCHES_RESULTS, RESULTS_AT_ONCE, VECTOR
-from engine.variants.ir.cpu_integers import smaller
-from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one, fetch_ahead
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, fetch_ahead, smaller
 
 # Rows between the one that is read and the one that is prefetched: 8-bit RGB takes a fifth less time with it.
 ROWS_AHEAD = 2

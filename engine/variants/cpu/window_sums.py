@@ -9,8 +9,8 @@ from operator import add
 
 from numba import types
 
-from engine.variants.ir.cpu_vectors import VECTOR, Vectors, cpu_function
-from engine.variants.ir.value import Value, in_pairs
+from engine.variants.emit.cpu_vectors import VECTOR, Vectors, cpu_function
+from engine.variants.emit.value import Value, in_pairs
 
 # Vectors under way at once: an addition takes three cycles, and two begin in each cycle.
 _VECTORS = 4

@@ -24,16 +24,20 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import WEIGHTS
+from engine.device.launches import WEIGHTS, registers_for
+from engine.geometry.block import Block
 from engine.geometry.border import Border
+from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import MAX_SIDE
-from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
+from engine.variants.ladder.teaching import one_pass_variant, row_variant, work_by_taps
+from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
     from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32
     from engine.variants.ladder.constant_weights import constant_weights
+
 
 MAX_MASK_CELLS = MAX_SIDE * MAX_SIDE
 
@@ -78,4 +82,69 @@ VARIANT = one_pass_variant(
     work=partial(work_by_taps, constant_weights=True),
     remark="The host copies the weights there before the launch: an edit of the mask compiles nothing. The "
     "array has room for the largest mask, 15,876 bytes of 64 KB.",
+)
+
+
+ROW_STORY = """
+`row-constant`: 1-D along the rows of a picture, as `row-naive`, but the mask lies in constant memory.
+
+Idea
+    The mask has one row. Every thread of a warp reads the same weight at the same time: one broadcast from
+    the constant cache serves them all.
+Who loads what
+    Every thread loads all its cells itself from global memory, as in `row-naive`, and its weights from
+    constant memory, where the host has copied them before the launch. A block of TILE_SIZE x 1 threads is the
+    lecture's block. One of TILE_SIZE x y is y of them, one above the other.
+What it saves
+    Against `row-naive`: the weight's load from global memory, half of all of its loads.
+Limit
+    The array has a fixed size, as the lecture's `M[MAX_MASK_WIDTH]` has (10 there): that of the widest mask,
+    127 cells, 508 bytes of 64 KB. Cells are still loaded once for each tap.
+
+Source: CENG443, "Constant Memory Usage" and the 1-D kernel after it: `__constant__ float M[MAX_MASK_WIDTH]`,
+filled by `cudaMemcpyToSymbol`.
+"""
+
+
+@kernel_factory
+def row_kernel(border: Border, mask_width: int, registers: int | None):
+    """Return the kernel for a border, a mask width and at most so many registers per thread; any weights."""
+    rule, in_constant_memory = cuda_rule(border), constant_weights(MAX_MASK_WIDTH)
+    MASK_WIDTH = mask_width
+
+    @jit_with_constant(WEIGHTS, MAX_MASK_WIDTH, max_registers=registers)
+    def correlate_row_constant(image, weights, width, anchor, ghost_value, offset, out):
+        # __constant__ float M[MAX_MASK_WIDTH];
+        M = in_constant_memory(weights)
+        i, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        if row >= image.shape[0] or i >= width:
+            return
+        start_point = i - anchor
+        total = float32(0.0)
+        for j in range(MASK_WIDTH):
+            source = rule(start_point + j, width)
+            value = ghost_value
+            if source >= 0:
+                value = float32(image[row, source, channel])
+            total += value * M[j]
+        out[row, i, channel] = total + offset
+
+    return correlate_row_constant
+
+
+def row_kernel_of(problem: Problem, block: Block):
+    """Return the kernel for a problem and a block."""
+    return row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads))
+
+
+ROW = row_variant(
+    row_kernel_of,
+    wider="constant",
+    constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
+    story=ROW_STORY,
+    key="row-constant",
+    title="1-D, constant memory",
+    idea="Along the rows, for masks of one row: as row-naive, but the weights come from constant memory.",
+    work=partial(work_by_taps, constant_weights=True),
 )

@@ -16,8 +16,8 @@ import numpy as np
 from numba import types
 
 from engine.device.numba_cuda import intrinsic
-from engine.variants.ir.cuda_code import CudaCode
-from engine.variants.ir.value import ArrayArgument
+from engine.variants.emit.cuda_code import CudaCode
+from engine.variants.emit.value import ArrayArgument
 
 
 def constant_weights(count: int) -> Callable[..., np.ndarray]:

@@ -31,14 +31,20 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Launch, Pass
-from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, grid_too_high, refuse_block
+from engine.geometry.block import (
+    MAX_GRID_Y,
+    Block,
+    Limits,
+    Refusal,
+    blocks_along,
+    grid_too_high,
+    refuse_block,
+)
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.results.problem import Work
-from engine.variants.filter_passes import filter_arguments
-from engine.variants.kernel_types import filter_pass
 from engine.variants.ladder.teaching import teaching_variant
-from engine.variants.tiles.geometry import blocks_along
+from engine.variants.passes import filter_arguments, filter_pass
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.filtering.variants import Variant

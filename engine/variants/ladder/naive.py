@@ -16,12 +16,31 @@ ConvolutionKernel. Theirs sum in int and double; here each mask row has a float3
 from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import Launch, Pass, registers_for
+from engine.geometry.block import (
+    MAX_GRID_Y,
+    Block,
+    Limits,
+    Refusal,
+    blocks_along,
+    grid_too_high,
+    refuse_block,
+)
 from engine.geometry.border import Border
-from engine.variants.ladder.teaching import one_pass_variant, work_by_taps
+from engine.mask.mask import Mask
+from engine.variants.ladder.teaching import (
+    one_pass,
+    one_pass_variant,
+    row_variant,
+    teaching_variant,
+    work_by_taps,
+)
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import SumOrder
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.cuda_rules import cuda_result, cuda_rule
-    from engine.device.numba_cuda import cuda, float32
+    from engine.device.numba_cuda import cuda, float32, float64, jit_within
 
 
 @kernel_factory
@@ -59,4 +78,160 @@ VARIANT = one_pass_variant(
     idea="One thread per result; every thread reads all its cells and weights from global memory.",
     work=work_by_taps,
     integer_output=True,
+)
+
+
+UNCOALESCED_STORY = """
+`naive-uncoalesced`: `naive` as the 2-D report prints it: a warp goes down a column, sums are float64.
+
+Idea
+    The report takes the row from threadIdx.x and the column from threadIdx.y. Neighbours in a warp then lie
+    one above the other: in a block of 32 x 32 a warp covers 32 rows of one column, in one of 8 x 8 it covers
+    8 rows of four.
+Who loads what
+    Every thread loads all of its taps itself, as in `naive`. But there a warp reads 32 neighbours, which one
+    transaction of 128 bytes serves. Here it reads from as many rows as its block is wide, so it takes up to
+    32 transactions, of 32 bytes or more for 4 that are used. Stores are the same. Only the caches help: the
+    next columns of these rows are wanted soon.
+What it saves
+    Nothing: it is `naive` with two mistakes. The second one is the sum in double, as the report declares it:
+    each product is converted, and added at the rate of float64 (1/2 of float32 on an H200, 1/64 on the
+    graphics cards that students have).
+Limit
+    The larger the block, up to 32 along x, the more rows a warp reads from: in the report, too, larger blocks
+    are slower. Its speed-up "by a factor of about 3.5" is over this kernel.
+
+Source: Drexel ECEC-622, assignment 3, ConvolutionKernel. There ghost cells are left out of the loops' ends,
+which is the zero border; here the border's rule decides.
+"""
+
+
+def uncoalesced_plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch, one thread per result: x runs along rows, y along columns."""
+    grid = (blocks_along(problem.height, block.x), blocks_along(problem.width, block.y), problem.channels)
+    tile = Block(block.y, block.x)
+    return (Launch(grid, (block.x, block.y, 1), tile=tile, results=problem.samples),)
+
+
+def refuse_uncoalesced(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why a block or its grid is illegal, with the nearest legal block, or None."""
+
+    def too_small() -> Refusal:
+        along = "along y, which counts columns in this kernel"
+        return grid_too_high(problem.width, "columns", blocks_along(problem.width, block.y), block, along)
+
+    least = Block(1, blocks_along(problem.width, MAX_GRID_Y))
+    return refuse_block(block, limits, least=least, too_small=too_small)
+
+
+@kernel_factory
+def uncoalesced_kernel(border: Border):
+    """Return the kernel for a border; any size of picture and mask."""
+    rule = cuda_rule(border)
+
+    @cuda.jit
+    def correlate_uncoalesced(image, weights, width, anchor_row, anchor_column, ghost_value, offset, out):
+        # int i = blockIdx.x * blockDim.x + threadIdx.x, the row.
+        row, column = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        height = image.shape[0]
+        if row >= height or column >= width:
+            return
+        total = float64(0.0)
+        for m in range(weights.shape[0]):
+            source_row = rule(row + m - anchor_row, height)
+            for n in range(weights.shape[1]):
+                source_column = rule(column + n - anchor_column, width)
+                value = ghost_value
+                if source_row >= 0 and source_column >= 0:
+                    value = float32(image[source_row, source_column, channel])
+                # As in C: a product of two floats is a float, and is converted to be added.
+                total += float64(value * weights[m, n])
+        out[row, column, channel] = float32(total) + offset
+
+    return correlate_uncoalesced
+
+
+def uncoalesced_passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    return one_pass(problem, mask, uncoalesced_plan(problem, block), uncoalesced_kernel(problem.border))
+
+
+UNCOALESCED = teaching_variant(
+    uncoalesced_passes,
+    plan=uncoalesced_plan,
+    unsupported=refuse_uncoalesced,
+    default_block=Block(16, 16),
+    story=UNCOALESCED_STORY,
+    key="naive-uncoalesced",
+    title="Naive, uncoalesced",
+    idea="As naive, but the threads of a warp go down a column, each in another row, and sums are float64.",
+    work=work_by_taps,
+    sum_order=lambda problem, mask: SumOrder(
+        "One sum of all products, row after row from left to right, then the offset.",
+        part=mask.taps,
+        is_double=True,
+    ),
+    float64_sums=True,
+    remark="Deliberately slow (uncoalesced loads). The 2-D report's baseline.",
+)
+
+
+ROW_STORY = """
+`row-naive`: 1-D along the rows of a picture, one thread per result, everything in global memory.
+
+Idea
+    The mask has one row. Thread `i` of a row walks over the mask from cell `i - anchor` on and reads each
+    input cell and each weight from global memory.
+Who loads what
+    Every thread loads all its cells itself: neighbours load the same ones again, and only L1 and L2 help. A
+    block of TILE_SIZE x 1 threads is the lecture's block. One of TILE_SIZE x y is y of them, one above the
+    other.
+What it saves
+    Against `naive`: the loop over the mask's rows. It is the baseline of the other two.
+Limit
+    One load of a cell and one of a weight for each multiply-add. Where 8 threads share 12 cells they load 40.
+
+Source: CENG443, "1D Convolution Kernel" (convolution_1D_basic_kernel). There the picture is one row, ghost
+cells are left out of the sum, and the anchor is the middle of the mask.
+"""
+
+
+@kernel_factory
+def row_kernel(border: Border, mask_width: int, registers: int | None):
+    """Return the kernel for a border, a mask width and at most so many registers per thread."""
+    rule, MASK_WIDTH = cuda_rule(border), mask_width
+
+    @jit_within(registers)
+    def correlate_row_naive(image, weights, width, anchor, ghost_value, offset, out):
+        i, row = cuda.grid(2)
+        channel = cuda.blockIdx.z
+        if row >= image.shape[0] or i >= width:
+            return
+        start_point = i - anchor
+        total = float32(0.0)
+        for j in range(MASK_WIDTH):
+            source = rule(start_point + j, width)
+            value = ghost_value
+            if source >= 0:
+                value = float32(image[row, source, channel])
+            total += value * weights[j]
+        out[row, i, channel] = total + offset
+
+    return correlate_row_naive
+
+
+def row_kernel_of(problem: Problem, block: Block):
+    """Return the kernel for a problem and a block."""
+    return row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads))
+
+
+ROW = row_variant(
+    row_kernel_of,
+    wider="naive",
+    story=ROW_STORY,
+    key="row-naive",
+    title="1-D, naive",
+    idea="Along the rows, for masks of one row: one thread per result, all its cells from global memory.",
+    work=work_by_taps,
 )

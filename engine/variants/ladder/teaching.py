@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import WEIGHTS, DeviceKind, Kernel, Launch, Operand, Pass
-from engine.geometry.block import Block, Limits, Refusal
+from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.mask import Mask
 from engine.results.problem import Work
-from engine.variants.filter_passes import filter_arguments, prepare_passes
-from engine.variants.kernel_types import filter_pass
-from engine.variants.tiles.geometry import blocks_along, one_launch, refuse_launch
+from engine.variants.passes import filter_arguments, filter_pass, one_launch, prepare_passes, refuse_launch
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, by_rows
 from engine.work.filtering.variants import MaskClass, Variant

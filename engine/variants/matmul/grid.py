@@ -6,9 +6,8 @@ from typing import Any
 from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits, Refusal, SharedBytes
 from engine.tasks.product.problem import MatmulVariant, MatrixProduct, refuse_tile
-from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import Types, made_pass
 from engine.variants.matmul.operands import Matrix
+from engine.variants.passes import Types, made_pass, prepare_passes
 
 
 def cuda_variant(

@@ -29,7 +29,7 @@ from engine.variants.network.passes import CONNECTED, Step, convolution, maps_af
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
     from engine.device.numba_cuda import cuda, float32, types
-    from engine.variants.ir.device_function import device_function
+    from engine.variants.emit.cuda_code import device_function
 
 CONSTANT_BYTES = 65_536
 """Constant memory of every CUDA device."""

@@ -16,7 +16,7 @@ from engine.tasks.network.problem import (
     SECOND_SIDE,
     SIDE,
 )
-from engine.variants.ir.cpu_memory import address_of, copy_samples, count_one
+from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one
 from engine.variants.network.cpu_fast import AT_ONCE, GROUP
 from engine.variants.network.cpu_tiles import COLUMNS, connected_drawing, connected_drawings, pooled_tile
 

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from numba import types
 
-from engine.variants.ir.cpu_vectors import VECTOR, Vectors, cpu_function
-from engine.variants.ir.value import Value
+from engine.variants.emit.cpu_vectors import VECTOR, Vectors, cpu_function
+from engine.variants.emit.value import Value
 from engine.variants.network.cpu_fast import AT_ONCE, GROUP, PART, VECTORS
 
 # Columns of a tile of two rows: with AVX-512 16 sums, with AVX2 and its 16 registers 8.

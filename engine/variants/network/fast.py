@@ -54,7 +54,7 @@ from engine.variants.network.tile_shape import (
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_within, types
-    from engine.variants.ir.device_function import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
+    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
     from engine.variants.network.tile_emitters import (
         accumulator,
         connected_accumulator,

@@ -13,8 +13,8 @@ from engine.geometry.block import Block
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import CLASSES, HIDDEN, LINEAR, ForwardPass
 from engine.tasks.network.task import NetworkVariant
-from engine.variants.filter_passes import interpreted
 from engine.variants.network.passes import Step, linear, maps_after, stage
+from engine.variants.passes import interpreted
 
 _MODULE = "engine.variants.network.serial_code"
 convolve = MachineFunction(_MODULE, "convolve_serial")

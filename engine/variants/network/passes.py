@@ -11,9 +11,8 @@ from engine.results.problem import Work
 from engine.tasks.network.operands import Floats, Weights
 from engine.tasks.network.problem import CLASSES, HIDDEN, LAYERS, LINEAR, ForwardPass, LayerWork, network_work
 from engine.tasks.network.task import NetworkVariant
-from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import Types, made_pass
 from engine.variants.network import layer_kernels as kernels
+from engine.variants.passes import Types, made_pass, prepare_passes
 
 
 class Step(NamedTuple):

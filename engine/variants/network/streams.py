@@ -24,9 +24,9 @@ from engine.device.per_thread import interprets
 from engine.geometry.block import Block
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import ForwardPass
-from engine.variants.filter_passes import interpreted
 from engine.variants.network.gemm_kernels import STEPS, picture_loads
 from engine.variants.network.passes import chunks, stage
+from engine.variants.passes import interpreted
 
 CHUNK = 100
 """Drawings of a chunk, as in the report."""

@@ -3,7 +3,7 @@
 from numba import types
 
 from engine.tasks.network.problem import FILTER_SIDE, HIDDEN
-from engine.variants.ir.device_function import DeviceFunction, device_function
+from engine.variants.emit.cuda_code import DeviceFunction, device_function
 from engine.variants.network.tile_shape import ACROSS, AHEAD, DRAWINGS, ROWS, VECTOR, ConvolutionShape
 
 _WINDOW = ACROSS + FILTER_SIDE - 1

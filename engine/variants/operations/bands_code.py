@@ -5,7 +5,7 @@ from numba import njit
 from engine.compiled.entry_point import entry_point
 from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.shared_call import finish, share
-from engine.variants.ir.cpu_memory import count_one
+from engine.variants.emit.cpu_vectors import count_one
 
 
 def on_bands(write):

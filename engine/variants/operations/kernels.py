@@ -11,8 +11,7 @@ from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand,
 from engine.geometry.block import Block, Limits, Refusal, refuse_grid
 from engine.results.problem import Work
 from engine.run.variant import ON_CPU
-from engine.variants.filter_passes import prepare_passes
-from engine.variants.kernel_types import Types, made_pass
+from engine.variants.passes import Types, made_pass, prepare_passes
 from engine.work.operations.contract import DEFAULT_BLOCK, OperationVariant
 from engine.work.operations.patch import Patch
 from engine.work.operations.problem import OperationProblem

@@ -16,7 +16,7 @@ from engine.compiled import machine_code
 from engine.compiled.code_store import CodeStore
 from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
-from engine.variants.ir.cpu_memory import count_one
+from engine.variants.emit.cpu_vectors import count_one
 from tests.fresh_python import fresh_python
 
 ENGINE = Path(machine_code.__file__).parents[1]

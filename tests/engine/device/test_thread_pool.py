@@ -23,8 +23,8 @@ from engine.device.threads.descriptors import (
 )
 from engine.device.threads.descriptors import BEGUN as BEGUN_STAGE
 from engine.device.threads.shared_call import finish, row_of, share
-from engine.variants.fft import cpu_fft
-from engine.variants.ir.cpu_memory import count_one
+from engine.variants.emit.cpu_vectors import count_one
+from engine.variants.fast import fft
 from tests.fresh_python import fresh_python
 
 BEGUN, ENDED = 0, 8
@@ -178,7 +178,7 @@ def test_that_a_lock_is_waited_for_through_interruptions():
             for kind in interruptions:
                 raise kind
 
-    cpu_fft.await_lock(Lock())
+    fft.await_lock(Lock())
     assert next(interruptions, None) is None
 
 

@@ -13,8 +13,8 @@ from engine.errors import UnknownName
 from engine.geometry.block import MAX_GRID_Y, Block, Limits, nearest_legal
 from engine.mask.mask import Mask
 from engine.tasks.product.problem import MATMUL_VARIANTS, matmul_variant
-from engine.variants.tensor_cores import digit_sums
-from engine.variants.tensor_cores.weight_digits import digits_of
+from engine.variants.fast import digit_sums
+from engine.variants.fast.digit_sums import digits_of
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.emitted import RANDOM, refused

@@ -10,7 +10,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.cpu import parallel, separable, separable_serial, serial
-from engine.variants.tiles.byte_tile_shape import byte_tile_shape
+from engine.variants.fast.tile_shape import byte_tile_shape
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.pictures import as_samples

@@ -114,7 +114,7 @@ def holds_bound(candidate: Variant, problem: Problem, mask: Mask) -> bool:
     """Return whether a variant's results lie within the bound of a direct sum, whatever the picture.
 
     Two passes round more often than a direct sum of a few cells is granted
-    (`engine.variants.ladder.two_passes`), and where samples are subnormal, which is granted to them and asked
+    (`engine.variants.ladder.separable`), and where samples are subnormal, which is granted to them and asked
     of no picture here. A transform is sure where results are integers. A float32 picture
     may have NaN or infinity: its samples have not been read yet.
     """

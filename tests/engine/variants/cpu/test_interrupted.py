@@ -12,8 +12,8 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.variants.cpu import separable_serial, serial, textbook_loops
-from engine.variants.fft import cpu_fft
-from engine.variants.fft.transform import SpectralFilter
+from engine.variants.fast import fft
+from engine.variants.fast.transform import SpectralFilter
 from engine.variants.matmul import blas
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.problem import Problem
@@ -89,10 +89,10 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
 @pytest.fixture
 def tiles(monkeypatch):
     """Return a transform of sixteen tiles."""
-    monkeypatch.setattr(cpu_fft, "TILE_RESULTS", 2)
+    monkeypatch.setattr(fft, "TILE_RESULTS", 2)
     mask = Mask(np.ones((3, 3)))
     problem = describe_problem(np.ones((8, 8, 1), np.float32), mask, "zero", 0.0)
-    return cpu_fft.prepare(problem, mask, Block(1, 1))
+    return fft.CPU_FFT.prepare(problem, mask, Block(1, 1))
 
 
 def launch(tiles):
@@ -101,8 +101,8 @@ def launch(tiles):
 
 def all_threads_done():
     """Return when what was left in the queue of the transform's threads is done."""
-    others = threading.Barrier(cpu_fft._threads()._max_workers)
-    list(cpu_fft._threads().map(lambda _: others.wait(60), range(others.parties)))
+    others = threading.Barrier(fft._threads()._max_workers)
+    list(fft._threads().map(lambda _: others.wait(60), range(others.parties)))
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_that_an_interrupted_transform_writes_no_more(tiles, monkeypatch):
         lock.acquire()
 
     monkeypatch.setattr(SpectralFilter, "filter", slow)
-    monkeypatch.setattr(cpu_fft, "await_lock", await_lock)
+    monkeypatch.setattr(fft, "await_lock", await_lock)
     with pytest.raises(KeyboardInterrupt):
         launch(tiles)
     written = len(ended)

@@ -11,7 +11,7 @@ from engine.mask.factors import factor
 from engine.mask.generators import box, gaussian
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.variants.ladder import two_passes
+from engine.variants import mask_classes
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.agreement import is_exact_class
 from engine.work.filtering.variants import variant
@@ -61,7 +61,7 @@ def test_that_a_ghost_row_is_the_ghost_value_times_the_sum_of_the_rows_weights(k
     assert result.tolist() == [[[2.0 * (mask.total - mask.weights[2, 1])]]]
     problem = problem_of(1, 1, mask, border=Border.CONSTANT, cval=2.0)
     factors = factor(mask)
-    assert two_passes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
+    assert mask_classes.ghost_row_value(problem, factors) == 2.0 * factors.row.sum()
 
 
 @pytest.mark.slow

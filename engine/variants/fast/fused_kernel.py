@@ -1,0 +1,137 @@
+"""Rows and columns in one kernel: each row is filtered along itself in shared memory, then the columns.
+
+A block copies its input tile into shared memory, 16 bytes at a time. A few threads take a row, filter 8 to 32
+neighbouring results each in registers, and put them where the samples were; then each thread filters its
+columns down. The rows that the mask reaches over a block are filtered again by the next one. For masks of
+many rows the block moves down instead, some rows at a time, and keeps the filtered rows that windows still
+need in a ring while the next input rows arrive.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import WEIGHTS, Operand, Pass
+from engine.geometry.border import Border
+from engine.variants.fast.fused_shape import FusedShape, launch_of, rows_of
+from engine.variants.passes import filter_pass
+from engine.work.filtering.problem import Problem
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda, float32, jit_within
+    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
+    from engine.variants.fast.fused_sums import (
+        column_summer,
+        column_weigher,
+        products_store,
+        row_summer,
+        row_weigher,
+    )
+    from engine.variants.fast.result_storer import result_storer
+    from engine.variants.fast.tile_loader import tile_loader
+
+# For rings of running sums that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63
+# on 8-bit RGB takes 321 instead of 280 us with mirrored borders, 271 instead of 256 with zeros. float32 is
+# copied without registers; 63 x 63 loses with a limit.
+RING_REGISTERS = 96
+
+
+# What the compiler must know: few of them are in use at a time.
+@kernel_factory
+def kernel(border: Border, shape: FusedShape, itemsize: int):
+    """Return the kernel for a border, a shape of work, and the bytes of a sample of the picture."""
+    size = shape.size
+    load = tile_loader(shape.input, shape.lot_rows, border.rule)
+    wait = waiter(pending=0)
+    if shape.rank:
+        filter_along, filter_down = row_weigher(shape), column_weigher(shape)
+        jit = jit_with_constant(WEIGHTS, shape.weights)
+    else:
+        filter_along, filter_down = row_summer(shape), column_summer(shape)
+        jit = jit_within(RING_REGISTERS if size.is_ring and itemsize < 4 else None)
+    keep = products_store(shape)
+    store = result_storer(size.rows, size.columns)
+    CELLS, PITCH, KEPT_PITCH, KEPT_AT = shape.shared_cells, shape.pitch, shape.kept_pitch, shape.kept_at
+    CHANNELS, BEFORE, OUT_SAMPLES, RESULTS = shape.channels, shape.before, size.out_samples, size.results
+    WARP_ROWS, ROUND_ROWS, LOT_ROWS = shape.warp_rows, shape.round_rows, shape.lot_rows
+    STEP_ROWS, KEPT_ROWS, EARLY_STEPS = shape.step_rows, shape.kept_rows, shape.early_steps
+    EARLY_ROWS, IS_RING, IS_IN_PLACE = shape.early_rows, size.is_ring, shape.is_in_place
+    ROWS, COLUMNS, COLUMN_THREADS = size.rows, size.columns, shape.column_threads
+
+    @jit
+    def correlate_fused(image, along, down, width, anchor_row, strip_rows, ghost_value, offset, out):
+        # Input rows, and filtered ones in their place or after them.
+        tile = cuda.shared.array(CELLS, float32, SHARED_ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        first = cuda.blockIdx.y * (strip_rows if IS_RING else STEP_ROWS)
+        first_sample = cuda.blockIdx.x * OUT_SAMPLES
+        left, top = first_sample - BEFORE, first - anchor_row - EARLY_ROWS
+        load(tile, image, samples, top, lane, warp, left, ghost_value)
+        lots = 1
+        if IS_RING:
+            lots = (min(strip_rows, out.shape[0] - first) + STEP_ROWS - 1) // STEP_ROWS + EARLY_STEPS
+        # Threads that load vectors at once lie in as many rows as avoid bank conflicts.
+        own_row, across = warp * WARP_ROWS + lane % WARP_ROWS, lane // WARP_ROWS * RESULTS
+        thread = warp * 32 + lane
+        column, own_rows = thread % COLUMN_THREADS * COLUMNS, thread // COLUMN_THREADS * ROWS
+        row = first - EARLY_STEPS * STEP_ROWS + own_rows
+        # Where, in a ring, the next filtered row goes, and where this thread's windows begin.
+        there, begin = (KEPT_ROWS - EARLY_ROWS if EARLY_ROWS else 0), own_rows
+        for lot in range(lots):
+            wait()
+            # No thread may read a cell before its copy has arrived, or replace a value that is still read.
+            cuda.syncthreads()
+            for lot_row in range(own_row, LOT_ROWS, ROUND_ROWS):
+                values = filter_along(tile, lot_row * PITCH + across, along)
+                if IS_IN_PLACE:
+                    # All lanes have read what these values replace.
+                    cuda.syncwarp()
+                kept = there + lot_row
+                kept = kept - KEPT_ROWS if IS_RING and kept >= KEPT_ROWS else kept
+                keep(tile, KEPT_AT + kept * KEPT_PITCH + across, values)
+            cuda.syncthreads()
+            if IS_RING and lot + 1 < lots:
+                top += LOT_ROWS
+                load(tile, image, samples, top, lane, warp, left, ghost_value)
+            if lot >= EARLY_STEPS:
+                results = filter_down(tile, begin, column, down, offset)
+                store(out, row, first_sample + column, samples, results)
+                if IS_RING:
+                    begin += STEP_ROWS
+                    begin = begin - KEPT_ROWS if begin >= KEPT_ROWS else begin
+            if IS_RING:
+                there += STEP_ROWS
+                there = there - KEPT_ROWS if there >= KEPT_ROWS else there
+            row += STEP_ROWS
+
+    return correlate_fused
+
+
+def fused_pass(problem: Problem, shape: FusedShape, along: Any, down: Any, offset: float) -> Pass:
+    """Return the one pass.
+
+    Parameters
+    ----------
+    problem : Problem
+    shape : FusedShape
+    along, down : float32, or ndarray of float32
+        The one weight, twice; or rows of weights of shape (rank, mask columns), and columns, (mask rows,
+        rank).
+    offset : float
+    """
+    constant: NDArray[np.float32] | None = None
+    if shape.rank:
+        constant = np.zeros(shape.weights, np.float32)
+        rows = constant[: shape.rank * shape.row_weights].reshape(shape.rank, -1)
+        rows[:, : along.shape[1]] = along
+        constant[rows.size :][: down.size] = down.ravel()
+    function = kernel(problem.border, shape, problem.itemsize)
+    values = (problem.width, problem.anchor[0], rows_of(problem, shape))
+    constants = (np.float32(problem.ghost_value), np.float32(offset))
+    arguments = (Operand.IMAGE, along, down, *values, *constants, Operand.OUT)
+    held = None if constant is None else (WEIGHTS, constant)
+    return filter_pass(function, problem, launch_of(problem, shape), arguments, held)

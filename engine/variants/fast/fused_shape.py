@@ -1,0 +1,317 @@
+"""The shape of a block's work where rows and columns are filtered in one kernel. Pure integers.
+
+A tile is loaded whole; where one filtered value comes of each sample, it takes the sample's place. A ring has
+few input rows at a time; their filtered rows go into a ring of as many as the windows of a step need.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.device.launches import Launch
+from engine.geometry.block import MAX_GRID_Y, blocks_along
+from engine.results.problem import Work
+from engine.variants.fast.tile_shape import TileShape
+from engine.variants.passes import VECTOR, launch_of_samples, loads_of_tiles, whole_vectors
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import filter_work
+
+LANES = 32
+SHARED_BYTES = 48 * 1024
+# Resident blocks that strips are planned for; there may be more. Over 200 random problems of `box` the rows
+# chosen for 4, 5, 6 and 8 took 1.04, 1.025, 1.03 and 1.03 times as long as the best rows; `low-rank-2` took
+# 52.0 us for 9 x 9 on 4096 x 4096 with 6, 53.9 with 5 (H200).
+MOST_BLOCKS = 6
+
+
+class Size(NamedTuple):
+    """The results of a block and of its threads."""
+
+    out_samples: int  # Results per row, 128 at most.
+    results: int  # Neighbouring results that a thread filters along a row.
+    rows: int  # Rows of results that a thread filters down its columns.
+    columns: int  # Its neighbouring columns, 4 or 1.
+    warps: int
+    is_ring: bool = True  # whether the block moves down; else it takes one step.
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Neighbouring windows of a line whose cells lie some samples apart."""
+
+    length: int  # Cells of a window.
+    apart: int  # Samples from one cell to the next: channels of a row, or columns of a thread.
+    count: int  # Windows, each beginning one sample after the one before it; at least `apart`.
+
+    @property
+    def samples(self) -> int:
+        """Samples under all windows."""
+        return self.count + (self.length - 1) * self.apart
+
+    @property
+    def groups(self) -> list[range]:
+        """Windows that have cells in common, and are summed together."""
+        neighbours = -(-self.count // self.apart)
+        groups = -(-neighbours // self.length)
+        size = -(-neighbours // groups) * self.apart
+        return [range(first, min(first + size, self.count)) for first in range(0, self.count, size)]
+
+    @property
+    def weighed(self) -> int:
+        """How often a cell is multiplied by the weight as it enters a sum."""
+        return sum(min(self.apart, len(group)) * (self.length - 1) + len(group) for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class FusedShape:
+    """The shape of a block's work; everything is known when the kernel is compiled."""
+
+    mask_rows: int
+    mask_columns: int
+    channels: int
+    left: int  # Samples left of the anchor.
+    rank: int  # Columns times rows, with their weights in constant memory; 0: all weights are one.
+    size: Size
+
+    @property
+    def products(self) -> int:
+        """Filtered rows that each input row makes."""
+        return max(self.rank, 1)
+
+    @property
+    def is_in_place(self) -> bool:
+        """Whether filtered rows lie where their samples were."""
+        return not self.size.is_ring and self.products == 1
+
+    @property
+    def before(self) -> int:
+        """Samples of an input row before the first result: those left of the anchor, in whole vectors."""
+        return whole_vectors(self.left)
+
+    @property
+    def along(self) -> Windows:
+        """The windows of a thread's results along a row."""
+        return Windows(self.mask_columns, self.channels, self.size.results)
+
+    @property
+    def shift(self) -> int:
+        """Samples from a vector to the first one under a thread's windows along a row."""
+        return self.before - self.left
+
+    @property
+    def read(self) -> int:
+        """Samples that a thread reads along a row, in whole vectors."""
+        return whole_vectors(self.shift + self.along.samples)
+
+    @property
+    def down(self) -> Windows:
+        """The windows of a thread's results down its columns, row after row."""
+        return Windows(self.mask_rows, self.size.columns, self.size.rows * self.size.columns)
+
+    @property
+    def warp_rows(self) -> int:
+        """Rows that a warp filters at once, along themselves."""
+        return LANES * self.size.results // self.size.out_samples
+
+    @property
+    def round_rows(self) -> int:
+        """Rows that the block filters at once, along themselves."""
+        return self.size.warps * self.warp_rows
+
+    @property
+    def column_threads(self) -> int:
+        """Threads side by side when columns are filtered."""
+        return self.size.out_samples // self.size.columns
+
+    @property
+    def step_rows(self) -> int:
+        """Rows of results of the block in one step."""
+        return self.size.rows * LANES * self.size.warps // self.column_threads
+
+    @property
+    def lot_rows(self) -> int:
+        """Input rows loaded at once: of a ring a step's, of a tile all, in whole rounds of a warp."""
+        if self.size.is_ring:
+            return self.step_rows
+        return -(-(self.step_rows + self.mask_rows - 1) // self.warp_rows) * self.warp_rows
+
+    @property
+    def pitch(self) -> int:
+        """Samples of an input row: an odd number of vectors, against bank conflicts among 8 threads."""
+        samples = self.size.out_samples - self.size.results + self.read
+        samples = max(samples, LANES * VECTOR)
+        return samples + (VECTOR if samples % (2 * VECTOR) == 0 else 0)
+
+    @property
+    def input(self) -> TileShape:
+        """The input rows, as they are loaded."""
+        beyond = self.pitch - LANES * VECTOR
+        return TileShape(1, 1, self.channels, self.before, beyond, warps=self.size.warps)
+
+    @property
+    def kept_pitch(self) -> int:
+        """Elements from one filtered row to the next; those of other products lie beside it."""
+        return self.pitch if self.is_in_place else self.products * self.size.out_samples + VECTOR
+
+    @property
+    def kept_at(self) -> int:
+        """Where the filtered rows begin."""
+        return 0 if self.is_in_place else self.lot_rows * self.pitch
+
+    @property
+    def kept_rows(self) -> int:
+        """Filtered rows: of a ring those under all windows of a step, of a tile all."""
+        if not self.size.is_ring:
+            return self.lot_rows
+        return -(-(self.step_rows + self.mask_rows - 1) // self.size.rows) * self.size.rows
+
+    @property
+    def early_steps(self) -> int:
+        """Steps of a ring before the first results."""
+        return -(-(self.mask_rows - 1) // self.step_rows) if self.size.is_ring else 0
+
+    @property
+    def early_rows(self) -> int:
+        """Rows above the first window that the first step loads too."""
+        return self.early_steps * self.step_rows - self.mask_rows + 1 if self.size.is_ring else 0
+
+    @property
+    def shared_cells(self) -> int:
+        """Elements of shared memory."""
+        return self.kept_at + self.kept_rows * self.kept_pitch
+
+    @property
+    def shared_bytes(self) -> int:
+        """Bytes of shared memory."""
+        return 4 * self.shared_cells
+
+    @property
+    def row_weights(self) -> int:
+        """Weights from one row to the next in constant memory, in whole vectors; the columns come last."""
+        return whole_vectors(self.mask_columns)
+
+    @property
+    def weights(self) -> int:
+        """Weights in constant memory."""
+        return self.rank * self.row_weights + whole_vectors(self.rank * self.mask_rows)
+
+    @property
+    def multiply_adds(self) -> float:
+        """About how many a result of a tile takes, with those of warps that are idle meanwhile."""
+        filtered = -(-self.lot_rows // self.round_rows) * self.round_rows
+        return filtered * self.mask_columns / self.step_rows + self.mask_rows
+
+    def steps(self, rows: int) -> int:
+        """Return how often a block with so many rows of results loads `lot_rows` input rows."""
+        return -(-rows // self.step_rows) + self.early_steps if self.size.is_ring else 1
+
+
+def shape_of(problem: Problem, rank: int, size: Size) -> FusedShape:
+    """Return the shape of a block's work for a problem; `rank` is 0 for masks of equal weights."""
+    left = problem.anchor[1] * problem.channels
+    return FusedShape(*problem.mask_shape, problem.channels, left, rank, size)
+
+
+def first_fitting(problem: Problem, rank: int, sizes: Iterable[Size]) -> FusedShape:
+    """Return the shape with the first of some sizes that there is shared memory for, else with the last."""
+    *others, last = (shape_of(problem, rank, size) for size in sizes)
+    return next((one for one in others if one.shared_bytes <= SHARED_BYTES), last)
+
+
+def tiles_of(problem: Problem, rows: int) -> int:
+    """Return how many tiles of 128 results in so many rows a picture has; 0: too high for a grid."""
+    down = blocks_along(problem.height, rows)
+    return blocks_along(problem.width * problem.channels, 128) * down if down <= MAX_GRID_Y else 0
+
+
+def rows_of(problem: Problem, shape: FusedShape) -> int:
+    """Return the rows of results of a block."""
+    if not shape.size.is_ring:
+        return shape.step_rows
+    across = blocks_along(problem.width * problem.channels, shape.size.out_samples)
+    resident = min(MOST_BLOCKS, resident_blocks(shape.shared_bytes))
+    return rows_of_strips(problem, across, resident, step=shape.step_rows, least=problem.mask_shape[0] // 2)
+
+
+def launch_of(problem: Problem, shape: FusedShape) -> Launch:
+    """Return the one launch, of blocks that are 32 threads across."""
+    block_of = shape.size.out_samples, rows_of(problem, shape), shape.size.warps
+    return launch_of_samples(problem, *block_of, shape.shared_bytes, 4 * shape.weights)
+
+
+def work_of(problem: Problem, shape: FusedShape) -> Work:
+    """Return the work: a block filters the input rows that it loads along themselves, then its columns."""
+    rows, size = rows_of(problem, shape), shape.size
+    across, tops = launch_of(problem, shape).grid[0], range(0, problem.height, rows)
+    lots = [shape.steps(min(rows, problem.height - top)) for top in tops]
+    lefts = [block * size.out_samples - shape.before for block in range(across)]
+    bands = [
+        (top - problem.anchor[0] - shape.early_rows, count * shape.lot_rows)
+        for top, count in zip(tops, lots, strict=True)
+    ]
+    filtered = across * sum(lots) * shape.lot_rows
+    threads_along = filtered * size.out_samples // size.results
+    threads_down = across * sum(count - shape.early_steps for count in lots) * LANES * size.warps
+    along, down, rank = shape.along, shape.down, shape.rank
+    weights_along, weights_down = threads_along * rank * along.length, threads_down * rank * down.length
+    multiply_adds = weights_along * along.count + weights_down * down.count
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, shape.pitch, bands),
+        shared_loads=threads_along * shape.read + threads_down * shape.products * down.samples,
+        shared_stores=filtered * shape.pitch + threads_along * shape.products * size.results,
+        constant_loads=weights_along + weights_down,
+        multiply_adds=multiply_adds if rank else threads_along * along.weighed,
+    )
+
+
+MULTIPROCESSORS = 132
+"""As a large GPU has (H200)."""
+
+MULTIPROCESSOR_SHARED_BYTES, RESERVED_BYTES = 228 * 1024, 1024
+"""Shared memory of a multiprocessor, and what CUDA reserves of it per block (CUDA C++ Programming Guide)."""
+
+MOST_WAVES = 8
+
+
+def resident_blocks(shared_bytes: int) -> int:
+    """Return how many blocks with so much shared memory are resident on a multiprocessor at once."""
+    return MULTIPROCESSOR_SHARED_BYTES // (shared_bytes + RESERVED_BYTES)
+
+
+def rows_of_strips(problem: Problem, across: int, resident: int, *, step: int, least: int = 1) -> int:
+    """Return the rows of results per strip of a picture.
+
+    Low strips read the rows above and below them, which the mask reaches over, many times; few high ones
+    leave multiprocessors idle at the end. A block's time is taken as proportional to its input rows, and the
+    whole as so many waves of blocks: the last one counts half even where it is not full, and `late` is for
+    blocks that take longer, those at an edge above all. The numbers are fitted to 475 random problems (H200;
+    docs/experiments/strips.md).
+
+    Parameters
+    ----------
+    problem : Problem
+        The picture and the mask's shape.
+    across : int
+        Blocks side by side.
+    resident : int
+        Blocks that are resident on a multiprocessor at once.
+    step : int
+        The result is a multiple of it.
+    least : int
+        The fewest rows.
+    """
+    height, halo = problem.height, problem.mask_shape[0] - 1
+    # float32 of one channel is copied in the same way at an edge and inside.
+    late = 0.5 if problem.channels == 1 and problem.itemsize == 4 else 1.5
+    wave = MULTIPROCESSORS * resident
+    fewest = -(-across // wave)
+    best_rows, best_time = height, float("inf")
+    for waves in range(fewest, fewest + MOST_WAVES):
+        rows = max(-(-height // (waves * wave // across)), least)
+        rows = -(-rows // step) * step
+        blocks = across * -(-height // rows)
+        time = (rows + halo) * (-(-blocks // wave) + blocks / wave + late)
+        if time < best_time:
+            best_rows, best_time = rows, time
+    return best_rows

@@ -1,0 +1,234 @@
+"""`register-blocked`: each thread keeps a block of results in registers; the fastest direct kernel here.
+
+Idea
+    A thread owns `rows` neighbouring rows of 4 (RGB: 12) results. It goes down the mask rows with the input
+    rows under them in registers: each step loads one more input row, 16 bytes at a time, and every weight
+    serves all of the thread's results.
+Who loads what
+    The block copies its input tile into shared memory with 16-byte copies that no thread waits for (4 samples
+    of any type); borders are decided there, never in the inner loop. The weights lie in constant memory that
+    is written when a mask is prepared: a mask edit needs no compiling, and a warp reads them into uniform
+    registers. Pictures and results of 8 bit with masks up to 5 x 5 (grey: 7 x 7) keep bytes in the tile
+    (`tile_shape.py`).
+What it saves
+    Against `tiled`: a value that came out of shared memory serves up to 4 x rows multiply-adds instead of
+    one, a weight 16 and more of them.
+Limit
+    Memory up to about 7 x 7 (float32), after that the multiply-adds themselves.
+
+Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear
+algebra", SC 2008, section 3) applied to the rows of a correlation; the emitters are in the modules beside
+this one (`docs/emission.md`).
+"""
+
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import WEIGHTS, DeviceKind, Launch, Pass
+from engine.geometry.block import Block, Limits, Refusal
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.results.problem import Work
+from engine.variants.fast.tile_shape import ByteTileShape, TileShape, byte_tile_shape
+from engine.variants.passes import (
+    filter_arguments,
+    filter_pass,
+    launch_of_samples,
+    loads_of_tiles,
+    prepare_passes,
+    refuse_rows,
+    refuse_shared_memory,
+    whole_vectors,
+)
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.sum_order import one_chain
+from engine.work.filtering.variants import Variant
+from engine.work.filtering.work import filter_work
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.constant_memory import jit_with_constant
+    from engine.device.numba_cuda import cuda, types
+    from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
+    from engine.variants.fast.accumulator import accumulator, byte_accumulator
+    from engine.variants.fast.result_storer import result_storer
+    from engine.variants.fast.tile_loader import byte_tile_loader, tile_loader
+
+MAX_SIDE = 31
+WARPS = 4
+# By channels: for masks of up to so many columns, the vectors of results in a row of a thread, and its rows:
+# the fastest of those tried (H200, 4000 x 3000), where shared memory has room for them.
+TILES = {
+    1: ((9, 1, 4), (11, 1, 3), (MAX_SIDE, 1, 4)),
+    2: ((5, 1, 4), (9, 1, 6), (MAX_SIDE, 1, 4)),
+    3: ((5, 1, 8), (7, 2, 3), (9, 1, 6), (MAX_SIDE, 3, 2)),
+    4: ((5, 1, 8), (7, 2, 4), (MAX_SIDE, 3, 2)),
+}
+# The same for pictures of 8 and 16 bit with one channel.
+INTEGER_TILES = ((5, 1, 8), (7, 1, 6))
+SHARED_BYTES = 48 * 1024
+# Samples of input rows that a thread holds at once; more of them would leave registers for few warps.
+# With one channel, each is in use with all mask columns at once; with more, one column after another.
+MOST_WINDOW_SAMPLES = (120, 250)
+# Multiply-adds in a row that the instruction cache of a multiprocessor takes well: 20 KB of code.
+MOST_UNROLLED = 1300
+
+
+# `auto` asks again and again, while somebody waits.
+@lru_cache(maxsize=256)
+def tile_shape(mask_shape: tuple[int, int], anchor_column: int, channels: int, itemsize: int) -> TileShape:
+    """Return the shape of a block's work: the fastest of those tried (H200) that shared memory has room for.
+
+    A row more per thread shares input rows, a vector more shares input samples (of three or four channels);
+    each costs registers. Up to 5 x 5 memory is the limit, and many rows of one vector are stored in better
+    order (8-bit RGB 3 x 3 with float32 results: 54 us, two rows of three vectors 80).
+    """
+    left = anchor_column * channels
+    before = whole_vectors(left)
+    columns = mask_shape[1]
+
+    def shape(vectors: int, rows: int, warps: int) -> TileShape:
+        whole = TileShape(*mask_shape, channels, before, before - left, vectors, rows, warps)
+        return replace(whole, unrolled_rows=_unrolled_rows(whole))
+
+    tiles = (*(INTEGER_TILES if channels == 1 and itemsize < 4 else ()), *TILES[channels])
+    vectors, rows = next((tile[1:] for tile in tiles if columns <= tile[0]), tiles[-1][1:])
+    candidates = [
+        shape(vectors_of_row, rows_of_thread, warps)
+        for rows_of_thread in range(rows, 0, -1)
+        for vectors_of_row in range(vectors, 0, -1)
+        for warps in (WARPS, WARPS // 2)
+    ]
+    most_samples = MOST_WINDOW_SAMPLES[channels > 1]
+    fitting = [
+        candidate
+        for candidate in candidates
+        if candidate.shared_bytes <= SHARED_BYTES and candidate.window * candidate.rows <= most_samples
+    ]
+    return fitting[0] if fitting else candidates[-1]
+
+
+def _unrolled_rows(shape: TileShape) -> int:
+    """Return how many mask rows are written one after another: all of them if they are few enough.
+
+    Else a multiple of the thread's rows, so that the window of input rows needs no moves from one round to
+    the next.
+    """
+    one = shape.rows * shape.across * shape.mask_columns
+    if shape.mask_rows * one <= MOST_UNROLLED:
+        return shape.mask_rows
+    return shape.rows * max(1, min(2, MOST_UNROLLED // (one * shape.rows)))
+
+
+def _shape_of(problem: Problem) -> TileShape:
+    own = (problem.mask_shape, problem.anchor[1], problem.channels, problem.itemsize)
+    return byte_tile_shape(problem) or tile_shape(*own)
+
+
+def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+    """Return one launch; the block is the variant's own, 32 threads across."""
+    shape = _shape_of(problem)
+    block_of = (shape.out_samples, shape.out_rows, shape.warps)
+    return (launch_of_samples(problem, *block_of, shape.shared_bytes, 4 * shape.weights),)
+
+
+def work(problem: Problem, block: Block) -> Work:
+    """Return the work: a block fills its whole tile (ghost cells cost no load), computes all results."""
+    shape, (launch,) = _shape_of(problem), plan(problem, block)
+    cells = launch.blocks * shape.tile_rows * shape.tile_samples
+    across, down = launch.grid[:2]
+    lefts = [index * shape.out_samples - shape.before for index in range(across)]
+    bands = [(index * shape.out_rows - problem.anchor[0], shape.tile_rows) for index in range(down)]
+    threads = launch.blocks * shape.threads
+    return filter_work(
+        problem,
+        picture_loads=loads_of_tiles(problem, lefts, shape.tile_samples, bands),
+        shared_loads=threads * (shape.rows + shape.mask_rows - 1) * shape.window,
+        shared_stores=cells,
+        constant_loads=threads * problem.taps,
+        multiply_adds=threads * shape.rows * shape.across * problem.taps,
+    )
+
+
+def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    """Return why the mask or picture is too large, or shared memory too small; None if all is well."""
+    rows, columns = problem.mask_shape
+    if max(rows, columns) > MAX_SIDE:
+        return Refusal(
+            "mask-too-large",
+            f"Takes masks of up to {MAX_SIDE} × {MAX_SIDE}",
+            f"A mask of {rows} × {columns} needs more results in registers than a thread can keep; it may "
+            f"have up to {MAX_SIDE} rows and columns.",
+            "Use tiled.",
+        )
+    (launch,) = plan(problem, block)
+    refusal = refuse_shared_memory(problem, launch, limits.shared_bytes, "tile", "tiled")
+    return refusal or refuse_rows(problem, launch, _shape_of(problem).out_rows)
+
+
+# What the compiler must know: few of them are in use at a time.
+@kernel_factory
+def kernel(border: Border, shape: TileShape):
+    """Return the kernel for a border and a shape of a block's work."""
+    if isinstance(shape, ByteTileShape):
+        load, accumulate = byte_tile_loader(shape, border.rule), byte_accumulator(shape)
+        TYPE = types.uint8
+    else:
+        load = tile_loader(shape, shape.tile_rows, border.rule)
+        accumulate, TYPE = accumulator(shape), types.float32
+    wait, store = waiter(pending=0), result_storer(shape.rows, shape.across)
+    CHANNELS, BEFORE, ROWS, ACROSS = shape.channels, shape.before, shape.rows, shape.across
+    OUT_ROWS, OUT_SAMPLES = shape.out_rows, shape.out_samples
+    TILE_SAMPLES, TILE_CELLS = shape.tile_samples, shape.tile_rows * shape.tile_samples
+
+    @jit_with_constant(WEIGHTS, shape.weights)
+    def correlate_register_blocked(
+        image, weights, width, anchor_row, anchor_column, ghost_value, offset, out
+    ):
+        tile = cuda.shared.array(TILE_CELLS, TYPE, SHARED_ALIGNMENT)
+        lane, warp = cuda.threadIdx.x, cuda.threadIdx.y
+        samples = width * CHANNELS
+        top = cuda.blockIdx.y * OUT_ROWS - anchor_row
+        left = cuda.blockIdx.x * OUT_SAMPLES - BEFORE
+        load(tile, image, samples, top, lane, warp, left, ghost_value)
+        wait()
+        # No thread may read a cell before the one that copies it has it there.
+        cuda.syncthreads()
+        row = warp * ROWS
+        results = accumulate(tile, row * TILE_SAMPLES, lane, weights, offset)
+        sample = cuda.blockIdx.x * OUT_SAMPLES + lane * ACROSS
+        store(out, cuda.blockIdx.y * OUT_ROWS + row, sample, samples, results)
+
+    return correlate_register_blocked
+
+
+def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+    """Return the one pass."""
+    (launch,) = plan(problem, block)
+    shape = _shape_of(problem)
+    constant = np.zeros((shape.mask_rows, shape.weight_pitch), np.float32)
+    constant[:, : shape.mask_columns] = mask.weights32
+    arguments = filter_arguments(problem, mask)
+    return (filter_pass(kernel(problem.border, shape), problem, launch, arguments, (WEIGHTS, constant)),)
+
+
+VARIANT = Variant(
+    key="register-blocked",
+    title="Register-blocked",
+    device=DeviceKind.CUDA,
+    idea="Each thread keeps rows of results in registers and reads each input row once, 16 bytes at a time.",
+    default_block=Block(32, WARPS),
+    plan=plan,
+    work=work,
+    prepare=prepare_passes(passes),
+    unsupported=unsupported,
+    passes=passes,
+    sum_order=lambda problem, mask: one_chain(mask.taps),
+    uses_block=False,
+    integer_output=True,
+    most_rows=MAX_SIDE,
+    most_columns=MAX_SIDE,
+)

@@ -1,1 +1,0 @@
-"""`fft` and `cpu-fft`: convolution by transforms of overlapping tiles."""

@@ -1,0 +1,192 @@
+"""What variants plan and launch: grids, refusals, loads of tiles; passes with their arguments and types.
+
+Numba is imported when the first pass is made.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any, TypeVar
+
+import numpy as np
+
+from engine.device.launches import Between, HostStep, Kernel, Launch, Operand, Pass, Placeholder, Prepared
+from engine.device.per_thread import interprets
+from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, SharedBytes, blocks_along, refuse_grid
+from engine.mask.mask import Mask
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.work import cells_inside
+
+VECTOR = 4
+"""Samples that are loaded and stored at once: 16 bytes of float32."""
+
+
+def whole_vectors(samples: int) -> int:
+    """Return a number of samples rounded up to whole vectors."""
+    return -(-samples // VECTOR) * VECTOR
+
+
+def one_launch(
+    problem: Problem, block: Block, shared_bytes: int = 0, tile: Block | None = None
+) -> tuple[Launch, ...]:
+    """Return a launch whose blocks each compute a tile of results, by default one result per thread."""
+    size = problem.height, problem.width, problem.channels
+    return (Launch.of_threads(*size, block, shared_bytes, tile),)
+
+
+def launch_of_samples(
+    problem: Problem, samples: int, rows: int, warps: int, shared_bytes: int, constant_bytes: int = 0
+) -> Launch:
+    """Return the launch of blocks of `warps` warps that have `rows` rows of `samples` results each."""
+    grid = (blocks_along(problem.width * problem.channels, samples), blocks_along(problem.height, rows), 1)
+    tile = Block(samples, rows)
+    return Launch(grid, (32, warps, 1), shared_bytes, constant_bytes, tile, problem.samples)
+
+
+def loads_of_tiles(
+    problem: Problem, lefts: Sequence[int], samples: int, bands: Sequence[tuple[int, int]]
+) -> int:
+    """Return the elements of the picture that tiles load: all their cells, but no ghost cells.
+
+    Parameters
+    ----------
+    problem : Problem
+    lefts : sequence of int
+        First sample of each tile across, before or in the picture.
+    samples : int
+        Samples per row of a tile.
+    bands : sequence of (int, int)
+        First row and number of rows of each tile down.
+    """
+    if not problem.border.has_ghost_cells:
+        return len(lefts) * samples * sum(rows for _, rows in bands)
+    columns = sum(cells_inside(left, left + samples, problem.width * problem.channels) for left in lefts)
+    return columns * sum(cells_inside(first, first + rows, problem.height) for first, rows in bands)
+
+
+def refuse_launch(
+    problem: Problem,
+    mask: Mask,
+    block: Block,
+    limits: Limits,
+    shared_bytes: SharedBytes = lambda block: 0,
+    **more: Any,
+) -> Refusal | None:
+    """Return why a block, its shared memory or its grid is illegal, whatever the mask: `refuse_grid`."""
+    return refuse_grid(problem.height, block, limits, shared_bytes, **more)
+
+
+def refuse_shared_memory(
+    problem: Problem, launch: Launch, most: int, kept: str, instead: str
+) -> Refusal | None:
+    """Return why a variant that has blocks of its own has no room for what it keeps there, or None."""
+    needed, (rows, columns) = launch.shared_bytes, problem.mask_shape
+    if needed <= most:
+        return None
+    return Refusal(
+        "shared-memory",
+        f"Needs {needed:,} bytes of shared memory",
+        f"A mask of {rows} × {columns} on {problem.channels} channels needs {needed:,} bytes of shared "
+        f"memory for its {kept}; a block has {most:,}.",
+        f"Use {instead}, or fewer channels.",
+    )
+
+
+def refuse_rows(problem: Problem, launch: Launch, rows_of_block: int) -> Refusal | None:
+    """Return why a picture is too high for a variant that has blocks of its own, or None."""
+    if launch.grid[1] <= MAX_GRID_Y:
+        return None
+    return Refusal(
+        "grid-too-high",
+        f"Takes pictures of up to {MAX_GRID_Y * rows_of_block:,} rows",
+        f"{problem.height:,} rows need more blocks down than CUDA allows; it takes up to "
+        f"{MAX_GRID_Y * rows_of_block:,}.",
+    )
+
+
+P = TypeVar("P")
+C = TypeVar("C")
+
+
+def interpreted(steps: Sequence[Pass | HostStep]) -> Prepared:
+    """Return steps made ready for the interpreter."""
+    made: Prepared = import_module("engine.device.interpreted").InterpretedPasses(steps)
+    return made
+
+
+def filter_arguments(problem: Problem, mask: Mask) -> tuple[object, ...]:
+    """Return the arguments of a filter kernel: image, weights, width, anchor, ghost value, offset, out.
+
+    The width is an argument of its own, because rows on the device may be padded: one compiled kernel serves
+    both layouts.
+    """
+    return (
+        Operand.IMAGE,
+        mask.weights32,
+        problem.width,
+        *problem.anchor,
+        np.float32(problem.ghost_value),
+        np.float32(mask.offset),
+        Operand.OUT,
+    )
+
+
+def prepare_passes(
+    passes: Callable[[P, C, Block], tuple[Pass, ...]],
+) -> Callable[[P, C, Block], Prepared]:
+    """Return the `prepare` of a variant that consists of these passes."""
+
+    def prepare(problem: P, constant: C, block: Block) -> Prepared:
+        if interprets():
+            return interpreted(passes(problem, constant, block))
+        from engine.device.cuda_kernels import PreparedPasses
+
+        return PreparedPasses(passes(problem, constant, block))
+
+    return prepare
+
+
+def type_of(dtype: Any, axes: int = 0) -> Any:
+    """Return the Numba type of a number, or of a dense array of so many axes, as an argument of a kernel."""
+    # The variants are listed without Numba: the first pass loads it.
+    import numba.np.numpy_support
+
+    number = numba.np.numpy_support.from_dtype(np.dtype(dtype))
+    return numba.types.Array(number, axes, "C") if axes else number
+
+
+def argument_type(argument: object) -> object:
+    """Return the Numba type of an array, of values between passes, or of a number."""
+    if isinstance(argument, np.ndarray | Between):
+        return type_of(argument.dtype, len(argument.shape))
+    return type_of(np.float32 if isinstance(argument, np.float32) else np.int64)
+
+
+Types = Mapping[Placeholder, tuple[str, int]]
+"""The type of the numbers, and how many axes it has, of each array that is there when a pass is launched."""
+
+
+def made_pass(
+    kernel: Kernel,
+    launch: Launch,
+    arguments: tuple[object, ...],
+    types: Types,
+    constant: tuple[str, np.ndarray] | None = None,
+    name: str = "",
+) -> Pass:
+    """Return the pass of a kernel, under its own name or another; its types follow from the arguments."""
+    signature = tuple(
+        type_of(*types[one]) if isinstance(one, Placeholder) else argument_type(one) for one in arguments
+    )
+    return Pass(name or kernel.py_func.__name__, kernel, signature, launch, arguments, constant)
+
+
+def filter_pass(
+    kernel: Kernel,
+    problem: Problem,
+    launch: Launch,
+    arguments: tuple[object, ...],
+    constant: tuple[str, np.ndarray] | None = None,
+) -> Pass:
+    """Return the pass of a filter kernel."""
+    dtypes = {Operand.IMAGE: problem.dtype, Operand.OUT: problem.result_dtype, Operand.SCRATCH: "float32"}
+    return made_pass(kernel, launch, arguments, {one: (dtype, 3) for one, dtype in dtypes.items()}, constant)

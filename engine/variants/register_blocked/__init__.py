@@ -1,1 +1,0 @@
-"""`register-blocked`: each thread holds a tile of results in registers."""

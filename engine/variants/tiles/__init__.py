@@ -1,1 +1,0 @@
-"""What families of variants share: grids, shapes of tiles, loaders, sums, storers, whose cells are whose."""

@@ -1,0 +1,307 @@
+"""`digit-sums`: digits, which are the weights; what it refuses, work, code, what lanes hold and multiply."""
+
+import itertools
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from engine.mask.factors import step_of
+from engine.mask.mask import Mask
+from engine.variants.fast.digit_filter import interleaved_words
+from engine.variants.fast.digit_shape import chains_of, fragments_of
+from engine.variants.fast.digit_sums import (
+    LARGEST_PART,
+    MOST_DIGITS,
+    SHARED_BYTES,
+    VARIANT,
+    digit_shape,
+    digits_of,
+    overflows,
+)
+from engine.work.filtering.problem import Problem
+from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, ptx_of
+
+BLOCK = VARIANT.default_block
+
+
+def problem_of(mask, channels=1):
+    return Problem(500, 700, channels, "uint8", mask.shape, mask.anchor, result_dtype="uint8")
+
+
+@pytest.mark.slow
+@needs_nvvm
+@pytest.mark.parametrize(
+    ("shape", "channels"), [((3, 3), 1), ((5, 5), 1), ((11, 11), 1), ((5, 5), 3), ((3, 7), 4)]
+)
+def test_that_a_digit_takes_one_instruction_for_each_multiplication(shape, channels):
+    mask = Mask(np.ones(shape))
+    work = digit_shape(shape, mask.anchor[1], channels)
+    ptx = ptx_of(VARIANT, problem_of(mask, channels), mask)
+    head, loop = ptx[: ptx.index("mma.sync")], ptx[ptx.index("mma.sync") :]
+    # Of each channel a lone digit, then a pair of them.
+    multiplications = channels * sum(len(chain.steps) for chain in chains_of(work))
+    assert ptx.count(".u8.s8.s32") == 2 * multiplications
+    assert ptx.count(".u8.u8.s32") == multiplications
+    # A pair's and the offset's.
+    assert ptx.count("fma.rn.f32") == 2 * work.across
+    assert ptx.count("cvt.rn.f32.s32") == work.across
+    assert ptx.count("cvt.pack.sat.u8.s32.b32") == work.across // 2
+    assert re.search(r"cp\.async\.ca\.shared\.global \[[^,]*, \[[^,]*, 16;", head)
+    assert "prmt" in head
+    assert "prmt" not in loop.split("cvt.pack")[0]
+    loads = sum(len(work.loads_of(channel)) for channel in range(channels))
+    assert len(re.findall(r"ld\.shared", ptx)) == work.fours_of_rows * loads
+    # A register may be named %f64, and an unused one may be declared.
+    assert [line for line in ptx.splitlines() if re.search(r"\.f64\b", line) and ".reg" not in line] == []
+
+
+# (mask shape, anchor's column, channels)
+MASKS = [
+    ((5, 5), 2, 1), ((5, 5), 2, 3), ((3, 3), 0, 4), ((1, 1), 0, 1),
+    ((2, 4), 3, 2), ((7, 2), 1, 3), ((3, 9), 8, 1), ((4, 32), 5, 3),
+]  # fmt: skip
+LONG = [((11, 11), 5, 1), ((11, 11), 5, 4), ((1, 127), 63, 1), ((127, 1), 0, 1)]
+
+
+def test_that_what_lanes_load_is_aligned_whatever_the_anchor():
+    for channels in [1, 2, 3, 4]:
+        for side in (1, 2, 3, 4, 5, 7, 8, 9, 11):
+            for left in range(side):
+                shape = digit_shape((side, side), left, channels)
+                assert shape.shared_bytes <= SHARED_BYTES
+                # A thread of the loader copies one piece per round.
+                assert shape.tile_samples // 16 <= shape.threads
+                assert (shape.tile_samples % 64, shape.before % 16) == (32, 0)
+                assert shape.shared_bytes >= shape.tile_rows * shape.tile_samples
+                loads = sorted({load for channel in range(channels) for load in shape.loads_of(channel)})
+                words = [word + k for word, size in loads for k in range(size)]
+                assert words == list(range(words[0], words[-1] + 1))
+                for channel in range(channels):
+                    loaded = {word + k for word, size in shape.loads_of(channel) for k in range(size)}
+                    for group in shape.pixel_groups:
+                        assert {place[0] for place in shape.sources(group, channel) if place} <= loaded
+                assert shape.before + 4 * words[0] >= 0
+                last_lane = shape.before + shape.out_samples - shape.across
+                assert last_lane + 4 * (words[-1] + 1) <= shape.tile_samples
+                assert all(word % size == shape.across % (4 * size) == 0 for word, size in loads)
+
+
+def warp_sums(shape, digit, tile):
+    """Return what a warp's multiplications with one digit add up to: (4 rows of results, samples).
+
+    Each is done as the instruction says: lane (g, t) gives of the 16 x 32 samples rows g and g + 8, columns 4
+    t on and 16 + 4 t on, of the 32 x 8 digits column g; it gets columns 2 t and 2 t + 1 of rows g and g + 8.
+    """
+    words = fragments_of(shape, digit[np.newaxis]).reshape(shape.digit_vectors, 32, 4)
+    digits = words.swapaxes(0, 1).reshape(32, -1).copy().view(np.uint8 if digit.max() > 127 else np.int8)
+    digits = digits.reshape(32, -1, 4)
+    out = np.zeros((4, shape.out_samples), np.int64)
+    lanes = [divmod(lane, 4) for lane in range(32)]
+
+    def samples_of(lane, sample):
+        (g, t), (row, group) = lane, sample
+        first = shape.before + g * shape.across
+        places = shape.sources(group, channel)
+        assert any(places), "a word that no lane puts together"
+        return [int(tile[4 * row + t, first + 4 * p[0] + p[1]]) if p else 99 for p in places]
+
+    for channel, chain in itertools.product(range(shape.channels), chains_of(shape)):
+        sums = np.zeros((16, 8), np.int64)
+        for step in chain.steps:
+            a, b = np.zeros((16, 32), np.int64), np.zeros((32, 8), np.int64)
+            for number, (g, t) in enumerate(lanes):
+                for register, sample in enumerate(step.samples):
+                    half, below = divmod(register, 2)
+                    columns = slice(16 * half + 4 * t, 16 * half + 4 * t + 4)
+                    a[g + 8 * below, columns] = samples_of((g, t), sample)
+                for half in (0, 1):
+                    b[16 * half + 4 * t : 16 * half + 4 * t + 4, g] = digits[number, step.first_word + half]
+            sums += a @ b
+        for g, t in lanes:
+            for place, pixel in enumerate(chain.pixels):
+                sample = g * shape.across + pixel * shape.channels + channel
+                out[t, sample] = sums[g + 8 * (place // 2), 2 * t + place % 2]
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mask_shape", "left", "channels"), MASKS, ids=str)
+def test_that_the_multiplications_of_a_warp_are_the_correlation(mask_shape, left, channels):
+    shape = digit_shape(mask_shape, left, channels)
+    tile = RANDOM.integers(0, 256, (4 * shape.fours_of_rows, shape.tile_samples))
+    for least in (-128, 0):
+        digit = RANDOM.integers(least, least + 256, mask_shape)
+        digit[0, 0] = least + 255
+        got = warp_sums(shape, digit, tile)
+        wanted = np.zeros_like(got)
+        for m in range(mask_shape[0]):
+            for n in range(mask_shape[1]):
+                first = shape.before + (n - left) * channels
+                wanted += int(digit[m, n]) * tile[m : m + 4, first : first + got.shape[1]]
+        assert np.array_equal(got, wanted)
+    pixels = [pixel for chain in chains_of(shape) for pixel in chain.pixels]
+    assert sorted(pixels) == list(range(16))
+
+
+def test_that_words_of_channels_are_put_side_by_side():
+    for channels in [1, 2, 3, 4]:
+        planes = [
+            [[(channel, 4 * four + byte) for byte in range(4)] for four in range(4)]
+            for channel in range(channels)
+        ]
+        words = interleaved_words(BytesOfWords(), planes)
+        bytes_ = [byte for word in words for byte in word]
+        assert bytes_ == [(channel, pixel) for pixel in range(16) for channel in range(channels)]
+
+
+RANDOM = np.random.default_rng(31)
+SMALLEST, LARGEST = 2.0**-149, float(np.finfo(np.float32).max)
+
+
+def parts_of(digits):
+    """Return what the digits down to each one add up to, cell by cell."""
+    cells = digits.digits.reshape(digits.count, -1)
+    units = [Fraction(digits.unit) / 256**number for number in range(digits.count)]
+    columns = range(cells.shape[1])
+    return [
+        [sum((int(cells[k, cell]) * units[k] for k in range(number + 1)), Fraction(0)) for cell in columns]
+        for number in range(digits.count)
+    ]
+
+
+def are_digits_as_said(digits):
+    """Return whether a lone digit and upper ones are of -128 to 127, lower ones of 0 to 255."""
+    alone = digits.count % 2
+    signed = [digits.digits[:alone], digits.digits[alone::2]]
+    lower = digits.digits[alone + 1 :: 2]
+    return all((part >= -128).all() and (part <= 127).all() for part in signed) and bool(
+        ((lower >= 0) & (lower <= 255)).all()
+    )
+
+
+def test_that_the_digits_add_up_to_the_float32_weights_exactly():
+    for weights in [
+        RANDOM.integers(-600_000, 600_000, (5, 5)) / 16,
+        RANDOM.standard_normal((3, 11)) * 1e-40,
+        [[SMALLEST, -SMALLEST], [1.0, 0.0]],
+        [[LARGEST, -LARGEST, SMALLEST, 128.0, -128.0, 127.0]],
+        [[32767.0, -32768.0, 32768.0, -32769.0, 255.0, -129.0]],
+        [[1 / 3]],
+        [[0.0, 0.0]],
+    ]:
+        mask = Mask(weights)
+        digits = digits_of(mask)
+        assert parts_of(digits)[-1] == [Fraction(w) for w in mask.weights32.ravel().tolist()]
+        assert digits.digits.shape[1:] == mask.shape
+        # A number of 128 to 255 is a pair, the upper digit 0.
+        assert digits.digits[:2].any() or digits.count == 1
+        assert are_digits_as_said(digits)
+
+
+@pytest.mark.slow
+def test_that_random_masks_change_by_no_more_than_is_said():
+    for shape in [(1, 1), (1, 2), (3, 3), (5, 5), (7, 7), (9, 9), (11, 11)]:
+        taken = []
+        for seed in range(20):
+            mask = Mask(np.random.default_rng([seed, shape[0]]).standard_normal(shape))
+            digits = digits_of(mask)
+            taken.append(digits.count)
+            assert digits.holds_bound
+            assert are_digits_as_said(digits)
+            for part, weight in zip(parts_of(digits)[-1], mask.weights32.ravel().tolist(), strict=True):
+                # One rounding is the offset's.
+                assert abs(part - Fraction(weight)) * 2**24 <= (digits.roundings - 1) * abs(Fraction(weight))
+        # One weight in a hundred masks is so small beside the others that it takes a fifth.
+        assert sum(count <= 4 for count in taken) >= 19
+
+
+@pytest.mark.parametrize("cells", [9, 121])
+def test_that_weights_whose_sums_could_have_to_be_exact_are_never_rounded(cells):
+    # One below, and one at, the sum from which on no picture but a black one has exact results.
+    small = 2**24 // (cells - 1) // 3 | 1
+    for more, is_exact in ((-1, True), (0, False)):
+        weights = np.full((1, cells), small)
+        weights[0, -1] = 2**24 + more - small * (cells - 1)
+        mask = Mask(weights / 8.0)
+        assert step_of(mask.weights32) == 0.125
+        is_kept = parts_of(digits_of(mask))[-1] == [Fraction(w) for w in mask.weights32.ravel().tolist()]
+        assert is_kept or not is_exact
+
+
+def test_that_weights_take_no_more_digits_than_they_must():
+    for weights, count in [
+        ([127, -128], 1),
+        ([128, 1], 2),
+        ([3 / 16, -8 / 16], 1),
+        ([255, 1], 2),
+        ([1e30], 3),
+        ([32767, -32768], 2),
+        ([32768, 1], 3),
+        ([2**23 - 32769, 1], 3),
+        ([2**23, 1], 4),
+    ]:
+        assert digits_of(Mask([weights])).count == count
+
+
+def test_that_no_part_of_a_weight_is_larger_than_is_said():
+    worst = 256**5 - 128 * (256**5 - 1) // 255
+    for mask in (Mask([[float(np.float32(worst))]]), Mask([[128.0]]), Mask(RANDOM.standard_normal((11, 11)))):
+        digits = digits_of(mask)
+        for parts in parts_of(digits):
+            for part, weight in zip(parts, mask.weights32.ravel().tolist(), strict=True):
+                assert abs(part) <= Fraction(LARGEST_PART) * abs(Fraction(weight))
+        assert digits.unit <= LARGEST_PART * float(np.abs(mask.weights32).max())
+
+
+@pytest.mark.slow
+def test_that_sums_are_off_by_no_more_than_the_roundings_that_are_said():
+    for shape in [(1, 1), (1, 2), (2, 2), (3, 3), (5, 5), (11, 11)]:
+        taps = shape[0] * shape[1]
+        for seed in range(5):
+            random = np.random.default_rng([seed, taps])
+            mask = Mask(
+                random.standard_normal(shape) * 10.0 ** random.integers(-3, 3, shape), offset=seed * 31.7
+            )
+            digits, offset = digits_of(mask), Fraction(float(np.float32(mask.offset)))
+            assert digits.holds_bound == (1.01 * digits.roundings <= taps + 2)
+            pixels = random.integers(0, 256, (40, taps))
+            pixels[:2] = [[255], [0]]
+            for cells in pixels.tolist():
+                sums = [int(digit.ravel().astype(np.int64) @ cells) for digit in digits.digits]
+                alone = digits.count % 2
+                total = np.float32(sums[0] if alone else 0)
+                assert not alone or abs(sums[0]) < 2**22
+                for upper in range(alone, digits.count, 2):
+                    both = 256 * sums[upper] + sums[upper + 1]
+                    assert abs(both) < 2**31
+                    # The multiply-add; what rounding to float64 on the way does is 2^-29 of it.
+                    exact = Fraction(float(np.float32(both))) / 256 ** (upper + 1) + Fraction(float(total))
+                    total = np.float32(float(exact))
+                result = np.float32(float(Fraction(float(total)) * Fraction(digits.unit) + offset))
+                products = [
+                    Fraction(w) * x for w, x in zip(mask.weights32.ravel().tolist(), cells, strict=True)
+                ]
+                off, size = (
+                    abs(Fraction(float(result)) - sum(products, offset)),
+                    sum(map(abs, products), abs(offset)),
+                )
+                assert off * 2**24 <= digits.roundings * size
+
+
+def test_that_weights_so_far_apart_that_sums_could_round_more_are_found():
+    assert not digits_of(Mask([[1e-30, 1.0, 1e30]])).holds_bound
+    assert digits_of(Mask([[0.25, 1.0, 1e3]])).holds_bound
+    singles = (SMALLEST, LARGEST, 1 / 3, 1.0, float(np.float32(0.1)))
+    assert all(digits_of(Mask([[weight]])).holds_bound for weight in singles)
+    # Many cells are granted many roundings, but further units would be none of float32.
+    assert digits_of(Mask([[1e-12, *np.ones(98), 1e12]])).holds_bound
+    digits = digits_of(Mask([[1e-30, *np.ones(98), 1e30]]))
+    assert digits.count > MOST_DIGITS
+    assert not digits.holds_bound
+
+
+def test_that_weights_whose_sums_could_overflow_are_found():
+    found = [overflows(Mask([weights])) for weights in ([LARGEST], [6e35, -1e35], [6e35], [0.0])]
+    assert found == [True, True, False, False]

@@ -1,0 +1,195 @@
+"""Rows and columns in one kernel: the shapes of all its variants, and `separable-fused`."""
+
+import itertools
+import math
+import re
+
+import numpy as np
+import pytest
+
+from engine.geometry.block import MAX_GRID_Y, UnsupportedVariant, blocks_along
+from engine.geometry.border import Border
+from engine.mask.mask import Mask
+from engine.variants.fast import fused_shape, separable_fused
+from engine.variants.fast.box import box_shape
+from engine.variants.fast.fused_shape import MULTIPROCESSORS, SHARED_BYTES, launch_of, rows_of_strips
+from engine.variants.fast.fused_sums import rounds_of
+from engine.variants.fast.low_rank import low_rank_shape
+from engine.variants.fast.separable_fused import VARIANT
+from engine.variants.passes import VECTOR
+from engine.work.filter_task import describe_problem
+from engine.work.filtering.problem import Problem
+from engine.work.picture_problem import MAX_SIDE
+from tests.engine.variants import emitted
+from tests.engine.variants.cases import problem_of
+from tests.engine.variants.executed import check_executed
+
+BLOCK = VARIANT.default_block
+
+
+def product(rows, columns, anchor=None):
+    """Return a mask of rank 1 without a zero."""
+    return Mask(
+        np.outer(emitted.RANDOM.uniform(0.1, 1, rows), emitted.RANDOM.uniform(0.1, 1, columns)), anchor
+    )
+
+
+def test_that_a_mask_that_is_no_product_has_no_passes():
+    mask = Mask([[1, 2], [3, 4]])
+    assert "one column times one row" in emitted.refused(VARIANT, problem_of(50, 50, mask), mask)
+    with pytest.raises(UnsupportedVariant, match="two passes"):
+        VARIANT.passes(problem_of(50, 50, mask), mask, BLOCK)
+
+
+CASES = {
+    "wide": ((2, 45, 3), 2, 31, (1, 30), Border.CONSTANT),
+    "two blocks across, one mask row": ((3, 130, 1), 1, 17, (0, 0), Border.REFLECT),
+    "two blocks down": ((35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
+    "two blocks across": ((20, 70, 1), 3, 31, (0, 30), Border.MIRROR),
+    "high": ((18, 5, 1), 63, 2, None, Border.MIRROR),
+    "high, three channels": ((3, 2, 3), 63, 3, (62, 2), Border.WRAP),
+    "strips": ((66, 5, 1), 37, 5, None, Border.CONSTANT),
+    "strips of bytes": ((40, 5, 3), 63, 2, None, Border.REFLECT),
+    "very wide": ((20, 2, 2), 2, 63, None, Border.ZERO),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_large", [False, True])
+@pytest.mark.parametrize("name", CASES)
+def test_that_tiles_and_rings_agree_with_oracle_and_model(name, is_large, monkeypatch):
+    # Else only large pictures are filtered by rings with several steps and strips.
+    monkeypatch.setattr(separable_fused, "MOST_TILE_ROWS", 0 if is_large else 99)
+    monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
+    picture, rows, columns, anchor, border = CASES[name]
+    dtype = "uint8" if "bytes" in name else "float32"
+    image = emitted.RANDOM.uniform(0, 255, picture).astype(dtype)
+    if dtype == "float32" and picture[0] > 18:
+        image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
+    mask = product(rows, columns, anchor)
+    check_executed(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
+
+
+@pytest.mark.slow
+@emitted.needs_nvvm
+@pytest.mark.parametrize("capability", [(7, 5), (9, 0)], ids=str)
+@pytest.mark.parametrize(
+    ("side", "dtype", "channels"),
+    [(5, "float32", 1), (15, "uint8", 3), (31, "uint16", 1), (63, "float32", 4)],
+)
+def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels, capability):
+    mask = product(side, side)
+    problem = problem_of(5000, 7000, mask, channels, dtype)
+    ptx, found = emitted.ptx_of(VARIANT, problem, mask, capability), separable_fused.fused_shape(problem)
+    if dtype == "float32" and capability > (8, 0):
+        assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
+        assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {"0"}
+    assert "ld.shared.v4.f32" in ptx
+    assert "ld.const" in ptx
+    # Else neighbouring threads store neighbouring samples.
+    assert ("st.global.v4.f32" in ptx) == (found.size.columns == VECTOR)
+    # A round of the loops, and what comes after the last one; the compiler may write the loop over rows out.
+    along, down = (
+        written(windows, 1, at_once)
+        for windows, at_once in ((found.along, 16), (found.down, max(8, found.size.rows)))
+    )
+    rows, rest = divmod(emitted.multiply_adds(ptx) - down, along)
+    assert rest == 0
+    assert 1 <= rows <= 8
+
+
+def written(windows, products, at_once):
+    """Return the multiply-adds in the code of some windows, those of its loop once."""
+    rounds = rounds_of(windows, products, at_once)
+    return products * windows.count * (windows.length - max(rounds - 1, 0) * at_once)
+
+
+SHAPES = {
+    "box": box_shape,
+    "rank 1": separable_fused.fused_shape,
+    "rank 2": lambda problem: low_rank_shape(problem, 2),
+    "rank 3": lambda problem: low_rank_shape(problem, 3),
+}
+ROWS, COLUMNS = (1, 2, 5, 14, 20, 21, 24, 33, 34, 48, 63), (*range(1, 64, 3), 2, 8, 62, 63)
+
+
+def wavefronts(elements, width):
+    """Return the wavefronts of a warp that reads `width` elements of shared memory per thread."""
+    turns, lanes = 0, 32 // width
+    for first in range(0, 32, lanes):
+        banks = {}
+        for element in elements[first : first + lanes]:
+            for k in range(width):
+                banks.setdefault((element + k) % 32, set()).add(element + k)
+        turns += max(map(len, banks.values()))
+    return turns
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("name", SHAPES)
+def test_that_every_mask_fits_shared_memory_without_bank_conflicts(name, channels):
+    lines = [(127, 1), (1, 127)] if name == "box" else []
+    found = set()
+    for (rows, columns), side in itertools.product([*itertools.product(ROWS, COLUMNS), *lines], (9, 4096)):
+        for anchor in {0, columns // 2, columns - 1}:
+            problem = Problem(side, side, channels, "float32", (rows, columns), (rows // 2, anchor))
+            shape = SHAPES[name](problem)
+            if shape in found:
+                continue
+            found.add(shape)
+            size = shape.size
+            assert shape.shared_bytes <= SHARED_BYTES, (problem.mask_shape, channels)
+            # The last thread of a row reads none of the next one; the rows are loaded as they are read.
+            assert size.out_samples - size.results + shape.read <= shape.pitch
+            assert shape.input.tile_samples == shape.pitch
+            # A ring has what the windows of a step need, and no thread's rows cross its end.
+            assert shape.kept_rows >= shape.step_rows + rows - 1
+            assert not size.is_ring or shape.kept_rows % size.rows == shape.step_rows % size.rows == 0
+            for pitch in (shape.pitch, shape.kept_pitch):
+                lanes = (divmod(lane, shape.warp_rows) for lane in range(32))
+                places = [row * pitch + column * size.results for column, row in lanes]
+                assert wavefronts(places, 4) == 4
+    assert {shape.size.is_ring for shape in found} == {False, True}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_that_a_picture_may_be_as_high_as_it_likes(name):
+    for width, mask_shape, height in itertools.product(
+        (2, 3), ((3, 3), (63, 63), (40, 1)), (65_535 * 16, 65_535 * 32, 65_535 * 32 + 1, 1 << 24)
+    ):
+        problem = Problem(height, width, 1, "float32", mask_shape, (0, 0))
+        launch = launch_of(problem, SHAPES[name](problem))
+        assert launch.grid[1] <= MAX_GRID_Y
+        assert launch.grid[1] * launch.tile.y >= height
+
+
+BOUNDS = (1500, 6000), (20, 300), (1, 31), (2, 11), (1, 33), (1, 40)
+
+
+@pytest.mark.parametrize(("channels", "dtype"), [(1, "float32"), (3, "uint8")])
+def test_that_the_blocks_of_strips_fill_their_waves(channels, dtype):
+    filled = []
+    for number in range(300):
+        random = np.random.default_rng(number)
+        height, across, mask_rows, resident, step, least = (int(random.integers(*some)) for some in BOUNDS)
+        problem = Problem(height, 1000, channels, dtype, (mask_rows, 1), (0, 0))
+        rows = rows_of_strips(problem, across, resident, step=step, least=least)
+        assert rows >= least
+        assert rows % step == 0
+        count = across * -(-height // rows) / (MULTIPROCESSORS * resident)
+        filled.append(count / math.ceil(count))
+    assert np.mean(filled) > 0.92
+    assert np.percentile(filled, 5) > 0.8
+
+
+def test_that_a_low_picture_is_one_strip_and_a_very_wide_one_too():
+    low, wide = (Problem(height, 9, 1, "float32", (31, 31), (0, 0)) for height in (5, 40))
+    assert rows_of_strips(low, 3, 4, step=8) == 8
+    assert rows_of_strips(wide, 10**6, 4, step=8) == 40
+
+
+def test_that_the_blocks_down_the_highest_picture_fit_the_grid():
+    for resident in [1, 5, 16, 62]:
+        problem = Problem(MAX_SIDE, 1, 1, "float32", (1, 1), (0, 0))
+        assert blocks_along(problem.height, rows_of_strips(problem, 1, resident, step=1)) <= MAX_GRID_Y
