@@ -66,7 +66,7 @@ class CourseModel(QObject):
         """What this machine measured, now or in a session, by paper."""
         self._gpu: Gpu = ""
         # By paper; None where nothing was recorded. None of them is shown while recorded figures are hidden.
-        self._recorded: dict[str, RecordedPaper | None] = {}
+        self.recorded: dict[str, RecordedPaper | None] = {}
         self._shows_recorded = False
 
     @property
@@ -87,7 +87,7 @@ class CourseModel(QObject):
 
     def tables(self, key: str) -> tuple[CourseTable, ...]:
         """Return a paper's tables as they are shown: worked examples with the GPU here, recorded figures."""
-        recorded = self._recorded.get(key) if self._shows_recorded else None
+        recorded = self.recorded.get(key) if self._shows_recorded else None
         tables = tuple(self._with_gpu(key, table) for table in self.known(key).tables)
         return tuple(beside(table, recorded) for table in tables) if recorded else tables
 
@@ -113,13 +113,9 @@ class CourseModel(QObject):
         if self._paper is not None:
             self.tables_changed.emit(self._paper.key)
 
-    def knows_recorded(self, key: str) -> bool:
-        """Whether it is known what was recorded of a paper."""
-        return key in self._recorded
-
     def set_recorded(self, key: str, recorded: RecordedPaper | None) -> None:
         """Store the recorded figures of a paper."""
-        self._recorded[key] = recorded
+        self.recorded[key] = recorded
         self.tables_changed.emit(key)
 
     def set_counted(self, key: str, tables: tuple[CourseTable, ...]) -> None:
@@ -215,11 +211,8 @@ class CourseController(QObject):
         messages: PageMessages,
     ) -> None:
         super().__init__()
-        self._course = course
-        self._state = state
-        self._link = link
-        self._jobs = jobs
-        self._messages = messages
+        self._course, self._state, self._link = course, state, link
+        self._jobs, self._messages = jobs, messages
         # What is on its way, and the papers whose transactions are counted.
         self._asked: dict[Request, Ask] = {}
         self._counted: set[str] = set()
@@ -324,7 +317,7 @@ class CourseController(QObject):
     def _find_recorded(self) -> None:
         """Have the recorded figures of the paper that is shown read, where they are shown."""
         shown = self._course.paper
-        if shown is None or not self._state.shows_recorded or self._course.knows_recorded(shown.key):
+        if shown is None or not self._state.shows_recorded or shown.key in self._course.recorded:
             return
         paper = shown.key
         self._ask_once(

@@ -103,7 +103,7 @@ class CourseTableModel(QStandardItemModel):
             is_words = column.part is Part.NAME or is_code
             texts = [item.text() for item in items if item.text() != EMPTY]
             is_words = is_words or any(len(text) > _LONGEST_FIGURE for text in texts)
-            is_words = is_words or (bool(texts) and not any(map(_has_digit, texts)))
+            is_words = is_words or (bool(texts) and not any(map(str.isdigit, "".join(texts))))
             for item in (header, *items):
                 item.setTextAlignment(_LEFT if is_words else _RIGHT)
             self.appendColumn(items)
@@ -139,10 +139,6 @@ def _moved(cell: Cell, digits: int) -> Cell:
     texts = cell.printed, cell.here, cell.recorded
     printed, here, recorded = (text and f"{Decimal(text).scaleb(digits):f}" for text in texts)
     return replace(cell, printed=printed, here=here, recorded=recorded)
-
-
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))
 
 
 def _item(cell: Cell, column: Column, row_name: str, has_commas: bool) -> QStandardItem:
@@ -186,7 +182,9 @@ class PairedHeader(QHeaderView):
         self.setHighlightSections(False)
         self.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
         self.setAccessibleName("The paper's headings")
-        self.sectionResized.connect(self._repaint)
+        # The text of a pair goes over both of its columns.
+        self.sectionResized.connect(lambda: self.viewport().update())
+        self.sectionResized.connect(lambda: self.updateGeometry())
 
     def sizeHint(self) -> QSize:
         upper = max((self._upper_height(column) for column in range(self.count())), default=0)
@@ -243,11 +241,6 @@ class PairedHeader(QHeaderView):
         area = QRect(0, 0, max(width, 1), _TALLEST)
         heading = _with_whole_units(self._table.columns[column].heading)
         return self.fontMetrics().boundingRect(area, _WRAPPED, heading).height()
-
-    def _repaint(self) -> None:
-        # The text of a pair goes over both of its columns.
-        self.viewport().update()
-        self.updateGeometry()
 
 
 def _with_whole_units(heading: str) -> str:
@@ -307,15 +300,12 @@ class CourseTableView(QTableView):
             super().keyPressEvent(event)
 
     def _want_code(self, index: QModelIndex) -> None:
-        excerpt = index.data(EXCERPT_ROLE)
-        if excerpt is not None:
+        if (excerpt := index.data(EXCERPT_ROLE)) is not None:
             self.code_wanted.emit(excerpt)
 
     def _show_hand(self, index: QModelIndex) -> None:
-        is_link = index.data(EXCERPT_ROLE) is not None
-        self.viewport().setCursor(
-            Qt.CursorShape.PointingHandCursor if is_link else Qt.CursorShape.ArrowCursor
-        )
+        is_link, shapes = index.data(EXCERPT_ROLE) is not None, Qt.CursorShape
+        self.viewport().setCursor(shapes.PointingHandCursor if is_link else shapes.ArrowCursor)
 
     def show_table(self, table: CourseTable | None) -> None:
         """Show a table, or none."""
@@ -333,11 +323,6 @@ class CourseTableView(QTableView):
         super().resizeEvent(event)
         if max(self._needed, default=0) > _WIDEST:
             self._share_width()
-
-    @property
-    def width_of_columns(self) -> int:
-        """Width of all columns, pixels."""
-        return sum(self.columnWidth(column) for column in range(self.cells.columnCount()))
 
     def _share_width(self) -> None:
         """Give each column the width it needs; sentences share the rest, and are wrapped."""

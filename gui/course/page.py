@@ -6,9 +6,8 @@ from typing import Any, ClassVar
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics, QPalette, QResizeEvent
-from PySide6.QtWidgets import QFrame, QLayout, QListWidget, QListWidgetItem, QWidget
+from PySide6.QtWidgets import QFrame, QListWidget, QListWidgetItem, QWidget
 
-from engine.course.paper import CourseKernel, Excerpt
 from gui.course.course_model import CourseController, CourseModel, part_of, show_part
 from gui.course.kernels_table import SECOND_ROLE, KernelsTable, TwoLines, plain
 from gui.course.tables_panel import CodePanel, TablesPanel, can_be_filled
@@ -101,23 +100,13 @@ class PaperHeader(QWidget):
 class CoursePage(Page):
     """The papers of the course. Built when it is first shown, so nothing of it delays the window."""
 
-    sections: ClassVar = {
-        "": "course.md",
-        "papers": "course.md",
-        "tables": "course.md",
-        "code": "course.md",
-    }
+    sections: ClassVar = {"": "course.md"}
 
     def __init__(self, services: Services) -> None:
         super().__init__()
         self.course = course = CourseModel()
-        self.courses = CourseController(
-            course,
-            services.state,
-            services.link,
-            services.jobs,
-            services.messages.on(self),
-        )
+        parts = services.state, services.link, services.jobs, services.messages.on(self)
+        self.courses = CourseController(course, *parts)
         self._services = services
         tools = "show_recorded", "copy_results", "save_results"
         self.tools = tuple(Tool(services.actions[name]) for name in tools)
@@ -126,7 +115,7 @@ class CoursePage(Page):
         self.header = PaperHeader(course)
         self.kernels = KernelsTable(course)
         self.kernels.load_wanted.connect(lambda kernel: services.offer(LoadKernel(kernel)))
-        self.kernels.code_wanted.connect(self._show_code_of_kernel)
+        self.kernels.code_wanted.connect(lambda kernel: self._show_code(kernel.name))
         self._lay_out()
         course.paper_changed.connect(self._look_up_code)
         self.shown.connect(self.papers.setFocus)
@@ -144,7 +133,7 @@ class CoursePage(Page):
         services = self._services
         made = TablesPanel(self.course, services.state)
         made.copied.connect(services.messages.report_copied)
-        made.table.code_wanted.connect(self._show_excerpt)
+        made.table.code_wanted.connect(lambda excerpt: self._show_code(excerpt.about))
         return made
 
     @cached_property
@@ -201,12 +190,6 @@ class CoursePage(Page):
                 "Folder for the paper's tables", lambda folder: self.courses.save(key, folder)
             )
 
-    def _show_code_of_kernel(self, kernel: CourseKernel) -> None:
-        self._show_code(kernel.name)
-
-    def _show_excerpt(self, excerpt: Excerpt) -> None:
-        self._show_code(excerpt.about)
-
     def _show_code(self, about: str) -> None:
         self.code.show_code_of(about)
         self.bring_to_front("code")
@@ -225,7 +208,8 @@ class CoursePage(Page):
         head = row((self.header, 1), *buttons, spacing=HALF_GRID, margins=(0, 0, GRID, HALF_GRID))
         for button in buttons:
             head.setAlignment(button, Qt.AlignmentFlag.AlignBottom)
-        kernels = _under(head, self.kernels)
+        kernels = QWidget()
+        kernels.setLayout(column(head, (self.kernels, 1), spacing=0))
         code = Slot(lambda: self.code)
         code.looked_at.connect(self._look_up_code)
         tables = Slot(lambda: self.tables, "gui.plots.plot")
@@ -234,19 +218,9 @@ class CoursePage(Page):
             "halves", Qt.Orientation.Vertical, Share(kernels, 0.0, self._needed_height), Share(below, 1.0)
         )
         whole = Shares(
-            "page",
-            Qt.Orientation.Horizontal,
-            Share(papers, 0.0, _PAPERS_WIDTH),
-            Share(self._halves, 1.0),
+            "page", Qt.Orientation.Horizontal, Share(papers, 0.0, _PAPERS_WIDTH), Share(self._halves, 1.0)
         )
         self.fill(whole, kernels, papers, below)
-
-
-def _under(head: QWidget | QLayout, body: QWidget) -> QWidget:
-    """Return a widget with a body that takes the room below its head."""
-    whole = QWidget()
-    whole.setLayout(column(head, (body, 1), spacing=0))
-    return whole
 
 
 build = CoursePage

@@ -2,12 +2,7 @@
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import (
-    QSizePolicy,
-    QSplitter,
-    QVBoxLayout,
-    QWidget,
-)
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
 from engine.course.paper import CourseTable, Excerpt
 from engine.course.runs import NOT_YET
@@ -127,7 +122,7 @@ class TablesPanel(QWidget):
     def _share_width(self) -> None:
         """Give the table what its columns need, and the figure the rest, but a third at least."""
         width = self._beside.width()
-        of_table = min(self.table.width_of_columns + 2 * GRID, width * 2 // 3)
+        of_table = min(self.table.header.length() + 2 * GRID, width * 2 // 3)
         self._beside.setSizes([of_table, width - of_table])
 
     def _build(self) -> None:

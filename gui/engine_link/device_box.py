@@ -9,7 +9,6 @@ from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtGui import QIcon, QKeyEvent, QPixmap, QStandardItem, QStandardItemModel
 
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
-from engine.remote.ssh import RemoteServer
 from gui.engine_link.engine_state import LOST, EngineState
 from gui.style.icons import icon
 from gui.style.metrics import GRID
@@ -21,6 +20,7 @@ _SIMULATOR_TEACHES = (
 )
 _HERE = "This computer"
 _ANOTHER = "Another machine…"
+_SERVER_TIP = "Compute on {}, with its {}. Pictures and results stay."
 _ANOTHER_TIP = "Compute on a machine that ssh reaches, such as one with a GPU."
 # What an entry means beside the key of a device: the place of a machine in the list of them.
 _MACHINE = Qt.ItemDataRole.UserRole + 1
@@ -88,15 +88,14 @@ class DeviceBox(NarrowBox):
             self._append_machines()
         self._show_choice()
 
-    @property
-    def _machines(self) -> list[RemoteServer | None]:
-        return [None, *self._engine_state.servers]
-
     def _append_machines(self) -> None:
+        state = self._engine_state
         self.insertSeparator(self._items.rowCount())
-        for number, machine in enumerate(self._machines):
-            is_used = machine == self._engine_state.machine
-            item = _item(machine.title if machine else _HERE, "", _tip_of(machine))
+        servers = ((one.title, _SERVER_TIP.format(one.title, one.python), one) for one in state.servers)
+        machines = ((_HERE, "Compute here.", None), *servers, (_ANOTHER, _ANOTHER_TIP, _ANOTHER))
+        for number, (title, tip, machine) in enumerate(machines):
+            is_used = machine == state.machine
+            item = _item(title, "", tip)
             item.setData(number, _MACHINE)
             font = item.font()
             font.setBold(is_used)
@@ -104,13 +103,10 @@ class DeviceBox(NarrowBox):
             # Names stand below one another, with the mark or without.
             item.setIcon(icon("check") if is_used else _blank())
             self._items.appendRow(item)
-        another = _item(_ANOTHER, "", _ANOTHER_TIP)
-        another.setIcon(_blank())
-        another.setData(len(self._machines), _MACHINE)
-        self._items.appendRow(another)
 
     def _choose_machine(self, number: int) -> None:
-        state, machines = self._engine_state, self._machines
+        state = self._engine_state
+        machines = [None, *state.servers]
         if number == len(machines):
             state.another_wanted.emit()
         elif machines[number] != state.machine or state.status == LOST:
@@ -120,11 +116,6 @@ class DeviceBox(NarrowBox):
         self._is_stepping = True
         super().keyPressEvent(event)
         self._is_stepping = False
-
-    def showPopup(self) -> None:
-        """Show the list as wide as its longest entry."""
-        self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 3 * GRID)
-        super().showPopup()
 
     def _show_choice(self) -> None:
         key = self._workspace.settings.device
@@ -151,12 +142,6 @@ def _blank() -> QIcon:
     pixmap = QPixmap(2 * GRID, 2 * GRID)
     pixmap.fill(Qt.GlobalColor.transparent)
     return QIcon(pixmap)
-
-
-def _tip_of(machine: RemoteServer | None) -> str:
-    if machine is None:
-        return "Compute here."
-    return f"Compute on {machine.title}, with its {machine.python}. Pictures and results stay."
 
 
 def _item(text: str, key: str, tooltip: str, available: bool = True) -> QStandardItem:

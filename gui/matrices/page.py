@@ -28,12 +28,7 @@ _EMPTY = "The variants are listed here once the engine is ready, with what can b
 _TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
 
 # What the page is about; the columns of the others are in the menu over the table.
-_SHOWN = {
-    "kernel_p20_ms": False,
-    "kernel_p80_ms": False,
-    "end_to_end_median_ms": False,
-    "speed_up": False,
-}
+_SHOWN = {"kernel_p20_ms": False, "kernel_p80_ms": False, "end_to_end_median_ms": False, "speed_up": False}
 # All columns fit a window of 1280 pixels, with the reason that most machines show.
 _TYPICAL = {"variant": "■  numpy (BLAS)", "proof": "verified, simulated"}
 _Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
@@ -85,12 +80,7 @@ class MatricesPage(VariantsPage):
     """Its state, controller and panels. Built when it is first shown; the plot comes with `finish`."""
 
     title = "Matrices"
-    sections: ClassVar = {
-        "": "cli.md#matmul",
-        "product": "cli.md#matmul",
-        "lecture": "cli.md#matmul",
-        "products": "measuring.md#the-durations",
-    }
+    sections: ClassVar = {"": "cli.md#matmul", "products": "measuring.md#the-durations"}
 
     def __init__(self, services: Services) -> None:
         super().__init__()

@@ -54,7 +54,7 @@ class CellPanel(QWidget):
         self._which = QWidget()
         self._build()
         self.before.valueChanged.connect(lambda: network.show_origin_map(self.before.value()))
-        self.to_explore.clicked.connect(self._give_mask)
+        self.to_explore.clicked.connect(lambda: self.mask_wanted.emit(self.chosen_mask()))
         for signal in (network.cell_changed, network.answer_changed, network.facts_changed):
             signal.connect(self._show)
         self._show()
@@ -93,8 +93,7 @@ class CellPanel(QWidget):
         network = self._network
         facts, cell, origin = network.facts, network.cell, network.shown_origin
         has_cell = facts is not None and cell is not None and origin is not None
-        self.cell_name.setVisible(has_cell)
-        for part in (self._which, self.window_title, self.filter_title, self.to_explore):
+        for part in (self.cell_name, self._which, self.window_title, self.filter_title, self.to_explore):
             part.setVisible(has_cell)
         if facts is None or cell is None or origin is None:
             self.sentence.setText(_EMPTY)
@@ -113,26 +112,15 @@ class CellPanel(QWidget):
         name = name_of(facts.layers, origin.before)
         window = window_title(origin.rows, origin.columns)
         self.window_title.setText(f"{name[:1].upper()}{name[1:]}{of_map}: {window}")
-        self.window_table.show_values(origin.values, self._largest_before(origin.before))
-        has_weights = origin.weights is not None
-        self.filter_title.setVisible(has_weights)
-        if origin.weights is not None:
-            self.filter_table.show_values(origin.weights, float(abs(origin.weights).max()))
-            of_filter = f"Filter {cell.map}" if not is_vector(layer) else f"Weights of value {cell.column}"
-            self.filter_title.setText(f"{of_filter}{of_map if count > 1 else ''}")
-        else:
-            self.filter_table.show_values(None, 1.0)
+        answer, weights = network.answer, origin.weights
+        # What has the strongest colour in the layer before, as its maps have it.
+        largest = float(answer.values[origin.before].max()) if answer and origin.before >= 0 else 1.0
+        self.window_table.show_values(origin.values, largest)
+        self.filter_title.setVisible(weights is not None)
+        self.filter_table.show_values(weights, 1.0 if weights is None else float(abs(weights).max()))
+        of_filter = f"Weights of value {cell.column}" if is_vector(layer) else f"Filter {cell.map}"
+        self.filter_title.setText(f"{of_filter}{of_map if count > 1 else ''}")
         self.to_explore.setVisible(_has_filter(facts, cell))
-
-    def _largest_before(self, before: int) -> float:
-        """Return what has the strongest colour in the layer before, as its maps have it."""
-        answer = self._network.answer
-        return float(answer.values[before].max()) if answer is not None and before >= 0 else 1.0
-
-    def _give_mask(self) -> None:
-        mask = self.chosen_mask()
-        if mask is not None:
-            self.mask_wanted.emit(mask)
 
 
 def _has_filter(facts: Facts, cell: Cell) -> bool:

@@ -16,7 +16,7 @@ from PySide6.QtWidgets import QFrame, QLabel, QListWidget, QListWidgetItem, QSiz
 
 from engine.results.text_forms import duration_text
 from gui.network.drawing import SIDE, Drawing, Point, draw_frames, picture_of, shades
-from gui.network.layers import DRAWING, chance_text, verdict_text, windows
+from gui.network.layers import chance_text, verdict_text, windows
 from gui.network.network_state import NetworkState
 from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.style.theme import current_theme, theme_notifier
@@ -94,13 +94,11 @@ class DrawingPanel(QWidget):
         self._build()
         self.clear.clicked.connect(drawing.clear)
         network.answer_changed.connect(self._show)
-        network.answer_changed.connect(self._show_bars)
-        theme_notifier().changed.connect(self._show_bars)
+        theme_notifier().changed.connect(self._show)
         network.cell_changed.connect(self._mark)
         drawing.changed.connect(self._enable_tools)
         self._enable_tools()
         self._show()
-        self._show_bars()
 
     def _build(self) -> None:
         self.verdict.setFont(scaled_font(1.25, bold=True))
@@ -110,16 +108,8 @@ class DrawingPanel(QWidget):
         content = QWidget()
         answer = column(row((self.verdict, 1), self.clear), self.detail, self.bars, spacing=HALF_GRID)
         margins = (GRID, GRID, GRID, GRID)
-        content.setLayout(
-            column(
-                self.canvas,
-                label_for("Held-out &digits", self.digits),
-                self.digits,
-                answer,
-                1,
-                margins=margins,
-            )
-        )
+        parts = self.canvas, label_for("Held-out &digits", self.digits), self.digits, answer
+        content.setLayout(column(*parts, 1, margins=margins))
         # A low window scrolls the panel instead of growing.
         self.setLayout(column(scrolled(content)))
 
@@ -128,6 +118,7 @@ class DrawingPanel(QWidget):
 
     def _show(self) -> None:
         answer, facts, number = self._network.answer, self._network.facts, self._network.drawing.digit
+        self._show_bars()
         if answer is None:
             why = self._network.why_no_answer
             self.verdict.setText("Nothing recognised" if why else "Recognising")
@@ -148,25 +139,23 @@ class DrawingPanel(QWidget):
     def _show_bars(self) -> None:
         """Show the probability of each digit; the most likely one stands out."""
         answer, theme = self._network.answer, current_theme()
-        if answer is None:
-            rows = [Row(str(digit), (), is_quiet=True) for digit in range(10)]
-            self.bars.show_rows(rows, "There is no drawing yet.")
-            return
-        rows = []
-        for digit, share in enumerate(answer.probabilities):
-            is_best = digit == answer.digit
+        rows = [Row(str(digit), (), is_quiet=True) for digit in range(10)]
+        for digit, share in enumerate(answer.probabilities if answer else ()):
+            is_best = answer is not None and digit == answer.digit
             bar = Bar(0.0, share, theme.accent if is_best else theme.outline)
-            rows.append(Row(str(digit), (bar,), chance_text(share), is_quiet=not is_best, is_strong=is_best))
-        self.bars.show_rows(rows, ", ".join(f"{row.name}: {row.figure}" for row in rows))
+            rows[digit] = Row(str(digit), (bar,), chance_text(share), is_quiet=not is_best, is_strong=is_best)
+        words = ", ".join(f"{row.name}: {row.figure}" for row in rows)
+        self.bars.show_rows(rows, words if answer else "There is no drawing yet.")
 
     def _mark(self) -> None:
         """Mark the part of the drawing that the chosen value sees."""
         cell, facts = self._network.cell, self._network.facts
-        seen = None
         is_as_drawn = self._network.answer is not None and not self._network.drawing.is_enlarged
+        seen = None
         if cell is not None and facts is not None and is_as_drawn:
-            found = {before: (rows, columns) for before, rows, columns in windows(facts.layers, cell)}
-            seen = found[DRAWING]
+            # The last one is the drawing.
+            *_, (_, rows, columns) = windows(facts.layers, cell)
+            seen = rows, columns
         self.canvas.mark(seen)
 
 
@@ -175,12 +164,7 @@ _KEYS = (
     "With the mouse the left button draws and the right one erases."
 )
 _LARGEST_CELL = GRID + 4
-_MOVES = {
-    Qt.Key.Key_Left: (0, -1),
-    Qt.Key.Key_Right: (0, 1),
-    Qt.Key.Key_Up: (-1, 0),
-    Qt.Key.Key_Down: (1, 0),
-}
+_MOVES = {Qt.Key.Key_Left: (0, -1), Qt.Key.Key_Right: (0, 1), Qt.Key.Key_Up: (-1, 0), Qt.Key.Key_Down: (1, 0)}
 
 
 class DrawingCanvas(QWidget):

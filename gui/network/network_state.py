@@ -23,7 +23,7 @@ from engine.results.metrics import Compared
 from engine.results.text_forms import ms_text, percent_text
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, LayerTime, NetworkResult, NetworkRun
 from gui.network.drawing import SIDE, Drawing, Ink
-from gui.network.layers import Answer, Cell, Facts, Floats, Origin, is_vector, origins, strongest_of
+from gui.network.layers import Answer, Cell, Facts, Floats, Origin, origins, strongest_of
 from gui.runs.bars import Part
 from gui.runs.kept import Run
 from gui.runs.state import RunsState, TaskRun
@@ -120,11 +120,8 @@ class NetworkState(RunsState[NetworkSettings]):
         if self.is_kept and not keep:
             return
         if (cell, keep) != (self.cell, self.is_kept):
-            if (
-                cell is None
-                or self.cell is None
-                or (cell.layer, cell.map) != (self.cell.layer, self.cell.map)
-            ):
+            of_map = [one and (one.layer, one.map) for one in (cell, self.cell)]
+            if cell is None or of_map[0] != of_map[1]:
                 self.input_map = None
             self.cell, self.is_kept = cell, keep
             self.cell_changed.emit()
@@ -150,20 +147,15 @@ class NetworkState(RunsState[NetworkSettings]):
     @property
     def shown_origin(self) -> Origin | None:
         """The part of `all_origins` that is shown in figures."""
-        found = self.all_origins()
-        if not found:
+        if not (found := self.all_origins()):
             return None
-        chosen = next((one for one in found if one.map == self.input_map), None)
-        return chosen or strongest_of(found)
+        return next((one for one in found if one.map == self.input_map), None) or strongest_of(found)
 
     def value_of(self, cell: Cell) -> float:
         """Return the value of a cell, of which there is an answer."""
         assert self.answer is not None
-        assert self.facts is not None
         values: Floats = self.answer.values[cell.layer]
-        if is_vector(self.facts.layers[cell.layer]):
-            return float(values[cell.column])
-        return float(values[cell.map, cell.row, cell.column])
+        return float(values[cell.column] if values.ndim == 1 else values[cell.map, cell.row, cell.column])
 
     def digit_of(self, ink: Ink) -> int | None:
         """Return which held-out digit the ink is, if it is one and they are known."""
@@ -187,7 +179,8 @@ class NetworkState(RunsState[NetworkSettings]):
             reading.leave_out(
                 '"weights"', "the window has the trained ones; the command network takes others"
             )
-        ink = _ink(found["ink"]) if "ink" in found else self.drawing.ink
+        figures = bytes.fromhex(found["ink"]) if "ink" in found else self.drawing.ink.tobytes()
+        ink = np.frombuffer(figures, np.uint8).reshape(SIDE, SIDE).copy()
         if np.array_equal(ink, self.drawing.ink):
             return None
         return lambda: self.drawing.show_ink(ink, self.digit_of(ink), "Open session")
@@ -242,8 +235,7 @@ class NetworkState(RunsState[NetworkSettings]):
     def legend(self) -> list[LegendEntry]:
         """Return the colours of the layers, and of what else is drawn; none before a stage has run."""
         drawn = {one.name for run in self.runs.values() for one in run.layers}
-        layers = self.facts.layers if self.facts and drawn else ()
-        names = [*(layer.key for layer in layers), *(part for part in _STREAM_PARTS if part in drawn)]
+        names = [*(self._titles if drawn else ()), *(part for part in _STREAM_PARTS if part in drawn)]
         return [LegendEntry(self._title(name), self._colour(name)) for name in names]
 
     def words(self, run: Compared) -> str:
@@ -270,14 +262,16 @@ class NetworkState(RunsState[NetworkSettings]):
             f"{self._title(one.name)}: {ms_text(one.ms)}, {percent_text(one.ms / total)}" for one in layers
         ]
 
+    @property
+    def _titles(self) -> dict[str, str]:
+        """The titles of the layers by their keys."""
+        return {layer.key: layer.title for layer in self.facts.layers} if self.facts else {}
+
     def _title(self, name: str) -> str:
-        layers = self.facts.layers if self.facts else ()
-        titles = {layer.key: layer.title for layer in layers}
-        return " + ".join(titles.get(key, key) for key in _keys(name))
+        return " + ".join(self._titles.get(key, key) for key in _keys(name))
 
     def _colour(self, key: str) -> str:
-        layers = self.facts.layers if self.facts else ()
-        keys = [layer.key for layer in layers]
+        keys = list(self._titles)
         if key in keys:
             return series_at(_LAYER_COLOURS[keys.index(key) % len(_LAYER_COLOURS)]).colour
         theme = current_theme()
@@ -286,7 +280,3 @@ class NetworkState(RunsState[NetworkSettings]):
 
 def _keys(name: str) -> list[str]:
     return name.split(" + ")
-
-
-def _ink(figures: str) -> Ink:
-    return np.frombuffer(bytes.fromhex(figures), np.uint8).reshape(SIDE, SIDE).copy()

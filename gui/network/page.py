@@ -58,8 +58,6 @@ class NetworkPage(VariantsPage):
     invites = "press Run (Ctrl+R) to verify and measure the selected stage, Run all for all."
     sections: ClassVar = {
         "": "network.md#the-page-network",
-        "drawing": "network.md#the-page-network",
-        "cell": "network.md#the-page-network",
         "stages": "network.md#stages",
         "timeline": "measuring.md#chunks-and-the-timeline",
     }
@@ -163,24 +161,11 @@ class NetworkPage(VariantsPage):
             Panel("timeline", "Timeline", Slot(lambda: TimelinePanel(network))),
         )
         stages = PanelTabs(Panel("stages", "Stages", Slot(lambda: self.stages_panel)))
-        upper = Shares(
-            "upper",
-            sides.Horizontal,
-            Share(maps, 0.7),
-            Share(value, 0.3, _LEAST_RIGHT),
-        )
-        right = Shares(
-            "right",
-            sides.Vertical,
-            Share(upper, 1.0 - _LOWER_SHARE),
-            Share(stages, _LOWER_SHARE, _LEAST_LOWER),
-        )
-        whole = Shares(
-            "page",
-            sides.Horizontal,
-            Share(drawing, _LEFT_SHARE, _LEAST_LEFT),
-            Share(right, 1.0 - _LEFT_SHARE),
-        )
+        upper = Shares("upper", sides.Horizontal, Share(maps, 0.7), Share(value, 0.3, _LEAST_RIGHT))
+        lower = Share(stages, _LOWER_SHARE, _LEAST_LOWER)
+        right = Shares("right", sides.Vertical, Share(upper, 1.0 - _LOWER_SHARE), lower)
+        left = Share(drawing, _LEFT_SHARE, _LEAST_LEFT)
+        whole = Shares("page", sides.Horizontal, left, Share(right, 1.0 - _LEFT_SHARE))
         self.fill(whole, maps, drawing, value, stages)
 
     def _show_timeline(self) -> None:
@@ -218,9 +203,7 @@ class NetworkController(RunsController[NetworkState]):
         messages: PageMessages,
     ) -> None:
         super().__init__(network, link, jobs, messages)
-        self._network = network
-        self._state = state
-        self._link = link
+        self._network, self._state, self._link = network, state, link
         self._facts, self._answers = Newest(link), Newest(link)
         self._is_stale = True  # the drawing has changed since it was sent
         # The cells of a stroke that arrive together are one drawing.

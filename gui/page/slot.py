@@ -81,11 +81,7 @@ class Slot(QWidget):
     filled = Signal()
     looked_at = Signal(bool)  # whether the widget can be seen, since it is there
 
-    def __init__(
-        self,
-        make: Callable[[], QWidget],
-        module: str = "",
-    ) -> None:
+    def __init__(self, make: Callable[[], QWidget], module: str = "") -> None:
         super().__init__()
         self.widget: QWidget | None = None
         # It has been made, and is not in its place yet.

@@ -7,14 +7,7 @@ until the person selects it.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from PySide6.QtCore import QEvent, QModelIndex, QPoint, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import (
-    QAction,
-    QGuiApplication,
-    QKeyEvent,
-    QKeySequence,
-    QPainter,
-    QResizeEvent,
-)
+from PySide6.QtGui import QAction, QGuiApplication, QKeyEvent, QKeySequence, QPainter, QResizeEvent
 from PySide6.QtWidgets import QMenu, QTableView
 
 from engine.device_info import RECORDED
@@ -32,10 +25,7 @@ _GROUPS = (
     ("Launch", ("registers_", "shared_bytes", "local_bytes", "occupancy", "waves", "halo_", "idle_")),
     ("Operations and loads", ("model_", "transactions_")),
     ("Proof", ("proof", "max_error", "error_bound")),
-    (
-        "Problem and machine",
-        ("picture", "mask", "border", "block", "layout", "device", "operation"),
-    ),
+    ("Problem and machine", ("picture", "mask", "border", "block", "layout", "device", "operation")),
 )
 _OTHERS = "More"
 

@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -52,6 +52,7 @@ from engine.files.standard_streams import log, print_answer
 _UNEXPECTED = "unexpected"
 FINISH_AFTER_MS = 10
 FREEZE_AFTER_MS = 2000
+_OF_PAGE = "run", "run_all", "save_results", "copy_results", "clear_results"
 _DIALOGS = ["palette", "panel_help", "documentation", "shortcuts", "about", "preferences"]
 
 
@@ -105,22 +106,20 @@ class Haloscope:
                 self.recovery.look()
 
     def _connect(self) -> None:
-        for name, slot in (
-            ("run", lambda: self.window.page.run()),
-            ("run_all", lambda: self.window.page.run_all()),
-            ("save_results", lambda: self.window.page.save_results()),
-            ("copy_results", lambda: self.window.page.copy_results()),
-            ("clear_results", lambda: self.window.page.clear_results()),
-            ("cancel", self.window.cancel),
-            ("retry_gpu", self.engine_messages.try_gpu_again),
-            ("reopen_last", self.window.recent.open_last),
-            ("reset_layout", self.window.restore_default_layout),
-            ("quit", self.window.close),
-            ("full_screen", self.window.switch_full_screen),
-            ("hide_panels", self.window.switch_panels),
-            *((name, lambda name=name: self.dialogs.show(name)) for name in _DIALOGS),
-        ):
-            self.actions[name].triggered.connect(lambda _checked=False, act=slot: act())
+        window = self.window
+        of_page = {name: partial(self._ask_page, name) for name in _OF_PAGE}
+        of_dialogs = {name: lambda name=name: self.dialogs.show(name) for name in _DIALOGS}
+        self.actions.connect_to(
+            cancel=window.cancel,
+            retry_gpu=self.engine_messages.try_gpu_again,
+            reopen_last=window.recent.open_last,
+            reset_layout=lambda: window.page.restore_default(),
+            quit=window.close,
+            full_screen=lambda: window.setWindowState(window.windowState() ^ Qt.WindowState.WindowFullScreen),
+            hide_panels=lambda: window.page.hide_panels(not window.page.panels_are_hidden),
+            **of_page,
+            **of_dialogs,
+        )
         recorded = self.actions["show_recorded"]
         recorded.setCheckable(True)
         recorded.toggled.connect(self.state.show_recorded)
@@ -131,6 +130,9 @@ class Haloscope:
         self.window.closing.connect(self._keep_preferences)
         # Not before: it would share the processor with the first result.
         self.window.first_page.settled.connect(lambda _error: import_announced())
+
+    def _ask_page(self, name: str) -> None:
+        getattr(self.window.page, name)()
 
     @cached_property
     def dialogs(self) -> "Dialogs":

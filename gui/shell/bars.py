@@ -105,12 +105,12 @@ class StatusLine(QFrame):
         self._bar.setFixedSize(16 * GRID, GRID)
         self._bar.setAccessibleName("Progress")
         self._bar.setToolTip("How far the engine is. Esc stops it.")
-        self._last = ElidedLabel()
-        for long, name in ((self._stage, "Progress"), (self._last, "Last run")):
+        self.last = ElidedLabel()
+        for long, name in ((self._stage, "Progress"), (self.last, "Last run")):
             long.setAccessibleName(name)
             long.setForegroundRole(QPalette.ColorRole.WindowText)
             long.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        parts = self._engine, self._bar, (self._stage, 1), (self._last, 1)
+        parts = self._engine, self._bar, (self._stage, 1), (self.last, 1)
         margins = (2 * GRID, HALF_GRID, 2 * GRID, HALF_GRID)
         self.setLayout(row(*parts, spacing=2 * GRID, margins=margins))
         state.ready_changed.connect(self._show_engine)
@@ -118,15 +118,10 @@ class StatusLine(QFrame):
         self._show_engine()
         self._show_progress()
 
-    @property
-    def last_run(self) -> str:
-        """The sentence about the last run."""
-        return self._last.text()
-
     def show_page(self, status: PageStatus) -> None:
         """Show the status of a page: each has its own device and runs."""
         self._status = status
-        self._last.setText(status.sentence)
+        self.last.setText(status.sentence)
         self._show_engine()
 
     def _show_engine(self) -> None:
@@ -140,7 +135,7 @@ class StatusLine(QFrame):
         slow = self._state.slow
         self._bar.setVisible(slow)
         self._stage.setVisible(slow)
-        self._last.setVisible(not slow)
+        self.last.setVisible(not slow)
         self._bar.setValue(round(self._state.fraction * _STEPS))
         if slow:
             words = f"stopping: {self._state.stage}" if self._state.cancelling else self._state.stage

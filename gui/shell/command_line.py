@@ -186,11 +186,7 @@ def _screenshot_parser() -> _Parser:
         ("--session", "FILE", "open a saved session"),
         ("--page", "KEY", "page to show instead of explore, such as course"),
         ("--panel", "KEY", "panel of the page to bring to the front, such as tile, blocks or timeline"),
-        (
-            "--gallery",
-            "DIR",
-            "instead of OUT.png: every page and panel, at three sizes, light and dark",
-        ),
+        ("--gallery", "DIR", "instead of OUT.png: every page and panel, at three sizes, light and dark"),
     ):
         parser.add_argument(name, default="", metavar=metavar, help=explanation)
     parser.add_argument("--flip", action="store_true", help="convolution: rotate the mask by 180 degrees")

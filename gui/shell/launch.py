@@ -99,9 +99,7 @@ def _check_files(options: WindowOptions | ScreenshotOptions) -> None:
 
 
 def _show(
-    options: WindowOptions | ScreenshotOptions,
-    engine: StartedEngine,
-    first: FirstPicture | None,
+    options: WindowOptions | ScreenshotOptions, engine: StartedEngine, first: FirstPicture | None
 ) -> int:
     if isinstance(options, ScreenshotOptions):
         from gui.shell.screenshot import take_screenshot

@@ -91,8 +91,7 @@ class MainWindow(QMainWindow):
             slot = Slot(partial(self._made, number), entry.module)
             slot.filled.connect(partial(self._present, number))
             self.pages.addWidget(slot)
-        self._panels_menu = QMenu("&Panels", self)
-        self._panels_menu.setToolTipsVisible(True)
+        self._panels_menu = QMenu("&Panels", self, toolTipsVisible=True)
         self._page(0)
         self._show(0)
         self.recent = RecentMenu(
@@ -235,18 +234,6 @@ class MainWindow(QMainWindow):
         if geometry.top() < room.top():
             self.move(geometry.left(), room.top())
 
-    def switch_full_screen(self) -> None:
-        """Fill the screen, or be as before."""
-        self.setWindowState(self.windowState() ^ Qt.WindowState.WindowFullScreen)
-
-    def switch_panels(self) -> None:
-        """Hide the visible page's panels, or bring them back."""
-        self.page.hide_panels(not self.page.panels_are_hidden)
-
-    def restore_default_layout(self) -> None:
-        """Restore the default places and sizes of the visible page's panels."""
-        self.page.restore_default()
-
     def _show(self, number: int) -> None:
         # A page that is not there is made soon; then it is shown in bar, line and menus too.
         self.pages.setCurrentIndex(number)
@@ -361,12 +348,9 @@ class MainWindow(QMainWindow):
     def dropEvent(self, event: QDropEvent) -> None:
         self._highlight.hide()
         paths = _local_files(event)
-        if paths:
+        if paths or _has_content(event):
             event.acceptProposedAction()
-            self.offer(OpenFiles(tuple(paths)))
-        elif _has_content(event):
-            event.acceptProposedAction()
-            self.offer(TakeContent(event.mimeData()))
+            self.offer(OpenFiles(tuple(paths)) if paths else TakeContent(event.mimeData()))
 
     def closeEvent(self, event: QCloseEvent) -> None:
         super().closeEvent(event)

@@ -59,14 +59,7 @@ class BarChart(QWidget):
     """
 
     def __init__(
-        self,
-        name: str,
-        row: int,
-        bar: int,
-        *,
-        has_track: bool = False,
-        widest: str = "",
-        names: float = 0.4,
+        self, name: str, row: int, bar: int, *, has_track: bool = False, widest: str = "", names: float = 0.4
     ) -> None:
         super().__init__()
         self.rows: Sequence[Row] = ()

@@ -92,7 +92,7 @@ def test_that_a_page_is_found_wherever_pages_are_chosen(toy, qtbot):
 def test_that_the_frame_shows_what_the_page_tells_it(toy, qtbot):
     window = toy.window
     shown_page(window, "toy-of-a-test", qtbot)
-    assert window.status_line.last_run == "Toy: 0 done."
+    assert window.status_line.last.text() == "Toy: 0 done."
     assert "CUDA simulator" in window.status_line._engine.text()
     assert window.windowTitle() == "toy.txt — Haloscope"
     assert window.top_bar.caption.text() == "A toy"
@@ -122,7 +122,7 @@ def test_that_the_actions_of_the_frame_reach_the_work_of_the_page(toy, qtbot):
     engine.automatic = True
     qtbot.keyClick(window, Qt.Key.Key_F5)
     qtbot.waitUntil(lambda: not toy.state.running)
-    assert window.status_line.last_run == "Toy: 1 done."
+    assert window.status_line.last.text() == "Toy: 1 done."
     assert len(page.replies) == 1
 
 

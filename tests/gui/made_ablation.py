@@ -6,12 +6,7 @@ from engine.results.measurement import Spread
 
 WHOLE_MS = 0.36
 # What the kernel takes without a cost.
-WITHOUT_MS = {
-    Cost.BORDER_TEST: 0.29,
-    Cost.PICTURE_LOADS: 0.31,
-    Cost.WEIGHT_LOADS: 0.33,
-    Cost.STORES: 0.352,
-}
+WITHOUT_MS = {Cost.BORDER_TEST: 0.29, Cost.PICTURE_LOADS: 0.31, Cost.WEIGHT_LOADS: 0.33, Cost.STORES: 0.352}
 
 
 def spread(median_ms):

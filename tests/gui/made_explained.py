@@ -16,9 +16,7 @@ SENTENCE = (
     "time. `tiled` reads 1.7 instead of 25 cells per result."
 )
 NOT_MEASURED = Reason(
-    "not-measured",
-    "The limits of NVIDIA H200 are not known",
-    remedy="`devices --measure` measures them.",
+    "not-measured", "The limits of NVIDIA H200 are not known", remedy="`devices --measure` measures them."
 )
 
 

@@ -1,13 +1,129 @@
-"""Clipboard, palette, help, full screen: what an image program is expected to do."""
+"""Chains, the lens and a region, clipboard, palette, help, full screen: by keys and mouse."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 
+from engine.image.samples import sample_path
 from tests.real_window.conftest import geometry_of
 
 pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def arguments():
+    """A picture in a file."""
+    return "--theme", "light", str(sample_path("astronaut"))
+
+
+FIRST_STEP, SECOND_STEP, FIRST_EYE = (200, 107), (200, 147), (92, 107)
+
+
+def steps(program, path):
+    """Return the steps of the page, by way of a session."""
+    program.session(path)
+    sections = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return [section for section in sections if section["section"] == "step"]
+
+
+def test_that_a_ready_chain_is_found_run_and_taken_back(program, tmp_path):
+    before = steps(program, tmp_path / "before.haloscope")
+    program.command("Sobel magnitude")
+    found = steps(program, tmp_path / "chain.haloscope")
+    assert [step.get("operation", "") for step in found] == ["", "", "combine"]
+    program.press("ctrl+r")
+    program.wait_for_rest()
+    sections = program.session(tmp_path / "run.haloscope")
+    assert "Sobel magnitude" in json.dumps(sections["result"])
+    program.press("ctrl+z")
+    program.wait_for_rest()
+    assert steps(program, tmp_path / "after.haloscope") == before
+
+
+def test_that_a_row_is_dragged_below_another_one(program, tmp_path):
+    program.command("Sobel magnitude")
+    found = steps(program, tmp_path / "chain.haloscope")
+    program.drag(FIRST_STEP, SECOND_STEP)
+    program.wait_for_rest()
+    first, second, *_ = steps(program, tmp_path / "dragged.haloscope")
+    assert [second["id"], first["id"]] == [step["id"] for step in found[:2]]
+    # The move, and the chain.
+    program.press("ctrl+z", "ctrl+z")
+    program.wait_for_rest()
+
+
+def test_that_the_eye_of_a_row_that_was_clicked_switches_it(program, tmp_path):
+    program.command("Sobel magnitude")
+    program.click(*FIRST_STEP)
+    program.click(*FIRST_EYE)
+    program.wait_for_rest()
+    first, *_ = steps(program, tmp_path / "off.haloscope")
+    # The switch, and the chain.
+    program.press("ctrl+z", "ctrl+z")
+    program.wait_for_rest()
+    assert first["on"] is False
+
+
+def test_that_a_step_is_added_by_a_key_edited_and_removed(program, tmp_path):
+    before = steps(program, tmp_path / "one.haloscope")
+    program.press("ctrl+alt+a")
+    program.wait_for_rest()
+    found = steps(program, tmp_path / "two.haloscope")
+    assert len(found) == 2
+    program.command("Remove step")
+    assert steps(program, tmp_path / "again.haloscope") == before
+
+
+# Beside the handle between original and result.
+LENS_AT, FIRST, LAST = (600, 250), (520, 200), (620, 300)
+# The button with three dots.
+MORE = (512, 70)
+
+
+def test_that_a_pixel_is_pinned_walked_from_and_let_go(program):
+    program.press("ctrl+l")
+    program.wait_for_rest()
+    program.click(*LENS_AT)
+    program.wait_for_rest()
+    pinned = program.screen.checksum()
+    program.press("Right")
+    program.wait_until(lambda: program.screen.checksum() != pinned, "the next pixel")
+    program.wait_for_rest()
+    walked = program.screen.checksum()
+    program.press("Escape")
+    program.wait_until(lambda: program.screen.checksum() != walked, "the lens that lets go")
+
+
+def test_that_difference_and_error_are_chosen_from_the_menu_over_the_picture(program, tmp_path):
+    for downs, mode in enumerate(("difference", "error"), start=1):
+        program.click(*MORE)
+        program.wait_for_rest()
+        program.press(*["Down"] * downs, "Return")
+        program.wait_for_rest()
+        file = tmp_path / f"{mode}.haloscope"
+        program.session(file)
+        sections = map(json.loads, file.read_text(encoding="utf-8").splitlines())
+        (view,) = (section for section in sections if section["section"] == "view")
+        assert view["mode"] == mode
+
+
+def test_that_a_region_is_dragged_and_cropped_to(program, tmp_path):
+    program.screen.xdotool("keydown", "shift")
+    try:
+        program.drag(FIRST, LAST)
+    finally:
+        program.screen.xdotool("keyup", "shift")
+    program.wait_for_rest()
+    program.press("ctrl+shift+x")
+    program.wait_for_rest()
+    picture = program.session(tmp_path / "cropped.haloscope")["picture"]
+    top, bottom, left, right = picture["crop"]
+    assert 0 < top < bottom < 512
+    assert 0 < left < right < 512
+    assert picture["path"].endswith("astronaut.png")
+
 
 # Keeps a picture on the clipboard until it is ended: X11 asks the program that copied it.
 COPIES = """

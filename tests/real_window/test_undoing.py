@@ -1,4 +1,6 @@
-"""Each setting is changed by mouse and keys and taken back by Ctrl+Z, the last one first."""
+"""Each setting is changed and taken back by Ctrl+Z; runs become rows, which are kept, restored and saved."""
+
+import json
 
 import pytest
 from PIL import Image
@@ -20,15 +22,9 @@ def arguments(tmp_path_factory):
 
 @pytest.fixture
 def read(program, tmp_path):
-    """Return a function that returns the step of a session: mask, operation, settings."""
+    """A function that returns the step of a session: mask, operation, settings; nothing is left to undo."""
     count = iter(range(99))
-    return lambda: program.session(tmp_path / f"{next(count)}.haloscope")["step"]
-
-
-@pytest.fixture(autouse=True)
-def at_the_start(program):
-    """Each test leaves nothing to undo."""
-    yield
+    yield lambda: program.session(tmp_path / f"{next(count)}.haloscope")["step"]
     program.press(*["ctrl+z"] * 6)
     program.wait_for_rest()
 
@@ -188,6 +184,7 @@ def test_that_text_that_is_no_mask_is_refused_and_the_mask_stays(program, read):
     assert read()["mask"]["weights"] == SHARPEN
 
 
+@pytest.mark.usefixtures("read")
 def test_that_the_rows_of_every_kernel_are_saved(program, tmp_path):
     program.press("ctrl+shift+r")
     program.wait_for_rest()
@@ -196,6 +193,7 @@ def test_that_the_rows_of_every_kernel_are_saved(program, tmp_path):
     assert all(row["status"].startswith("verified") for row in found)
 
 
+@pytest.mark.usefixtures("read")
 def test_that_a_typed_cell_goes_through_undo_or_redo(program, tmp_path):
     before = program.weights(tmp_path / "before.json")
     program.click_on("first cell")
@@ -208,6 +206,7 @@ def test_that_a_typed_cell_goes_through_undo_or_redo(program, tmp_path):
     assert program.weights(tmp_path / "redone.json") == edited
 
 
+@pytest.mark.usefixtures("read")
 def test_that_masks_are_found_in_the_library(program, tmp_path):
     seen = [program.weights(tmp_path / "0.json")]
     for word in ("box 5", "sobel y"):
@@ -218,3 +217,111 @@ def test_that_masks_are_found_in_the_library(program, tmp_path):
         seen.append(program.weights(tmp_path / f"{word}.json"))
     assert [len(mask) for mask in seen] == [3, 5, 3]
     assert seen[2] == [[-1, -2, -1], [0, 0, 0], [1, 2, 1]]
+
+
+@pytest.fixture
+def ran(program, tmp_path):
+    """The program with the rows of two runs, and these rows."""
+    program.press("ctrl+shift+Delete")
+    program.wait_for_rest()
+    for _ in range(2):
+        program.press("ctrl+r")
+        program.wait_for_rest()
+    rows = program.rows(tmp_path / "ran.csv")
+    assert len(rows) == 2
+    return rows
+
+
+def right_part(program):
+    """Return the pixels of the result."""
+    x, y = PLACES["picture"]
+    return program.screen.pixels()[y : y + 100, x : x + 100]
+
+
+def test_that_a_run_is_a_verified_row(ran):
+    assert all(row["status"].startswith("verified") for row in ran)
+
+
+def test_that_cleared_rows_come_back_with_undo(program, ran, tmp_path):
+    program.press("ctrl+shift+Delete")
+    program.wait_for_rest()
+    program.press("ctrl+z")
+    program.wait_for_rest()
+    assert program.rows(tmp_path / "again.csv") == ran
+
+
+def test_that_a_deleted_row_comes_back_with_undo(program, ran, tmp_path):
+    program.click_on("first run")
+    program.press("Delete")
+    program.wait_for_rest()
+    assert len(program.rows(tmp_path / "one.csv")) == 1
+    program.press("ctrl+z")
+    program.wait_for_rest()
+    assert program.rows(tmp_path / "again.csv") == ran
+
+
+def test_that_a_double_click_restores_the_settings_of_a_run(program, ran, tmp_path):
+    before = program.session(tmp_path / "before.haloscope")["step"]
+    program.choose("border", "Down")
+    program.write_mask("1 2 3")
+    program.click_on("first run", times=2)
+    program.wait_for_rest()
+    restored = program.session(tmp_path / "restored.haloscope")["step"]
+    assert restored["mask"]["weights"] == before["mask"]["weights"]
+    assert restored["settings"] == before["settings"]
+
+
+def test_that_the_menu_of_a_row_makes_it_the_baseline(program, ran, tmp_path):
+    program.click(*PLACES["first run"], button=3)
+    program.wait_for_rest()
+    program.press("Down", "Return")
+    program.wait_for_rest()
+    settings = program.session(tmp_path / "baseline.haloscope")["step"]["settings"]
+    assert settings["baseline"] == ran[-1]["variant"] != "cpu-serial"
+    program.press("ctrl+z")
+
+
+def test_that_a_session_brings_the_rows(program, ran, tmp_path):
+    path = tmp_path / "ran.haloscope"
+    program.session(path)
+    program.press("ctrl+shift+Delete", "ctrl+shift+o")
+    program.answer("Open", path)
+    program.wait_for_rest()
+    kept = ("variant", "status", "kernel_median_ms")
+    again = program.rows(tmp_path / "again.csv")
+    assert [[row.get(key) for key in kept] for row in again] == [
+        [row.get(key) for key in kept] for row in ran
+    ]
+
+
+def test_that_rows_are_saved_as_json(program, ran, tmp_path):
+    path = tmp_path / "rows.json"
+    program.press("ctrl+e")
+    program.answer("Save", path)
+    program.wait_until(path.exists, "the saved rows")
+    assert ran[0]["variant"] in json.dumps(json.loads(path.read_text(encoding="utf-8")))
+
+
+def test_that_recorded_rows_come_and_go(program, ran, tmp_path):
+    before = program.screen.checksum()
+    program.press("ctrl+g")
+    program.wait_until(lambda: program.screen.checksum() != before, "the recorded rows")
+    program.wait_for_rest()
+    program.press("ctrl+g")
+    program.wait_for_rest()
+    assert program.rows(tmp_path / "again.csv") == ran
+
+
+def test_that_the_simulator_runs_until_escape(program, ran, tmp_path):
+    program.simulate()
+    program.press("ctrl+r")
+    program.wait_for_rest()
+    rows = program.rows(tmp_path / "simulated.csv")
+    assert len(rows) == len(ran) + 1
+    assert rows[-1]["status"].startswith("verified")
+    program.press("ctrl+shift+r")
+    program.wait_until(lambda: not program.is_idle, "the run of every kernel")
+    program.press("Escape")
+    program.wait_for_rest()
+    assert len(program.rows(tmp_path / "stopped.csv")) < len(rows) + 25
+    program.press("ctrl+z")

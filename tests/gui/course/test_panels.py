@@ -229,7 +229,7 @@ GUIDELINES = CourseTable("Guidelines", ("Guideline", "Where `naive` shows it her
 def test_that_measuring_is_offered_for_what_it_can_fill(panel, course, qtbot):
     course.set_counted(PAPER.key, (GUIDELINES, *COUNTED))
     table = panel.table
-    assert table.width_of_columns <= table.viewport().width()
+    assert table.header.length() <= table.viewport().width()
     assert table.rowHeight(0) > table.rowHeight(1)
     words = table.cells.index(0, 1)
     assert words.data() == HERE.replace("`", "")

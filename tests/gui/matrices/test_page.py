@@ -37,7 +37,7 @@ def open_page(open_window, qtbot):
 
 
 def status(haloscope):
-    return haloscope.window.status_line.last_run
+    return haloscope.window.status_line.last.text()
 
 
 def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):

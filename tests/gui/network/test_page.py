@@ -198,7 +198,7 @@ def test_that_runs_of_all_stages_are_shown_as_they_arrive(open_page, qtbot):
     assert "during a run" in page.stages_panel.batch.toolTip()
     client.answer((Run, StageRequest))
     qtbot.waitUntil(lambda: len(model.bars.parts) == 1 and bool(client.waiting((Run, StageRequest))))
-    assert haloscope.window.status_line.last_run.startswith("Last run: Serial, one thread, 100 drawings")
+    assert haloscope.window.status_line.last.text().startswith("Last run: Serial, one thread, 100 drawings")
     client.answer((Run, StageRequest))
     qtbot.waitUntil(lambda: not haloscope.state.running)
     told = [model.words(run) for run in model.rows()]

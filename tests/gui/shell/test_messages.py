@@ -143,10 +143,10 @@ def test_that_it_says_what_the_engine_is(parts):
     assert "SIGSEGV" in line._engine.text()
     line.resize(500, line.sizeHint().height())
     line.show_page(PageStatus("It failed. " * 40))
-    (shown,) = line._last._cut(line.last_run, 1)
+    (shown,) = line.last._cut(line.last.text(), 1)
     assert shown.endswith("…")
-    assert line._last.fontMetrics().horizontalAdvance(shown) <= line._last.width()
-    assert line._last.toolTip() == line.last_run
+    assert line.last.fontMetrics().horizontalAdvance(shown) <= line.last.width()
+    assert line.last.toolTip() == line.last.text()
     assert line.width() == 500
 
 
@@ -161,7 +161,7 @@ def test_that_progress_is_shown_only_for_slow_work(parts, qtbot):
     assert line._bar.value() == 250
     state.end_task("run")
     assert not line._bar.isVisible()
-    assert line._last.isVisible()
+    assert line.last.isVisible()
     # Short work is never shown as slow.
     state.set_task("preview", "filtering")
     state.end_task("preview")
