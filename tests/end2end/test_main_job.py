@@ -1,4 +1,4 @@
-"""The main job from the person's side: the window, the engine's process and everything between are real."""
+"""The main job and what explains it: the window, the engine's process and everything between are real."""
 
 import os
 import signal
@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 
+from engine.geometry.block import Block
 from engine.host import shared
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.results.columns import SPEED_UP
 from engine.work.filtering import oracle
+from gui.explore.explain.why_state import Step
 from gui.explore.kernel.kernel_list import KernelList
 from gui.explore.kernel.variants_model import GroupRow
 from tests.end2end.conftest import smooth, standing_still
+from tests.engine.variants.emitted import needs_nvvm
 
 # Each starts processes: 1 s and more.
 pytestmark = pytest.mark.slow
@@ -133,3 +136,47 @@ def test_that_the_window_stays_alive_while_runs_become_verified_rows_with_their_
     for result, variant in zip(window.results.results(), ("cpu-serial", "cpu-parallel"), strict=True):
         assert (result.variant, result.verification.passed) == (variant, True)
         assert result.kernel_ms > 0
+
+
+def test_that_runs_stand_under_the_limits_of_this_processor(window, qtbot):
+    page = window.window.page_of("explore")
+    page.bring_to_front("roofline")
+    window.workspace.change(variant="cpu-parallel")
+    window.actions["run"].trigger()
+    qtbot.waitUntil(lambda: page.roofline.points != (), timeout=200_000)
+    qtbot.waitUntil(lambda: page.roofline.lacks_limits or page.roofline.roofs != (), timeout=200_000)
+    if page.roofline.lacks_limits:
+        page.roofline.measure(page.roofline.device)
+    qtbot.waitUntil(lambda: page.roofline.roofs != (), timeout=200_000)
+    (point,) = page.roofline.points
+    assert point.roof == min(point.roof, page.roofline.roofs[-1].measured)
+    # Limit and run are measured one after the other; others may run beside one of them.
+    assert 0 < point.share < 4
+
+
+def test_that_a_run_on_this_processor_has_bounds_beside_its_time(window, qtbot):
+    page = window.window.page_of("explore")
+    page.bring_to_front("why")
+    window.workspace.change(variant="cpu-parallel")
+    window.actions["run"].trigger()
+    qtbot.waitUntil(lambda: page.why.explained is not None, timeout=200_000)
+    if page.why.step is Step.MEASURE:
+        page.why.take_step()
+    qtbot.waitUntil(lambda: page.why.words == "", timeout=200_000)
+    (result,) = window.results.results()
+    assert result.explained.measured_ms == result.kernel_ms
+    assert result.explained.words
+
+
+@needs_nvvm
+def test_that_the_engine_finds_the_registers_of_the_kernel_that_is_looked_at(window, qtbot):
+    page = window.window.page_of("explore")
+    page.bring_to_front("launch")
+    page.selection.select("tiled")
+    page.workspace.change(block=Block(16, 8))
+    qtbot.waitUntil(
+        lambda: page.launch.launch is not None and page.launch.launch.is_compiled, timeout=200_000
+    )
+    assert page.launch.launch.facts.block[:2] == (16, 8)
+    assert 16 <= page.launch.launch.facts.registers <= 255
+    assert page.launch.note == ""

@@ -1,6 +1,7 @@
 """The whole window, and its controllers without any widget, around a fake engine."""
 
 from concurrent.futures import Future
+from dataclasses import fields
 
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QDialog
@@ -25,6 +26,7 @@ from gui.explore.sessions import Sessions
 from gui.explore.small_picture import ComputingMessages
 from gui.explore.state import PictureSource, State, Step
 from gui.explore.workspace import Workspace
+from gui.network.page import FIRST_DIGIT
 from gui.page.contract import Services
 from gui.page.jobs import JobQueue, deliver
 from gui.page.messages import Messages
@@ -100,9 +102,26 @@ class OpenedWindow(Haloscope):
         for name in ("mask", "results"):
             page.bring_to_front(name)
         page.undo_stack.clear()
+        for key in {"matrices", "network"}.intersection(self.window._entered):
+            self._reset_runs(key, bot)
         self.messages.clear(*self.messages._messages)
         fake.seen.clear()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+    def _reset_runs(self, key, bot):
+        """Leave a page that was looked at with its first settings and drawing, and without runs."""
+        page, state = self.window.page_of(key), getattr(self, {"matrices": "matmul"}.get(key, key))
+        state.take_out(state.kept)
+        first = type(state.settings)()
+        state.change(**{field.name: getattr(first, field.name) for field in fields(first)})
+        if key == "network":
+            state.release_cell()
+            state.drawing.clear()
+            state.undo_stack.clear()
+            state.drawing.start_with(FIRST_DIGIT, state.facts.digits[FIRST_DIGIT])
+        state.undo_stack.clear()
+        page.restore_default()
+        bot.waitUntil(lambda: bool(state.results()) and page.is_settled)
 
     def __getattr__(self, name):
         if name not in _PAGE_OF:

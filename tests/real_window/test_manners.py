@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from engine.image.samples import sample_path
+from engine.image.open import sample_path
 from tests.real_window.conftest import geometry_of
 
 pytestmark = pytest.mark.slow

@@ -1,17 +1,21 @@
+"""What stands on the page Course: kernels, tables, and the code of kernels and steps."""
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
-from engine.course.messages import MeasuredPaper
-from engine.course.paper import Cell, CourseKernel, CourseTable
+from engine.course.messages import CourseCode, MeasuredPaper
+from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt
 from engine.course.sheet import Part, columns_of, markdown_of_table, tabs_of
+from engine.errors import EngineError
+from engine.explain.code.source import Role, SourceFunction
 from engine.geometry.block import Block
-from gui.course.course_model import CourseModel
-from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, reasons_of
+from gui.course.course_model import CourseController, CourseModel
+from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, CourseTableView, reasons_of
 from gui.course.kernels_table import SECOND_ROLE, VARIANT_ROLE, KernelsTable, configuration_text
-from gui.course.tables_panel import TablesPanel
+from gui.course.tables_panel import CodePanel, TablesPanel
 from gui.plots.plot import FigurePlot
 from tests.gui.made_results import (
     NO_GPU,
@@ -19,6 +23,7 @@ from tests.gui.made_results import (
     OTHER_PAPER,
     PAPER,
     PAPERS,
+    made_excerpts,
     made_recorded_paper,
     made_tables,
     make_engine_state,
@@ -263,3 +268,121 @@ def test_that_a_column_of_names_is_read_from_the_left(panel, course):
     rows = (Cell("R/Only"), Cell("", "constant")), (Cell("R/W"), Cell("", "tiled"))
     course.set_counted(PAPER.key, (CourseTable("Memories", ("Access", "Kernel"), rows), *COUNTED))
     assert panel.table.cells.is_words(1)
+
+
+LINES = tuple(f"line {number}" for number in range(200))
+FUNCTION = SourceFunction(Role.HOST, "_enqueue_step", "engine/device/cuda_kernels.py", 109, LINES)
+STEP = Excerpt("kernel call", "_enqueue_step", FUNCTION, (150,))
+STEPS = CourseTable(
+    "Structure",
+    ("Step", "Time (ms)", "In our code"),
+    ((Cell("allocate"), Cell("", "0.1"), Cell()), (Cell("kernel call"), Cell("", "0.2"), Cell("", "here"))),
+    excerpts=((), (STEP,)),
+)
+
+
+@pytest.fixture
+def code_panel(qtbot, course):
+    panel = CodePanel(course)
+    qtbot.addWidget(panel)
+    panel.resize(900, 400)
+    panel.show()
+    return panel
+
+
+def test_that_a_kernel_is_shown_under_the_papers_names(code_panel, course):
+    assert "looked up" in code_panel.stack.text
+    code_panel.show_code_of("ConvolutionKernel")
+    course.set_code(PAPER.key, made_excerpts())
+    assert code_panel.choice.currentText() == "ConvolutionKernel: naive"
+    assert code_panel.views.left.toPlainText() == "row, column = cuda.grid(2)\nout[row, column] = 1"
+    assert "engine/variants/ladder/made.py, lines 40 to 41" in code_panel.where.text()
+    assert "i is row, j is column" in code_panel.names.text()
+
+
+def test_that_a_kernel_that_the_paper_does_not_print_is_shown_alone(code_panel, course):
+    course.set_code(PAPER.key, made_excerpts())
+    assert code_panel.shown.about == "the serial reference"
+    assert not code_panel.views.right.isVisible()
+    assert not code_panel.names.isVisible()
+
+
+def test_that_what_is_shown_stays_when_more_is_known(code_panel, course):
+    course.set_counted(PAPER.key, (STEPS,))
+    code_panel.show_code_of("kernel call")
+    course.set_code(PAPER.key, made_excerpts())
+    assert code_panel.shown == STEP
+    assert code_panel.choice.count() == 1 + len(PAPER.kernels)
+
+
+def test_that_another_paper_begins_with_its_own_code(code_panel, course):
+    course.set_counted(PAPER.key, (STEPS,))
+    code_panel.show_code_of("kernel call")
+    course.choose(OTHER_PAPER.key)
+    assert code_panel.shown is None
+    assert "looked up" in code_panel.stack.text
+
+
+def test_that_a_reason_stands_where_no_code_is(code_panel, course):
+    course.set_code(PAPER.key, (), "There is no variant lost.")
+    assert code_panel.stack.text == "There is no variant lost."
+
+
+def test_that_the_lines_of_a_step_are_in_sight_and_lit(code_panel, course):
+    course.set_counted(PAPER.key, (STEPS,))
+    course.set_code(PAPER.key, made_excerpts())
+    code_panel.show_code_of("kernel call")
+    view = code_panel.views.left
+    assert list(view.marked) == [150]
+    assert 150 in [row for row, _, _ in view.rows_in_sight()]
+
+
+@pytest.fixture
+def steps_table(qtbot):
+    table = CourseTableView()
+    qtbot.addWidget(table)
+    table.resize(600, 200)
+    table.show()
+    table.show_table(STEPS)
+    return table
+
+
+def test_that_a_click_or_enter_on_a_step_asks_for_its_code(steps_table, qtbot):
+    asked = []
+    steps_table.code_wanted.connect(asked.append)
+    index = steps_table.cells.index(1, steps_table.cells.columnCount() - 1)
+    assert index.data() == "_enqueue_step"
+    assert steps_table.cells.is_words(index.column())
+    assert STEP.where in index.data(Qt.ItemDataRole.ToolTipRole)
+    qtbot.mouseClick(
+        steps_table.viewport(), Qt.MouseButton.LeftButton, pos=steps_table.visualRect(index).center()
+    )
+    qtbot.keyClick(steps_table, Qt.Key.Key_Return)
+    assert asked == [STEP, STEP]
+
+
+@pytest.fixture
+def controlled(slow_bench, course):
+    """A course controller on a bench whose engine answers on request."""
+    bench = slow_bench
+    bench.course = course
+    parts = bench.state, bench.link, bench.jobs, bench.messages
+    bench.controller = CourseController(course, *parts)
+    return bench
+
+
+def test_that_code_is_asked_for_once(controlled):
+    for _ in range(2):
+        controlled.controller.look_up_code()
+    assert len(controlled.fake.waiting(CourseCode)) == 1
+    controlled.answer_all(CourseCode)
+    assert controlled.course.known(PAPER.key).code == made_excerpts()
+    controlled.controller.look_up_code()
+    assert controlled.fake.waiting(CourseCode) == []
+
+
+def test_that_code_that_cannot_be_found_says_why(controlled):
+    controlled.controller.look_up_code()
+    controlled.fake.fail(EngineError("variant 'lost'", "no variant is called that"), CourseCode)
+    QApplication.processEvents()
+    assert "no variant is called that" in controlled.course.known(PAPER.key).code_problem

@@ -22,26 +22,19 @@ POSITION = next(number for number, entry in enumerate(PAGES) if entry.key == "ma
 
 
 @pytest.fixture
-def open_page(open_window, qtbot):
-    """Make the window with the page Matrices in front; returns Haloscope and the page."""
-
-    def make(*arguments, **options):
-        haloscope = open_window(*arguments, **options)
-        assert haloscope.window.findChild(QWidget, "matrices") is None, "built before it is shown"
-        shown_page(haloscope.window, "matrices", qtbot)
-        qtbot.waitUntil(lambda: bool(haloscope.matmul.results()))
-        page = haloscope.window.pages.currentWidget().findChild(QWidget, "matrices")
-        return haloscope, page
-
-    return make
+def opened(haloscope, qtbot):
+    """The window with the page Matrices in front, and the page."""
+    page = shown_page(haloscope.window, "matrices", qtbot)
+    qtbot.waitUntil(lambda: bool(haloscope.matmul.results()))
+    return haloscope, page
 
 
 def status(haloscope):
     return haloscope.window.status_line.last.text()
 
 
-def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_f5_shows_a_product_wherever_runs_are_shown(opened, qtbot):
+    haloscope, page = opened
     assert haloscope.actions["run"].isEnabled()
     qtbot.keyClick(haloscope.window, Qt.Key.Key_F5)
     qtbot.waitUntil(lambda: haloscope.matmul.results()[-1].is_proven and not haloscope.state.running)
@@ -69,8 +62,8 @@ def test_that_f5_shows_a_product_wherever_runs_are_shown(open_page, qtbot):
     assert status(haloscope) == last
 
 
-def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(open_page, tmp_path):
-    haloscope, _ = open_page()
+def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(opened, tmp_path):
+    haloscope, _ = opened
     rows = made_rows(haloscope.matmul.settings.product, (8, 16), cuda=True)
     haloscope.matmul.set_listed(rows)
     suffixes = ("csv", "json")
@@ -92,8 +85,8 @@ def test_that_products_are_saved_as_the_command_line_does_without_mere_counts(op
     assert [result.variant for result in results_from_document(written)] == ["matmul-naive", "numpy"]
 
 
-def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(opened, qtbot):
+    haloscope, page = opened
     panel, run = made(page, "product"), haloscope.window.top_bar.findChild(QAbstractButton, "primary")
 
     def type_and_run(side, tiles, *, by_button=False):
@@ -124,8 +117,8 @@ def test_that_what_is_typed_is_multiplied_without_enter_unless_it_is_refused(ope
         assert [tile_of(row) for row in haloscope.matmul.results()] == [tile, tile, None]
 
 
-def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_it(opened, qtbot):
+    haloscope, page = opened
     results = page.results_panel
     assert results.reasons.text() == "matmul-naive, matmul-tiled cannot run: No NVIDIA driver"
     assert results.try_small.isVisible()
@@ -138,8 +131,8 @@ def test_that_what_cannot_run_is_told_with_the_simulator_as_a_way_out_that_runs_
     assert "512 × 512" in made(page, "product").device_note.text()
 
 
-def test_that_settings_wait_for_a_run(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_settings_wait_for_a_run(opened, qtbot):
+    haloscope, page = opened
     haloscope.link._client.automatic = False
     haloscope.actions["run"].trigger()
     panel = made(page, "product")

@@ -1,10 +1,13 @@
+"""A digit that is drawn: its ink, strokes as steps, and what the network sees of it."""
+
 import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, Qt
 
 import engine
-from gui.network.drawing import Drawing, coverage
+from gui.network.drawing import Drawing, coverage, picture_of, shades
 from gui.network.drawing_panel import DrawingCanvas
+from gui.style.theme import DARK
 
 
 @pytest.fixture
@@ -161,3 +164,12 @@ def test_that_the_keys_stop_at_the_edge(canvas, qtbot, key):
         qtbot.keyClick(canvas, key)
     assert "0" in canvas.accessibleDescription().split(":")[0]
     assert canvas._cursor in ((14, 0), (0, 14))
+
+
+def test_that_each_value_has_its_shade():
+    steps = np.array([[0, 128, 255], [7, 8, 9]], np.uint8)
+    picture = picture_of(steps, shades(DARK))
+    found = [[picture.pixelColor(x, y).rgb() for x in range(3)] for y in range(2)]
+    assert found == shades(DARK)[steps].tolist()
+    assert picture.pixelColor(0, 0).name() == DARK.base
+    assert picture.pixelColor(2, 0).name() == DARK.text

@@ -19,37 +19,24 @@ from tests.gui.made_window import made, shown_page
 
 
 @pytest.fixture
-def open_page(open_window, qtbot):
-    """Make the window with the page Network in front; returns Haloscope and the page."""
-
-    def make(*arguments, has_facts=True, **options):
-        haloscope = open_window(*arguments, **options)
-        assert haloscope.window.findChild(QWidget, "network") is None, "built before it is shown"
-        haloscope.link._client.automatic = has_facts
-        page = shown_page(haloscope.window, "network", qtbot)
-        if has_facts:
-            qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.results()))
-        return haloscope, page
-
-    return make
-
-
-@pytest.fixture
-def drawn(open_page, qtbot):
-    """The page with a digit that has been recognised."""
-    haloscope, page = open_page()
-    show_digit(haloscope, qtbot, 5)
+def opened(haloscope, qtbot):
+    """The window with the page Network in front, and the page."""
+    page = shown_page(haloscope.window, "network", qtbot)
+    qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.results()))
     return haloscope, page
 
 
-def show_digit(haloscope, qtbot, number):
-    network = haloscope.network
-    network.drawing.show_digit(number, network.facts.digits[number])
-    qtbot.waitUntil(lambda: network.answer is not None)
+@pytest.fixture
+def drawn(opened, qtbot):
+    """The page with a digit that has been recognised."""
+    network = opened[0].network
+    network.drawing.show_digit(5, network.facts.digits[5])
+    qtbot.waitUntil(lambda: network.answer is not None and opened[1].is_settled)
+    return opened
 
 
-def test_that_a_page_says_what_to_do_until_there_is_a_digit(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_a_page_says_what_to_do_until_there_is_a_digit(opened, qtbot):
+    haloscope, page = opened
     page.drawing_panel.clear.click()
     qtbot.waitUntil(lambda: haloscope.network.why_no_answer == NO_INK)
     assert page.maps_panel.empty_text.isVisible()
@@ -166,8 +153,8 @@ def test_that_a_filter_becomes_the_mask_of_explore_as_one_step(drawn):
     assert haloscope.workspace.mask == before
 
 
-def test_that_undo_means_strokes_on_this_page(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_undo_means_strokes_on_this_page(opened, qtbot):
+    haloscope, page = opened
     haloscope.workspace.set_mask(haloscope.workspace.mask.flipped(), "Turn")
     steps = haloscope.workspace.undo_stack.index()
     haloscope.network.drawing.clear()
@@ -184,8 +171,8 @@ def test_that_undo_means_strokes_on_this_page(open_page, qtbot):
     assert haloscope.workspace.undo_stack.index() == steps
 
 
-def test_that_runs_of_all_stages_are_shown_as_they_arrive(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_runs_of_all_stages_are_shown_as_they_arrive(opened, qtbot):
+    haloscope, page = opened
     client = haloscope.link._client
     client.automatic = False
     haloscope.actions["run_all"].trigger()
@@ -210,8 +197,8 @@ def test_that_runs_of_all_stages_are_shown_as_they_arrive(open_page, qtbot):
     page.grab()
 
 
-def test_that_the_table_chooses_the_stage_that_run_runs(open_page):
-    haloscope, page = open_page()
+def test_that_the_table_chooses_the_stage_that_run_runs(opened):
+    haloscope, page = opened
     table = page.stages_panel.table
     # `selectRow` would add to the selection where a test before has pressed Ctrl.
     rows = QItemSelectionModel.SelectionFlag.ClearAndSelect | QItemSelectionModel.SelectionFlag.Rows
@@ -224,8 +211,8 @@ def test_that_the_table_chooses_the_stage_that_run_runs(open_page):
     assert "There is no NVIDIA driver here" in proof.data(Qt.ItemDataRole.ToolTipRole)
 
 
-def test_that_nothing_runs_with_a_batch_that_is_no_number(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_nothing_runs_with_a_batch_that_is_no_number(opened, qtbot):
+    haloscope, page = opened
     batch = page.stages_panel.batch
     batch.setFocus()
     batch.selectAll()
@@ -241,8 +228,11 @@ def test_that_nothing_runs_with_a_batch_that_is_no_number(open_page, qtbot):
     assert batch.value() == 100
 
 
-def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_page, qtbot):
-    haloscope, page = open_page(has_facts=False)
+def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_window, qtbot):
+    haloscope = open_window()
+    assert haloscope.window.findChild(QWidget, "network") is None, "built before it is shown"
+    haloscope.link._client.automatic = False
+    page = shown_page(haloscope.window, "network", qtbot)
     error = EngineError(
         "The weights 'weights.npz' cannot be used",
         "hidden[3, 4] is nan, not a finite number",
@@ -254,8 +244,8 @@ def test_that_weights_that_cannot_be_read_are_told_in_the_engines_words(open_pag
     assert not haloscope.actions["run"].isEnabled()
 
 
-def test_that_stages_are_saved_as_files(open_page, qtbot, tmp_path):
-    haloscope, _ = open_page()
+def test_that_stages_are_saved_as_files(opened, qtbot, tmp_path):
+    haloscope, _ = opened
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running and bool(haloscope.network.runs))
     haloscope.actions["save_results"].trigger()
@@ -288,8 +278,8 @@ def test_that_a_stage_of_the_report_is_loaded_from_the_page_course_with_a_click(
     assert page.stages_panel.table.runs([marked.row()])[0].result.variant == "network-fused"
 
 
-def test_that_a_session_keeps_the_page_until_it_is_opened(open_page, open_window, qtbot, tmp_path):
-    haloscope, _page = open_page()
+def test_that_a_session_keeps_the_page_until_it_is_opened(opened, open_window, qtbot, tmp_path):
+    haloscope, _page = opened
     haloscope.network.drawing.clear()
     haloscope.network.drawing.dot((14.0, 9.0))
     haloscope.network.change(stage="network-cpu", batch=3)
@@ -312,26 +302,8 @@ def test_that_a_session_keeps_the_page_until_it_is_opened(open_page, open_window
     assert (other.network.drawing.ink == ink).all()
 
 
-def test_that_the_rest_of_a_session_is_opened_beside_a_damaged_part(open_page, qtbot, tmp_path):
-    haloscope, _page = open_page()
-    files = haloscope.window.first_page.files
-    path = tmp_path / "work.haloscope"
-    files.save_session(path)
-    qtbot.waitUntil(path.exists)
-    text = (
-        path.read_text()
-        .replace('"batch": 100', '"batch": -4')
-        .replace('"border": "zero"', '"border": "wrap"')
-    )
-    path.write_text(text)
-    files.open_session(path)
-    qtbot.waitUntil(lambda: haloscope.workspace.settings.border == "wrap")
-    qtbot.waitUntil(lambda: '"batch"' in haloscope.window.message_bar.text)
-    assert haloscope.network.settings.batch == 100
-
-
-def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(open_page, qtbot):
-    haloscope, page = open_page()
+def test_that_chunks_come_to_the_front_only_when_their_stage_ran_by_itself(opened, qtbot):
+    haloscope, page = opened
     haloscope.network.change(device="simulator")
     cell = page.panel("cell")
     page.run_all()

@@ -1,17 +1,17 @@
-"""Widgets that are made when they are looked at: when, in which turn, and what was imported before."""
+"""Widgets that are made when they are looked at: in which turn, and what was imported before."""
 
 import sys
+import time
 from importlib import import_module
 from threading import current_thread, main_thread
 
 import pytest
-from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QApplication, QHBoxLayout, QPushButton, QStackedWidget, QWidget
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QTimer
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 from shiboken6 import delete, isValid
 
 from gui.page import slot as slot_module
-from gui.page.panels import focus_next
-from gui.page.slot import Slot, import_announced
+from gui.page.slot import PAUSE_MS, Slot, Turns, import_announced
 
 
 @pytest.fixture
@@ -113,20 +113,6 @@ def test_that_a_slot_says_when_its_widget_is_looked_at(show, qtbot):
     assert log == [True, False, True]
 
 
-def test_that_tab_goes_through_what_is_made_where_its_slot_is(show, qtbot):
-    before, slot, after = QPushButton("before"), Slot(lambda: QPushButton("made")), QPushButton("after")
-    window = show(before, slot, after)
-    qtbot.waitUntil(lambda: slot.widget is not None and slot.widget.isVisible())
-    window.activateWindow()
-    before.setFocus()
-    qtbot.waitUntil(before.hasFocus)
-    reached = []
-    for _ in range(2):
-        focus_next(window, is_forward=True)
-        reached.append(QApplication.focusWidget().text())
-    assert reached == ["made", "after"]
-
-
 def test_that_modules_are_imported_one_a_turn_on_the_gui_thread(qtbot, loaded):
     log = []
     slots = [Slot(QWidget, f"no_such.{name}") for name in ("one", "two")]
@@ -151,3 +137,62 @@ def test_that_a_module_that_cannot_be_imported_is_said_by_whoever_needs_it(show,
         show(slot)
         qtbot.waitUntil(lambda: bool(raised))
     assert [kind for kind, *_ in raised] == [ModuleNotFoundError]
+
+
+def test_that_jobs_run_once_each_in_order_with_the_event_loop_between_them(qtbot):
+    turns, log = Turns(), []
+
+    def first():
+        log.append("first")
+        # What is asked for during a turn waits for its own.
+        turns.ask(third)
+        QTimer.singleShot(0, lambda: log.append("window"))
+
+    def second():
+        log.append("second")
+
+    def third():
+        log.append("third")
+
+    for job in (first, second, first, second):
+        turns.ask(job)
+    assert log == []
+    qtbot.waitUntil(lambda: "third" in log)
+    assert log == ["first", "window", "second", "third"]
+
+
+def test_that_a_job_that_fails_does_not_hold_up_the_next(qtbot):
+    turns, log = Turns(), []
+
+    def fail():
+        raise ValueError("on purpose")
+
+    turns.ask(fail)
+    turns.ask(lambda: log.append("next"))
+    with qtbot.captureExceptions() as raised:
+        qtbot.waitUntil(lambda: bool(log))
+    assert [str(error) for _, error, _ in raised] == ["on purpose"]
+
+
+def test_that_the_next_job_waits_for_what_the_one_before_it_has_set_off(qtbot):
+    turns, log = Turns(), []
+    layout, paint = (QEvent.Type(QEvent.registerEventType()) for _ in range(2))
+
+    class Panel(QObject):
+        def event(self, event):
+            if event.type() == layout:
+                # Longer than the pause, and something follows it in turn.
+                end = time.perf_counter() + 2 * PAUSE_MS / 1e3
+                while time.perf_counter() < end:
+                    pass
+                log.append("layout")
+                QCoreApplication.postEvent(self, QEvent(paint))
+            elif event.type() == paint:
+                log.append("paint")
+            return super().event(event)
+
+    panel = Panel()
+    turns.ask(lambda: (log.append("first"), QCoreApplication.postEvent(panel, QEvent(layout))))
+    turns.ask(lambda: log.append("second"))
+    qtbot.waitUntil(lambda: "second" in log)
+    assert log == ["first", "layout", "paint", "second"]

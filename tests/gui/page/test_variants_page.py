@@ -8,8 +8,6 @@ from gui.explore.session_file import load_session
 from tests.gui.made_network import made_run
 from tests.made_runs import made_product, made_rows, make_result
 
-pytestmark = pytest.mark.fresh_window
-
 
 def add_products(haloscope):
     matmul = haloscope.matmul

@@ -1,5 +1,7 @@
-"""Closing the window while a file is being saved."""
+"""Closing asks about files that are being saved and work; work is kept against a crash and offered again."""
 
+import os
+import time
 from unittest.mock import MagicMock
 
 import pytest
@@ -8,10 +10,21 @@ from PySide6.QtWidgets import QPushButton
 
 from engine.course.messages import CourseRequest
 from engine.errors import FileWriteError
+from engine.geometry.border import Border
 from engine.host.protocol import SaveResult
+from gui.explore.mask.grid import MaskGrid
+from gui.page.files import MOST_OF_A_KIND, RecentFiles
+from gui.shell import closing
 from gui.shell.app import Haloscope
+from gui.shell.closing import MOST_FILES, OLDEST_S
+from tests.made_runs import make_result
 
 FULL = FileWriteError("x.png cannot be written", "the disk is full", "Free some space.")
+
+
+def press(dialog, text):
+    (button,) = (one for one in dialog.findChildren(QPushButton) if one.text().replace("&", "") == text)
+    button.click()
 
 
 @pytest.fixture
@@ -21,11 +34,6 @@ def saving(open_window, tmp_path):
     haloscope.link._client.automatic = False
     haloscope.pictures.save_result(tmp_path / "x.png")
     return haloscope
-
-
-def press(qtbot, dialog, text):
-    (button,) = (found for found in dialog.findChildren(QPushButton) if found.text().replace("&", "") == text)
-    qtbot.mouseClick(button, Qt.MouseButton.LeftButton)
 
 
 def test_that_closing_during_a_save_waits_until_it_is_written(qtbot, saving, tmp_path):
@@ -40,7 +48,7 @@ def test_that_closing_during_a_save_waits_until_it_is_written(qtbot, saving, tmp
                 assert dialog.isVisible()
                 assert dialog.text() == "Saving x.png…"
                 if key is None:
-                    press(qtbot, dialog, "Cancel")
+                    press(dialog, "Cancel")
                 else:
                     qtbot.keyClick(dialog, key)
                 assert window.isVisible()
@@ -50,7 +58,7 @@ def test_that_closing_during_a_save_waits_until_it_is_written(qtbot, saving, tmp
             saving.messages.newest.act()
         assert not saving.link._client.cancelled
         window.close()
-        press(qtbot, saving.closing.question, "Wait")
+        press(saving.closing.question, "Wait")
         assert window.isVisible()
     with qtbot.waitSignal(window.closing):
         saving.link._client.answer()
@@ -60,14 +68,14 @@ def test_that_closing_during_a_save_waits_until_it_is_written(qtbot, saving, tmp
 
 def test_that_after_cancel_or_an_error_of_the_save_the_window_stays_open(qtbot, saving, tmp_path):
     saving.window.close()
-    press(qtbot, saving.closing.question, "Cancel")
+    press(saving.closing.question, "Cancel")
     saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.link.files_being_saved)
     assert (tmp_path / "x.png").exists()
     assert saving.window.isVisible()
     saving.pictures.save_result(tmp_path / "x.png")
     saving.window.close()
-    press(qtbot, saving.closing.question, "Wait")
+    press(saving.closing.question, "Wait")
     saving.link._client.fail(FULL)
     qtbot.waitUntil(lambda: not saving.link.files_being_saved)
     assert saving.window.isVisible()
@@ -99,7 +107,7 @@ def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
 
 def test_that_discard_closes_at_once(qtbot, saving, tmp_path):
     saving.window.close()
-    press(qtbot, saving.closing.question, "Discard")
+    press(saving.closing.question, "Discard")
     assert not saving.window.isVisible()
     assert not (tmp_path / "x.png").exists()
 
@@ -125,3 +133,249 @@ def test_that_the_end_of_the_session_is_held_up_while_a_file_is_being_saved(qtbo
     qtbot.waitUntil(lambda: not saving.window.isVisible())
     saving.closing.end_session(later)
     later.cancel.assert_not_called()
+
+
+@pytest.fixture
+def start(open_window, tmp_path, monkeypatch):
+    """Return a function that opens a window which keeps its work, soon after each edit."""
+    monkeypatch.setattr(closing, "KEEP_AFTER_MS", 1)
+    return lambda: open_window(recovery_folder=tmp_path / "kept")
+
+
+def kept(folder):
+    return sorted((folder / "kept").glob("*.haloscope"))
+
+
+def crash(haloscope):
+    """Do what a crash does to the file of a window: nobody holds its lock."""
+    haloscope.recovery._writer.shutdown()
+    haloscope.recovery._lock.unlock()
+    haloscope.recovery._lock = None
+
+
+def test_that_work_of_a_crash_is_offered_and_restored(start, tmp_path, qtbot):
+    first = start()
+    first.workspace.change(border=Border.WRAP)
+    first.results.add(make_result("tiled", 2.0))
+    qtbot.waitUntil(lambda: bool(kept(tmp_path)) and b'"result"' in kept(tmp_path)[0].read_bytes())
+    (left,) = kept(tmp_path)
+    assert left.stat().st_mode & 0o077 == 0
+    crash(first)
+    second = start()
+    assert second.messages.newest.what == "Haloscope was not closed properly"
+    second.recovery.restore()
+    qtbot.waitUntil(lambda: second.workspace.undo_stack.count() == 1)
+    assert second.workspace.settings.border is Border.WRAP
+    assert second.results.rowCount() == 1
+    assert second.window.unsaved
+    qtbot.waitUntil(lambda: kept(tmp_path) and left not in kept(tmp_path))
+    assert second.workspace.undo_stack.undoText() == "Restore"
+
+
+def test_that_discarded_work_is_gone(start, tmp_path, qtbot):
+    first = start()
+    first.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: bool(kept(tmp_path)))
+    crash(first)
+    second = start()
+    second.recovery.discard()
+    assert kept(tmp_path) == []
+
+
+def test_that_two_windows_leave_each_other_s_work(start, tmp_path, qtbot):
+    first, second = start(), start()
+    for window in (first, second):
+        window.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: len(kept(tmp_path)) == 2)
+    third = start()
+    assert third.messages.of("recovery") is None
+
+
+def test_that_nothing_is_kept_of_a_fresh_window_nor_of_saved_work(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: bool(kept(tmp_path)))
+    haloscope.window.first_page.files.save_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: not haloscope.window.unsaved)
+    haloscope.window.edited.emit()
+    qtbot.waitUntil(lambda: not kept(tmp_path))
+
+
+def test_that_old_work_and_too_much_of_it_is_removed(start, tmp_path):
+    (tmp_path / "kept").mkdir()
+    for number in range(MOST_FILES + 2):
+        path = tmp_path / "kept" / f"{number}.haloscope"
+        path.write_text("")
+        os.utime(path, (time.time() - number,) * 2)
+    os.utime(tmp_path / "kept" / "1.haloscope", (time.time() - OLDEST_S - 9,) * 2)
+    start()
+    assert len(kept(tmp_path)) <= MOST_FILES
+
+
+def test_that_a_folder_that_cannot_be_written_is_said_once(start, tmp_path, qtbot):
+    (tmp_path / "kept").write_text("a file, no folder")
+    haloscope = start()
+    for flip in (True, False):
+        haloscope.workspace.change(border=Border.WRAP, flip=flip)
+        qtbot.waitUntil(lambda: haloscope.recovery._has_failed)
+    assert haloscope.messages.newest.what == "Your work is not kept against a crash"
+
+
+def test_that_a_window_where_pictures_were_only_opened_closes_without_a_question(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: haloscope.workspace.undo_stack.count() == 1)
+    haloscope.window.close()
+    assert not haloscope.window.isVisible()
+    assert kept(tmp_path) == []
+
+
+def test_that_closing_asks_and_cancel_keeps_the_window(start):
+    haloscope = start()
+    haloscope.workspace.change(flip=True)
+    haloscope.results.add(make_result("tiled", 2.0))
+    haloscope.actions["quit"].trigger()
+    assert haloscope.closing.question.text() == "Save 1 edit and 1 result as a session?"
+    press(haloscope.closing.question, "Cancel")
+    assert haloscope.window.isVisible()
+    assert haloscope.closing.question is None
+    haloscope.window.close()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+
+
+def test_that_a_weight_that_is_being_typed_is_asked_about(start, qtbot):
+    haloscope = start()
+    grid = haloscope.window.findChild(MaskGrid)
+    grid.setFocus()
+    qtbot.keyClicks(grid, "7")
+    haloscope.window.close()
+    assert haloscope.closing.question is not None
+    assert haloscope.workspace.mask.weights[1, 1] == 7
+    press(haloscope.closing.question, "Discard")
+
+
+def test_that_saving_at_the_question_closes_the_window(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.workspace.change(flip=True)
+    haloscope.window.close()
+    press(haloscope.closing.question, "Save session…")
+    qtbot.waitUntil(lambda: haloscope.files.dialog is not None and haloscope.files.dialog.isVisible())
+    assert haloscope.window.isVisible()
+    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "work.haloscope"))
+    haloscope.files.dialog.close()
+    qtbot.waitUntil(lambda: not haloscope.window.isVisible())
+    assert (tmp_path / "work.haloscope").exists()
+    assert kept(tmp_path) == []
+
+
+def test_that_a_run_that_is_under_way_is_asked_about(start, qtbot):
+    haloscope = start()
+    haloscope.link._client.automatic = False
+    haloscope.actions["run"].trigger()
+    haloscope.window.close()
+    assert haloscope.window.isVisible()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+
+
+def test_that_an_answer_about_a_file_is_none_about_edits(start, tmp_path, qtbot):
+    haloscope = start()
+    closing = haloscope.closing
+    haloscope.workspace.change(flip=True)
+    haloscope.link.begin_writing("/somewhere/out")
+    for _ in range(2):
+        # Nor is an answer of an earlier time one now.
+        haloscope.actions["quit"].trigger()
+        press(closing.question, "Discard")
+        assert haloscope.window.isVisible()
+        press(closing.question, "Cancel")
+        qtbot.waitUntil(lambda: len(kept(tmp_path)) == 1)
+    haloscope.window.close()
+    press(closing.question, "Discard")
+    press(closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+    assert kept(tmp_path) == []
+
+
+def test_that_edits_are_asked_about_after_a_file_that_was_waited_for(start, qtbot):
+    haloscope = start()
+    haloscope.workspace.change(flip=True)
+    haloscope.link.begin_writing("/somewhere/out")
+    haloscope.window.close()
+    press(haloscope.closing.question, "Wait")
+    haloscope.link.end_writing("/somewhere/out", is_done=True)
+    assert haloscope.window.isVisible()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+
+
+def test_that_edits_made_while_a_session_was_saved_are_asked_about(start, tmp_path, qtbot):
+    haloscope = start()
+    haloscope.workspace.change(flip=True)
+    haloscope.window.close()
+    press(haloscope.closing.question, "Save session…")
+    qtbot.waitUntil(lambda: haloscope.files.dialog is not None and haloscope.files.dialog.isVisible())
+    haloscope.files.dialog.fileSelected.emit(str(tmp_path / "work.haloscope"))
+    haloscope.files.dialog.close()
+    haloscope.workspace.change(border=Border.WRAP)
+    qtbot.waitUntil(lambda: haloscope.closing.question is not None)
+    assert haloscope.window.isVisible()
+    press(haloscope.closing.question, "Discard")
+    assert not haloscope.window.isVisible()
+
+
+@pytest.mark.parametrize("is_saving", [False, True])
+def test_that_whatever_ends_the_window_leaves_edits(start, tmp_path, qtbot, is_saving):
+    haloscope = start()
+    haloscope.recovery._timer.setInterval(1 << 30)
+    if is_saving:
+        haloscope.link.begin_writing("/somewhere/out")
+    haloscope.workspace.change(flip=True)
+    haloscope.closing.interrupted.emit()
+    haloscope.closing.interrupted.emit()
+    qtbot.waitUntil(lambda: not haloscope.window.isVisible())
+    assert len(kept(tmp_path)) == 1
+
+
+def test_that_the_end_of_the_session_keeps_edits_before_the_screen_goes(start, tmp_path):
+    haloscope = start()
+    haloscope.recovery._timer.setInterval(1 << 30)
+    haloscope.workspace.change(flip=True)
+    # Stands in for QSessionManager, which only the platform can make.
+    haloscope.closing.end_session(MagicMock())
+    assert len(kept(tmp_path)) == 1
+    haloscope.window.close()
+    assert len(kept(tmp_path)) == 1
+
+
+def test_that_files_that_were_opened_are_listed_and_one_that_is_gone_is_said(open_window, tmp_path, qtbot):
+    path = tmp_path / "preferences.json"
+    haloscope = open_window(preferences_path=path)
+    mask = tmp_path / "mine.csv"
+    mask.write_text("1,2\n3,4\n")
+    haloscope.window.first_page.files.load_mask(mask)
+    haloscope.window.first_page.files.save_session(tmp_path / "a&b.haloscope")
+    qtbot.waitUntil(lambda: haloscope.recent.of("session") != ())
+    haloscope.window.close()
+    second = open_window(theme="", preferences_path=path)
+    menu = second.window.recent.menu
+    menu.aboutToShow.emit()
+    names = [action.text().split("  ")[0] for action in menu.actions() if action.toolTip().startswith("/")]
+    assert names == ["a&&b.haloscope", "mine.csv"]
+    second.actions["reopen_last"].trigger()
+    qtbot.waitUntil(lambda: second.workspace.mask.shape == (2, 2))
+    mask.unlink()
+    second.window.recent.open(str(mask))
+    assert second.messages.newest.what == "mine.csv is gone"
+    assert second.recent.of("mask") == ()
+
+
+def test_that_the_oldest_file_of_a_kind_leaves_the_list():
+    recent = RecentFiles()
+    recent.note("mask", "/m")
+    for number in range(MOST_OF_A_KIND + 1):
+        recent.note("picture", f"/{number}")
+    recent.note("picture", "/4")
+    assert recent.of("picture") == ("/4", "/8", "/7", "/6", "/5", "/3", "/2", "/1")
+    assert recent.of("mask") == ("/m",)

@@ -10,8 +10,11 @@ from PySide6.QtCore import QMimeData, QPointF, Qt, QUrl
 from PySide6.QtGui import QDropEvent, QGuiApplication
 
 from engine.geometry.border import Border
+from gui.explore.session_file import SessionError, load_session
 from gui.page.files import Recent
+from gui.shell.preferences import Preferences, load_preferences
 from tests.made_runs import make_result
+from tests.unreadable_files import CONTENTS, NO_FILES, made
 
 pytestmark = pytest.mark.fresh_window
 
@@ -230,3 +233,13 @@ def test_that_a_damaged_session_keeps_what_was_done_meanwhile(worked, qtbot, tmp
         qtbot.waitUntil(lambda count=count: worked.workspace.undo_stack.index() > count)
         worked.actions["undo"].trigger()
         assert (worked.workspace.state, worked.results.results()) == before, table["section"]
+
+
+@pytest.mark.parametrize("what", [*CONTENTS, *NO_FILES, "huge"])
+def test_that_a_file_that_cannot_be_read_is_no_session_and_default_preferences(what, tmp_path):
+    path = made(what, tmp_path)
+    with pytest.raises(SessionError) as caught:
+        load_session(path)
+    assert caught.value.why
+    assert caught.value.remedy
+    assert load_preferences(path)[0] == Preferences()
