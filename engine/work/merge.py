@@ -75,8 +75,8 @@ class Merger:
         frame = "; the results are the same up to the edges"
         if any(self.frame):
             top, bottom, left, right = self.frame
-            rows = f"{top} rows at the top, {bottom} at the bottom"
-            columns = f"{left} columns at the left, {right} at the right"
+            rows = f"{top} row{'s' * (top != 1)} at the top, {bottom} at the bottom"
+            columns = f"{left} column{'s' * (left != 1)} at the left, {right} at the right"
             frame = f"; {rows}, {columns} differ, where the border now counts once"
         return (
             f"{', '.join(self.ids)} as one mask of {self.mask.rows} × {self.mask.columns}: about "

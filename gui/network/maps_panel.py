@@ -395,10 +395,9 @@ def _how(layers: tuple[Layer, ...], at: int) -> str:
     """Return what a layer gives, and how."""
     layer = layers[at]
     before = name_of(layers, at - 1)
-    how = {
-        True: "averages of 2 × 2 cells",
-        False: f"5 × 5 filters on {before}" if at == 0 else f"5 × 5 filters on all maps of {before}",
-    }[is_pool(layer)]
-    if is_vector(layer):
+    how = f"5 × 5 filters on {'all maps of ' * (at > 0)}{before}"
+    if is_pool(layer):
+        how = "averages of 2 × 2 cells"
+    elif is_vector(layer):
         how = f"weighted sums of all values of {before}"
     return f"{shape_text(layer)} · {how}"

@@ -127,8 +127,12 @@ class Actions(QObject):
 
     def explain(self, name: str, words: str) -> None:
         """Append a text to the tooltip, such as why the action is disabled."""
-        self._words[name] = words
-        _set_tip(self._actions[name], f"{self._entries[name].tip} {words}".strip())
+        self._words[name], action = words, self._actions[name]
+        keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
+        tip = f"{self._entries[name].tip} {words}".strip() + f" ({keys})" * bool(keys)
+        if action.toolTip() != tip:
+            action.setToolTip(tip)
+            action.setStatusTip("")
 
     def allow(self, name: str, why_not: str) -> None:
         """Let an action be chosen, or say why it cannot be."""
@@ -148,11 +152,3 @@ class Actions(QObject):
         self._actions[entry.name], self._entries[entry.name] = action, entry
         self._show_keys(entry.name)
         return action
-
-
-def _set_tip(action: QAction, words: str) -> None:
-    keys = action.shortcut().toString(QKeySequence.SequenceFormat.NativeText)
-    tip = f"{words} ({keys})" if keys else words
-    if action.toolTip() != tip:
-        action.setToolTip(tip)
-        action.setStatusTip("")

@@ -136,7 +136,8 @@ class Tool(NamedTuple):
     choices: Sequence[QAction] = ()
 
 
-_Pixels = Annotated[int, Meta(gt=-(1 << 20), lt=1 << 20)]
+# No screen is as large; Qt takes 32 bits.
+Pixels = Annotated[int, Meta(gt=-(1 << 20), lt=1 << 20)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class PageLayout:
 
     shares: dict[str, tuple[float, ...]] = field(default_factory=dict)  # those that a person chose
     front: tuple[str, ...] = ()
-    windows: dict[str, tuple[_Pixels, _Pixels, _Pixels, _Pixels]] = field(default_factory=dict)
+    windows: dict[str, tuple[Pixels, Pixels, Pixels, Pixels]] = field(default_factory=dict)
 
 
 class Page(QWidget):

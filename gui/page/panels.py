@@ -81,7 +81,7 @@ class Panel(QWidget):
         """Give it another title."""
         self.setWindowTitle(title)
         if not self.is_own_window and self.tabs is not None:
-            self.tabs.show_title(self)
+            self.tabs.bar.setTabText(self.tabs.stack.indexOf(self), title)
 
     def bring_to_front(self) -> None:
         """Show it: its tab, with that of the panel around it, or its window."""
@@ -147,13 +147,13 @@ class PanelTabs(QWidget):
         self.bar.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Preferred)
         self.bar.setElideMode(Qt.TextElideMode.ElideNone)
         self.bar.setAccessibleName("Panels in this place")
-        self._heads, self._stack = QStackedWidget(), QStackedWidget()
+        self._heads, self.stack = QStackedWidget(), QStackedWidget()
         self._button = icon_button("dock-window", "Open as window", _WINDOW_TIP)
         self._button.clicked.connect(lambda: self.front.open_as_window())
         line = QFrame()
         line.setObjectName("partTabs" if are_parts else "panelTabs")
         line.setLayout(row(self.bar, (self._heads, 1), self._button, spacing=HALF_GRID))
-        self.setLayout(column(line, (self._stack, 1), spacing=0))
+        self.setLayout(column(line, (self.stack, 1), spacing=0))
         # Only now: what is made visible without a parent is a window, which takes the keys.
         self._button.setVisible(not are_parts)
         for panel in panels:
@@ -166,22 +166,18 @@ class PanelTabs(QWidget):
     @property
     def front(self) -> Panel:
         """The panel in front."""
-        return self._panel(self._stack.currentIndex())
+        return self._panel(self.stack.currentIndex())
 
     def show_panel(self, panel: Panel) -> None:
         """Bring a panel to the front that is behind one of these tabs."""
-        self.bar.setCurrentIndex(self._stack.indexOf(panel))
-
-    def show_title(self, panel: Panel) -> None:
-        """Show a panel's new title on its tab."""
-        self.bar.setTabText(self._stack.indexOf(panel), panel.windowTitle())
+        self.bar.setCurrentIndex(self.stack.indexOf(panel))
 
     def let_go(self, panel: Panel) -> None:
         """Take a panel out, which becomes a window."""
-        at = self._stack.indexOf(panel)
+        at = self.stack.indexOf(panel)
         with QSignalBlocker(self.bar):
             self.bar.removeTab(at)
-        self._stack.removeWidget(panel)
+        self.stack.removeWidget(panel)
         self._heads.removeWidget(panel.head)
         self._show()
 
@@ -194,26 +190,26 @@ class PanelTabs(QWidget):
 
     def follow(self) -> None:
         """Leave the room to others while every panel is a window."""
-        self.setVisible(self._stack.count() > 0)
+        self.setVisible(self.stack.count() > 0)
         around = self.parentWidget()
         if isinstance(around, QSplitter):
             others = filter(None, map(around.widget, range(around.count())))
             around.setVisible(any(not other.isHidden() for other in others))
 
     def _panel(self, at: int) -> Panel:
-        panel = self._stack.widget(at)
+        panel = self.stack.widget(at)
         assert isinstance(panel, Panel)
         return panel
 
     def _insert(self, panel: Panel) -> None:
         before = self.panels[: self.panels.index(panel)]
-        at = sum(not other.is_own_window and self._stack.indexOf(other) >= 0 for other in before)
-        self._stack.insertWidget(at, panel)
+        at = sum(not other.is_own_window and self.stack.indexOf(other) >= 0 for other in before)
+        self.stack.insertWidget(at, panel)
         self._heads.insertWidget(at, panel.head)
         self.bar.insertTab(at, panel.windowTitle())
 
     def _show(self) -> None:
-        for stack in (self._stack, self._heads):
+        for stack in (self.stack, self._heads):
             stack.setCurrentIndex(self.bar.currentIndex())
         self.follow()
 

@@ -134,7 +134,8 @@ class RunsTable(QTableView):
         self._cells = RunCells(self, self._header, model)
         self.setItemDelegate(self._cells)
         self._texts = _TYPICAL | dict(typical or {})
-        self._set_up_header()
+        self._header.setSectionsMovable(True)
+        self._header.setSortIndicatorClearable(True)
         self.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
         self.customContextMenuRequested.connect(self._open_run_menu)
         self.setSortingEnabled(True)
@@ -254,11 +255,6 @@ class RunsTable(QTableView):
             self.activated.emit(self.currentIndex())
         else:
             super().keyPressEvent(event)
-
-    def _set_up_header(self) -> None:
-        header = self._header
-        header.setSectionsMovable(True)
-        header.setSortIndicatorClearable(True)
 
     def _open_run_menu(self, position: QPoint) -> None:
         index: QModelIndex = self.indexAt(position)

@@ -98,7 +98,9 @@ def parse(arguments: list[str]) -> WindowOptions | ScreenshotOptions | Completio
     if arguments and arguments[0] == "completion":
         return CompletionOptions(**vars(_completion_parser().parse_args(arguments[1:])))
     if not arguments or arguments[0] != "screenshot":
-        window = WindowOptions(**vars(_window_parser().parse_args(arguments)))
+        parser = window_options()
+        parser.add_argument("image", **_IMAGE)
+        window = WindowOptions(**vars(parser.parse_args(arguments)))
         if window.image.lower().endswith(".haloscope") and not window.session:
             # As desktops open a file.
             return replace(window, image="", session=window.image)
@@ -148,12 +150,6 @@ def _parser(prog: str, description: str, epilog: str) -> _Parser:
 def own_parsers() -> dict[str, argparse.ArgumentParser]:
     """Return the parser of each command that is read here."""
     return {"screenshot": _screenshot_parser(), "completion": _completion_parser()}
-
-
-def _window_parser() -> _Parser:
-    parser = window_options()
-    parser.add_argument("image", **_IMAGE)
-    return parser
 
 
 def window_options() -> _Parser:
@@ -210,7 +206,6 @@ def _size(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,5})[xX×](\d{1,5})", text)
     size = (int(match[1]), int(match[2])) if match else (0, 0)
     if not (640 <= size[0] <= 8192 and 480 <= size[1] <= 8192):
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is not a size from 640x480 to 8192x8192, such as 1600x1000"
-        )
+        why = f"'{text}' is not a size from 640x480 to 8192x8192, such as 1600x1000"
+        raise argparse.ArgumentTypeError(why)
     return size

@@ -5,7 +5,7 @@ The documents lie beside the program in a clone, within the package where it is 
 
 import platform
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
@@ -166,11 +166,6 @@ def open_documents(parent: QWidget, link: str = HOME) -> DocumentWindow:
     window.raise_()
     window.activateWindow()
     return window
-
-
-def section_of(sections: Mapping[str, str], panel: str) -> str:
-    """Return the link to the section of a panel, else to that of its page, else to the manual."""
-    return sections.get(panel) or sections.get("") or HOME
 
 
 @cache
@@ -353,8 +348,10 @@ class Dialogs:
         return palette
 
     def _show_panel_help(self) -> DocumentWindow:
-        page = self._window.page
-        return open_documents(self._window, section_of(page.sections, panel_of(focused(), page)))
+        # The section of the panel, else that of its page, else the manual.
+        page, sections = self._window.page, self._window.page.sections
+        link = sections.get(panel_of(focused(), page)) or sections.get("") or HOME
+        return open_documents(self._window, link)
 
     def _show_documentation(self) -> DocumentWindow:
         return open_documents(self._window, HOME)

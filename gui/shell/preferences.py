@@ -22,7 +22,7 @@ from engine.files.atomic_write import atomic_write
 from engine.files.crash_log import note_error
 from engine.files.reading import read_json
 from gui.page.actions import Actions
-from gui.page.contract import PageLayout
+from gui.page.contract import PageLayout, Pixels
 from gui.page.files import Recent
 from gui.page.messages import Message, Messages, Severity
 from gui.style.metrics import set_letter_size
@@ -36,8 +36,6 @@ LETTERS = 80, 200
 """The smallest and the largest size of the letters, per cent."""
 
 
-# No screen is as large; Qt takes 32 bits.
-_Pixels = Annotated[int, Meta(gt=-(1 << 20), lt=1 << 20)]
 # As ssh calls a server, which an option is not.
 _Server = Annotated[str, Meta(pattern=r"^\s*[^-\s]")]
 
@@ -49,7 +47,7 @@ class Preferences:
     theme: ThemeName = "system"
     # Left, top, width and height of the window without its frame, when it is not maximised; empty for the
     # default.
-    window: tuple[_Pixels, _Pixels, _Pixels, _Pixels] | tuple[()] = ()
+    window: tuple[Pixels, Pixels, Pixels, Pixels] | tuple[()] = ()
     is_maximized: bool = False
     arranged: dict[str, PageLayout] = field(default_factory=dict)  # by page key
     last_folder: str = ""  # where the file dialogs begin

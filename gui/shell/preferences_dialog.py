@@ -28,18 +28,10 @@ _MARGINS = (2 * GRID, 2 * GRID, 2 * GRID, 2 * GRID)
 # Every widget is laid out anew: not for each digit that is typed.
 _LETTERS_AFTER_MS = 60
 # What text fields and tables do by themselves.
-_FIELDS = [
-    "Ctrl+C",
-    "Ctrl+X",
-    "Ctrl+A",
-    "Ctrl+F",
-    "Ctrl+Shift+V",
-    "Tab",
-    "Shift+Tab",
-    "Return",
-    "Enter",
-    "Space",
-]
+_FIELDS = (
+    *("Ctrl+C", "Ctrl+X", "Ctrl+A", "Ctrl+F", "Ctrl+Shift+V"),
+    *("Tab", "Shift+Tab", "Return", "Enter", "Space"),
+)
 _ALONE = {f"F{number}" for number in range(1, 25)} | {"Esc", "Pause", "Print", "Help"}
 
 
@@ -137,17 +129,14 @@ class KeysTable(QWidget):
         if self.note.text():
             self._show_selected()
             return
-        had = [
-            other for other in self._names if other != name and typed in self._actions.keys_of(other).split()
-        ]
+        others = [other for other in self._names if other != name]
+        had = [other for other in others if typed in self._actions.keys_of(other).split()]
         # The first in the list has a key that two have.
-        self._take(
-            {name: typed} | {other: its for other, its in self._actions.own_keys.items() if other != name}
-        )
+        own = self._actions.own_keys
+        self._take({name: typed} | {other: its for other, its in own.items() if other != name})
         for other in had:
-            self.note.setText(
-                f"{typed} was the key of “{self._actions.entry(other).title}”, which has lost it."
-            )
+            title = self._actions.entry(other).title
+            self.note.setText(f"{typed} was the key of “{title}”, which has lost it.")
 
     def _take(self, own: Mapping[str, str]) -> None:
         # Those of pages that are not built yet stay.

@@ -105,7 +105,8 @@ class _Shots(QObject):
     def _take(self) -> Iterator[None]:
         """Show and save; each `yield` waits until what was shown or run is on the screen."""
         options = self._options
-        for key in self._pages():
+        shows_all = options.gallery and not options.page
+        for key in [entry.key for entry in PAGES] if shows_all else [options.page]:
             if key:
                 self._window.show_page(key)
                 yield
@@ -130,10 +131,6 @@ class _Shots(QObject):
                     name = "-".join(filter(None, (page.objectName(), panel, f"{width}x{height}", theme)))
                     self._save(Path(options.gallery, f"{name}.png"))
                 page.restore_default()
-
-    def _pages(self) -> list[str]:
-        shows_all = self._options.gallery and not self._options.page
-        return [entry.key for entry in PAGES] if shows_all else [self._options.page]
 
     def _panels(self, page: Page) -> list[str]:
         """Return the panels to be raised, one after another: none at first, then those that share a place."""

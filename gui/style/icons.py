@@ -35,8 +35,8 @@ _GLYPH_SIZE = 0.875
 
 
 def icon(name: str) -> QIcon:
-    """Return the icon for a purpose, or for a glyph of Material Design Icons by its own name."""
-    return QIcon(_ThemedEngine(_GLYPHS.get(name, name)))
+    """Return the icon for a purpose, or for a glyph of Material Design Icons by its own name; "" has none."""
+    return QIcon(_ThemedEngine(_GLYPHS.get(name, name))) if name else QIcon()
 
 
 @cache

@@ -154,15 +154,10 @@ class _Notifier(QObject):
 
 
 # Controls that do not fill their background with `Window`.
-_OUTLINED = [
-    "QAbstractSpinBox",
-    "QCheckBox",
-    "QComboBox",
-    "QLineEdit",
-    "QProgressBar",
-    "QPushButton",
+_OUTLINED = (
+    *("QAbstractSpinBox", "QCheckBox", "QComboBox", "QLineEdit", "QProgressBar", "QPushButton"),
     "QRadioButton",
-]
+)
 
 _HAS_FONT = Qt.WidgetAttribute.WA_SetFont
 

@@ -213,13 +213,8 @@ def short_number(value: float) -> str:
         return no_number(value)
     if abs(value) < 5e-3:
         return "0"
-    text = (
-        f"{abs(value):.2f}"
-        if abs(value) < 1
-        else f"{abs(value):.1f}"
-        if abs(value) < 9.95
-        else f"{abs(value):.0f}"
-    )
+    decimals = 2 if abs(value) < 1 else 1 if abs(value) < 9.95 else 0
+    text = f"{abs(value):.{decimals}f}"
     return f"{_MINUS}{text}" if value < 0 else text
 
 

@@ -26,6 +26,8 @@ def opened(haloscope, qtbot):
     """The window with the page Matrices in front, and the page."""
     page = shown_page(haloscope.window, "matrices", qtbot)
     qtbot.waitUntil(lambda: bool(haloscope.matmul.results()))
+    haloscope.window.activateWindow()
+    qtbot.waitUntil(haloscope.window.isActiveWindow)
     return haloscope, page
 
 

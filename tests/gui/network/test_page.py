@@ -23,6 +23,7 @@ def opened(haloscope, qtbot):
     """The window with the page Network in front, and the page."""
     page = shown_page(haloscope.window, "network", qtbot)
     qtbot.waitUntil(lambda: haloscope.network.facts is not None and bool(haloscope.network.results()))
+    haloscope.window.activateWindow()
     return haloscope, page
 
 
@@ -58,11 +59,12 @@ def test_that_a_page_says_what_to_do_until_there_is_a_digit(opened, qtbot):
 def test_that_a_page_whose_network_cannot_be_read_says_why(drawn, qtbot):
     haloscope, page = drawn
     qtbot.waitUntil(lambda: page.is_settled)
-    haloscope.network.facts = None
+    facts, haloscope.network.facts = haloscope.network.facts, None
     assert not page.is_settled
     haloscope.network.refuse_facts("The weights are damaged.")
     assert page.is_settled
     assert page.status.why_no_run == "The weights are damaged."
+    haloscope.network.set_facts(facts)
 
 
 def test_that_a_small_drawing_is_enlarged_for_the_network_and_that_is_said(drawn, qtbot):

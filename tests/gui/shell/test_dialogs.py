@@ -41,19 +41,7 @@ def test_that_hidden_panels_come_back_as_they_were_and_are_kept(haloscope):
     assert page.give_layout() == before
     haloscope.actions["hide_panels"].trigger()
     assert [panel.isVisible() for panel in page.panels] == seen
-
-
-def test_that_hidden_panels_come_back_with_one_that_is_brought_to_the_front(haloscope):
-    page = haloscope.window.page
     haloscope.actions["hide_panels"].trigger()
     page.bring_to_front("lens")
     assert page.panel("lens").isVisible()
     assert page.panel("kernel").isVisible()
-
-
-def test_that_full_screen_keeps_the_size_before(haloscope):
-    before = haloscope.window.geometry()
-    haloscope.actions["full_screen"].trigger()
-    assert haloscope.window.isFullScreen()
-    haloscope.actions["full_screen"].trigger()
-    assert haloscope.window.geometry() == before

@@ -16,8 +16,6 @@ from gui.shell.preferences import Preferences, load_preferences
 from tests.made_runs import make_result
 from tests.unreadable_files import CONTENTS, NO_FILES, made
 
-pytestmark = pytest.mark.fresh_window
-
 
 @pytest.fixture
 def worked(haloscope):

@@ -25,8 +25,6 @@ from gui.widgets.code_pair import FindBar
 from gui.widgets.fields import NumberBox
 from tests.gui.made_window import panel_of, shown_page
 
-pytestmark = pytest.mark.fresh_window
-
 HUGE = "9" * 5000
 NO_NUMBERS = ("", " ", "abc", "nan", "inf", "-inf", "1e400", "1,500", "1 2", "1/0", "--1", "0x10", "½", HUGE)
 NO_WHOLE_NUMBERS = (*NO_NUMBERS, "1.5", "1e3", "1,024", "16 threads", "1_6")
@@ -277,6 +275,7 @@ def hears(box):
     return box.receivers("2refused(QString)") > 0
 
 
+@pytest.mark.fresh_window
 def test_that_the_window_has_no_other_field_that_a_person_types_into(haloscope, qtbot):
     named = [*explore_fields(haloscope, qtbot).values(), *matrices_fields(haloscope, qtbot).values()]
     window = haloscope.window

@@ -124,6 +124,7 @@ def colours(icon: QIcon) -> set[str]:
 def test_that_every_purpose_has_a_glyph_in_the_library(qapp):
     for name in (*icons._GLYPHS, "undo", "redo", "compare", "close"):
         assert not icons.icon(name).pixmap(QSize(16, 16)).isNull(), name
+    assert icons.icon("").isNull()
 
 
 @pytest.mark.slow
