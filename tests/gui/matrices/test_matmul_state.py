@@ -9,8 +9,7 @@ from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.host.request import Run
 from engine.results.metrics import number_of
-from engine.tasks.product.problem import ProductGrid, ProductRequest
-from engine.tasks.product.problem import MatrixProduct, tile_of
+from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, tile_of
 from gui.engine_link.engine_state import EngineState
 from gui.matrices.matmul_state import SMALL_TILES, MatmulController, MatmulState
 from gui.matrices.product_panel import LecturePanel, ProductPanel
