@@ -81,6 +81,16 @@ def refuse_unsuitable(
                 "Choose another variant, or another device.",
             ),
         )
+    if device.key == SIMULATOR and variant.library:
+        raise UnsupportedVariant(
+            f"variant '{variant.key}' on {device.title}",
+            Refusal(
+                "not-ptx",
+                f"Its kernels are those of {variant.library}",
+                f"Its kernels are machine code of {variant.library}; the simulator interprets PTX.",
+                "Choose another variant, or another device.",
+            ),
+        )
     if device.key == SIMULATOR and (limit := problem.simulator_limit):
         why = f"too large for the simulator (limit {limit})"
         raise TooLargeForSimulator(problem.subject, why, "Choose a smaller size or batch, or another device.")

@@ -116,3 +116,10 @@ def test_that_cufft_refuses_a_picture_that_it_would_flush_to_zero():
     assert variant("cpu-fft").refuse_samples(picture) is None
     picture[0, 0] = 1e-30
     assert chosen.refuse_samples(picture) is None
+
+
+def test_that_the_simulator_takes_no_kernels_of_a_library(monkeypatch):
+    monkeypatch.setattr(fft, "_has_cupy", lambda: True)
+    with pytest.raises(UnsupportedVariant) as refused:
+        engine.correlate(np.ones((8, 8), np.float32), np.ones((3, 3)), variant="fft", device="simulator")
+    assert refused.value.refusal.code == "not-ptx"
