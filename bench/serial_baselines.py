@@ -28,8 +28,8 @@ from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import FIRST, FIRST_POOLED, FIRST_SIDE, SIDE
 from engine.variants.mask_classes import required_factors
 from engine.variants.matmul.blas import NumpyProduct
-from engine.variants.network.host_layers import connect, convolve, pool
-from engine.variants.network.layer_kernels import TILE
+from engine.variants.network.report import serial_connected, serial_convolution, serial_pool
+from engine.variants.network.steps import TILE
 from engine.variants.operations.compress import basis, steps_of
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
@@ -158,16 +158,17 @@ def _layers(made: Program) -> Iterator[Pair]:
         ours, theirs = np.empty((2, count, side - 4, side - 4), np.float32)
         call = made.call("convolve", maps, filters, theirs, channels, side, count)
         name = f"network-serial, convolution {number}"
-        yield Pair(name, call, convolve.call(maps, filters, ours), theirs, ours)
+        yield Pair(name, call, serial_convolution.call(maps, filters, ours), theirs, ours)
     maps = random.random((FIRST, FIRST_SIDE, FIRST_SIDE), np.float32)
     ours, theirs = np.empty((2, FIRST, FIRST_POOLED, FIRST_POOLED), np.float32)
     call = made.call("pool", maps, theirs, FIRST, FIRST_SIDE)
-    yield Pair("network-serial, pool 1", call, pool.call(maps, ours), theirs, ours)
+    yield Pair("network-serial, pool 1", call, serial_pool.call(maps, ours), theirs, ours)
     inputs, outputs = weights.hidden.shape
     linear = random.random(inputs, np.float32)
     ours, theirs = np.empty((2, outputs), np.float32)
     call = made.call("connect_layer", linear, weights.hidden, theirs, inputs, outputs, TILE)
-    yield Pair("network-serial, hidden", call, connect.call(linear, weights.hidden, True, ours), theirs, ours)
+    own = serial_connected.call(linear, weights.hidden, True, ours)
+    yield Pair("network-serial, hidden", call, own, theirs, ours)
 
 
 def _operations(made: Program) -> Iterator[Pair]:

@@ -23,8 +23,8 @@ from engine.results.launch_facts import WARP
 from engine.tasks.network import worked_product
 from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
-from engine.variants.network.constant_filters import CONSTANT_BYTES, FILTER_BYTES
-from engine.variants.network.unrolled_matrix import matrix_bytes
+from engine.variants.network.gemm import matrix_bytes
+from engine.variants.network.one_change import CONSTANT_BYTES, FILTER_BYTES
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 

@@ -1,18 +1,14 @@
 """`kernel_factory`: the decorator of functions that make CUDA kernels. No Numba in here.
 
-Numba's CUDA target takes half a second to import, and a module of variants is also read by what only lists
-them. So such a module names what its kernels are written with (`cuda`, `float32`, emitters) under
-`if TYPE_CHECKING:`, and its first kernel imports that.
+What kernels are written with their module imports late (`late_names`).
 """
 
-import ast
 import functools
-import inspect
-import sys
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from engine.compiled.late_names import import_names
 from engine.device.launches import Kernel
 
 Factory = TypeVar("Factory", bound=Callable[..., Any])
@@ -39,20 +35,6 @@ def kernel_factory(factory: Factory) -> Factory:
         return kernel
 
     return made  # type: ignore[return-value]
-
-
-@functools.cache
-def import_names(name: str, only: frozenset[str] | None = None) -> None:
-    """Import into a module, once, what it imports under `if TYPE_CHECKING:`; `only` what has such names."""
-    module = sys.modules[name]
-    for step in ast.parse(inspect.getsource(module)).body:
-        if isinstance(step, ast.If) and ast.unparse(step.test) == "TYPE_CHECKING":
-            for one in step.body:
-                if isinstance(one, ast.ImportFrom) and only is not None:
-                    one.names = [found for found in one.names if found.name in only]
-                    if not one.names:
-                        continue
-                exec(compile(ast.Module([one], []), str(module.__file__), "exec"), vars(module))
 
 
 def note_origin(made: Kernel, kernel: Kernel, *arguments: object) -> None:

@@ -4,8 +4,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from engine.compiled.late_names import import_names
 from engine.device.cuda_presence import missing
-from engine.device.kernel_factory import import_names
 from engine.device.launches import Kernel, Pass, Signature
 from engine.errors import BadValue
 from engine.explain.code.code_diff import Diff, MeasuredDifference, listing_diff, source_diff

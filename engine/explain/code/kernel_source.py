@@ -11,7 +11,6 @@ import functools
 import inspect
 import sys
 from collections.abc import Iterator
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
@@ -155,7 +154,7 @@ def _within(role: Role, value: object) -> Iterator[tuple[Role, object]]:
     """Yield the functions that an object stands for."""
     if isinstance(value, MachineFunction):
         if _is_ours(value.module):
-            yield Role.KERNEL, getattr(import_module(value.module), value.name)
+            yield Role.KERNEL, value.function()
     elif isinstance(factory := getattr(value, "factory", None), FunctionType):
         # What makes code for the CPU (`engine.variants.operations.kernels.CpuCode`).
         yield Role.KERNEL, factory

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from engine.compiled.late_names import import_names
 from engine.device.backend import Buffers
 from engine.device.interpreter import InterpreterBackend
-from engine.device.kernel_factory import import_names
 from engine.device.launches import Between, Launch, Pass, Placeholder
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.launch.launches import why_not_compiled

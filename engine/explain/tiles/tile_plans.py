@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.device.kernel_factory import import_names
+from engine.compiled.late_names import import_names
 from engine.device.launches import Operand, Pass
 from engine.explain.counts.counting import buffers_of
 from engine.explain.tiles.block_loads import NOT_OF_PICTURE, Accesses, BlockLoads

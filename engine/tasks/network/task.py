@@ -44,18 +44,18 @@ class NetworkVariant(VariantOf[ForwardPass, Weights]):
 
 
 NETWORK_VARIANTS = Registered[NetworkVariant](
-    cpu=("network.serial", "network.cpu_fast"),
+    cpu=("network.report:SERIAL", "network.cpu_fast"),
     cuda=(
-        "network.parallel_convolution",
-        "network.parallel_pool",
-        "network.fused_pool",
-        "network.parallel_connected",
-        "network.linearised",
-        "network.uncoalesced",
-        "network.implicit_gemm",
-        "network.unrolled_matrix",
-        "network.constant_filters",
-        "network.streams",
+        "network.report:CONVOLUTION",
+        "network.report:POOL",
+        "network.report:FUSED",
+        "network.report:CONNECTED",
+        "network.one_change:LINEARISED",
+        "network.one_change:UNCOALESCED",
+        "network.gemm:IMPLICIT",
+        "network.gemm:UNROLLED",
+        "network.one_change:CONSTANT",
+        "network.gemm:STREAMS",
         "network.fast",
     ),
 )

@@ -239,7 +239,9 @@ class MatmulVariant(VariantOf[MatrixProduct, None]):
         return {"uses_block": False, "default_block": None} | tile
 
 
-MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul.naive", "matmul.tiled"), cpu=("matmul.blas",))
+MATMUL_VARIANTS = Registered[MatmulVariant](
+    cuda=("matmul.kernels:NAIVE", "matmul.kernels:TILED"), cpu=("matmul.blas",)
+)
 """The variants that multiply matrices."""
 
 

@@ -1,1 +1,1 @@
-"""CPU variants, one a file; what is compiled of each is in a module of its own, ending in `_code`."""
+"""CPU variants, one a file; what is compiled of each is in it, and what it is written with imported late."""

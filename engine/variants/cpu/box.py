@@ -18,23 +18,32 @@ Along the rows three additions per sample would do, but each waits for the one b
 and core with four rows interleaved, where the sums of vectors take 0.1 (3 columns) to 0.5 (63).
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.device.core_count import launch_cores
+from engine.device.threads.descriptors import TAKEN
 from engine.device.threads.thread_pool import TASK, workers_for
 from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork, Work
 from engine.run.variant import ON_CPU
 from engine.variants.cpu.banded_filter import ACROSS_LINES, CONVERSION, BandedFilter, Cut, cut
-from engine.variants.cpu.edges import aligned_rows
+from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.variants.mask_classes import refuse_unequal
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import RUNNING_SUMS
 from engine.work.filtering.variants import Growth, MaskClass, Variant
 from engine.work.filtering.work import filter_work
+
+if TYPE_CHECKING:  # imported where code is compiled
+    from engine.compiled.entry_point import entry_point
+    from engine.device.threads.shared_call import finish, row_of, share
+    from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
+    from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, smaller
 
 TILE_SAMPLES = 1024
 # Lines beside the ring: a line of zeros at its end, the sum of the segment so far, the windows, and their
@@ -60,7 +69,7 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
 class BoxSums(BandedFilter):
     """Running sums, ready for one problem and mask."""
 
-    function = MachineFunction("engine.variants.cpu.box_code", "box_sums_of_bands", error_model="numpy")
+    function = MachineFunction(__name__, "box_sums_of_bands", error_model="numpy")
 
     def __init__(self, problem: Problem, mask: Mask) -> None:
         super().__init__(problem, mask)
@@ -76,7 +85,7 @@ class BoxSums(BandedFilter):
 
     @property
     def loops(self) -> tuple[LoopWork, ...]:
-        """As `box_code` has them: a row is taken in; sums of a segment's ends; windows, digit by digit."""
+        """A row is taken in; sums of a segment's ends; windows, digit by digit."""
         rows, columns = self._problem.mask_shape
         are_floats = self._dtype == np.float32
         taking = LoopWork(
@@ -119,6 +128,81 @@ def _neighbours(terms: int, step: int, first: int, adds: bool) -> LoopWork:
     apart = sum((first + step * term) % VECTOR != 0 for term in range(terms))
     operations = max(0, terms - 1) + adds
     return LoopWork(operations=operations, loads=terms + apart * ACROSS_LINES + adds, stores=1)
+
+
+def box_sums_of_bands(picture, out, extent, mask, beyond, tile_samples, bands, task, buffers):
+    """Take one band after another, until none is left, on as many threads as take part.
+
+    Of the buffers each worker has a row; one of `lines` has a line of `pitch` values for each mask row, the
+    ring, and MORE_LINES more; they are 0 at first.
+    """
+    entry_point()
+    height, samples, channels = extent
+    mask_rows, mask_columns, weight = mask
+    anchor_row, before, after, outside_rows, outside_samples, offset = beyond
+    edges, ghost_row, all_lines, pitch = buffers
+    worker = share(task)
+    edge, lines = row_of(edges, worker), row_of(all_lines, worker)
+    size, value_size = edge.itemsize, lines.itemsize
+    front, window = (mask_rows + 1) * pitch, (mask_rows + 2) * pitch
+    spare, results = (mask_rows + 3) * pitch, (mask_rows + 4) * pitch
+    while True:
+        band = count_one(task, TAKEN)
+        if band >= bands.shape[0]:
+            break
+        top, bottom, tile = bands[band, 0], bands[band, 1], bands[band, 2]
+        first = tile * tile_samples
+        last = smaller(samples, first + tile_samples)
+        count = last - first
+        length = count + before + after
+        inside = first >= before and last + after + VECTOR <= samples
+        ring_line = 0
+        for number in range(bottom - top + mask_rows - 1):
+            source = source_row(top - anchor_row + number, height, outside_rows, anchor_row)
+            row_address = picture + source * samples * size
+            address = row_address + (first - before) * size
+            if source < 0:
+                address = address_of(ghost_row, 0)
+            elif not inside:
+                copy_edge(
+                    row_address, samples, first - before, last + after, outside_samples, before, ghost_row,
+                    edge, 0,
+                )  # fmt: skip
+                address = address_of(edge, 0)
+            # Lines 0 .. ring_line of the ring are rows of this segment; the later ones are sums of rows, each
+            # from there to the last one of the segment before.
+            here, ends = ring_line * pitch, (ring_line + 1) * pitch
+            take_row(address, edge, weight, length, lines, here, front, ends, window, ring_line == 0)
+            if number >= mask_rows - 1:
+                at = out + ((top + number - mask_rows + 1) * samples + first) * value_size
+                target = at if count % VECTOR == 0 else address_of(lines, results)
+                line, other, covered, step, left = window, spare, 0, channels, mask_columns
+                while left > 0:
+                    # The digits of the width to the base 4 say of how many sums of 1, 4, 16, ... neighbours a
+                    # window is.
+                    terms = left % 4
+                    if terms > 0 or step == channels:
+                        add_neighbours(
+                            lines, line + covered, step, terms, target, offset, step == channels, count
+                        )
+                    covered += terms * step
+                    left //= 4
+                    length -= 3 * step
+                    if left > 0:
+                        add_neighbours(
+                            lines, line, step, 4, address_of(lines, other), np.float32(0.0), True, length
+                        )
+                    line, other = other, line
+                    step *= 4
+                length = count + before + after
+                if target != at:
+                    copy_samples(at, target, count, lines)
+            ring_line += 1
+            if ring_line == mask_rows:
+                ring_line = 0
+                for row in range(mask_rows - 2, 0, -1):
+                    add_line(lines, (row + 1) * pitch, row * pitch, length)
+    finish(task, worker)
 
 
 def prepare(problem: Problem, mask: Mask, block: Block) -> BoxSums:

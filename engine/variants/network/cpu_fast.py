@@ -95,7 +95,7 @@ def roundings(terms: int) -> int:
 class RegisterTiles:
     """The network ready for one batch; one launch at a time."""
 
-    function = MachineFunction("engine.variants.network.cpu_code", "forward_drawings")
+    function = MachineFunction("engine.variants.network.cpu_tiles", "forward_drawings")
 
     def __init__(self, problem: ForwardPass, weights: Weights) -> None:
         self._workers = max(1, min(cores(), -(-problem.batch // AT_ONCE)))

@@ -16,7 +16,7 @@ Limit
     larger GPU has multiprocessors without work, and each block has one warp for each scheduler.
 
 Sources: the register tiling of matrix products (Volkov and Demmel, "Benchmarking GPUs to tune dense linear
-algebra", SC 2008, section 3) applied to a direct convolution; the emitters are in `tile_emitters.py`.
+algebra", SC 2008, section 3) applied to a direct convolution; the emitters are in `fast_tiles.py`.
 """
 
 from typing import TYPE_CHECKING
@@ -39,8 +39,7 @@ from engine.tasks.network.problem import (
     ForwardPass,
     LayerWork,
 )
-from engine.variants.network.passes import Step, filters_of, linear, stage
-from engine.variants.network.tile_shape import (
+from engine.variants.network.fast_tiles import (
     ACROSS,
     AHEAD,
     CONVOLUTIONS,
@@ -50,18 +49,17 @@ from engine.variants.network.tile_shape import (
     ROWS,
     SLICES,
     ConvolutionShape,
+    accumulator,
+    connected_accumulator,
+    parts_store,
+    phase_loader,
+    pooled_store,
 )
+from engine.variants.network.steps import Step, filters_of, linear, stage
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_within, types
     from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, closer, waiter, zero_accumulators
-    from engine.variants.network.tile_emitters import (
-        accumulator,
-        connected_accumulator,
-        parts_store,
-        phase_loader,
-        pooled_store,
-    )
 
 REGISTERS = 112
 """Registers of a convolution's thread at most: 64 sums, 24 cells, weights, indices. Two blocks of 288 threads
@@ -216,7 +214,7 @@ def _convolution(number: int) -> Step:
         f"convolution-{number} + pool-{number}",
         lambda problem: Launch((problem.batch, 1, 1), (shape.threads, 1, 1), shape.shared_bytes),
         lambda problem: _convolution_work(problem.batch, shape),
-        lambda problem: convolution_kernel(shape),
+        lambda: convolution_kernel(shape),
         lambda problem, weights: (
             Operand.IMAGE if number == 1 else _averages(problem, 1),
             packed_filters(filters_of(weights, number)),
@@ -236,7 +234,7 @@ STEPS = (
             FLOAT_BYTES * (DEPTH * DRAWINGS + PARTS),
         ),
         _connected_work,
-        lambda problem: connected_kernel(),
+        connected_kernel,
         lambda problem, weights: (linear(problem), weights.hidden, weights.output, Operand.OUT),
     ),
 )

@@ -75,7 +75,7 @@ def shift_of(problem: OperationProblem) -> int:
 
 
 def bin_of_whole(sample: Any, shift: Any) -> Any:
-    """Return the bin of a sample of 8 or 16 bit; indices are unsigned, as in `cpu.serial_code.sum_along`."""
+    """Return the bin of a sample of 8 or 16 bit; indices are unsigned, as in `cpu.serial.sum_along`."""
     return np.uintp(sample) >> np.uintp(shift)
 
 

@@ -1,12 +1,10 @@
 """How an operation names what computes it: code for the CPU, steps with their grids for CUDA. No Numba."""
 
-import dis
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib import import_module
-from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from engine.device.kernel_factory import import_names
+from engine.compiled.late_names import with_names
 from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
 from engine.geometry.block import Block, Limits, Refusal, refuse_grid
 from engine.results.problem import Work
@@ -37,18 +35,9 @@ class CpuCode:
 
     def __call__(self, *made_for: object) -> Callable[..., None]:
         """Return the function that each worker calls."""
-        import_names(self.factory.__module__, frozenset(_names_in(self.factory.__code__)))
-        on_bands: Any = import_module(f"{_FOLDER}.bands_code").on_bands
-        made: Callable[..., None] = on_bands(self.factory(*made_for))
+        on_bands: Any = with_names(import_module(f"{_FOLDER}.bands").on_bands)
+        made: Callable[..., None] = on_bands(with_names(self.factory)(*made_for))
         return made
-
-
-def _names_in(code: CodeType) -> Iterator[str]:
-    """Yield what a function, and those within it, name of their module."""
-    yield from (str(one.argval) for one in dis.get_instructions(code) if one.opname == "LOAD_GLOBAL")
-    for one in code.co_consts:
-        if isinstance(one, CodeType):
-            yield from _names_in(one)
 
 
 def on_all_cores(

@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
 
     from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_for
-    from engine.variants.operations.bands_code import put_nan
+    from engine.variants.operations.bands import put_nan
 
 N = TypeVar("N", int, float)
 BORDER = Border.REPLICATE

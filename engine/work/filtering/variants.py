@@ -225,7 +225,7 @@ class Variant(VariantOf[Problem, Mask]):
 VARIANTS = Registered[Variant](
     cpu=(
         "cpu.serial",
-        "cpu.separable_serial",
+        "cpu.serial:SEPARABLE",
         "cpu.parallel",
         "cpu.separable",
         "cpu.box",

@@ -16,7 +16,7 @@ from engine.image.formats import quality_words
 from engine.image.open import open_sample, sample_path
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
-from engine.variants.cpu import textbook_loops
+from engine.variants.cpu import serial
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import is_exact_class, rounding_bound
@@ -329,7 +329,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(
     source, out = tmp_path / "in.png", tmp_path / "out.png"
     engine.save_image(np.full((30, 20), 7, np.uint8), source)
     out.write_bytes(b"old")
-    loops, rows_done = textbook_loops.TextbookLoops, []
+    loops, rows_done = serial.TextbookLoops, []
     new_calls = loops._new_calls
 
     class PressedAfterTheFirstRows:
@@ -350,7 +350,7 @@ def test_that_ctrl_c_in_the_middle_of_the_plain_loops_leaves_the_old_file(
     monkeypatch.setattr(
         loops, "_new_calls", lambda filtering: [*map(PressedAfterTheFirstRows, new_calls(filtering))]
     )
-    monkeypatch.setattr(textbook_loops, "MULTIPLY_ADDS_PER_CALL", 10 * 20 * 9)
+    monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", 10 * 20 * 9)
     with pytest.raises(Left) as left:
         command("filter", source, out, "--mask box-3 --variant cpu-serial")
     assert str(left.value) == f"Stopped: {out} was not written."

@@ -10,7 +10,7 @@ from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import order_after
 from engine.device.device_view import DeviceView
 from engine.device.launches import Between, Handle, Launch, Operand, Pass
-from engine.variants.matmul.operands import Matrix
+from engine.variants.matmul.kernels import Matrix
 
 FREEING = 99
 CAPTURED = 50

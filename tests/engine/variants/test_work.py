@@ -9,7 +9,7 @@ import pytest
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.variants.cpu import parallel, separable, separable_serial, serial
+from engine.variants.cpu import parallel, separable, serial
 from engine.variants.fast.tile_shape import byte_tile_shape
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant
@@ -92,7 +92,8 @@ def test_that_the_models_of_the_serial_loops_count_the_cells_that_the_border_has
     for border in Border:
         problem = describe_problem(np.zeros((5, 4, 3), np.uint16), mask, border, 0.0)
         rows, columns = cells_of(border, 5, 3, 2), cells_of(border, 4, 4, 0)
-        one_pass, two_passes = (one.VARIANT.work(problem, Block(1, 1)) for one in (serial, separable_serial))
+        both = serial.VARIANT, serial.SEPARABLE
+        one_pass, two_passes = (one.work(problem, Block(1, 1)) for one in both)
         assert one_pass.picture_loads == rows * columns * 3
         assert one_pass.global_loads == rows * columns * 3 + 12 * 60
         assert one_pass.global_load_bytes == rows * columns * 3 * 2 + 12 * 60 * 4

@@ -38,8 +38,7 @@ def assembly_of(ir):
 
 def main():
     _emit_for_arm()
-    from engine.compiled.machine_code import MachineFunction
-    from engine.compiled.numba_compiler import compiled_library
+    from engine.compiled.machine_code import MachineFunction, compiled_library
     from engine.geometry.block import Block
     from engine.mask.mask import Mask
     from engine.work.filter_task import describe_problem
@@ -48,8 +47,7 @@ def main():
     found = {}
 
     def compiled(function, types):
-        source = getattr(importlib.import_module(function.module), function.name)
-        _, library = compiled_library(source, types, function._options)
+        _, library = compiled_library(function.function(), types, function._options)
         assembly = assembly_of(library.get_llvm_str())
         found[f"{function.name} {dtype}"] = {
             "vectors": len(re.findall(r"\tfmla\tv\d+\.4s", assembly)),

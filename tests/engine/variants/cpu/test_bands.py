@@ -13,7 +13,7 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter as bands
-from engine.variants.cpu import box, edges, parallel, separable, streamed_bands, two_passes
+from engine.variants.cpu import box, edges, parallel, separable, streamed_bands
 from engine.variants.cpu.edges import holds
 from engine.variants.cpu.register_tiles import (
     MOST_ROWS,
@@ -29,7 +29,7 @@ from tests.pairwise import by_pairs
 
 KEYS = ("cpu-parallel", "cpu-separable")
 BLOCK = Block(1, 1)
-COMPILED = (streamed_bands, two_passes)
+COMPILED = (streamed_bands, separable)
 NARROW_TILE_FLOATS = 1 << 13
 every_banded_variant = pytest.mark.parametrize("module", [parallel, separable], ids=KEYS)
 
@@ -43,8 +43,8 @@ def filtered(module, image, mask, border=Border.MIRROR, **more):
     return out
 
 
-HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, two_passes.BLOCK_ROWS)
-HEIGHTS = sorted({*HEIGHTS, two_passes.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
+HEIGHTS = (1, bands.LEAST_ROWS - 1, bands.LEAST_ROWS + 1, separable.BLOCK_ROWS)
+HEIGHTS = sorted({*HEIGHTS, separable.BLOCK_ROWS + RESULTS_AT_ONCE + 1})
 # In samples of a row: vectors, and the wide tiles with both edges.
 WIDE = streamed_bands.LEAST_TILE_SAMPLES
 WIDTHS = (VECTOR - 1, VECTOR, VECTOR + 1, 3 * VECTOR + 2, 529, WIDE + VECTOR, WIDE + 5 * VECTOR + 3)
@@ -91,7 +91,7 @@ def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, m
 @pytest.mark.parametrize("key", KEYS)
 def test_that_tiles_meet_without_a_seam(key, monkeypatch):
     for height in HEIGHTS:
-        for holder in (two_passes, streamed_bands):
+        for holder in COMPILED:
             monkeypatch.setattr(holder, "TILE_FLOATS", NARROW_TILE_FLOATS)
         colour = partial(Case, channels=3, dtype="uint8", mask_shape=(4, 5), cval=77, weights="rank 1 whole")
         for number, width in enumerate(WIDTHS):
@@ -206,7 +206,7 @@ def test_that_masks_that_are_no_product_are_refused_in_words():
 
 @pytest.mark.parametrize("border", list(Border))
 def test_that_what_is_not_finite_stays_where_the_direct_sum_has_it(border, monkeypatch):
-    monkeypatch.setattr(two_passes, "TILE_FLOATS", NARROW_TILE_FLOATS)
+    monkeypatch.setattr(separable, "TILE_FLOATS", NARROW_TILE_FLOATS)
     image = np.random.default_rng(8).standard_normal((50, 530, 1), np.float32)
     for row, column, strange in ((0, 0, np.inf), (20, 300, np.nan), (31, 511, -np.inf), (49, 529, np.inf)):
         image[row, column] = strange

@@ -11,7 +11,7 @@ import pytest
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.variants.cpu import separable_serial, serial, textbook_loops
+from engine.variants.cpu import serial
 from engine.variants.fast import fft
 from engine.variants.fast.transform import SpectralFilter
 from engine.variants.matmul import blas
@@ -51,7 +51,7 @@ COLUMN, ROW = RANDOM.standard_normal(6), RANDOM.standard_normal(5)
 
 @pytest.mark.parametrize(
     ("loops", "weights", "multiply_adds"),
-    [(serial, RANDOM.standard_normal((6, 5)), 30), (separable_serial, np.outer(COLUMN, ROW), 6)],
+    [(serial.VARIANT, RANDOM.standard_normal((6, 5)), 30), (serial.SEPARABLE, np.outer(COLUMN, ROW), 6)],
     ids=["plain loops", "two passes"],
 )
 @pytest.mark.parametrize("border", ["zero", "mirror", "wrap"])
@@ -62,7 +62,7 @@ def test_that_serial_loops_give_the_same_however_many_rows_a_call_has(
     problem = describe_problem(image, mask, border, 0.0)
     results = []
     for rows in (23, 5, 1):
-        monkeypatch.setattr(textbook_loops, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * multiply_adds)
+        monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", rows * 9 * 3 * multiply_adds)
         results.append(np.full(image.shape, np.nan, np.float32))
         loops.prepare(problem, mask, Block(1, 1)).launch(image, results[-1])
     assert np.isfinite(results[0]).all()
@@ -76,7 +76,7 @@ def test_that_the_serial_loops_are_left_after_the_rows_of_one_call(monkeypatch):
     assert rows >= 1
     assert rows * 2000 * 63 * 63 * 4e-9 < 0.5
     image, mask = np.ones((40, 8, 1), np.float32), Mask(np.ones((3, 3)))
-    monkeypatch.setattr(textbook_loops, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * mask.taps)
+    monkeypatch.setattr(serial, "MULTIPLY_ADDS_PER_CALL", 10 * 8 * mask.taps)
     interrupt(monkeypatch, serial, "CORRELATE", 2)
     loops = serial.prepare(describe_problem(image, mask, "zero", 0.0), mask, Block(1, 1))
     out = np.full(image.shape, np.nan, np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 
 from engine.variants.network.cpu_fast import packed, packed_filters
 from engine.variants.network.fast import packed_filters as packed_for_cuda
-from engine.variants.network.tile_shape import CONVOLUTIONS
+from engine.variants.network.fast_tiles import CONVOLUTIONS
 from tests.engine.variants.emitted import whole
 
 

@@ -1,19 +1,21 @@
 """Every stage against the oracle; its model of work against counts; its divergence."""
 
 from collections import Counter
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import engine
 from engine.device.launches import Between, DeviceKind, HostStep
+from engine.device.per_thread import interprets
 from engine.geometry.block import Block, Limits
 from engine.tasks.network import worked_product
 from engine.tasks.network.oracle import convolved, verify
 from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS, network_variant
-from engine.variants.network import constant_filters, unrolled_matrix
-from engine.variants.network.passes import chunks
+from engine.variants.network import gemm, one_change, report
+from engine.variants.network.steps import chunks
 from tests.engine.variants.executed import executed, observed
 from tests.engine.variants.network.cases import SIMULATED, SMALL, Case, check, random_weights, scores_of
 
@@ -111,21 +113,21 @@ def test_that_the_worked_product_of_the_report_is_what_it_prints():
 
 
 def test_that_the_second_filters_are_refused_for_constant_memory_in_bytes():
-    assert constant_filters.FILTER_BYTES == (3_200, 204_800)
+    assert one_change.FILTER_BYTES == (3_200, 204_800)
     assert "204,800 bytes" in network_variant("network-constant").remark
     assert "constant memory has 65,536" in network_variant("network-constant").remark
 
 
 def test_that_the_unrolled_matrix_has_the_bytes_that_its_remark_tells():
     first, _, second, *_ = LAYERS
-    one = [unrolled_matrix.matrix_bytes(ForwardPass(1), layer) for layer in (first, second)]
+    one = [gemm.matrix_bytes(ForwardPass(1), layer) for layer in (first, second)]
     assert one == [57_600, 204_800]
-    all_of_them = sum(unrolled_matrix.matrix_bytes(ForwardPass(10_000), layer) for layer in (first, second))
+    all_of_them = sum(gemm.matrix_bytes(ForwardPass(10_000), layer) for layer in (first, second))
     assert round(all_of_them / 1e9, 1) == 2.6
 
 
 def test_that_a_batch_whose_matrices_would_fill_the_memory_is_refused_with_the_largest():
-    refused = unrolled_matrix.unsupported
+    refused = gemm.unsupported
     assert refused(ForwardPass(10_000), None, BLOCK, Limits()) is None
     reason = refused(ForwardPass(30_000), None, BLOCK, Limits()).sentence
     assert "30,000 drawings take 10.6 GiB, the limit is 4.0 GiB" in reason
@@ -167,17 +169,13 @@ def test_that_a_value_that_nobody_wrote_is_found():
 
 
 def test_that_the_steps_of_the_host_are_the_layers_that_a_stage_leaves_to_it():
-    from engine.variants.network import fused_pool, parallel_convolution, parallel_pool
-    from engine.variants.network.host_layers import made_steps
-
-    problem = ForwardPass(1)
-    weights = random_weights(1)
-    left = {
-        module.VARIANT.key: [
-            step.name for step in made_steps(module.STEPS, problem, weights) if isinstance(step, HostStep)
-        ]
-        for module in (parallel_convolution, parallel_pool, fused_pool)
-    }
+    problem, weights = ForwardPass(1), random_weights(1)
+    left = {}
+    for stage in (report.CONVOLUTION, report.POOL, report.FUSED):
+        with mock.patch.object(report, "interpreted") as made, interprets.within(True):
+            stage.prepare(problem, weights, BLOCK)
+        (steps,) = made.call_args.args
+        left[stage.key] = [step.name for step in steps if isinstance(step, HostStep)]
     assert left == {
         "network-convolution": ["pool-1", "pool-2", "hidden", "output"],
         "network-pool": ["hidden", "output"],

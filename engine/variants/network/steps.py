@@ -1,0 +1,348 @@
+"""The steps that stages are made of: the report's kernels of a layer each, their arrays, their work.
+
+A thread per output, in blocks of 16 x 16. Maps are (drawing, map, row, column). Neighbouring threads compute
+neighbouring columns of one map, so they ask for neighbouring values and for one and the same weight. In the
+report a value's maps lie together (column, map), so that neighbouring threads ask for values 32 apart: it
+says itself that its accesses do not coalesce.
+
+The linearisation has no kernel (but in `network-linearised`): a pool stores each average where the linear
+vector has it, map after map, row after row.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from engine.device.kernel_factory import kernel_factory
+from engine.device.launches import Between, DeviceKind, Kernel, Launch, Operand, Pass
+from engine.geometry.block import Block, blocks_along
+from engine.results.problem import Work
+from engine.tasks.network.operands import Floats, Weights
+from engine.tasks.network.problem import (
+    FILTER_CELLS,
+    LAYERS,
+    LINEAR,
+    ForwardPass,
+    Layer,
+    LayerWork,
+    network_work,
+)
+from engine.tasks.network.task import NetworkVariant
+from engine.variants.passes import Types, made_pass, prepare_passes
+
+if TYPE_CHECKING:  # imported by `kernel_factory`
+    from engine.device.numba_cuda import cuda, float32
+
+TILE = 16
+
+
+def map_launch(batch: int, layer: Layer) -> Launch:
+    """Return the launch of a thread per value of a layer of maps: x drawings, y maps, z tiles of a map."""
+    maps, rows, columns = layer.shape
+    tiles = blocks_along(rows, TILE) * blocks_along(columns, TILE)
+    return Launch((batch, maps, tiles), (TILE, TILE, 1))
+
+
+def value_launch(batch: int, layer: Layer) -> Launch:
+    """Return the launch of a thread per value of a connected layer: x values, y drawings."""
+    return Launch((blocks_along(layer.values, TILE), blocks_along(batch, TILE), 1), (TILE, TILE, 1))
+
+
+def convolution_work(batch: int, layer: Layer) -> LayerWork:
+    """Return the work of a thread per output: a value and a weight for each multiply-add."""
+    adds = batch * layer.multiply_adds
+    return LayerWork(adds, 2 * adds, batch * layer.values)
+
+
+def pool_work(batch: int, layer: Layer) -> LayerWork:
+    """Return the work of a thread per average: four loads, one store."""
+    sums = 4 * batch * layer.values
+    return LayerWork(sums, sums, batch * layer.values)
+
+
+connected_work = convolution_work
+"""The work of a thread per connected value is the same: a value and a weight for each multiply-add."""
+
+
+def fused_work(batch: int, layer: Layer, pool: Layer) -> LayerWork:
+    """Return the work of a thread per average that computes its four outputs: those are never stored."""
+    adds = batch * layer.multiply_adds
+    return LayerWork(adds, 2 * adds, batch * pool.values)
+
+
+@kernel_factory
+def convolution_kernel():
+    """Return the kernel of a convolution: maps, filters -> rectified results."""
+
+    @cuda.jit
+    def convolve(maps, filters, results):
+        drawing, own_map = cuda.blockIdx.x, cuda.blockIdx.y
+        side = results.shape[2]
+        across = (side + TILE - 1) // TILE
+        tile_row = cuda.blockIdx.z // across
+        row = tile_row * TILE + cuda.threadIdx.y
+        column = (cuda.blockIdx.z - tile_row * across) * TILE + cuda.threadIdx.x
+        if row >= side or column >= side:
+            return
+        total = float32(0.0)
+        for channel in range(maps.shape[1]):
+            partial = float32(0.0)
+            for p in range(5):
+                for q in range(5):
+                    partial += maps[drawing, channel, row + p, column + q] * filters[own_map, channel, p, q]
+            total += partial
+        # Rectified; NaN stays NaN, so that a value that nobody wrote is found.
+        if total < float32(0.0):
+            total = float32(0.0)
+        results[drawing, own_map, row, column] = total
+
+    return convolve
+
+
+@kernel_factory
+def pool_kernel():
+    """Return the kernel of an average pool of 2 x 2: maps -> results."""
+
+    @cuda.jit
+    def average_pool(maps, results):
+        drawing, own_map = cuda.blockIdx.x, cuda.blockIdx.y
+        side = results.shape[2]
+        across = (side + TILE - 1) // TILE
+        tile_row = cuda.blockIdx.z // across
+        row = tile_row * TILE + cuda.threadIdx.y
+        column = (cuda.blockIdx.z - tile_row * across) * TILE + cuda.threadIdx.x
+        if row >= side or column >= side:
+            return
+        total = float32(0.0)
+        for i in range(2):
+            for j in range(2):
+                total += maps[drawing, own_map, 2 * row + i, 2 * column + j]
+        results[drawing, own_map, row, column] = total * float32(0.25)
+
+    return average_pool
+
+
+@kernel_factory
+def fused_kernel():
+    """Return the kernel of a convolution with its average pool: maps, filters -> averages."""
+
+    @cuda.jit
+    def convolve_and_pool(maps, filters, results):
+        drawing, own_map = cuda.blockIdx.x, cuda.blockIdx.y
+        side = results.shape[2]
+        across = (side + TILE - 1) // TILE
+        tile_row = cuda.blockIdx.z // across
+        row = tile_row * TILE + cuda.threadIdx.y
+        column = (cuda.blockIdx.z - tile_row * across) * TILE + cuda.threadIdx.x
+        if row >= side or column >= side:
+            return
+        total_of_four = float32(0.0)
+        for i in range(2):
+            for j in range(2):
+                total = float32(0.0)
+                for channel in range(maps.shape[1]):
+                    partial = float32(0.0)
+                    for p in range(5):
+                        for q in range(5):
+                            value = maps[drawing, channel, 2 * row + i + p, 2 * column + j + q]
+                            partial += value * filters[own_map, channel, p, q]
+                    total += partial
+                if total < float32(0.0):
+                    total = float32(0.0)
+                total_of_four += total
+        results[drawing, own_map, row, column] = total_of_four * float32(0.25)
+
+    return convolve_and_pool
+
+
+@kernel_factory
+def connected_kernel(rectifies: bool):
+    """Return the kernel of a connected layer: values, weights -> results, rectified if it `rectifies`."""
+    RECTIFIES = rectifies
+
+    @cuda.jit
+    def connect(values, weights, results):
+        output, drawing = cuda.grid(2)
+        if output >= results.shape[1] or drawing >= results.shape[0]:
+            return
+        total = float32(0.0)
+        first = 0
+        while first < values.shape[1]:
+            partial = float32(0.0)
+            for k in range(first, min(first + TILE, values.shape[1])):
+                partial += values[drawing, k] * weights[k, output]
+            total += partial
+            first += TILE
+        if RECTIFIES and total < float32(0.0):
+            total = float32(0.0)
+        results[drawing, output] = total
+
+    return connect
+
+
+def roundings_by_parts(terms: int) -> int:
+    """Return the roundings of a product where sums are formed of parts: 25 cells of a map, or 16 values.
+
+    A part of a convolution is a map's cells, that of a connected layer 16 values.
+    """
+    # A connected layer may have a multiple of 25 values before it, too.
+    parts = (FILTER_CELLS, TILE) if terms % FILTER_CELLS == 0 else (TILE,)
+    return max(min(part, terms) + blocks_along(terms, part) for part in parts)
+
+
+class Step(NamedTuple):
+    """A launch of a stage: the keys of its layers, how large it is, its work, its kernel with its arguments.
+
+    Where the kernel has constant memory, `constant` gives its name and what is copied there.
+    """
+
+    name: str
+    launch: Callable[[ForwardPass], Launch]
+    work: Callable[[ForwardPass], LayerWork]
+    kernel: Callable[[], Kernel]
+    arguments: Callable[[ForwardPass, Weights], tuple[Any, ...]]
+    constant: Callable[[Weights], tuple[str, Floats] | None] = lambda weights: None
+
+    def made(self, problem: ForwardPass, weights: Weights) -> Pass:
+        """Return the pass."""
+        types: Types = {Operand.IMAGE: ("float32", 4), Operand.OUT: ("float32", 2)}
+        arguments = self.arguments(problem, weights)
+        return made_pass(
+            self.kernel(), self.launch(problem), arguments, types, self.constant(weights), self.name
+        )
+
+
+def maps_after(problem: ForwardPass, key: str) -> Between:
+    """Return the array of a layer's values: (batch, maps, rows, columns), or (batch, values)."""
+    (layer,) = (layer for layer in LAYERS if layer.key == key)
+    return Between(key, (problem.batch, *layer.shape))
+
+
+def maps_before(problem: ForwardPass, number: int) -> Between | Operand:
+    """Return the maps that convolution 1 or 2 takes: the drawings, or what the first pool gives."""
+    return Operand.IMAGE if number == 1 else maps_after(problem, "pool-1")
+
+
+def linear(problem: ForwardPass) -> Between:
+    """Return the averages of the second pool as a vector for each drawing: (batch, values)."""
+    return Between("pool-2", (problem.batch, LINEAR))
+
+
+def filters_of(weights: Weights, number: int) -> Floats:
+    """Return the filters of convolution 1 or 2."""
+    return weights.convolution_1 if number == 1 else weights.convolution_2
+
+
+def of_layer(
+    layer: Layer,
+    launch: Callable[[int, Layer], Launch],
+    work: Callable[[int, Layer], LayerWork],
+    kernel: Callable[[], Kernel],
+    arguments: Callable[[ForwardPass, Weights], tuple[Any, ...]],
+) -> Step:
+    """Return the step that is a layer; its launch and its work follow from the batch."""
+    return Step(
+        layer.key,
+        lambda problem: launch(problem.batch, layer),
+        lambda problem: work(problem.batch, layer),
+        kernel,
+        arguments,
+    )
+
+
+def convolution(number: int) -> Step:
+    """Return convolution 1 or 2, a thread per output."""
+    layer = LAYERS[2 * number - 2]
+
+    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
+        return maps_before(problem, number), filters_of(weights, number), maps_after(problem, layer.key)
+
+    return of_layer(layer, map_launch, convolution_work, convolution_kernel, arguments)
+
+
+def pool(number: int) -> Step:
+    """Return average pool 1 or 2, a thread per average; the second is also the linearisation."""
+    before, layer = LAYERS[2 * number - 2 : 2 * number]
+
+    def arguments(problem: ForwardPass, weights: Weights) -> tuple[Any, ...]:
+        return maps_after(problem, before.key), maps_after(problem, layer.key)
+
+    return of_layer(layer, map_launch, pool_work, pool_kernel, arguments)
+
+
+def fused(number: int) -> Step:
+    """Return convolution 1 or 2 with its pool: a thread per average."""
+    layer, after = LAYERS[2 * number - 2 : 2 * number]
+    return Step(
+        f"{layer.key} + {after.key}",
+        lambda problem: map_launch(problem.batch, after),
+        lambda problem: fused_work(problem.batch, layer, after),
+        fused_kernel,
+        lambda problem, weights: (
+            maps_before(problem, number),
+            filters_of(weights, number),
+            maps_after(problem, after.key),
+        ),
+    )
+
+
+def hidden(values: Callable[[ForwardPass], Between] = linear) -> Step:
+    """Return the hidden layer, a thread per value; `values` is what it takes."""
+    return of_layer(
+        LAYERS[4],
+        value_launch,
+        connected_work,
+        lambda: connected_kernel(True),
+        lambda problem, weights: (values(problem), weights.hidden, maps_after(problem, "hidden")),
+    )
+
+
+OUTPUT = of_layer(
+    LAYERS[5],
+    value_launch,
+    connected_work,
+    lambda: connected_kernel(False),
+    lambda problem, weights: (maps_after(problem, "hidden"), weights.output, Operand.OUT),
+)
+"""The output layer, a thread per score."""
+CONNECTED_LAYERS = (hidden(), OUTPUT)
+"""The connected layers."""
+
+
+def first_loads(problem: ForwardPass) -> int:
+    """Return how often the first convolution loads from the drawings, with a load for each multiply-add."""
+    return problem.batch * LAYERS[0].multiply_adds
+
+
+def stage(
+    steps: Sequence[Step], *, picture_loads: Callable[[ForwardPass], int] = first_loads, **traits: Any
+) -> NetworkVariant:
+    """Return the stage that consists of these steps; what `traits` says is in the place of what they give."""
+
+    def passes(problem: ForwardPass, weights: Weights, block: Block) -> tuple[Pass, ...]:
+        return tuple(step.made(problem, weights) for step in steps)
+
+    def work(problem: ForwardPass, block: Block) -> Work:
+        works = (step.work(problem) for step in steps)
+        return network_work(problem, *works, picture_loads=picture_loads(problem))
+
+    given: dict[str, Any] = {
+        "device": DeviceKind.CUDA,
+        "prepare": prepare_passes(passes),
+        "plan": lambda problem, block: tuple(step.launch(problem) for step in steps),
+        "work": work,
+        "passes": passes,
+        "roundings": roundings_by_parts,
+    }
+    return NetworkVariant(**{**given, **traits})
+
+
+def chunks(batch: int, size: int) -> list[tuple[int, int]]:
+    """Return the chunks of a batch as (first, past the last)."""
+    return [(n * size, min(batch, (n + 1) * size)) for n in range(blocks_along(batch, size))]
+
+
+def matrix(weights: np.ndarray) -> np.ndarray:
+    """Return filters (m, c, 5, 5) as the matrix W of (m, c x 25)."""
+    return np.ascontiguousarray(weights.reshape(len(weights), -1))
