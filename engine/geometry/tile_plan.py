@@ -36,9 +36,6 @@ class TilePlan:
     first: tuple[int, int]  # row and column of the tile's first cell in the picture
     loaders: Cells  # the thread that puts the cell into shared memory: x + block.x * y; DIRECT; NOBODY
     steps: Cells  # in which of the block's loads, counted from 1; 0 where there is no thread
-    # The line of the kernel's source of each step, and those that read a cell directly.
-    lines: tuple[int, ...]
-    direct_lines: tuple[int, ...]
     first_result: tuple[int, int]  # row and column of the first result in the picture
     writers: Cells  # the thread that writes each result; NOBODY
     # The cells under the mask of the first result: from row and column `window_at` of the tile on, so many,
@@ -107,7 +104,3 @@ class TilePlan:
     def result_place(self, i: int, j: int) -> tuple[int, int]:
         """Return where in the picture result (i, j) lies."""
         return self.first_result[0] + i, self.first_result[1] + j
-
-    def lines_of(self, step: int) -> tuple[int, ...]:
-        """Return the lines of a step, counted from 1; of 0 those that read a cell which is not kept."""
-        return self.lines[step - 1 : step] if step else self.direct_lines

@@ -17,11 +17,11 @@ from engine.host.tiles import TiledScreen
 from engine.mask.mask import Mask
 from engine.mask.resolve import resolve_mask
 from engine.work.measured_part import measured_shape
-from gui.explore.explain.explain_head import ExplainHead
+from gui.explore.explain.selection import ExplainHead
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange
 from gui.explore.run_words import no_run_sentence
-from gui.explore.session import SessionView
+from gui.explore.sessions import SessionView
 from gui.page.contract import (
     Begin,
     Intent,
@@ -149,12 +149,15 @@ class ExplorePage(ExploreParts):
 
     @property
     def palette_actions(self) -> Sequence[QAction]:
-        boxes = self.operation_choice.box, self.mask_panel.apply_controls.border_box
+        of_picture = self.picture_view.toolbar.range_box
+        boxes = self.operation_choice.box, self.mask_panel.apply_controls.border_box, of_picture
         return [*self.mask_panel.presets.choices, *(one for box in boxes for one in choices_of(box))]
 
     @property
     def is_settled(self) -> bool:
-        return self.why.is_settled and self.look.is_settled and self.picture_view.is_settled
+        # Without its panel there is nothing to look at.
+        looks = "look" not in vars(self) or self.look.is_settled
+        return self.why.is_settled and looks and self.picture_view.is_settled
 
     def run(self) -> None:
         self._with_what_is_typed(lambda: self._run_blocks(self.runs.run))

@@ -9,44 +9,44 @@ from PySide6.QtWidgets import QMenu, QUndoView, QWidget
 
 from engine.host.request import Seen
 from engine.mask.presets import preset
-from gui.explore.display import Display
-from gui.explore.explain.ablation_state import AblationState
-from gui.explore.explain.launch_state import LaunchState
 from gui.explore.explain.roofline_state import RooflineState
 from gui.explore.explain.selection import Selection
-from gui.explore.explain.tile_state import TileState
 from gui.explore.explain.why_state import WhyState
-from gui.explore.explore_actions import ExploreActions
+from gui.explore.explore_actions import ExploreActions, RegionActions
 from gui.explore.files import ExploreFiles, picture_filters
-from gui.explore.inspect.doctor_state import DoctorState
-from gui.explore.inspect.lens_state import LensState
-from gui.explore.inspect.look_state import HISTOGRAM, LookState
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.library_rows import MaskEffects
-from gui.explore.mask.mask_panel import MaskPanel
-from gui.explore.mask.operation_choice import OperationChoice
+from gui.explore.mask.mask_panel import MaskPanel, OperationChoice
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
-from gui.explore.picture_job import comparable_of
-from gui.explore.preview_controller import PreviewController
-from gui.explore.region_actions import RegionActions
+from gui.explore.preview_controller import (
+    ClipHint,
+    ComputingMessages,
+    Display,
+    PreviewController,
+    choose_simulator,
+)
 from gui.explore.results.block_map import BlockCells
-from gui.explore.results.recorded_rows import RecordedRows
-from gui.explore.results.results_model import ResultsModel
+from gui.explore.results.results_model import RecordedRows, ResultsModel
 from gui.explore.results.results_panel import AnswerLine, ResultsPanel
 from gui.explore.run_controller import RunController
 from gui.explore.sessions import Sessions
-from gui.explore.small_picture import ClipHint, ComputingMessages, choose_simulator
+from gui.explore.state import comparable_of
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.jobs import Background
-from gui.page.messages import PageMessages
 from gui.page.runs_page import RunsPage
 
 if TYPE_CHECKING:
     from gui.explore.batch.batch_dialog import BatchDialog
     from gui.explore.chain.chain_list import ChainList
+    from gui.explore.explain.ablation_panel import AblationState
     from gui.explore.explain.code_panel import CodeState
+    from gui.explore.explain.launch_panel import LaunchState
+    from gui.explore.explain.tile_panel import TileState
+    from gui.explore.inspect.doctor_panel import DoctorState
+    from gui.explore.inspect.lens_state import LensState
+    from gui.explore.inspect.look_panel import LookState
     from gui.explore.results.blocks_panel import BlocksPanel
 
 # Its result differs visibly from the original, and people want such a picture.
@@ -111,21 +111,15 @@ class ExploreParts(RunsPage):
         self.files.connect_actions(actions, services.files)
 
     def _make_states(self, services: Services) -> None:
-        """Make the states of the panels behind others."""
+        """Make what explains the time of a run; what other panels show is made with them, below."""
         state, link, messages, workspace = services.state, services.link, services.messages, self.workspace
-        self.tile = TileState(self.selection, state, link)
-        self.launch = LaunchState(self.selection, state, link)
         asking = state, link, services.jobs
         self.roofline = RooflineState(self.selection, self.results, *asking, messages.on(self))
         self.why = WhyState(self.selection, self.results, workspace, state, link, self.roofline)
         self.roofline.save_wanted.connect(partial(self.save_drawing, "roofline"))
         for explaining in (self.why, self.roofline):
             explaining.chosen.connect(self.results.describe)
-        self.ablation = AblationState(self.selection, state, services.jobs, PageMessages(messages, self))
         self.history = self.workspace.undo_stack
-        self.lens = LensState(workspace, self.display, state, link, self.picture_view)
-        self.look = LookState(workspace, state, link, self.picture_view)
-        self.doctor = DoctorState(self.workspace)
 
     def _teaching_order(self) -> list[str]:
         return [one.key for one in self._services.state.variants_of(self.workspace.operation)]
@@ -139,21 +133,63 @@ class ExploreParts(RunsPage):
         self.results.follow(job and comparable_of(job))
 
     @cached_property
+    def tile(self) -> "TileState":
+        """What the panel Tile shows; as those below made with its panel."""
+        from gui.explore.explain.tile_panel import TileState
+
+        return TileState(self.selection, self._services.state, self._services.link)
+
+    @cached_property
+    def launch(self) -> "LaunchState":
+        """What the panel Launch shows."""
+        from gui.explore.explain.launch_panel import LaunchState
+
+        return LaunchState(self.selection, self._services.state, self._services.link)
+
+    @cached_property
     def code(self) -> "CodeState":
-        """What the panel Code shows; made with it, since what is known of code takes 60 ms to import."""
+        """What the panel Code shows."""
         from gui.explore.explain.code_panel import CodeState
 
+        return CodeState(self.selection, self._services.state, self._services.link, self.results)
+
+    @cached_property
+    def ablation(self) -> "AblationState":
+        """What the panel Ablation shows."""
+        from gui.explore.explain.ablation_panel import AblationState
+
         services = self._services
-        return CodeState(self.selection, services.state, services.link, self.tile, self.results)
+        return AblationState(self.selection, services.state, services.jobs, services.messages.on(self))
+
+    @cached_property
+    def lens(self) -> "LensState":
+        """What the panel Lens shows."""
+        from gui.explore.inspect.lens_state import LensState
+
+        state, link = self._services.state, self._services.link
+        return LensState(self.workspace, self.display, state, link, self.picture_view)
+
+    @cached_property
+    def look(self) -> "LookState":
+        """What the panel Histogram shows."""
+        from gui.explore.inspect.look_panel import LookState
+
+        return LookState(self.workspace, self._services.state, self._services.link, self.picture_view)
+
+    @cached_property
+    def doctor(self) -> "DoctorState":
+        """What the panel Analysis shows."""
+        from gui.explore.inspect.doctor_panel import DoctorState
+
+        return DoctorState(self.workspace)
 
     @cached_property
     def batch(self) -> "BatchDialog":
         """The dialog Batch, made when it is first asked for."""
-        services = self._services
-        made: BatchDialog = import_module(".batch.batch_dialog", __package__).BatchDialog(
-            self.window(), self.workspace, services, services.messages.on(self)
-        )
-        return made
+        from gui.explore.batch.batch_dialog import BatchDialog
+
+        messages = self._services.messages.on(self)
+        return BatchDialog(self.window(), self.workspace, self._services, messages)
 
     @cached_property
     def blocks_panel(self) -> "BlocksPanel":
@@ -174,18 +210,17 @@ class ExploreParts(RunsPage):
     @cached_property
     def chain_list(self) -> "ChainList":
         """The list of steps, made with the second one."""
-        made: ChainList = import_module(f"{__package__}.chain.chain_list").ChainList(
-            self.chain, self._services.actions
-        )
-        return made
+        from gui.explore.chain.chain_list import ChainList
+
+        return ChainList(self.chain, self._services.actions)
 
     def _add_chains(self) -> None:
         """Add what makes a chain of several steps; its list is made with the second step."""
+        from gui.explore.chain.chain_actions import ChainActions, ChainState
+
         services, choice = self._services, self.operation_choice
-        room = f"{__package__}.chain"
-        state, of_actions = (import_module(f"{room}.{name}") for name in ("chain_state", "chain_actions"))
-        self.chain = state.ChainState(self.workspace, self.display, services.link)
-        self.chain_actions = of_actions.ChainActions(services, self.chain, self.files.stem, self.background)
+        self.chain = ChainState(self.workspace, self.display)
+        self.chain_actions = ChainActions(services, self.chain, self.files.stem, self.background)
         self.files.chain_dropped.connect(self.chain_actions.open)
         self.previews.shown.connect(self.chain_actions.ask_for_ready)
         if services.state.last_result is not None:
@@ -197,11 +232,10 @@ class ExploreParts(RunsPage):
     def _add_copying(self) -> None:
         """Add the entries of menus that take the settings elsewhere; they take 15 ms to import."""
         services = self._services
-        copy_as, other_programs = (
-            import_module(f"{__package__}.{name}") for name in ("copy_as", "mask.other_programs")
-        )
-        self.copy_as = copy_as.CopyAs(services, self.workspace, self.display, self.files.result_stem)
-        self.programs = other_programs.OtherPrograms(services, self.workspace, self.mask_panel)
+        from gui.explore.copy_as import CopyAs, OtherPrograms
+
+        self.copy_as = CopyAs(services, self.workspace, self.display, self.files.result_stem)
+        self.programs = OtherPrograms(services, self.workspace, self.mask_panel)
         self.mask_panel.programs.addActions(self.programs.actions)
 
     def _made_panel(self, package: str, name: str) -> QWidget:
@@ -228,7 +262,7 @@ class ExploreParts(RunsPage):
 
     def _measure_region(self) -> None:
         """Show the numbers of the region, or of the whole picture."""
-        self.look.choose(HISTOGRAM)
+        self.look.choose("histogram")
         self.bring_to_front("look")
 
 

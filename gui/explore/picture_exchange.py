@@ -14,7 +14,7 @@ from PySide6.QtCore import QByteArray, QFile, QIODevice, QMetaType, QMimeData, Q
 from PySide6.QtGui import QDrag, QGuiApplication, QImage
 
 from engine.errors import BadValue, Cancelled, EngineError, MaskError
-from engine.host.protocol import Filtered, PictureHandle, Saved, SaveResult
+from engine.host.protocol import PictureHandle, Saved, SaveResult
 from engine.host.shared_array import SharedArray
 from engine.host.tiles import TiledScreen
 from engine.mask.text import parse_mask
@@ -47,15 +47,6 @@ class Pasted(NamedTuple):
     suffix: str
 
 
-class _Written(NamedTuple):
-    """What was made for another program, and of what."""
-
-    picture: PictureHandle
-    result: Filtered | None
-    range_mode: str
-    saved: Saved
-
-
 class PictureExchange(QObject):
     """Takes pictures from the clipboard, gives results to it and to what they are dragged onto.
 
@@ -77,7 +68,6 @@ class PictureExchange(QObject):
         self._workspace, self._background, self._pictures = workspace, background, pictures
         self._grid, self._show_page, self._name = grid, show_page, name
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._made: _Written | None = None
 
     def paste(self) -> None:
         """Open the picture or the file on the clipboard, or put its numbers into the mask."""
@@ -159,19 +149,15 @@ class PictureExchange(QObject):
         if not isinstance(picture.pixels, SharedArray):
             self._messages.show_error(SOURCE, _too_large(picture))
             return
-        range_mode, made = self._workspace.range_mode, self._made
-        if made and (made.picture, made.result, made.range_mode) == (picture, result, range_mode):
-            then(made.saved)
-            return
         path = self._place(original, picture)
         depth = "16" if picture.dtype == "float32" else "keep"
         screen, values = (result.screen, result.values) if result is not None else (None, None)
         elsewhere = screen if isinstance(screen, TiledScreen) and values is None else None
-        request = SaveResult(picture, values, str(path), range_mode, depth, elsewhere)
+        how = str(path), self._workspace.range_mode, depth
+        request = SaveResult(picture, values, *how, elsewhere)
 
         def written(saved: Saved) -> None:
             self._state.end_task(SOURCE)
-            self._made = _Written(picture, result, range_mode, saved)
             then(saved)
 
         self._state.set_task(SOURCE, "copying the picture")

@@ -2,21 +2,212 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
-from engine.host.protocol import Filtered
+from engine.host.protocol import Filtered, PictureHandle
 from engine.host.request import Check, Preview, Seen
 from engine.host.shared_array import segments_of
 from engine.work.messages import ListRequest, PictureJob
-from gui.engine_link.engine_link import EngineLink, Newest, is_reported_by_link, needs_no_message
-from gui.engine_link.engine_state import EngineState
-from gui.explore.display import Display
-from gui.explore.picture_job import is_chain
-from gui.explore.small_picture import ComputingMessages
+from gui.engine_link.engine_link import (
+    EngineLink,
+    Newest,
+    SegmentKeeper,
+    is_reported_by_link,
+    needs_no_message,
+)
+from gui.engine_link.engine_state import SLOW_MS, EngineState
+from gui.explore.state import is_chain
 from gui.explore.workspace import Workspace
+
+if TYPE_CHECKING:
+    from engine.results.measurement import StepTime
+
+
+from dataclasses import replace
+
+from engine.device_info import AUTO, SIMULATOR_PIXELS, SIMULATOR_SIDE
+from engine.work.filtering.clipping import Clipped
+from gui.page.messages import Message, Messages, PageMessages, Severity
+
+USE_SIMULATOR = "Use the simulator with a small picture"
+USE_PART = f"Use {SIMULATOR_SIDE} × {SIMULATOR_SIDE} of this picture"
+
+
+def choose_simulator(workspace: Workspace, state: EngineState) -> None:
+    """Choose the simulator; a kernel of the CPU, which no simulator runs, gives way to Automatic."""
+    chosen = state.variant(workspace.settings.variant)
+    is_cpu = chosen is not None and chosen.kind == "cpu"
+    workspace.change(device=SIMULATOR, **({"variant": AUTO} if is_cpu else {}))
+
+
+class ComputingMessages(PageMessages):
+    """Messages about what is computed, with the small picture's button where it helps; `take` opens it."""
+
+    def __init__(
+        self,
+        messages: Messages,
+        page: object,
+        workspace: Workspace,
+        state: EngineState,
+        take: Callable[[], None],
+    ) -> None:
+        super().__init__(messages, page)
+        self._workspace = workspace
+        self._state = state
+        self._take = take
+
+    @property
+    def have_a_way_out(self) -> bool:
+        """Whether a small picture in the simulator helps: it is chosen, or the kernel needs a GPU in vain."""
+        picture, settings = self._workspace.picture, self._workspace.settings
+        if settings.device == SIMULATOR:
+            return picture is not None and picture.width * picture.height > SIMULATOR_PIXELS
+        chosen = self._state.variant(settings.variant)
+        return chosen is not None and chosen.kind == "cuda" and not self._state.has_gpu
+
+    def show(self, message: Message) -> None:
+        if message.severity is not Severity.INFO and not message.action and self.have_a_way_out:
+            # With a way out nothing has gone wrong.
+            words = USE_PART if self._workspace.picture is not None else USE_SIMULATOR
+            message = replace(message, severity=Severity.WARNING, action=words, act=self._take)
+        super().show(message)
+
+
+CLIPPED_SOURCE = "clipped"
+
+
+class ClipHint(QObject):
+    """A message when a result begins to be clipped, or that of another mask or picture is.
+
+    It goes when that ends. The name of the result on the picture says it all the time (`PictureView`).
+    """
+
+    def __init__(self, workspace: Workspace, state: EngineState, messages: PageMessages) -> None:
+        super().__init__()
+        self._workspace, self._messages = workspace, messages
+        self._shown: object = None
+        state.filtered.connect(self._follow)
+
+    def _follow(self, filtered: Filtered) -> None:
+        if filtered.screen is None:
+            # A run that failed: the result before is still shown.
+            return
+        workspace = self._workspace
+        clipped = Clipped(*filtered.clipped, range_mode=workspace.range_mode)
+        mode = clipped.better_range
+        if not mode:
+            self._shown = None
+            self._messages.clear(CLIPPED_SOURCE)
+            return
+        # Not with each weight that is typed: it would lie on the picture all the time.
+        about = mode, clipped.range_mode, workspace.picture, workspace.is_chain, workspace.mask.name
+        if about == self._shown:
+            return
+        self._shown = about
+        is_rounded = not workspace.can_leave_range
+        shows = f"Show {mode}, as float32" if is_rounded else f"Show {mode}"
+        how = {"range_mode": mode} | ({"result_type": "float32"} if is_rounded else {})
+        self._messages.show(
+            Message(
+                CLIPPED_SOURCE, Severity.INFO, clipped.words, "", "", shows, lambda: workspace.change(**how)
+            )
+        )
+
+
+class Display(QObject):
+    """Puts pictures and results into the state. Views let go of the old one in the signal for the new one."""
+
+    found_changed = Signal()  # `found` or `refusal`
+    timed = Signal()  # `step_times`
+
+    def __init__(self, workspace: Workspace, state: EngineState, keeper: SegmentKeeper) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._state = state
+        self._keeper = keeper
+        self._job: PictureJob | None = None
+        self.found: Filtered | None = None
+        """What an operation found beside its picture; None for a convolution."""
+        self.step_times: tuple[StepTime, ...] = ()
+        """What the steps of a chain took that was shown last."""
+        self.shown_steps: tuple[StepTime, ...] = ()
+        """What computed the steps of the chain whose result is shown."""
+        self.refusal = ""
+        """Why the operation cannot be done; its panel says it."""
+        # Most previews arrive sooner, and a label that flickers with each edit says nothing.
+        self._age_timer = QTimer(self, singleShot=True, interval=SLOW_MS)
+        self._age_timer.timeout.connect(self.show_age)
+        state.machine_changed.connect(self._lose_elsewhere)
+        workspace.operation_changed.connect(lambda: self._set_found(None))
+
+    @property
+    def job(self) -> PictureJob | None:
+        """The job whose result is shown; None where there is none."""
+        return self._job
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether there is a result, and the job has changed since it was shown."""
+        return self._state.last_result is not None and self._job != self._workspace.job()
+
+    def follow_job(self) -> None:
+        """Note that the job may have changed: if no result comes soon, the one shown is an earlier one."""
+        if not self.is_earlier:
+            self.show_age()
+        elif not self._age_timer.isActive():
+            self._age_timer.start()
+
+    def show_age(self) -> None:
+        """Say whether the result on the screen is of an earlier job, when no preview is expected soon."""
+        self._age_timer.stop()
+        self._state.set_result_earlier(self.is_earlier)
+
+    def show_picture(self, picture: PictureHandle) -> None:
+        """Work on this picture from now on, and drop the result of the one before."""
+        with (
+            self._keeper.exchange(self._workspace.picture, picture),
+            self._keeper.exchange(self._state.last_result, None),
+        ):
+            self._state.forget_filtered()
+            self._set_found(None)
+            self._workspace.set_picture(picture)
+
+    def show(self, reply: Filtered, job: PictureJob | None = None) -> None:
+        """Show the result of a preview or a run of the present job, or of one that has just been edited."""
+        present = self._workspace.job()
+        self._job = job or present
+        self.shown_steps = reply.steps
+        with self._keeper.exchange(self._state.last_result, reply):
+            self._state.show_filtered(reply, is_passing=self._job != present)
+        self._set_found(reply if self._job is not None and self._job.operation is not None else None)
+        self.note_times(reply)
+
+    def note_times(self, reply: Filtered) -> None:
+        """Keep what the steps of a chain took."""
+        if reply.steps:
+            self.step_times = reply.steps
+            self.timed.emit()
+
+    def _lose_elsewhere(self) -> None:
+        """Note that a result on another machine went with the connection: it cannot be saved."""
+        if self._state.last_result is not None and self._state.last_result.tiles:
+            self._job = None
+            self.show_age()
+
+    def refuse(self, refusal: str) -> None:
+        """Say that the present job has no result; an operation's panel says why."""
+        self.show_age()
+        self._set_found(None, refusal)
+
+    def _set_found(self, found: Filtered | None, refusal: str = "") -> None:
+        if (found, refusal) != (self.found, self.refusal):
+            self.found, self.refusal = found, refusal
+            self.found_changed.emit()
+
 
 SOURCE = "preview"
 # A preview of plain loops takes 11 s for 3000 x 2500 RGB and 15 x 15 weights; most take less than this.

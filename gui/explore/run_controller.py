@@ -19,10 +19,10 @@ from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
-from gui.explore.display import Display
-from gui.explore.picture_job import comparable_of, failed_run, is_chain
+from gui.explore.preview_controller import Display
 from gui.explore.results.block_map import BlockCells
 from gui.explore.results.results_model import ResultsModel
+from gui.explore.state import comparable_of, failed_run, is_chain
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, PageMessages, Severity

@@ -12,7 +12,7 @@ from engine.results.metrics import Compared, metric
 from engine.results.text_forms import duration_text, rate_text, ratio_text
 from engine.work.filtering.problem import Problem
 from gui.explore.mask.preset_names import shown_title
-from gui.explore.picture_job import operation_of
+from gui.explore.state import operation_of
 from gui.explore.workspace import Workspace
 from gui.runs.bars import CGMA
 

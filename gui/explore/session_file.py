@@ -30,10 +30,18 @@ from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.operations.table import operation_named
 from engine.work.picture_problem import MAX_SIDE
 from gui.explore.chain.chain_steps import MOST_STEPS
-from gui.explore.picture_job import comparable_of_result
 from gui.explore.results.results_model import Asked
-from gui.explore.session import Session, View
-from gui.explore.state import COMBINE, FIRST_ID, PICTURE, PictureSource, Settings, State, Step
+from gui.explore.sessions import Session, View
+from gui.explore.state import (
+    COMBINE,
+    FIRST_ID,
+    PICTURE,
+    PictureSource,
+    Settings,
+    State,
+    Step,
+    comparable_of_result,
+)
 from gui.typed_json import Reading, Text
 
 FORMAT = "haloscope-session"

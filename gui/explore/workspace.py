@@ -19,7 +19,6 @@ from engine.mask.mask import Mask
 from engine.verify.regions import Region
 from engine.work.messages import PictureJob
 from gui.explore.chain.chain_steps import chain_job
-from gui.explore.picture_job import job_of
 from gui.explore.state import (
     COMBINE,
     FIRST_ID,
@@ -28,6 +27,7 @@ from gui.explore.state import (
     Settings,
     State,
     Step,
+    job_of,
     merge_key_of,
     words_of_change,
 )

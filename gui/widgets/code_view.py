@@ -109,7 +109,6 @@ class CodeView(QPlainTextEdit):
         self._rows: Sequence[Row] = ()
         self._row = 0
         self._marked: Collection[int] = ()
-        self._step: Collection[int] = ()
         self.setReadOnly(True)
         self.setUndoRedoEnabled(False)
         self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
@@ -141,11 +140,6 @@ class CodeView(QPlainTextEdit):
         """Rows that belong to one that was chosen elsewhere."""
         return self._marked
 
-    @property
-    def step(self) -> Collection[int]:
-        """Rows of the step that was chosen in the panel Tile."""
-        return self._step
-
     def minimumSizeHint(self) -> QSize:
         return QSize(20 * GRID, 6 * GRID)
 
@@ -153,7 +147,7 @@ class CodeView(QPlainTextEdit):
         """Show rows from the first one on; the same rows stay as they are, and the reply is False."""
         if rows == self._rows:
             return False
-        self._rows, self._marked, self._step, self._row = rows, (), (), 0
+        self._rows, self._marked, self._row = rows, (), 0
         self._highlighter.take(rows, is_python=is_python)
         self._numbers.fit(max(map(len, map(number_text, rows)), default=0))
         self.setViewportMargins(self._numbers.width(), 0, 0, 0)
@@ -167,13 +161,6 @@ class CodeView(QPlainTextEdit):
         self._marked = rows
         self._repaint()
         self._bring_into_sight(rows)
-
-    def light_step(self, rows: Collection[int]) -> None:
-        """Light the rows of a step, and bring the first of them into sight where they are others."""
-        if rows != self._step:
-            self._step = rows
-            self._repaint()
-            self._bring_into_sight(rows)
 
     def choose(self, row: int) -> None:
         """Move the cursor to a row, as a person does."""
@@ -189,8 +176,6 @@ class CodeView(QPlainTextEdit):
             ground = mixed(ground, QColor(getattr(theme, tone)), _TINT)
         if row in self._marked:
             ground = mixed(ground, QColor(theme.accent), _TINT)
-        elif row in self._step:
-            ground = mixed(ground, QColor(theme.positive), _TINT)
         elif row == self._row and self.hasFocus():
             ground = mixed(ground, QColor(theme.text), _CURRENT)
         return ground
@@ -285,12 +270,8 @@ class _Numbers(QWidget):
         for number, top, height in view.rows_in_sight():
             if number >= len(view.rows):
                 continue
-            for is_lit, colour in (
-                (number in view.step, theme.positive),
-                (number in view.marked, theme.accent),
-            ):
-                if is_lit:
-                    painter.fillRect(self.width() - _BAR, top, _BAR, height, QColor(colour))
+            if number in view.marked:
+                painter.fillRect(self.width() - _BAR, top, _BAR, height, QColor(theme.accent))
             painter.setPen(QColor(theme.muted))
             inside = QRect(0, top, self.width() - HALF_GRID - _BAR, height)
             painter.drawText(inside, Qt.AlignmentFlag.AlignRight, number_text(view.rows[number]))

@@ -21,8 +21,8 @@ from engine.work.operations.table import OPERATIONS
 from engine.work.operations.work import operation_work
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
-from gui.explore.display import Display
-from gui.explore.mask.operation_choice import OperationChoice
+from gui.explore.mask.mask_panel import OperationChoice
+from gui.explore.preview_controller import Display
 from tests.gui.made_results import make_workspace
 
 

@@ -37,6 +37,7 @@ from engine.explain.messages import (
     TileRequest,
     TimeRequest,
 )
+from engine.explain.tiles.answers import describe
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
@@ -52,15 +53,18 @@ from engine.tasks.product.problem import ProductGrid, ProductRequest
 from engine.work.chain_files import ready_chains
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.work import filter_work
-from engine.work.messages import EffectsRequest, ListRequest, MergeRequest, OperationInfo
+from engine.work.messages import (
+    EffectsRequest,
+    ListRequest,
+    OperationInfo,
+)
 from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import OPERATIONS
 from engine.work.picture_problem import ChainProblem
-from engine.work.questions import merger_offers
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation
-from tests.gui.made_code import made_code, made_tiles
+from tests.gui.made_code import made_code
 from tests.gui.made_explained import made_limits, made_time
 from tests.gui.made_launches import REGISTERS, made_advice
 from tests.gui.made_results import (
@@ -296,13 +300,12 @@ class FakeEngineClient:
             (WantedValues, type(None)): self._values_of_result,
             (EffectsRequest,): lambda one: (bytes(RED) * one.side**2,) * len(one.masks),
             (ListRequest,): lambda one: OPERATION_INFOS if one.of == "operations" else ready_chains(),
-            (MergeRequest,): lambda one: merger_offers(one, lambda step: None),
             (Preview, Chain): lambda one: self._chained(one),
             (Run, Chain): lambda one: self._chained(one),
             (LaunchRequest,): lambda one: made_advice(one),
             (CompiledLaunchRequest,): lambda one: made_advice(one, REGISTERS),
             (CodeRequest,): lambda one: made_code(one),
-            (TileRequest,): lambda one: made_tiles(one),
+            (TileRequest,): lambda one: describe(one, lambda step: None),
             (Run, AblationJob): lambda one: made_ablation(one.job),
             (TimeRequest,): lambda one: made_time(one, self.limits),
             (KeptLimits,): lambda one: self.limits.get(one.device),

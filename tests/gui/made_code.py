@@ -1,16 +1,11 @@
 """The code of kernels as the engine would send it: short ones, which nothing was compiled for."""
 
-from dataclasses import replace
-
-from msgspec import structs
-
 from engine.errors import BadValue
 from engine.explain.code.code_diff import listing_diff, source_diff
 from engine.explain.code.kernel_listing import ptx_listing
 from engine.explain.code.listing import Form, ListedKernel, counted
 from engine.explain.code.source import KernelSource, Role, SourceFunction, story_in
 from engine.explain.messages import ShownCode
-from engine.explain.tiles.answers import describe
 from engine.geometry.block import Block
 
 FIRST_LINE = 40
@@ -64,13 +59,6 @@ def made_code(asked):
         tuple(kernels[:1]),
         diff,
     )
-
-
-def made_tiles(asked):
-    """Return who loads what in a block; each step has the line of the made kernel that loads."""
-    found = describe(asked, lambda step: None)
-    tiles = (replace(plan, lines=(FIRST_LINE + 6,) * len(plan.lines)) for plan in found.tiles)
-    return structs.replace(found, tiles=tuple(tiles))
 
 
 def _function(key):

@@ -13,17 +13,15 @@ from engine.mask.presets import preset
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import StartedEngine
 from gui.engine_link.engine_state import EngineState
-from gui.explore.display import Display
 from gui.explore.files import ExploreFiles
 from gui.explore.parts import FIRST_MASK
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
-from gui.explore.preview_controller import PreviewController
+from gui.explore.preview_controller import ComputingMessages, Display, PreviewController
 from gui.explore.results.block_map import BlockCells
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_controller import RunController
 from gui.explore.sessions import Sessions
-from gui.explore.small_picture import ComputingMessages
 from gui.explore.state import PictureSource, State, Step
 from gui.explore.workspace import Workspace
 from gui.network.page import FIRST_DIGIT

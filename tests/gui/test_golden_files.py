@@ -11,8 +11,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.text import load_mask
-from gui.explore.session import View
 from gui.explore.session_file import encoded, load_session
+from gui.explore.sessions import View
 from gui.explore.state import PictureSource, Settings
 from gui.network.network_state import NetworkState
 from gui.shell.preferences import Preferences, load_preferences

@@ -86,7 +86,6 @@ class BlockLoads:
         self._loads: list[tuple[int, Accesses]] = []
         self._results: list[Accesses] = []
         self._kept: list[Accesses] = []
-        self.line_of: dict[int, int] = {}  # of each access, by its time
         self.keeping = set[int]()  # the loads whose values are kept
         self.at_once = 1  # samples that a thread loads at once, at most
         self.unit = 1  # bytes of a value in shared memory
@@ -97,7 +96,6 @@ class BlockLoads:
         threads = access.active.slots
         offsets = np.broadcast_to(access.offsets.view(np.int64), threads.shape)
         self._now += 1
-        self.line_of[self._now] = access.instruction.line.own.line
         if segment.array is self._source.values:
             self._load(number, threads, offsets // self._source.values.itemsize, size)
         elif access.effect == "read":

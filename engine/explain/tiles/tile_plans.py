@@ -130,7 +130,6 @@ class _Pass:
         )
         kept, direct = self._loads.kept.of(threads), self._loads.direct.of(threads)
         box, loaders, steps = self._loaders(needed, kept, direct)
-        times = np.unique(kept.times).tolist()
         return TilePlan(
             height=self._problem.height,
             width=self._width,
@@ -139,8 +138,6 @@ class _Pass:
             first=box[:2],
             loaders=loaders,
             steps=steps,
-            lines=tuple(self._loads.line_of[time] for time in times),
-            direct_lines=tuple(sorted({self._loads.line_of[time] for time in direct.times.tolist()})),
             first_result=own[:2],
             writers=writers,
             window_shape=self._window,

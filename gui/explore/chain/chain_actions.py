@@ -1,4 +1,4 @@
-"""Steps are added, moved, removed; ready chains; chains as files: the actions of the menus Edit and File."""
+"""The chain beside its steps: what each took; steps added, moved, removed; ready chains; chains as files."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -14,7 +14,6 @@ from engine.work.messages import ListRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
 from gui.engine_link.engine_link import Newest, needs_no_message
-from gui.explore.chain.chain_state import ChainState
 from gui.explore.chain.chain_steps import (
     MOST_STEPS,
     added,
@@ -23,10 +22,10 @@ from gui.explore.chain.chain_steps import (
     moved,
     new_step,
     removed,
+    title_of_step,
     why_not_moved,
     written_chain,
 )
-from gui.explore.chain.step_rows import title_of_step
 from gui.explore.state import COMBINE, State
 from gui.page.actions import Entry
 from gui.page.contract import Services
@@ -35,6 +34,67 @@ from gui.page.messages import Message, Severity
 
 if TYPE_CHECKING:
     from engine.work.steps import Chain
+
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Signal
+
+from engine.results.text_forms import duration_text
+from gui.explore.chain.chain_steps import state_of, with_inputs
+from gui.explore.preview_controller import Display
+from gui.explore.state import Step
+from gui.explore.workspace import Workspace
+
+if TYPE_CHECKING:
+    from engine.work.steps import Chain
+
+
+# Previews come first.
+_SETTLED_MS = 300
+
+
+class ChainState(QObject):
+    """Follows the workspace."""
+
+    changed = Signal()  # `time_of`
+
+    def __init__(self, workspace: Workspace, display: Display) -> None:
+        super().__init__()
+        self.workspace = workspace
+        self._display = display
+        self._took: dict[str, tuple[object, str]] = {}
+        display.timed.connect(self._note_times)
+
+    def time_of(self, step: Step) -> str:
+        """Return what a step took when its result was last made; empty where that is not known."""
+        settings, took = self._took.get(step.id, (None, ""))
+        return took if settings == step.result_part else ""
+
+    def switch(self, at: int) -> None:
+        """Switch a step off or on again."""
+        state = self.workspace.state
+        step = state.steps[at]
+        steps = (*state.steps[:at], replace(step, on=not step.on), *state.steps[at + 1 :])
+        self.workspace.edit(replace(state, steps=steps), f"Step {at + 1} {'off' if step.on else 'on'}")
+
+    def read(self, first: str, second: str) -> None:
+        """Let the selected step read other results."""
+        state = self.workspace.state
+        self.workspace.edit(with_inputs(state, first, second), f"Inputs of step {state.selected + 1}")
+
+    def take(self, chain: "Chain", text: str) -> None:
+        """Take the steps of a chain, as one step that can be undone."""
+        self.workspace.edit(state_of(chain, self.workspace.state), text)
+
+    def _note_times(self) -> None:
+        steps = {step.id: step for step in self.workspace.state.steps}
+        for one in self._display.step_times:
+            if one.id in steps and one.ms is not None:
+                self._took[one.id] = steps[one.id].result_part, duration_text(one.ms)
+        self.changed.emit()
+
 
 SOURCE = "chain"
 CHAINS = ["Chains (*.json)", "All files (*)"]
@@ -124,13 +184,7 @@ class ChainActions(QObject):
         """Put into a menu what begins or goes on with a chain."""
         menu.clear()
         menu.setToolTipsVisible(True)
-        section = None
-        for action in self._adding:
-            its = self._actions.entry(action.objectName()).section
-            if section not in (None, its):
-                menu.addSeparator()
-            menu.addAction(action)
-            section = its
+        menu.addActions(self._adding)
         menu.addSeparator()
         ready = menu.addMenu("Ready chains")
         ready.setToolTipsVisible(True)

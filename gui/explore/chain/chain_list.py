@@ -1,28 +1,55 @@
-"""The list of steps over the panel of the selected one: what it reads, its place, what could be merged."""
+"""The list of steps in rows of two lines, what the selected one reads, and how it combines two results."""
 
 from collections.abc import Callable
 from typing import Any
 
-from PySide6.QtCore import QPoint, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QMouseEvent
+from PySide6.QtCore import (
+    QAbstractListModel,
+    QModelIndex,
+    QPersistentModelIndex,
+    QPoint,
+    QRect,
+    QSignalBlocker,
+    QSize,
+    Qt,
+)
+from PySide6.QtGui import QColor, QFontMetrics, QIcon, QKeyEvent, QMouseEvent, QPainter, QPalette
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
+    QComboBox,
     QListView,
     QMessageBox,
-    QPushButton,
+    QSlider,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
     QToolTip,
     QWidget,
 )
 
-from gui.explore.chain.chain_state import ChainState
-from gui.explore.chain.chain_steps import moved, reads_of, why_not_moved
-from gui.explore.chain.step_rows import StepRow, StepRows, row_height, title_of_step
-from gui.explore.state import COMBINE, PICTURE, State
+from engine.work.steps import HOW
+from gui.explore.chain.chain_actions import ChainState
+from gui.explore.chain.chain_steps import moved, reads_of, reads_words, title_of_step, why_not_moved
+from gui.explore.state import COMBINE, PICTURE, State, Step
+from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.style.metrics import GRID, HALF_GRID, follow_letters
-from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import action_button, column, fill_box, label_for, narrow_box, row
+from gui.style.icons import icon
+from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, small_font
+from gui.style.theme import current_theme
+from gui.widgets.fields import NumberBox
+from gui.widgets.panel_parts import (
+    Refusal,
+    action_button,
+    column,
+    fill_box,
+    form,
+    label_for,
+    narrow_box,
+    paint_text,
+    quiet_label,
+    row,
+)
 
 LEAST_ROWS, MOST_ROWS = 2, 6
 _BUTTONS = ("step_up", "step_down", "step_duplicate", "step_remove", "chain_whole")
@@ -155,17 +182,11 @@ class ChainList(QWidget):
         reads = row(label_for("Reads", self.first), (self.first, 1), self._and, (self.second, 1))
         self.buttons = [action_button(actions[name]) for name in _BUTTONS]
         *of_step, whole = self.buttons
-        self.offer = ElidedLabel(1, most=4, small=True)
-        self.merge_button = QPushButton("Merge")
-        self.merge_button.setToolTip("One mask in the place of these steps. It can be undone.")
-        self._offered = QWidget()
-        self._offered.setLayout(row((self.offer, 1), self.merge_button))
         self.setLayout(
             column(
                 self.list,
                 row(*of_step, 1, whole, spacing=HALF_GRID),
                 reads,
-                self._offered,
                 spacing=HALF_GRID,
                 margins=(GRID, HALF_GRID, GRID, 0),
             )
@@ -173,11 +194,8 @@ class ChainList(QWidget):
         self.setAccessibleName("Chain")
         for box in (self.first, self.second):
             box.activated.connect(self._choose)
-        self.merge_button.clicked.connect(chain.merge)
         chain.workspace.state_changed.connect(self._show)
-        chain.changed.connect(self._show_offer)
         self._show()
-        self._show_offer()
 
     def _show(self) -> None:
         state = self._chain.workspace.state
@@ -193,12 +211,6 @@ class ChainList(QWidget):
 
     def _choose(self) -> None:
         self._chain.read(self.first.currentData(), self.second.currentData() or PICTURE)
-
-    def _show_offer(self) -> None:
-        offer = self._chain.offer
-        self._offered.setVisible(offer is not None)
-        if offer is not None:
-            self.offer.setText(f"{offer.sentence}.")
 
 
 def ask_which(state: State, parent: QWidget | None, chosen: Callable[[bool], None]) -> QMessageBox:
@@ -221,3 +233,189 @@ def ask_which(state: State, parent: QWidget | None, chosen: Callable[[bool], Non
     step.clicked.connect(lambda: chosen(False))
     box.open()
     return box
+
+
+Index = QModelIndex | QPersistentModelIndex
+STEP_ROLE = Qt.ItemDataRole.UserRole
+_EYE = 4 * GRID
+_NO_PARENT = QModelIndex()
+
+
+def row_height() -> int:
+    """Return the height of a row: of its two lines, as large as the letters are."""
+    lines = QFontMetrics(number_font()).height() + QFontMetrics(small_font()).height()
+    return max(5 * GRID, lines + GRID)
+
+
+class StepRows(QAbstractListModel):
+    """The steps of the page."""
+
+    def __init__(self, chain: ChainState) -> None:
+        super().__init__()
+        self._chain = chain
+        self._state = chain.workspace.state
+        chain.workspace.state_changed.connect(self.refresh)
+        chain.changed.connect(self._show_times)
+
+    def refresh(self) -> None:
+        """Read the steps again."""
+        state = self._chain.workspace.state
+        if len(state.steps) != len(self._state.steps):
+            self.beginResetModel()
+            self._state = state
+            self.endResetModel()
+        else:
+            self._state = state
+            self._show_times()
+
+    def rowCount(self, parent: Index = _NO_PARENT) -> int:
+        return 0 if parent.isValid() else len(self._state.steps)
+
+    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
+        if not index.isValid() or index.row() >= len(self._state.steps):
+            return None
+        step = self._state.steps[index.row()]
+        match role:
+            case Qt.ItemDataRole.DisplayRole:
+                return title_of_step(step)
+            case Qt.ItemDataRole.AccessibleTextRole:
+                off = "" if step.on else ", switched off"
+                time = self.time_of(index)
+                took = f", {time}" if time else ""
+                return f"Step {index.row() + 1}: {title_of_step(step)}, {self.note(index)}{took}{off}"
+            case Qt.ItemDataRole.ToolTipRole:
+                return (
+                    f"{title_of_step(step)}, {self.note(index)}\nName in files: {step.id}. Space switches it."
+                )
+            case Qt.ItemDataRole.UserRole:
+                return step
+        return None
+
+    def note(self, index: Index) -> str:
+        """Return the second line of a row."""
+        step, settings = self._state.steps[index.row()], self._state.steps[index.row()].settings
+        words = [reads_words(self._state, index.row())]
+        if step.operation != COMBINE:
+            words.append(settings.variant)
+        if not step.operation:
+            words.append(str(settings.border))
+        return " · ".join(words)
+
+    def time_of(self, index: Index) -> str:
+        """Return what the step of a row took, or nothing."""
+        return self._chain.time_of(self._state.steps[index.row()])
+
+    def _show_times(self) -> None:
+        self.dataChanged.emit(self.index(0), self.index(len(self._state.steps) - 1))
+
+
+class StepRow(QStyledItemDelegate):
+    """Paints a row with its eye."""
+
+    def __init__(self, rows: StepRows, chain: ChainState) -> None:
+        super().__init__(rows)
+        self._rows, self._chain = rows, chain
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(20 * GRID, row_height())
+
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        step: Step = index.data(STEP_ROLE)
+        rect: QRect = option.rect
+        palette: QPalette = option.palette
+        painter.save()
+        is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
+        if is_selected:
+            painter.fillRect(rect, palette.highlight())
+        elif option.state & QStyle.StateFlag.State_MouseOver:
+            painter.fillRect(rect, QColor(current_theme().raised))
+        role = QPalette.ColorRole
+        strong = palette.color(role.HighlightedText if is_selected else role.Text)
+        quiet = palette.color(role.HighlightedText if is_selected else role.PlaceholderText)
+        eye = icon("eye-outline" if step.on else "eye-off-outline")
+        place = QRect(0, 0, 2 * GRID + 2, 2 * GRID + 2)
+        place.moveCenter(self.eye_rect(rect).center())
+        painter.setOpacity(1.0 if step.on else 0.6)
+        modes = QIcon.Mode
+        eye.paint(painter, place, mode=modes.Selected if is_selected else modes.Normal)
+        text = rect.adjusted(_EYE + HALF_GRID, HALF_GRID, -GRID, -HALF_GRID)
+        time = self._rows.time_of(index) if step.on else "off"
+        sides = Qt.AlignmentFlag
+        painter.setFont(number_font())
+        wide = paint_text(painter, text, time, strong, sides.AlignTop | sides.AlignRight)
+        title = f"{index.row() + 1}  {index.data()}"
+        paint_text(painter, text.adjusted(0, 0, -wide - GRID, 0), title, strong, sides.AlignTop)
+        painter.setFont(small_font())
+        paint_text(painter, text, self._rows.note(index), quiet, sides.AlignBottom)
+        painter.restore()
+
+    @staticmethod
+    def eye_rect(row: QRect) -> QRect:
+        """Return where the eye of a row is."""
+        return QRect(row.left(), row.top(), _EYE, row.height())
+
+
+_MOST = 100.0
+# The slider covers what is used; the field takes all.
+_SLID, _PER_UNIT = 2, 100
+_TIP = (
+    "How much of the second result: 0 is the first alone, 1 the second alone. Below 0 and above 1 it "
+    "exaggerates: -0.8 adds 0.8 times the difference."
+)
+
+
+class CombinePanel(QWidget):
+    """Edits the parameters of the selected step, which combines two results."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self.how = QComboBox()
+        self.how.setAccessibleName("How two results are combined")
+        self.how.setToolTip("What becomes of each pair of samples.")
+        fill_box(self.how, {key: key.capitalize() for key in HOW}, None)
+        self.about = quiet_label(wraps=True, small=True)
+        self.slider = QSlider(Qt.Orientation.Horizontal)
+        self.slider.setRange(-_SLID * _PER_UNIT, _SLID * _PER_UNIT)
+        self.slider.setAccessibleName("Weight of the second result")
+        self.field = NumberBox(
+            "Weight of the second result", -_MOST, _MOST, "a number from -100 to 100", decimals=3
+        )
+        self.field.setSingleStep(0.1)
+        for part in (self.slider, self.field):
+            part.setToolTip(_TIP)
+        self.refusal = Refusal()
+        fields = form()
+        fields.addRow(label_for("Combine by", self.how), self.how)
+        self._weight = QWidget()
+        self._weight.setLayout(row(label_for("Weight", self.field), (self.slider, 1), self.field))
+        self.setLayout(
+            column(
+                fields,
+                self.about,
+                self._weight,
+                self.refusal,
+                1,
+                spacing=GRID,
+                margins=(GRID, HALF_GRID, GRID, GRID),
+            )
+        )
+        self.setAccessibleName("Combine panel")
+        self.how.activated.connect(lambda at: workspace.set_parameter("how", self.how.itemData(at)))
+        self.slider.valueChanged.connect(lambda at: workspace.set_parameter("weight", at / _PER_UNIT))
+        self.field.valueChanged.connect(lambda: workspace.set_parameter("weight", self.field.value()))
+        self.field.refused.connect(self.refusal.say)
+        workspace.settings_changed.connect(self._show)
+        workspace.operation_changed.connect(self._show)
+        self._show()
+
+    def _show(self) -> None:
+        given = self._workspace.settings.parameters
+        how, weight = given.get("how", "add"), float(given.get("weight", 0.5))
+        self.how.setCurrentIndex(self.how.findData(how))
+        self.about.setText(f"{HOW.get(how, '').capitalize()}.")
+        self._weight.setVisible(how == "blend")
+        with QSignalBlocker(self.slider):
+            self.slider.setValue(round(weight * _PER_UNIT))
+        self.field.show_value(weight)
+        self.refusal.say("")

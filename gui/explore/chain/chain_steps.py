@@ -21,22 +21,30 @@ from engine.work.steps import (
     MaskStep,
     OperationStep,
 )
-from gui.explore.mask.preset_names import preset_of, title_of
-from gui.explore.picture_job import ON_CPU, job_of
+from gui.explore.mask.preset_names import preset_of, shown_title, title_of
 from gui.explore.state import (
     COMBINE,
     FIRST_ID,
     KERNEL,
     MASK_USE,
+    ON_CPU,
     PICTURE,
     SHARED,
     Settings,
     State,
     Step,
+    job_of,
     values_of,
 )
 
 MOST_STEPS = 64
+_SIGNS = {
+    "add": "Add",
+    "subtract": "Subtract",
+    "magnitude": "Magnitude",
+    "maximum": "Maximum",
+    "blend": "Blend",
+}
 
 
 def added(state: State, step: Step) -> State:
@@ -147,6 +155,27 @@ def reads_of(state: State, at: int) -> tuple[str, ...]:
 def number_of(state: State, id_: str) -> int:
     """Return the place of a step, from 1."""
     return next((at for at, step in enumerate(state.steps, start=1) if step.id == id_), 0)
+
+
+def title_of_step(step: Step) -> str:
+    """Return what a step does, in a few words."""
+    parameters = step.settings.parameters
+    if step.operation == COMBINE:
+        how = parameters.get("how", "add")
+        weight = f" {parameters.get('weight', 0.5):g}" if how == "blend" else ""
+        return f"{_SIGNS.get(how, how)}{weight}"
+    if step.operation:
+        given = "".join(f", {name} {value}" for name, value in parameters.items())
+        return f"{step.operation.replace('-', ' ').capitalize()}{given}"
+    rows, columns = step.mask.shape
+    title, size = shown_title(step.mask, step.title), f"{rows} × {columns}"
+    return title if size in title else f"{title} {size}"
+
+
+def reads_words(state: State, at: int) -> str:
+    """Return what a step reads: from picture; from step 1 and step 2."""
+    names = ["picture" if id_ == PICTURE else f"step {number_of(state, id_)}" for id_ in reads_of(state, at)]
+    return f"from {' and '.join(names)}"
 
 
 def new_step(step: Step, operation: str) -> Step:

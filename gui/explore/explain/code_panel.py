@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
@@ -20,9 +20,7 @@ from engine.host.messages import VariantInfo
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.explore.explain.question import KernelQuestion
-from gui.explore.explain.selection import Selection
-from gui.explore.explain.tile_state import TileState
+from gui.explore.explain.selection import KernelQuestion, Selection
 from gui.explore.results.results_model import ResultsModel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.code_pair import CodePair
@@ -49,18 +47,16 @@ class CodeState(KernelQuestion[ShownCode]):
     no_picture = "Open a picture: the code of the chosen kernel appears here."
     no_engine = "The code appears once the engine is up."
     asking = "Reading the source."
-    step_changed = Signal()  # `step_lines`
 
     def __init__(
         self,
         selection: Selection,
         state: EngineState,
         link: EngineLink,
-        tile: TileState,
         results: ResultsModel,
     ) -> None:
         super().__init__(selection, state, link)
-        self._tile, self._results = tile, results
+        self._results = results
         self.form: Form | None = None
         """The listing that is wanted; None: the source alone."""
         self._listed: ShownCode | None = None
@@ -68,7 +64,6 @@ class CodeState(KernelQuestion[ShownCode]):
         self._listed_for: tuple[Architecture, VariantInfo | None] | None = None
         self._not_listed = ""
         state.running_changed.connect(self._follow_run)
-        tile.step_changed.connect(self.step_changed)
         for changed in (results.rowsInserted, results.rowsRemoved, results.modelReset):
             changed.connect(self._show_again)
 
@@ -107,17 +102,6 @@ class CodeState(KernelQuestion[ShownCode]):
             return None
         results = [run.result for run in self._results.tried()]
         return replace(shown.diff, measured=measured_difference(results, shown.diff.left, shown.diff.right))
-
-    @property
-    def step_lines(self) -> frozenset[SourceLine]:
-        """The lines of the step that is chosen in the panel Tile; none where they are not known."""
-        found, plan, step, source = self._tile.found, self._tile.plan, self._tile.step, self.source
-        if found is None or plan is None or step is None or source is None or found.variant != source.variant:
-            return frozenset()
-        # A kernel for each pass; strips of one kernel are several tiles.
-        kernels = source.source.kernels
-        path = kernels[self._tile.pass_number if len(kernels) == len(found.tiles) else 0].path
-        return frozenset(SourceLine(path, line) for line in plan.lines_of(step))
 
     def choose_form(self, form: Form | None) -> None:
         """Show a listing beside the source; None for the source alone."""
@@ -320,7 +304,6 @@ class CodePanel(QWidget):
         self.story.say(story_text(source.source))
         # A listing or a diff needs the room.
         self.story.setVisible(code.form is None and diff is None and not self._is_low)
-        self._show_step()
         self._show_line()
 
     def _show_code(self, source: ShownCode) -> None:
@@ -340,10 +323,6 @@ class CodePanel(QWidget):
         same = "" if diff.removed or diff.added else "Nothing differs."
         said = f"{diff.heading}{measured}.", same, source.note, source.other_note
         return " ".join(filter(None, said))
-
-    def _show_step(self) -> None:
-        lines = self.code.step_lines
-        self.left.light_step(frozenset(at for line, at in self._rows_of.items() if line in lines))
 
     def _show_line(self) -> None:
         """Say what belongs to the line with the cursor, and how many instructions there are."""
@@ -381,7 +360,6 @@ class CodePanel(QWidget):
     def _connect(self) -> None:
         code = self.code
         code.changed.connect(self._show)
-        code.step_changed.connect(self._show_step)
         self.form.activated.connect(lambda at: code.choose_form(list(_FORMS)[at]))
         self.views.search_from(self)
         self.left.chosen.connect(self._choose_source)

@@ -1,15 +1,24 @@
-"""The panel Launch: what the next run takes of a GPU, what limits its occupancy, and what would change it."""
+"""The panel Launch: what the next run takes of a GPU, what limits its occupancy, what would change it.
+
+The first answer is there at once, without registers. They follow once the kernel is compiled.
+"""
 
 from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QPalette, QResizeEvent
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
+from engine.errors import EngineError
 from engine.explain.launch.launch_words import limit_sentence, numbers_of
 from engine.explain.launch.launches import MOST_REGISTERS, STATIC_BYTES, CurvePoint, Curves, ExplainedLaunch
+from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.results.text_forms import percent_text
-from gui.explore.explain.launch_state import LaunchState
+from engine.work.messages import PictureJob
+from gui.engine_link.engine_link import EngineLink, needs_no_message
+from gui.engine_link.engine_state import EngineState
+from gui.explore.explain.selection import KernelQuestion, Selection
 from gui.plots.plot import Plot, pg, text_over
 from gui.style.colours import series_at
 from gui.style.metrics import GRID, HALF_GRID
@@ -25,6 +34,105 @@ from gui.widgets.panel_parts import (
     row,
 )
 
+_OTHERS = "\n\nSelect a CUDA kernel in the list of kernels: its launch is explained without a GPU too."
+
+
+class LaunchState(KernelQuestion[LaunchAdvice]):
+    """What the launches take of a GPU, or the reason why there are none."""
+
+    no_filter = (
+        "Launches are explained of convolutions only.\n"
+        "Choose Convolution under Operation to see what a block takes of a GPU."
+    )
+    no_picture = "Open a picture: what the chosen kernel takes of a GPU appears here, before it runs."
+    no_engine = "The launch appears once the engine is up."
+    asking = "Finding out what the kernel takes of a GPU."
+
+    def __init__(self, selection: Selection, state: EngineState, link: EngineLink) -> None:
+        super().__init__(selection, state, link)
+        self._pass = 0
+        self._is_others = False
+        self._not_compiled = ""
+
+    @property
+    def launch(self) -> ExplainedLaunch | None:
+        """The launch that is shown; None with `words`."""
+        return self.found.launches[self.pass_number] if self.found and self.found.launches else None
+
+    @property
+    def curves(self) -> Curves | None:
+        """The curves of the launch that is shown."""
+        return self.found.curves[self.pass_number] if self.found and self.found.launches else None
+
+    @property
+    def pass_number(self) -> int:
+        """Which of the kernel's launches is shown."""
+        return min(self._pass, len(self.found.launches) - 1) if self.found else 0
+
+    @property
+    def is_compiling(self) -> bool:
+        """Whether registers are on their way."""
+        return self._wanted is not None and not self._is_others
+
+    @property
+    def other_launch(self) -> ExplainedLaunch | None:
+        """The launch of the kernel that it is compared with; None where it has none."""
+        launches = self.other.launches if self.other else ()
+        return launches[min(self._pass, len(launches) - 1)] if launches else None
+
+    @property
+    def words(self) -> str:
+        """Why there is no launch."""
+        reason = self.found.reason if self.found and not self.found.launches else ""
+        return self._why_not or (f"{reason}{_OTHERS}" if reason else "")
+
+    @property
+    def note(self) -> str:
+        """Why registers are not known, and will not be; empty otherwise."""
+        return self._not_compiled or (self.found.reason if self.found and self.found.launches else "")
+
+    def choose_pass(self, number: int) -> None:
+        """Show another launch of the kernel."""
+        self._pass = number
+        self.changed.emit()
+
+    def _request_about(self, job: PictureJob) -> LaunchRequest:
+        return LaunchRequest(job, self.selection.gpu)
+
+    def _take(self, found: LaunchAdvice) -> None:
+        self._is_others, self._not_compiled = False, ""
+        job = self._job
+        if job is not None and not found.is_complete:
+            self._want(CompiledLaunchRequest(job, self.selection.gpu))
+        super()._take(found)
+        self._compile_other()
+
+    def _take_other(self, other: LaunchAdvice) -> None:
+        self.other = other
+        self._compile_other()
+        self.changed.emit()
+
+    def _compile_other(self) -> None:
+        """Have the registers of the other kernel, once those of the selected one are known."""
+        job, is_next = self.selection.other_job, self.found is not None and self._wanted is None
+        if is_next and job is not None and self.other is not None and not self.other.is_complete:
+            self._is_others = True
+            self._want(CompiledLaunchRequest(job, self.selection.gpu))
+
+    def _take_compiled(self, answer: LaunchAdvice | EngineError) -> None:
+        if self._is_others:
+            self.other = self.other if isinstance(answer, EngineError) else answer
+            self.changed.emit()
+            return
+        if isinstance(answer, EngineError):
+            # A lost host's successor is asked again once it is ready.
+            self._not_compiled = "" if needs_no_message(answer) else str(answer)
+            self.changed.emit()
+        else:
+            self._show(answer, "")
+        self._compile_other()
+
+
 _DOT_SIZE, _MARK_SIZE = 4, 11
 # Marks are whole at both ends.
 _LOWEST, _HIGHEST, _ROOM = -8, 112, 0.06
@@ -36,31 +144,39 @@ _HALVES = [(0, "0"), (50, "50 %"), (100, "100 %")]
 _NARROW = 26 * GRID
 
 
+class Along(NamedTuple):
+    """What the occupancy is drawn over: its name in a list, and along the axis; a place of it; the ticks."""
+
+    name: str
+    title: str
+    at_text: Callable[[int], str]
+    ticks: Sequence[tuple[int, str]]
+
+
 class OccupancyPlot(QWidget):
-    """Draws a curve; its numbers are in tooltips and in the accessible description.
+    """Draws a curve; its numbers are in tooltips and in the accessible description."""
 
-    `title` names what is along the axis, `at_text` writes a place of it, and `ticks` stand below it.
-    """
-
-    def __init__(self, title: str, at_text: Callable[[int], str], ticks: Sequence[tuple[int, str]]) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._title, self._at_text, self._ticks = title, at_text, ticks
+        self._along = AXES["threads"]
         self._curve: Sequence[CurvePoint] = ()
         self._now: tuple[int, float] | None = None
         self.plot = Plot(bottom=_Bottom("bottom"))
         self.empty_text = text_over(self.plot)
         self.plot.set_margins(GRID, HALF_GRID, 2 * GRID, HALF_GRID)
-        self.setAccessibleName(f"Occupancy over {title}")
         self.setLayout(column(self.plot))
         theme_notifier().changed.connect(self._draw)
         self.plot.box.sigResized.connect(self._place_words)
 
-    def show_curve(self, curve: Sequence[CurvePoint], now: tuple[int, float] | None, empty: str) -> None:
+    def show_curve(
+        self, along: Along, curve: Sequence[CurvePoint], now: tuple[int, float] | None, empty: str
+    ) -> None:
         """Draw a curve, and where the launch stands on it; `empty` is said where there is no curve."""
         self.empty_text.setText(empty)
-        if (curve, now) != (self._curve, self._now):
-            self._curve, self._now = curve, now
+        if (along, curve, now) != (self._along, self._curve, self._now):
+            self._along, self._curve, self._now = along, curve, now
             self._draw()
+        self.setAccessibleName(f"Occupancy over {along.title}")
         self.setAccessibleDescription(self._words() or empty)
 
     def minimumSizeHint(self) -> QSize:
@@ -72,7 +188,7 @@ class OccupancyPlot(QWidget):
         best = max(point.share for point in self._curve)
         where = [point.at for point in self._curve if point.share == best]
         ends = dict.fromkeys((where[0], where[-1]))
-        between = " to ".join(map(self._at_text, ends))
+        between = " to ".join(map(self._along.at_text, ends))
         return f"Now {self._tip(*self._now)}. Highest: {percent_text(best)} at {between}."
 
     def _draw(self) -> None:
@@ -88,15 +204,12 @@ class OccupancyPlot(QWidget):
         line, mark = series_at(0, theme).colour, series_at(3, theme).colour
         xs, ys = [point.at for point in curve], [100 * point.share for point in curve]
         self.plot.draw(pg.PlotCurveItem(xs, ys, pen=pg.mkPen(line, width=1.5), antialias=True))
-        dots = [{"pos": at, "data": None} for at in zip(xs, ys, strict=True)]
-        look = {"symbol": "o", "size": _DOT_SIZE, "pen": None, "brush": pg.mkBrush(line)}
-        self._add_marks([dot | look for dot in dots])
+        self._add_marks(xs, ys, symbol="o", size=_DOT_SIZE, pen=None, brush=pg.mkBrush(line))
         if now is not None:
             upright = pg.mkPen(mark, width=1, style=Qt.PenStyle.DashLine)
             self.plot.draw(pg.InfiniteLine(now[0], 90, upright))
-            ring = pg.mkPen(theme.base, width=1.5)
-            look = {"symbol": "d", "size": _MARK_SIZE, "pen": ring, "brush": pg.mkBrush(mark)}
-            self._add_marks([{"pos": (now[0], 100 * now[1])} | look])
+            look = {"pen": pg.mkPen(theme.base, width=1.5), "brush": pg.mkBrush(mark)}
+            self._add_marks([now[0]], [100 * now[1]], symbol="d", size=_MARK_SIZE, **look)
         first, last = min(0, *xs), max(*xs, now[0] if now else 0)
         room = _ROOM * (last - first)
         self.plot.show_range((first - room, last + room), (_LOWEST, _HIGHEST))
@@ -105,23 +218,22 @@ class OccupancyPlot(QWidget):
 
     def _place_words(self) -> None:
         """Write along the axis what there is room for."""
-        now = f"now {self._at_text(self._now[0])}" if self._now else ""
+        now = f"now {self._along.at_text(self._now[0])}" if self._now else ""
         bottom = self.plot.bottom
-        bottom.setTicks([self._ticks[:: 2 if self.width() < _NARROW else 1]])
+        bottom.setTicks([self._along.ticks[:: 2 if self.width() < _NARROW else 1]])
         # What is along the axis is also in the list where the curve was chosen.
-        label = ", ".join(filter(None, (self._title, now)))
+        label = ", ".join(filter(None, (self._along.title, now)))
         is_cut = self.fontMetrics().horizontalAdvance(label) > self.plot.box.width()
         bottom.setLabel(now if is_cut else label)
 
-    def _add_marks(self, spots: Sequence[dict[str, object]]) -> None:
-        self.plot.draw(
-            pg.ScatterPlotItem(
-                spots=spots, hoverable=True, tip=lambda x, y, data: self._tip(round(x), y / 100)
-            )
+    def _add_marks(self, xs: Sequence[float], ys: Sequence[float], **look: Any) -> None:
+        marks = pg.ScatterPlotItem(
+            xs, ys, hoverable=True, tip=lambda x, y, data: self._tip(round(x), y / 100), **look
         )
+        self.plot.draw(marks)
 
     def _tip(self, at: int, share: float) -> str:
-        return f"{self._at_text(at)}: {percent_text(share)}"
+        return f"{self._along.at_text(at)}: {percent_text(share)}"
 
 
 class _Bottom(pg.AxisItem):
@@ -139,16 +251,38 @@ _SENTENCE_TIP = (
 _PASS_TIP = "Which of the kernel's launches is shown."
 # With less width, what is side by side stands below one another.
 _BESIDE_FROM = 52 * GRID
-# With less, one curve is shown, the one that is chosen.
-_ALL_FROM = 112 * GRID
-AXES = {"threads": "Threads", "registers": "Registers", "shared_bytes": "Shared memory"}
-"""The curves and their names in a list."""
 _KIB = 1024
+
+
+def _ticks(step: int, last: int) -> list[tuple[int, str]]:
+    return [(at, f"{at:,}") for at in range(0, last + 1, step)]
+
+
+def _kib_text(at: int) -> str:
+    return f"{at / _KIB:.3g} KiB"
+
+
+AXES = {
+    "threads": Along("Threads", "threads per block", "{:,}".format, _ticks(256, 1024)),
+    "registers": Along(
+        "Registers",
+        "registers per thread",
+        str,
+        [*_ticks(64, 192), (MOST_REGISTERS, str(MOST_REGISTERS))],
+    ),
+    "shared_bytes": Along(
+        "Shared memory",
+        "shared memory per block",
+        _kib_text,
+        [(at, f"{at // _KIB} KiB" if at else "0") for at in range(0, STATIC_BYTES + 1, 16 * _KIB)],
+    ),
+}
+"""The curves by their names in `Curves`."""
 _COMPILING, _UNKNOWN = "compiling …", "not known"
 
 
 class LaunchPanel(QWidget):
-    """The launch of the selected kernel. Its plots are why it is made when it is first looked at."""
+    """The launch of the selected kernel. Its plot is why it is made when it is first looked at."""
 
     def __init__(self, launch: LaunchState) -> None:
         super().__init__()
@@ -158,16 +292,10 @@ class LaunchPanel(QWidget):
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
         self.numbers = Findings("Numbers of the launch")
-        registers = *_ticks(64, 192), (MOST_REGISTERS, str(MOST_REGISTERS))
-        kib = [(at, f"{at // _KIB} KiB" if at else "0") for at in range(0, STATIC_BYTES + 1, 16 * _KIB)]
-        self.plots = {
-            "threads": OccupancyPlot("threads per block", "{:,}".format, _ticks(256, 1024)),
-            "registers": OccupancyPlot("registers per thread", str, registers),
-            "shared_bytes": OccupancyPlot("shared memory per block", _kib_text, kib),
-        }
+        self.plot = OccupancyPlot()
         self._build()
         self.passes.activated.connect(launch.choose_pass)
-        self.axis.currentIndexChanged.connect(self._fit)
+        self.axis.currentIndexChanged.connect(self._show)
         launch.changed.connect(self._show)
         self._show()
 
@@ -178,7 +306,7 @@ class LaunchPanel(QWidget):
         count = len(advice.launches) if advice is not None else 0
         fill_box(self.passes, {at: f"Pass {at + 1}" for at in range(count)}, state.pass_number)
         self.passes.setVisible(count > 1)
-        self._fit()
+        self.axis.setVisible(shown is not None)
         if shown is None or drawn is None:
             return
         self.sentence.setText(limit_sentence(shown, drawn))
@@ -193,34 +321,17 @@ class LaunchPanel(QWidget):
                 for one, its in zip(numbers, numbers_of(other, _COMPILING), strict=True)
             ]
         self.numbers.show_findings(numbers)
-        self._show_curves(shown, drawn, is_compiling=state.is_compiling)
-
-    def _show_curves(self, launch: ExplainedLaunch, drawn: Curves, *, is_compiling: bool) -> None:
-        """Draw the curves of a launch, with the launch marked on each."""
-        facts, share = launch.facts, launch.occupancy.share
-        empty = "Registers are being found." if is_compiling else "Registers are not known."
-        for (name, plot), now in zip(
-            self.plots.items(), (facts.threads, facts.registers, facts.shared_bytes), strict=True
-        ):
-            plot.show_curve(getattr(drawn, name), None if now is None else (now, share), empty)
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._fit()
-
-    def _fit(self) -> None:
-        """Show all curves where there is room, else the one that is chosen."""
-        shows_all = self.width() >= _ALL_FROM
-        for name, plot in self.plots.items():
-            plot.setVisible(shows_all or name == self.axis.currentData())
-        self.axis.setVisible(self._launch.launch is not None and not shows_all)
+        name, facts = self.axis.currentData(), shown.facts
+        now = getattr(facts, name)
+        empty = "Registers are being found." if state.is_compiling else "Registers are not known."
+        point = None if now is None else (now, shown.occupancy.share)
+        self.plot.show_curve(AXES[name], getattr(drawn, name), point, empty)
 
     def _build(self) -> None:
-        fill_box(self.axis, AXES, "threads")
+        fill_box(self.axis, {key: along.name for key, along in AXES.items()}, "threads")
         self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.sentence.setAccessibleName("What limits the occupancy")
-        curves = row(*((plot, 1) for plot in self.plots.values()))
-        body = folding_row((self.numbers, 2), (curves, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        body = folding_row((self.numbers, 2), (self.plot, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         said = row(self.passes, (self.sentence, 1), self.axis)
         shown = QWidget()
         shown.setLayout(column(said, self.note, (body, 1), spacing=HALF_GRID))
@@ -228,11 +339,3 @@ class LaunchPanel(QWidget):
         for box in (self.passes, self.axis):
             said.setAlignment(box, Qt.AlignmentFlag.AlignTop)
         self.setLayout(column((self.stack, 1), margins=PANEL_MARGINS))
-
-
-def _ticks(step: int, last: int) -> list[tuple[int, str]]:
-    return [(at, f"{at:,}") for at in range(0, last + 1, step)]
-
-
-def _kib_text(at: int) -> str:
-    return f"{at / _KIB:.3g} KiB"

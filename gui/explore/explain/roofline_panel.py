@@ -204,22 +204,12 @@ class RooflinePlot(Plot):
                 away = name.boundingRect().height() / across
                 name.setPos(begin.x() + away, begin.y() + away)
         taken: list[QRectF] = []
-        marks = [
-            QRectF(math.log10(point.intensity) * across, -math.log10(point.gflops) * up, 1, 1)
-            for point in self._points
-        ]
         for name in self._run_names:
             size, at = name.boundingRect().size(), name.pos()
-            # On the side towards the middle, unless it covers fewer marks on the other one.
-            rooms, is_beyond = [], at.x() > (left + right) / 2
-            others = [mark for mark in marks if abs(mark.x() - at.x() * across) > _RING_SIZE / 2]
-            for is_left in (is_beyond, not is_beyond):
-                corner = QPointF(at.x() * across - is_left * size.width(), -at.y() * up)
-                room = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
-                around = room.translated(0, -room.height() / 2)
-                is_out = room.left() < left * across or room.right() > right * across
-                rooms.append((is_out, sum(map(around.intersects, others)), room, is_left))
-            *_, room, is_left = min(rooms, key=lambda one: one[:2])
+            # On the side towards the middle.
+            is_left = at.x() > (left + right) / 2
+            corner = QPointF(at.x() * across - is_left * size.width(), -at.y() * up)
+            room = QRectF(corner, QSizeF(size.width(), _NAME_HEIGHT * size.height()))
             name.setAnchor((int(is_left), 0.5))
             is_shown = not taken or not (is_narrow or any(map(room.intersects, taken)))
             name.setVisible(is_shown)

@@ -46,12 +46,6 @@ def longest_ms(explained: ExplainedTime) -> float:
     return max([bound.ms for bound in explained.bounds] + [explained.measured_ms or 0.0, 1e-9])
 
 
-def heard(explained: ExplainedTime) -> str:
-    """Return the bounds and the time for screen readers."""
-    bounds = ", ".join(f"{bound.title} {duration_text(bound.ms)}" for bound in explained.bounds)
-    return f"At least: {bounds}. {measured_words(explained)}."
-
-
 def compared_words(explained: ExplainedTime, before: ExplainedTime, name: str) -> str:
     """Return how a run differs from another one: in its time, and in what takes much of one of them."""
     ratios = [("time", explained.measured_ms, before.measured_ms)]
@@ -244,7 +238,7 @@ class WhyPanel(QWidget):
         measured = explained.measured_ms
         line = None if measured is None else measured / longest_ms(explained)
         self.caption.setText(f"Least times. {line_words(explained)}.")
-        self.bars.show_rows(rows_of(explained, current_theme()), heard(explained), line=line)
+        self.bars.show_rows(rows_of(explained, current_theme()), line=line)
 
     def _allow(self) -> None:
         """Let the limits be measured while nothing runs."""

@@ -383,41 +383,6 @@ def is_within(lens: FilterLens | CombineLens) -> bool:
     return bool((~(errors > lens.bound + slack)).all())
 
 
-def filter_sentence(lens: FilterLens, channel: int, range_mode: str, white: float) -> str:
-    """Return all of it in a sentence, for screen readers."""
-    total = lens.exact[channel] if lens.sum is None else lens.sum.value[channel]
-    on_screen = _on_the_screen(lens.shown[channel], range_mode, white)
-    products = f"{lens.step.applied.taps:,} product{'s' if lens.step.applied.taps > 1 else ''}"
-    products += read_words(lens.chain)
-    shown = value_text(lens.shown[channel])
-    return (
-        f"{place_of(lens)}{_of_channel(lens, channel)}: {products} and the offset add up to {number(total)}; "
-        f"the result is {shown}{on_screen}, {verdict(lens)}. {border_sentence(lens)}"
-    )
-
-
-def combine_sentence(lens: CombineLens, channel: int) -> str:
-    """Return what a step makes of two results, in a sentence, for screen readers."""
-    parts = [
-        f"{value_text(one[channel])} of {name}" for one, name in zip(lens.read, lens.chain.reads, strict=True)
-    ]
-    shown = lens.shown[channel]
-    return (
-        f"{place_of(lens)}{_of_channel(lens, channel)}: {' and '.join(parts)} become {value_text(shown)}"
-        f"{_on_the_screen(shown, lens.range_mode, lens.white)}, {verdict(lens)}. {lens.formula}"
-    )
-
-
-def _of_channel(lens: Lens, channel: int) -> str:
-    name = channel_name(channel, lens.channels)
-    return f", {name}" if name else ""
-
-
-def _on_the_screen(shown: Any, range_mode: str, white: float) -> str:
-    level = shown_level(float(shown), range_mode, white)
-    return "" if level is None else f", {level} of 255 on the screen"
-
-
 def operation_sentence(lens: OperationLens, channel: int) -> str:
     """Return what another operation makes of a pixel."""
     own = value_text(lens.own[min(channel, len(lens.own) - 1)]) + read_words(lens.chain)

@@ -18,9 +18,7 @@ from gui.explore.inspect.lens import (
     Step,
     border_sentence,
     channel_name,
-    combine_sentence,
     combine_steps,
-    filter_sentence,
     operation_sentence,
     order_sentence,
     place,
@@ -157,7 +155,6 @@ class LensPanel(QWidget):
         self.border.setText(border_sentence(seen))
         self.order.setText(order_sentence(seen))
         self._show_verdict(seen)
-        self.setAccessibleDescription(filter_sentence(seen, channel, mode, white))
 
     def _show_combination(self, seen: CombineLens) -> None:
         channel = self.shown_channel
@@ -165,11 +162,11 @@ class LensPanel(QWidget):
         self.steps.setText(table_of(combine_steps(seen, channel)))
         self.order.setText(f"{seen.formula} It reads {' and '.join(seen.chain.reads)}.")
         self._show_verdict(seen)
-        self.setAccessibleDescription(combine_sentence(seen, channel))
 
     def _show_verdict(self, seen: FilterLens | CombineLens) -> None:
         colour = current_theme().good if seen.is_equal else current_theme().muted
         self.verdict.setText(f"<span style='color:{colour}'>= {verdict(seen)}</span>")
+        self.setAccessibleDescription(f"{place_of(seen)}: {verdict(seen)}. {self.order.text()}")
 
     def _show_operation(self, seen: OperationLens) -> None:
         channel = self.shown_channel

@@ -6,32 +6,111 @@ asked once for each kernel and mask.
 """
 
 from collections.abc import Sequence
-from importlib import import_module
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.host.tiles import TiledScreen
 from engine.image.convert import full_scale_of
+from engine.results.measurement import StepTime
 from engine.results.problem import Mark
 from engine.work.filtering.one_pixel import Samples
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.messages import PictureJob, SumOrderRequest
+from engine.work.one_combination import combined
+from engine.work.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
-from gui.explore.display import Display
-from gui.explore.explain.question import Question
-from gui.explore.inspect.lens import FilterLens, InChain, Lens, OperationLens, filter_lens, operation_lens
+from gui.explore.explain.selection import Question
+from gui.explore.inspect.lens import (
+    CombineLens,
+    FilterLens,
+    InChain,
+    Lens,
+    OperationLens,
+    filter_lens,
+    operation_lens,
+)
+from gui.explore.mask.preset_names import title_of
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture.pixel_values import NotYet, TiledValues
-from gui.explore.picture_job import is_chain
+from gui.explore.preview_controller import Display
+from gui.explore.state import is_chain
 from gui.explore.workspace import Workspace
 
-if TYPE_CHECKING:
-    from engine.results.measurement import StepTime
-    from gui.explore.inspect.shown_step import ShownStep
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ShownStep:
+    """A step with all that its result depends on."""
+
+    step: AnyStep
+    reads: tuple[PictureJob | None, ...]
+    """The jobs whose results it reads; None is the picture."""
+    words: InChain
+    alone: PictureJob | None
+    """The job that it would be on the picture; None where it makes one result of two."""
+
+
+def shown_step(job: PictureJob, ran: Sequence[StepTime], device: str) -> ShownStep:
+    """Return the step whose result a job's is, computed on a device; `ran` says which variants did it.
+
+    What it reads is asked for by the same variants, so that it has the same bits.
+    """
+    keys = {one.id: one.variant for one in ran}
+    chain = _by_variants(job.chain.needed(job.shown), keys)
+    step = chain.steps[-1]
+    reads = tuple(
+        None if id_ == PICTURE else replace(job, chain=chain.needed(id_), shown="", device=device)
+        for id_ in step.inputs
+    )
+    names = tuple(_name(job.chain, id_) for id_ in step.inputs)
+    alone: PictureJob | None = None
+    if step.kind != CombineStep.kind:
+        only = replace(job.chain, steps=(replace(step, input=""),))
+        alone = replace(job, chain=only, shown="", device=device, result_type=step.result_type)
+    return ShownStep(step, reads, InChain(_number(job.chain, step.id), names), alone)
+
+
+def combine_lens(
+    shown: ShownStep, job: PictureJob, pixel: tuple[int, int], read: Sequence[Samples], result: Samples
+) -> CombineLens:
+    """Look at a pixel (row, column) of a step that makes one result of two, each (H, W, C)."""
+    step, white = shown.step, full_scale_of(np.dtype(job.picture.dtype))
+    assert isinstance(step, CombineStep)
+    first, second = (np.atleast_1d(one[pixel]).astype(np.float32) for one in read)
+    made, found = combined(step, first, second), np.atleast_1d(result[pixel])
+    formula = f"{step.title.capitalize()}: {HOW[step.how].partition(';')[0]}.".replace("-", "−")
+    return CombineLens(
+        step, pixel, formula, (first, second), made, found, job.chain.range, white, shown.words
+    )
+
+
+def _by_variants(chain: Chain, keys: dict[str, str]) -> Chain:
+    steps = tuple(
+        step if step.kind == CombineStep.kind else replace(step, variant=keys.get(step.id, step.variant))
+        for step in chain.steps
+    )
+    return replace(chain, steps=steps)
+
+
+def _number(chain: Chain, id_: str) -> str:
+    return f"step {[step.id for step in chain.steps].index(id_) + 1}"
+
+
+def _name(chain: Chain, id_: str) -> str:
+    if id_ == PICTURE:
+        return "the picture"
+    step: Any = next(step for step in chain.steps if step.id == id_)
+    if step.kind == MaskStep.kind:
+        title = title_of(step.mask) or step.title
+    else:
+        title = step.title if step.kind == CombineStep.kind else step.operation.replace("-", " ")
+        title = title.capitalize()
+    return f"{_number(chain, id_)} ({title})"
 
 
 class StepInputs(QObject):
@@ -229,10 +308,10 @@ class LensState(Question):
     ) -> tuple[Lens | None, str]:
         if self._link.is_remote:
             return None, _ON_A_SERVER
-        # Chains are known to those who have one: their modules take a while to import.
-        module, ran = import_module(".shown_step", __package__), self._display.shown_steps
+        ran = self._display.shown_steps
         if self._step is None or self._step[0] is not job or self._step[1] is not ran:
-            self._step = job, ran, module.shown_step(job, ran, device)
+            self._step = job, ran, shown_step(job, ran, device)
+        assert self.pixel is not None
         shown = self._step[2]
         self._inputs.keep_to([one for one in shown.reads if one is not None])
         read = [original if one is None else self._inputs.of(one) for one in shown.reads]
@@ -241,7 +320,7 @@ class LensState(Question):
             return self._look_at_filter(asked, read[0], result, shown.words)
         if shown.alone is not None:
             return self._look_at_operation(shown.alone, read[0], result, shown.words)
-        return module.combine_lens(shown, job, self.pixel, read, result), ""
+        return combine_lens(shown, job, self.pixel, read, result), ""
 
     def _ask_order(self, request: SumOrderRequest) -> None:
         if self._orders.in_flight == request:

@@ -8,7 +8,6 @@ from PySide6.QtCore import (
     QModelIndex,
     QPersistentModelIndex,
     QRect,
-    QRectF,
     QSignalBlocker,
     QSize,
     Qt,
@@ -16,7 +15,6 @@ from PySide6.QtCore import (
 )
 from PySide6.QtGui import (
     QColor,
-    QCursor,
     QFont,
     QFontMetrics,
     QKeyEvent,
@@ -25,7 +23,14 @@ from PySide6.QtGui import (
     QPen,
     QResizeEvent,
 )
-from PySide6.QtWidgets import QListView, QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtWidgets import (
+    QListView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QToolButton,
+    QWidget,
+)
 
 from engine.device_info import AUTO
 from gui.explore.explain.selection import Selection
@@ -34,7 +39,7 @@ from gui.explore.workspace import Workspace
 from gui.style.colours import Series, series_for
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, scaled_font, small_font
 from gui.style.theme import current_theme
-from gui.widgets.panel_parts import paint_text
+from gui.widgets.panel_parts import paint_text, row
 
 Index = QModelIndex | QPersistentModelIndex
 
@@ -54,7 +59,6 @@ _REASON_LIFT = HALF_GRID
 _MANY_LINES = 1000
 _ROWS_SHOWN, _FEWEST_ROWS_SHOWN = 12, 3
 _OPEN, _CLOSED = "▾", "▸"
-_CURE_MARGIN = 2
 
 
 def line_height() -> int:
@@ -85,9 +89,11 @@ class KernelList(QListView):
         for changed in (model.modelReset, model.dataChanged):
             # Reasons have other lines.
             changed.connect(self.scheduleDelayedItemsLayout)
+            changed.connect(self._place_cures)
         model.modelReset.connect(self._show_choice)
         follow_letters(self, self.scheduleDelayedItemsLayout)
         self._show_choice()
+        self._place_cures()
 
     def sizeHint(self) -> QSize:
         return QSize(34 * GRID, _ROWS_SHOWN * line_height() + 2 * self.frameWidth())
@@ -113,24 +119,25 @@ class KernelList(QListView):
         index = self.indexAt(event.position().toPoint())
         item = index.data(ROW_ROLE) if index.isValid() else None
         if isinstance(item, GroupRow) and event.button() == Qt.MouseButton.LeftButton:
-            if item.cure and self.cure_rect(index).contains(event.position().toPoint()):
-                self.cure_wanted.emit()
-            else:
-                self._variants.open_group(item.title, not item.is_open)
+            self._variants.open_group(item.title, not item.is_open)
             return
         super().mousePressEvent(event)
 
-    def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        super().mouseMoveEvent(event)
-        # The button of a head is drawn: its look says when the mouse is on it.
-        self.viewport().update()
+    def _place_cures(self) -> None:
+        """Put the buttons of what helps into the heads of groups that cannot run."""
+        for at, item in enumerate(self._variants.items()):
+            if isinstance(item, GroupRow):
+                self.setIndexWidget(self._variants.index(at), self._cure(item.cure))
 
-    def cure_rect(self, index: Index) -> QRect:
-        """Return where the button of a head is drawn."""
-        item, row = index.data(ROW_ROLE), self.visualRect(index)
-        wide = QFontMetrics(small_font()).horizontalAdvance(item.cure) + 2 * GRID
-        top = row.top() + _CURE_MARGIN
-        return QRect(row.right() - wide - HALF_GRID, top, wide, line_height() - 2 * _CURE_MARGIN)
+    def _cure(self, words: str) -> QWidget:
+        button, place = QToolButton(), QWidget()
+        button.setText(words)
+        button.setFont(small_font())
+        button.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        button.clicked.connect(self.cure_wanted)
+        place.setLayout(row(1, button, margins=(0, 0, HALF_GRID, 0)))
+        button.setVisible(bool(words))
+        return place
 
     def _act_on(self, group: GroupRow, key: Qt.Key) -> bool:
         """Do what a key does on the head of a group; False for another key."""
@@ -208,30 +215,14 @@ class _Rows(QStyledItemDelegate):
         arrow = QRect(rect.left(), rect.top(), _SHAPE_WIDTH, rect.height())
         painter.drawText(arrow, _CENTRE, _OPEN if group.is_open else _CLOSED)
         inner = rect.adjusted(_SHAPE_WIDTH, 0, -HALF_GRID, 0)
-        if group.cure:
-            button = self._kernels.cure_rect(index)
-            inner.setRight(button.left() - HALF_GRID)
-            self._paint_cure(painter, button, group.cure)
+        if (button := self._kernels.indexWidget(index)) is not None:
+            inner.setRight(inner.right() - button.sizeHint().width())
         if QFontMetrics(painter.font()).horizontalAdvance(group.words) > inner.width():
             painter.setFont(small_font())
         paint_text(painter, inner, group.words, QColor(theme.muted))
         if option.state & QStyle.StateFlag.State_HasFocus:
             painter.setPen(QPen(QColor(theme.muted), 1, Qt.PenStyle.DotLine))
             painter.drawRect(rect.adjusted(1, 1, -2, -2))
-        painter.restore()
-
-    def _paint_cure(self, painter: QPainter, rect: QRect, words: str) -> None:
-        theme = current_theme()
-        viewport = self._kernels.viewport()
-        is_under_mouse = viewport.underMouse() and rect.contains(viewport.mapFromGlobal(QCursor.pos()))
-        painter.save()
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(QColor(theme.accent), 1))
-        painter.setBrush(QColor(theme.accent if is_under_mouse else theme.base))
-        painter.drawRoundedRect(QRectF(rect).adjusted(0.5, 0.5, -0.5, -0.5), 3, 3)
-        painter.setFont(small_font())
-        painter.setPen(QColor(theme.accent_text if is_under_mouse else theme.accent))
-        painter.drawText(rect, _CENTRE, words)
         painter.restore()
 
     def _paint_kernel(self, painter: QPainter, option: QStyleOptionViewItem, row: VariantRow) -> None:

@@ -20,8 +20,17 @@ from engine.errors import EngineError
 from engine.mask.generator_table import GENERATORS, Generator
 from engine.mask.mask import Mask
 from gui.explore.mask.generator_sliders import GeneratorSliders
-from gui.explore.mask.library_entries import LibraryEntry, OwnMask, OwnMasks, found_entries, library_entries
-from gui.explore.mask.library_rows import ENTRY, LibraryRow, LibraryRows, MaskEffects
+from gui.explore.mask.library_rows import (
+    ENTRY,
+    LibraryEntry,
+    LibraryRow,
+    LibraryRows,
+    MaskEffects,
+    OwnMask,
+    OwnMasks,
+    found_entries,
+    library_entries,
+)
 from gui.explore.mask.preset_names import preset_of, shown_title
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID

@@ -1,10 +1,10 @@
-"""The mask panel: presets, size, the table of cells, and how the mask is applied."""
+"""The mask panel: presets, size, cells, how the mask is applied; the choice of an operation above it."""
 
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable
+from importlib import import_module
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QFontDatabase, QGuiApplication, QKeyEvent, QPalette
+from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtGui import QFontDatabase, QKeyEvent, QPalette
 from PySide6.QtWidgets import (
     QComboBox,
     QDialog,
@@ -12,28 +12,40 @@ from PySide6.QtWidgets import (
     QLabel,
     QMenu,
     QPlainTextEdit,
+    QStackedWidget,
     QWidget,
 )
 
 from engine.errors import MaskError
-from engine.mask.analysis import Fact, describe, weights_sum
+from engine.mask.analysis import describe, weights_sum
 from engine.mask.mask import Mask
 from engine.mask.text import STYLES, format_mask, parse_mask
 from gui.explore.mask.grid import MaskGrid
 from gui.explore.mask.library import PresetButton
 from gui.explore.mask.mask_controls import ApplyControls, Brush, SizeControls, TransformButtons
 from gui.explore.mask.mask_model import MaskModel
+from gui.explore.preview_controller import Display
+from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.page.jobs import Background
-from gui.style.metrics import GRID
+from gui.page.slot import Slot
+from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import column, fill_box, label_for, menu_icon_button, row, scrolled
+from gui.widgets.panel_parts import (
+    NarrowBox,
+    column,
+    fill_box,
+    folding_row,
+    label_for,
+    menu_icon_button,
+    row,
+    scrolled,
+)
 
 _LINES, _LINES_OF_REFUSAL = 2, 9
-# Larger masks are described in another thread: the rank of 63 x 63 takes 2 to 190 ms, by load.
-_LARGEST_AT_ONCE = 15 * 15
+# The rank of 63 x 63 takes 2 to 190 ms, by load: Analysis finds it in another thread.
+_LARGEST_DESCRIBED = 15 * 15
 
 
 class MaskFacts(ElidedLabel):
@@ -44,7 +56,7 @@ class MaskFacts(ElidedLabel):
 
     def __init__(self, workspace: Workspace) -> None:
         super().__init__(_LINES, most=_LINES_OF_REFUSAL, small=True)
-        self._workspace, self._background = workspace, Background(self)
+        self._workspace = workspace
         self._is_refusal = False
         self.setAccessibleName("About the mask")
         workspace.mask_changed.connect(self.show_facts)
@@ -57,12 +69,12 @@ class MaskFacts(ElidedLabel):
         self._is_refusal = False
         self.set_most(_LINES)
         self.setForegroundRole(QPalette.ColorRole.PlaceholderText)
-        if mask.taps <= _LARGEST_AT_ONCE:
-            self._show(mask, *_texts(describe(mask)))
+        if mask.taps <= _LARGEST_DESCRIBED:
+            facts = describe(mask)
+            self.setText(" ".join(f"{fact.short}." for fact in facts[:3]))
+            self.setToolTip("\n".join(fact.sentence for fact in facts))
         else:
-            self._show(mask, weights_sum(mask) + ".")
-            shown = partial(self._show, mask)
-            self._background.do(lambda: _texts(describe(mask)), lambda texts: shown(*texts), lambda _: None)
+            self.setText(f"{weights_sum(mask)}. Its rank is in Analysis.")
 
     def show_refusal(self, sentence: str) -> None:
         """Say why an edit was not made, until the mask or its border changes; empty: describe the mask."""
@@ -74,17 +86,6 @@ class MaskFacts(ElidedLabel):
         self.set_most(_LINES_OF_REFUSAL)
         self.setForegroundRole(QPalette.ColorRole.BrightText)
         self.setText(sentence)
-
-    def _show(self, mask: Mask, text: str, tooltip: str = "") -> None:
-        if mask is not self._workspace.mask or self._is_refusal:
-            return
-        self.setText(text)
-        self.setToolTip(tooltip or text)
-
-
-def _texts(facts: Sequence[Fact]) -> tuple[str, str]:
-    """Return the first facts in short, and all of them whole."""
-    return " ".join(f"{fact.short}." for fact in facts[:3]), "\n".join(fact.sentence for fact in facts)
 
 
 _HINT = (
@@ -211,20 +212,92 @@ class MaskPanel(QWidget):
         dialog.open()
         return dialog
 
-    def _copy_as(self, style: str) -> None:
-        QGuiApplication.clipboard().setText(format_mask(self._workspace.mask, style))
-
     def fill_menu(self, actions: Actions) -> None:
         """Put into the menu what is done with the mask as a whole."""
         menu = QMenu(self.more_button)
         menu.addActions([actions["generate_mask"], actions["mask_as_text"]])
-        copy = menu.addMenu("Copy as")
-        for style, form in STYLES.items():
-            copy.addAction(form.title).triggered.connect(partial(self._copy_as, style))
-        paste = menu.addAction("Paste as whole mask\tCtrl+Shift+V")
-        paste.triggered.connect(lambda: self.grid.paste(whole=True))
         self.programs = menu.addMenu("As another program would")
         self.programs.setToolTipsVisible(True)
-        menu.addSeparator()
         menu.addActions([actions["load_mask"], actions["save_mask"]])
         self.more_button.setMenu(menu)
+
+
+_OPERATION_TIP = "What is done with the picture: filtered with the mask, or something else."
+_ADD_TIP = "Add a step: what follows works on the result of this one. Ready chains are there too."
+_COMBINE_TIP = "Two results of the chain become one: sum, difference, magnitude, maximum or blend."
+_CONVOLUTION = "Each pixel becomes the sum of its neighbours times the weights of the mask."
+
+
+class OperationChoice(QWidget):
+    """The choice of an operation above the mask panel, or above the panel of the operation."""
+
+    def __init__(
+        self,
+        mask_panel: QWidget,
+        workspace: Workspace,
+        display: Display,
+        ask_for_patch: Callable[[], None],
+        make_steps: Callable[[], QWidget],
+    ) -> None:
+        super().__init__()
+        self._workspace = workspace
+        self._display = display
+        self._ask_for_patch = ask_for_patch
+        self._panels: dict[str, QWidget] = {"": mask_panel}
+        self.box = NarrowBox(12)
+        self.box.setAccessibleName("Operation")
+        self._add("Convolution", "", _CONVOLUTION)
+        self.add_button = menu_icon_button("plus", "Add a step", _ADD_TIP)
+        # Where the steps are listed, once there are several.
+        self.steps_slot = Slot(make_steps, "gui.explore.chain.chain_list")
+        self.steps_slot.hide()
+        self.stack = QStackedWidget()
+        self.stack.addWidget(mask_panel)
+        top = folding_row(label_for("Operation", self.box), (row((self.box, 1), self.add_button), 1))
+        top.setContentsMargins(GRID, HALF_GRID, GRID, HALF_GRID)
+        self.setLayout(column(self.steps_slot, top, (self.stack, 1), spacing=0))
+        self.box.activated.connect(lambda at: workspace.choose(self.box.itemData(at)))
+        workspace.operation_changed.connect(self._show)
+        self._show_choice()
+
+    def fill(self) -> None:
+        """List the operations other than convolution, after the first paint."""
+        from engine.work.operations.table import OPERATIONS
+
+        with QSignalBlocker(self.box):
+            for operation in OPERATIONS.values():
+                self._add(operation.title, operation.key, operation.teaches)
+            self._add("Combine two results", COMBINE, _COMBINE_TIP, at=1)
+        self._show_choice()
+
+    def panel(self, key: str) -> QWidget:
+        """Return the panel of an operation, made when it is first asked for."""
+        if key not in self._panels:
+            made = self._made(key)
+            self._panels[key] = made
+            self.stack.addWidget(made)
+        return self._panels[key]
+
+    def _made(self, key: str) -> QWidget:
+        if key == COMBINE:
+            combine: QWidget = import_module("gui.explore.chain.chain_list").CombinePanel(self._workspace)
+            return combine
+        from engine.work.operations.table import OPERATIONS
+        from gui.explore.mask.operation_panel import OperationPanel
+
+        return OperationPanel(OPERATIONS[key], self._workspace, self._display, self._ask_for_patch)
+
+    def _add(self, title: str, key: str, tooltip: str, at: int | None = None) -> None:
+        at = self.box.count() if at is None else at
+        self.box.insertItem(at, title, key)
+        self.box.setItemData(at, tooltip, Qt.ItemDataRole.ToolTipRole)
+
+    def _show_choice(self) -> None:
+        at = max(0, self.box.findData(self._workspace.operation))
+        with QSignalBlocker(self.box):
+            self.box.setCurrentIndex(at)
+        self.box.setToolTip(f"{_OPERATION_TIP}\n\n{self.box.itemData(at, Qt.ItemDataRole.ToolTipRole)}")
+
+    def _show(self) -> None:
+        self._show_choice()
+        self.stack.setCurrentWidget(self.panel(self._workspace.operation))

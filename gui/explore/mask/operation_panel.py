@@ -8,8 +8,8 @@ from PySide6.QtCore import QSignalBlocker, Signal
 from PySide6.QtWidgets import QComboBox, QLabel, QWidget
 
 from engine.work.operations.contract import Operation, Parameter
-from gui.explore.display import Display
 from gui.explore.inspect.histogram_plot import HistogramPlot
+from gui.explore.preview_controller import Display
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.fields import NumberBox

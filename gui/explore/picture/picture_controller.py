@@ -15,7 +15,7 @@ from engine.results.progress import Progress
 from engine.verify.regions import Region
 from gui.engine_link.engine_link import Ask, EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
-from gui.explore.display import Display
+from gui.explore.preview_controller import Display
 from gui.explore.state import PictureSource
 from gui.explore.workspace import Workspace
 from gui.page.messages import Message, Messages, Severity

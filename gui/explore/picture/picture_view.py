@@ -22,9 +22,8 @@ from gui.explore.picture.handles import DragHandle
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.levels import PictureLevels, finest_for
 from gui.explore.picture.pixel_values import Numbers, PixelValues, TiledValues, value_text
-from gui.explore.picture.readout import Readout, ReadoutStrip
 from gui.explore.picture.tiled_levels import TiledLevels
-from gui.explore.picture.toolbar import PictureToolbar
+from gui.explore.picture.toolbar import PictureToolbar, Readout, ReadoutStrip
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.messages import Message, PageMessages, Severity

@@ -13,8 +13,7 @@ from engine.host.shared_array import segments_of
 from engine.host.tiles import WHOLE, Place, Tile, TiledScreen, Tiles, WantedTiles
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
-from gui.explore.picture.full_size import image_of, one_channel
-from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for
+from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for, image_of, one_channel
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.colours import mixed
 from gui.style.theme import current_theme

@@ -1,14 +1,17 @@
-"""The row over the picture: how original and result share the pane, the zoom, and how results are shown."""
+"""The rows over and under the picture: modes, zoom, display range; the values under the cursor."""
 
+import numpy as np
 from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QPalette, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QComboBox, QLabel, QMenu, QToolButton, QWidget
 
 from engine.geometry.range_modes import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
+from gui.explore.picture.pixel_values import Numbers
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.style.metrics import GRID, HALF_GRID, digits_width, follow_letters, number_font
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import ICON_BUTTON_SIDE, action_button, icon_button, menu_icon_button, row
 
 # Modes with a button of their own; the others are in the menu.
@@ -231,3 +234,89 @@ def _button(icon_name: str, title: str, sentence: str) -> QToolButton:
     # A click leaves the focus, and the keys, with the picture.
     button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
     return button
+
+
+_POINT_HINT = "Point at the picture to read pixel values."
+# As wide as a figure.
+_BLANK = "\N{FIGURE SPACE}"
+_PLACE = ("row", "col")
+
+
+class Readout(ElidedLabel):
+    """Row, column and the values of original and result, each at its own place, so that nothing jumps."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._values: Numbers | None = None
+        self._result_name = "result"
+        self._hint = _POINT_HINT
+        # What is shown ("row", "original", ...): how many numbers, and figures of each.
+        self._places: dict[str, tuple[int, int]] = {}
+        self.words = ""
+        """The line as it can be read: words and numbers from left to right."""
+        self.setFont(number_font())
+        follow_letters(self, lambda: self.setFixedHeight(self.fontMetrics().height() + 2))
+        self.setAccessibleName("Values under the cursor")
+        self.set_layout_for(None)
+
+    def set_layout_for(self, values: Numbers | None) -> None:
+        """Make room for the numbers of a picture."""
+        self._values = values
+        if values is not None:
+            rows, columns, channels = values.shape
+            figures = {np.dtype(np.uint8): 3, np.dtype(np.uint16): 5}.get(values.dtype, 8)
+            self._places = {"row": (1, len(str(rows - 1))), "col": (1, len(str(columns - 1)))}
+            self._places["original"] = channels, figures
+            if values.has_alpha:
+                self._places["alpha"] = 1, figures
+            self._places["result"] = channels, 8 if figures == 8 else figures + 3
+        self.show_pixel(None)
+
+    def set_hint(self, hint: str) -> None:
+        """Say something else from now on while the cursor is elsewhere; empty for the usual hint."""
+        self._hint = hint or _POINT_HINT
+
+    def name_result(self, name: str) -> None:
+        """Call the result something else from the next pixel on."""
+        self._result_name = name
+
+    def show_pixel(self, pixel: tuple[int, int] | None) -> None:
+        """Show the numbers of a pixel (row, column), or the hint while the cursor is elsewhere."""
+        if pixel is None or self._values is None:
+            self.words = self._hint if self._values is not None else ""
+            self.setText(self.words)
+        else:
+            parts = [self._part(key, pixel) for key in self._places]
+            self.words = " ".join(" ".join(part).replace(_BLANK, "") for part in parts)
+            lines = ["  ".join(" ".join(part) for part in parts), self.words]
+            # A narrow pane has no room to spare, then no row and column.
+            lines.append(" ".join(self.words.split()[2 * len(_PLACE) :]))
+            room = self.fontMetrics().horizontalAdvance
+            self.setText(next((line for line in lines if room(line) <= self.width()), lines[-1]))
+        self.setAccessibleDescription(self.words)
+
+    def _part(self, key: str, pixel: tuple[int, int]) -> list[str]:
+        """Return a name and its numbers, each in the room that it always has."""
+        assert self._values is not None
+        count, figures = self._places[key]
+        if key in _PLACE:
+            return [key, str(pixel[_PLACE.index(key)]).ljust(figures, _BLANK)]
+        name = self._result_name if key == "result" else key
+        numbers = self._values.texts(key, *pixel) or ("–",) * count
+        return [name, *(one.rjust(figures, _BLANK) for one in numbers)]
+
+
+class ReadoutStrip(QWidget):
+    """Holds the line without a layout: a label that says something else has the whole window laid out anew.
+
+    That took 2 to 7 ms for each move of the mouse.
+    """
+
+    def __init__(self, readout: Readout) -> None:
+        super().__init__()
+        readout.setParent(self)
+        self._readout = readout
+        self.setFixedHeight(readout.height() + 2 * GRID)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        self._readout.setGeometry(self.rect().adjusted(GRID, GRID, -GRID, -GRID))

@@ -14,7 +14,7 @@ from engine.geometry.block import EVERY, Block, Limits, blocks_text, every_block
 from engine.results.metrics import AnyMetric, ComparedRun
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
-from gui.explore.kernel.block_editor import PRESETS
+from gui.explore.kernel.kernel_panel import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
 from gui.explore.results.block_map import STAR, BlockCells, BlockMap, Kind, map_of
 from gui.explore.workspace import Workspace

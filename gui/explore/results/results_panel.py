@@ -16,7 +16,6 @@ from engine.work.messages import PictureJob
 from gui.engine_link.device_box import OFFER
 from gui.engine_link.engine_state import EngineState
 from gui.explore.chain.chain_steps import state_of
-from gui.explore.picture_job import is_chain
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import (
     EARLIER,
@@ -28,7 +27,7 @@ from gui.explore.run_words import (
     runs_words,
     work_words,
 )
-from gui.explore.state import KERNEL, PictureSource, Settings, values_of
+from gui.explore.state import KERNEL, PictureSource, Settings, is_chain, values_of
 from gui.explore.workspace import Workspace
 from gui.runs.kept import ExchangeRuns, run_tooltip
 from gui.runs.model import RUN_ROLE

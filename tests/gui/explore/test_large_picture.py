@@ -7,14 +7,12 @@ import engine
 from engine.errors import ImageReadError
 from engine.flow.messages import SaveFiltered
 from engine.host import tile_jobs
-from engine.host.request import Preview, Run
+from engine.host.request import Run
 from engine.host.tiles import CloseTiled, TiledScreen, WantedTiles, WantedValues
-from engine.mask.mask import Mask
 from gui.explore.files import filters_in_parts
-from gui.explore.inspect.look_state import PROFILE
+from gui.explore.inspect.look_panel import PROFILE
 from gui.explore.picture.layers import Line
 from gui.explore.picture.picture_controller import SAVE_SOURCE
-from gui.explore.picture.picture_view import FILE_SOURCE
 from gui.page.messages import Severity
 from tests.gui.fake_engine import is_kind
 
@@ -118,23 +116,6 @@ def test_that_the_lens_says_why_a_pixel_cannot_be_read(opened, qtbot):
     wait(qtbot, lambda: "it was cut short" in page.lens.words)
 
 
-def test_that_an_edit_of_the_mask_asks_for_what_is_seen_alone(opened, view, qtbot):
-    view.canvas.view.zoom_to(4.0, 10, 10)
-    wait(qtbot, lambda: view._result.is_complete)
-    before = len(of_result(opened))
-    opened.workspace.set_mask(Mask([[2.0]]))
-    wait(qtbot, lambda: view._result.is_complete and len(of_result(opened)) > before)
-    asked = {place for request in of_result(opened)[before:] if request.level == 0 for place in request.tiles}
-    assert asked <= set(view._result._seen)
-
-
-def test_that_a_part_that_cannot_be_read_is_said_with_the_name_of_the_file(opened, view):
-    view._original.faulted.emit(ImageReadError("/somewhere/big.npy cannot be read", "it was cut short"))
-    message = opened.messages.of(FILE_SOURCE)
-    assert message.what == "A part of big.npy cannot be read"
-    assert message.why == "it was cut short"
-
-
 def test_that_another_picture_closes_the_file(opened, qtbot):
     opened.pictures.open_sample("astronaut")
     wait(qtbot, lambda: bool(of_kind(opened, CloseTiled)))
@@ -146,13 +127,6 @@ def test_that_a_run_is_of_the_part_in_the_middle_of_the_view(opened, view):
     opened.runs.run()
     (run,) = of_kind(opened, Run)
     assert run.job.centre == view.canvas.view.middle
-
-
-def test_that_panning_makes_no_new_preview(opened, view):
-    before = len(of_kind(opened, Preview))
-    view.canvas.view.show_actual()
-    view.canvas.view.pan(-100, 0)
-    assert len(of_kind(opened, Preview)) == before
 
 
 def test_that_the_result_is_saved_by_filtering_the_file(opened, tmp_path, qtbot):

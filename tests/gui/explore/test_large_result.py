@@ -16,7 +16,7 @@ from engine.host.shared_array import Computed
 from engine.host.tiles import WantedTiles
 from engine.mask.presets import preset
 from engine.verify.regions import Region
-from gui.explore.inspect.look_state import HISTOGRAM, PROFILE
+from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import Line, ViewMode
 
 ROWS, COLUMNS = 300, 530
@@ -64,20 +64,6 @@ def test_that_the_lens_ends_in_the_value_of_the_whole_result(opened, page, whole
         wait(qtbot, lambda pixel=pixel: page.lens.seen is not None and page.lens.seen.pixel == pixel)
         assert page.lens.seen.is_equal
         np.testing.assert_array_equal(page.lens.seen.shown, whole[pixel])
-
-
-def test_that_the_lens_keeps_what_it_shows_until_the_next_pixel_has_come(opened, page, qtbot):
-    opened.actions["lens"].trigger()
-    wait(qtbot, lambda: page.lens.is_visible)
-    page.lens.point((10, 10))
-    wait(qtbot, lambda: page.lens.seen is not None)
-    opened.link._client.automatic = False
-    page.lens.point((200, 200))
-    page.lens.ask_now()
-    assert (page.lens.seen.pixel, page.lens.words) == ((10, 10), "")
-    opened.link._client.automatic = True
-    opened.link._client.answer()
-    wait(qtbot, lambda: page.lens.seen.pixel == (200, 200))
 
 
 def test_that_the_numbers_under_the_cursor_are_those_of_the_result(page, whole, qtbot):
@@ -141,13 +127,6 @@ def test_that_full_size_is_asked_for_where_it_is_seen_and_is_the_result(opened, 
         rows, columns = view._result._screen.extent(0, place)
         pixels = np.frombuffer(kept.image.constBits(), np.uint8).reshape(shown[rows, columns].shape)
         np.testing.assert_array_equal(pixels, shown[rows, columns])
-
-
-def test_that_a_smaller_view_is_no_preview_of_another_size(page, qtbot):
-    page.picture_view.canvas.view.zoom_to(0.25, 10, 10)
-    wait(qtbot, lambda: page.picture_view.is_settled)
-    assert page.picture_view._result.remark == ""
-    assert page.picture_view.readout.words == "Point at the picture to read pixel values."
 
 
 def test_that_the_memory_of_a_result_is_given_back_with_the_next_one(opened, page, qtbot):

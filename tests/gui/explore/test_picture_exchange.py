@@ -151,14 +151,6 @@ def test_that_the_original_is_copied_without_a_result(haloscope, clipboard, qtbo
     assert Path(asked.path).name == "astronaut-original.png"
 
 
-def test_that_the_same_result_is_encoded_once(haloscope, clipboard, qtbot):
-    for _ in range(2):
-        clipboard.clear()
-        haloscope.actions["copy_picture"].trigger()
-        qtbot.waitUntil(lambda: has_png(clipboard))
-    assert sum(isinstance(one, SaveResult) for one in haloscope.link._client.seen) == 1
-
-
 def dragged(haloscope, qtbot, monkeypatch):
     """Press the handle, move away, release; return what was dragged."""
     handle, drags = haloscope.window.page.picture_view.drag_handle, []
@@ -183,27 +175,3 @@ def test_that_a_button_released_before_the_file_is_there_drags_nothing(haloscope
     haloscope.link._client.answer_all(SaveResult)
     qtbot.wait(5)
     assert drags == []
-
-
-def test_that_a_click_on_the_handle_copies_the_result(haloscope, clipboard, qtbot):
-    qtbot.mouseClick(haloscope.window.page.picture_view.drag_handle, Qt.MouseButton.LeftButton)
-    qtbot.waitUntil(lambda: has_png(clipboard))
-
-
-def test_that_paste_in_a_number_box_is_the_box_s(haloscope, put, qtbot):
-    box = haloscope.window.page.mask_panel.size_controls.fields[0]
-    haloscope.window.activateWindow()
-    box.setFocus()
-    box.selectAll()
-    put(text="5")
-    qtbot.keyClick(box, Qt.Key.Key_V, Qt.KeyboardModifier.ControlModifier)
-    assert box.lineEdit().text() == "5"
-
-
-@pytest.mark.fresh_window
-def test_that_what_a_copy_loses_is_said(haloscope, clipboard, qtbot):
-    haloscope.link._client.save_notes = ("Little is left.",)
-    for _ in range(2):
-        haloscope.actions["copy_picture"].trigger()
-        qtbot.waitUntil(lambda: "Little is left." in message(haloscope))
-        haloscope.messages.clear("clipboard")

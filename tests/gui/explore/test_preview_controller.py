@@ -1,7 +1,7 @@
 import pytest
 from PySide6.QtCore import QEvent, QObject
 
-from engine.errors import BadValue, Cancelled, DeviceUnavailable
+from engine.errors import BadValue, DeviceUnavailable
 from engine.geometry.border import Border
 from engine.host.protocol import OpenPicture
 from engine.host.request import Check, Preview
@@ -10,7 +10,7 @@ from engine.work.steps import MaskStep
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import SLOW_MS
 from gui.explore import preview_controller
-from gui.explore.small_picture import USE_PART
+from gui.explore.preview_controller import USE_PART
 
 REFUSAL = BadValue("naive cannot run", "there is no GPU", "Choose the simulator.")
 
@@ -189,36 +189,6 @@ def test_that_a_preview_that_has_long_been_slow_is_stopped_by_the_first_edit(imp
     assert not impatient.fake.cancelled
     impatient.change(border=Border.MIRROR)
     assert impatient.fake.cancelled == [old.request]
-
-
-def test_that_a_preview_is_stopped_once_however_long_that_takes(impatient, qtbot, monkeypatch):
-    stopped = []
-    monkeypatch.setattr(impatient.fake, "cancel", stopped.append)
-    wrap_then_mirror(impatient)
-    qtbot.waitUntil(lambda: bool(stopped))
-    for border in (Border.REFLECT, Border.ZERO, Border.REPLICATE):
-        impatient.change(border=border)
-    # Edited back to the preview that is being stopped, which will bring nothing.
-    impatient.change(border=Border.WRAP)
-    impatient.fail(Cancelled("The preview", "it was stopped"), Preview)
-    assert borders(impatient) == [Border.WRAP]
-    assert len(stopped) == 1
-
-
-def test_that_after_a_stopped_preview_the_next_has_more_time_until_one_is_shown(impatient, qtbot):
-    wrap_then_mirror(impatient)
-    qtbot.waitUntil(lambda: len(impatient.fake.cancelled) == 1)
-    impatient.settle()
-    for border in (Border.REFLECT, Border.ZERO, Border.REPLICATE):
-        impatient.workspace.change(border=border)
-        qtbot.wait(5)
-        impatient.settle()
-    assert len(impatient.fake.cancelled) == 1
-    impatient.answer(Preview)
-    impatient.answer(Preview)
-    assert not previews(impatient)
-    wrap_then_mirror(impatient)
-    qtbot.waitUntil(lambda: len(impatient.fake.cancelled) == 2)
 
 
 @pytest.mark.parametrize("border", [Border.MIRROR, Border.ZERO])

@@ -8,18 +8,24 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.geometry.block import Block, every_block
+from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_start import FirstPicture
-from gui.explore.picture_job import comparable_of, comparable_of_result, step_of
 from gui.explore.results.results_model import Asked
-from gui.explore.session import Session, View
 from gui.explore.session_file import LARGEST_BYTES, SessionError, encoded, load_session, save_session
-from gui.explore.sessions import digest_of
-from gui.explore.state import PictureSource, Settings, State, Step
+from gui.explore.sessions import Session, View, digest_of
+from gui.explore.state import (
+    PictureSource,
+    Settings,
+    State,
+    Step,
+    comparable_of,
+    comparable_of_result,
+    step_of,
+)
 from gui.page.contract import Begin
 from tests.made_runs import make_failure, make_result
 
@@ -75,13 +81,6 @@ def test_that_a_session_comes_back_as_it_was_saved(tmp_path, name):
     session = replace(session, state=replace(session.state, source=PictureSource(path)))
     save_session(tmp_path / "work.haloscope", session)
     assert kept_of(load_session(tmp_path / "work.haloscope")) == kept_of(session)
-
-
-def test_that_all_blocks_are_a_word_in_the_file(tmp_path):
-    session = Session(State((Step.of(MASK).with_settings(blocks=every_block()),)))
-    assert b'"blocks": "all"' in encoded(session)
-    save_session(tmp_path / "work.haloscope", session)
-    assert load_session(tmp_path / "work.haloscope") == session
 
 
 @pytest.mark.slow

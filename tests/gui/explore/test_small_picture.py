@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QPushButton
 from engine.course.papers import PAPERS
 from engine.errors import EngineError
 from engine.host.request import Preview
-from gui.explore.small_picture import USE_PART
+from gui.explore.preview_controller import USE_PART
 from gui.page.contract import LoadKernel
 from tests.gui.made_results import NO_CUDA
 

@@ -3,7 +3,7 @@
 import random
 from dataclasses import replace
 
-from PySide6.QtWidgets import QApplication, QUndoView
+from PySide6.QtWidgets import QUndoView
 
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -41,16 +41,6 @@ def test_that_undo_takes_back_the_setting_that_was_edited_last(workspace):
         assert workspace.state == before
 
 
-def test_that_border_and_flip_are_taken_back_before_the_mask(workspace):
-    workspace.set_mask(preset("box-3"), "Choose Box")
-    workspace.change(border=Border.CONSTANT)
-    workspace.change(flip=True)
-    workspace.undo_stack.undo()
-    workspace.undo_stack.undo()
-    assert (workspace.settings.border, workspace.settings.flip) == (Border.ZERO, False)
-    assert workspace.mask == preset("box-3")
-
-
 def test_that_a_number_that_is_stepped_is_one_step_and_none_once_it_is_back(workspace):
     for value in (1.0, 2.0, 3.0):
         workspace.change(cval=value)
@@ -59,13 +49,6 @@ def test_that_a_number_that_is_stepped_is_one_step_and_none_once_it_is_back(work
     ]
     workspace.change(cval=0.0)
     assert workspace.undo_stack.count() == 0
-
-
-def test_that_choices_of_one_control_in_a_row_are_a_step_each(workspace):
-    for border in (Border.WRAP, Border.MIRROR):
-        workspace.change(border=border)
-    workspace.undo_stack.undo()
-    assert workspace.settings.border is Border.WRAP
 
 
 def test_that_what_nobody_chose_is_no_step(workspace):
@@ -82,18 +65,6 @@ def test_that_undo_opens_the_earlier_picture_and_redo_the_later_one(bench):
         bench.settle()
         assert bench.workspace.picture.title == name
         assert bench.workspace.undo_stack.count() == 1
-
-
-def test_that_an_undo_that_is_redone_before_the_picture_is_there_opens_none(bench):
-    bench.open("other.png")
-    bench.workspace.undo_stack.undo()
-    bench.settle()
-    bench.workspace.undo_stack.redo()
-    bench.settle()
-    bench.fake.automatic = True
-    bench.settle()
-    assert bench.workspace.picture.title == "other.png"
-    assert bench.workspace.undo_stack.undoText() == "Open other.png"
 
 
 def test_that_a_picture_that_is_gone_leaves_the_one_that_is_shown(bench):
@@ -143,18 +114,6 @@ def test_that_200_random_edits_are_undone_and_redone_to_equal_states(workspace):
         assert workspace.state == states[at]
 
 
-def test_that_times_and_name_come_back_with_the_settings(haloscope, qtbot):
-    workspace = haloscope.workspace
-    haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
-    workspace.set_mask(preset("box-3"), "Choose Box")
-    assert haloscope.results.is_earlier(haloscope.results.results()[0])
-    haloscope.actions["undo"].trigger()
-    QApplication.processEvents()
-    assert workspace.mask_title == "Sharpen"
-    assert not haloscope.results.is_earlier(haloscope.results.results()[0])
-
-
 def test_that_cleared_results_come_back_among_later_ones_with_what_they_were_asked_for(workspace, results):
     for number, variant in enumerate(("naive", "tiled", "cached")):
         results.add(make_result(variant, 2.0), ("problem", number))
@@ -195,11 +154,3 @@ def test_that_a_click_in_the_history_goes_back_to_that_state(haloscope, qtbot):
     assert (workspace.settings.flip, workspace.settings.border) == (True, Border.ZERO)
     history.setCurrentIndex(history.model().index(2, 0))
     assert workspace.settings.border is Border.WRAP
-
-
-def test_that_a_picture_from_nowhere_is_not_asked_for(workspace, qapp):
-    asked = []
-    workspace.picture_wanted.connect(asked.append)
-    workspace.edit(replace(workspace.state, source=PictureSource()), "Paste")
-    qapp.processEvents()
-    assert asked == []

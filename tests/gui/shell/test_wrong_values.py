@@ -13,8 +13,8 @@ from PySide6.QtGui import QGuiApplication
 
 from engine.geometry.border import Border
 from engine.work.operations.table import OPERATIONS
-from gui.explore.chain.combine_panel import CombinePanel
-from gui.explore.kernel.block_editor import BlockEditor
+from gui.explore.chain.chain_list import CombinePanel
+from gui.explore.kernel.kernel_panel import BlockEditor
 from gui.explore.mask.mask_panel import MaskPanel
 from gui.explore.mask.operation_panel import OperationPanel
 from gui.explore.state import COMBINE

@@ -175,7 +175,7 @@ def test_that_every_family_with_blocks_of_its_own_is_looked_at():
     assert {*EMITTED} == {known.key for known in OWN_BLOCKS}
 
 
-def test_that_each_step_has_the_line_of_its_load():
+def test_that_each_part_of_a_row_is_loaded_in_its_step():
     case = Case("tile", 7, 40, mask_shape=(1, 5), block=Block(8, 1))
     known, mask = variant("row-tiled"), case.mask()
     problem = describe_problem(np.zeros((7, 40, 1), np.float32), mask, Border.ZERO, GHOST)
@@ -183,6 +183,3 @@ def test_that_each_step_has_the_line_of_its_load():
     # The left halo by the last threads, the centre, the right halo by the first ones.
     assert plan.loaders.tolist() == [[6, 7, *range(8), 0, 1]]
     assert plan.steps.tolist() == [[1] * 2 + [2] * 8 + [3] * 2]
-    assert len({*plan.lines}) == 3
-    assert plan.lines_of(2) == plan.lines[1:2]
-    assert plan.lines_of(0) == plan.direct_lines == ()

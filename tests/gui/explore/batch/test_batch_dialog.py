@@ -10,7 +10,7 @@ from engine.commands.command_line import main
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from gui.explore.batch.batch_run import BatchEnd, BatchRun
+from gui.explore.batch.batch_dialog import BatchEnd, BatchRun
 from gui.explore.copy_as import job_sentence, job_words
 from gui.explore.workspace import Workspace
 
@@ -62,11 +62,6 @@ def test_that_the_files_are_those_of_the_command_line(dialog, qtbot, photos, tmp
     assert contents(dialog.out.text()) == contents(out)
     assert sorted(contents(out)) == ["a.png", "b.jpg", "c.tif"]
     assert end.sentence.startswith("3 of 4 pictures filtered, 1 failed in ")
-
-
-@pytest.mark.slow
-def test_that_a_picture_that_fails_is_listed_with_its_reason(dialog, qtbot):
-    ran(qtbot, dialog)
     shown = dialog.failures.topLevelItem(0)
     assert (dialog.failures.topLevelItemCount(), shown.text(0)) == (1, "broken.png")
     assert "it is not a picture that this program reads" in shown.text(1)
@@ -129,18 +124,6 @@ def test_that_start_waits_for_pictures_and_a_folder(haloscope):
     assert Path(dialog.out.text()) == Path("photos/filtered")
     assert dialog.start_button.isEnabled()
     assert not dialog.missing.text()
-
-
-def test_that_a_verdict_goes_when_other_pictures_are_named(dialog, photos, monkeypatch):
-    monkeypatch.setattr(BatchRun, "start", lambda self, words: None)
-    dialog.start()
-    failed = {"input": str(photos / "broken.png"), "why": "it is no picture"}
-    counts = {"pictures": 1, "done": 0, "failed": 1, "elapsed_s": 0.1}
-    dialog.run.ended.emit(BatchEnd({"files": [failed], **counts}))
-    assert dialog.sentence.text()
-    dialog.pictures.setText("elsewhere")
-    assert (dialog.sentence.text(), dialog.failures.topLevelItemCount()) == ("", 0)
-    assert dialog.bar.value() < 1
 
 
 def test_that_the_job_is_that_of_the_page(tmp_path):

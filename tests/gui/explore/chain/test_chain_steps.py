@@ -22,8 +22,8 @@ from gui.explore.chain.chain_steps import (
     with_inputs,
     written_chain,
 )
-from gui.explore.session import Session
 from gui.explore.session_file import encoded, load_session
+from gui.explore.sessions import Session
 from gui.explore.state import COMBINE, State, Step
 
 

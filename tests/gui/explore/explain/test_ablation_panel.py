@@ -3,18 +3,16 @@
 import pytest
 
 from engine.errors import BadValue
-from engine.explain.ablation.results import Cost
 from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.host.request import Run
 from engine.mask.mask import Mask
-from gui.explore.explain.ablation_panel import AblationPanel
-from gui.explore.explain.ablation_state import AblationState
+from gui.explore.explain.ablation_panel import AblationPanel, AblationState
 from gui.explore.explain.selection import Selection
 from tests.gui import fake_engine
 from tests.gui.fake_engine import is_kind
-from tests.gui.made_ablation import counted_ablation, made_ablation
+from tests.gui.made_ablation import counted_ablation
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, VARIANTS
 
 ABLATION = (Run, AblationJob)
@@ -86,27 +84,11 @@ def test_that_each_cost_has_what_it_takes(bench, panel):
     }
 
 
-def test_that_each_bar_begins_where_the_one_before_ends(bench, panel):
-    run(bench, panel)
-    bars = [bar for row in panel.chart.rows for bar in row.bars]
-    whole, *costs, rest = bars
-    assert (whole.begin, whole.end, rest.begin) == (0.0, 1.0, 0.0)
-    levels = [whole.end, *(bar.begin for bar in costs)]
-    assert [bar.end for bar in costs] == pytest.approx(levels[:-1])
-    assert rest.end == pytest.approx(levels[-1])
-
-
 def test_that_no_picture_is_shown_and_no_result_is_added(bench, panel):
     before = bench.state.last_result
     run(bench, panel)
     assert bench.state.last_result is before
     assert bench.results.rowCount() == 0
-
-
-def test_that_a_kernel_that_is_slower_without_a_cost_goes_up(bench, panel, answered):
-    answered(lambda job: made_ablation(job, {Cost.STORES: 0.4}))
-    run(bench, panel)
-    assert figures(panel)["stores"] == "\u22120.0400 ms, \u221211.1 %"
 
 
 def test_that_without_a_gpu_instructions_are_counted(bench, make_panel, answered):

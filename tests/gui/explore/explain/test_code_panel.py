@@ -1,4 +1,4 @@
-"""The panel Code: source under its story, listings beside it, diffs, search, steps of a tile, slides."""
+"""The panel Code: source under its story, listings beside it, diffs, search."""
 
 import pytest
 from PySide6.QtCore import Qt
@@ -10,7 +10,6 @@ from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from gui.explore.explain.code_panel import CodePanel, CodeState
 from gui.explore.explain.selection import Selection
-from gui.explore.explain.tile_state import TileState
 from gui.style.colours import contrast
 from gui.style.theme import DARK, LIGHT, apply_theme
 from tests.gui.fake_engine import is_kind
@@ -30,9 +29,7 @@ def make_panel(qtbot):
         bench.workspace.set_mask(Mask([[1.0] * 5] * 5))
         bench.change(variant="tiled", block=Block(32, 8))
         selection = Selection(bench.workspace, bench.state, bench.results)
-        tile = TileState(selection, bench.state, bench.link)
-        panel = CodePanel(CodeState(selection, bench.state, bench.link, tile, bench.results))
-        panel.tile = tile
+        panel = CodePanel(CodeState(selection, bench.state, bench.link, bench.results))
         qtbot.addWidget(panel)
         panel.resize(NARROW, 500)
         panel.show()
@@ -115,27 +112,6 @@ def test_that_it_is_compiled_for_the_architecture_that_is_chosen(bench, panel):
     assert panel.right.rows[0].text.endswith("sm_75")
 
 
-def test_that_the_source_is_there_before_the_listing(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    slow_bench.answer_all(CODE)
-    choose(slow_bench, panel.form, "PTX")
-    slow_bench.answer(CODE)
-    assert panel.views.words == "Compiling for sm_90: a second the first time."
-    assert "correlate_tiled" in panel.left.toPlainText()
-
-
-def test_that_a_listing_of_an_earlier_kernel_is_left_out(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    slow_bench.answer_all(CODE)
-    choose(slow_bench, panel.form, "PTX")
-    slow_bench.answer(CODE)
-    (first,) = slow_bench.fake.waiting(CODE)
-    slow_bench.change(variant="naive")
-    slow_bench.answer_all(CODE)
-    assert first not in slow_bench.fake.waiting(CODE)
-    assert panel.views.words or "correlate_naive" in panel.right.rows[0].text
-
-
 def test_that_the_heading_of_a_diff_is_the_measured_difference_once_both_were_run(bench, panel):
     compare(bench, panel, "naive")
     assert panel.heading.text() == "tiled → naive: run both, and what was measured stands here."
@@ -150,28 +126,6 @@ def test_that_the_listings_of_two_kernels_are_compared(bench, panel):
     choose(bench, panel.form, "PTX")
     assert panel.heading.text().startswith("tiled → naive: ")
     assert "ld.global.f32" in panel.left.toPlainText()
-
-
-def test_that_the_lines_of_the_step_that_is_looked_at_in_the_panel_tile_are_lit(bench, panel):
-    panel.tile.watch(True)
-    bench.settle()
-    panel.tile.look_at((2, 2))
-    assert lines_of(panel.left, panel.left.step) == [FIRST_LINE + 6]
-
-
-def test_that_a_step_of_another_kernel_lights_nothing(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    panel.tile.watch(True)
-    slow_bench.settle()
-    slow_bench.answer_all(CODE)
-    for waiting in list(slow_bench.fake.asked):
-        slow_bench.answer(waiting)
-    panel.tile.look_at((2, 2))
-    assert panel.left.step
-    panel.tile.watch(False)
-    slow_bench.change(variant="naive")
-    slow_bench.answer_all(CODE)
-    assert not panel.left.step
 
 
 def test_that_a_text_is_found_from_one_place_to_the_next(qtbot, panel):
@@ -193,13 +147,6 @@ def test_that_all_of_the_code_is_copied_where_nothing_is_selected(panel):
     assert QGuiApplication.clipboard().text() == panel.left.toPlainText()
 
 
-def test_that_what_is_selected_is_copied(panel):
-    panel.views.search.click()
-    panel.views.find_bar.field.setText("syncthreads")
-    panel.views.copy.click()
-    assert QGuiApplication.clipboard().text() == "syncthreads"
-
-
 def test_that_the_kernel_of_another_operation_has_code(bench, panel):
     bench.workspace.choose("median")
     bench.settle()
@@ -214,9 +161,8 @@ def test_that_words_can_be_read_on_rows_that_are_lit(light_again, qapp, bench, p
     compare(bench, panel, "naive")
     words = theme.text, theme.muted, theme.good, theme.accent, theme.warning
     grounds = [panel.left.ground_of(row) for row in range(len(panel.left.rows))]
-    panel.left.light_step({1})
     panel.left.mark({2})
-    grounds += [panel.left.ground_of(1), panel.left.ground_of(2)]
+    grounds += [panel.left.ground_of(2)]
     assert min(contrast(QColor(word), ground) for word in words for ground in grounds) >= 4.5
 
 

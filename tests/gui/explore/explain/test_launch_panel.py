@@ -9,8 +9,7 @@ from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from engine.reason import Reason
-from gui.explore.explain.launch_panel import LaunchPanel
-from gui.explore.explain.launch_state import LaunchState
+from gui.explore.explain.launch_panel import LaunchPanel, LaunchState
 from gui.explore.explain.selection import Selection
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_window import panel_of
@@ -60,11 +59,6 @@ def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
     assert panel.sentence.text() == (
         "Registers limit the occupancy to 50.0 %. It would be 62.5 % with 48 registers per thread."
     )
-
-
-def test_that_a_launch_follows_the_block_while_it_is_edited(bench, panel):
-    bench.change(block=Block(16, 4))
-    assert panel.numbers.shown["Threads per block"] == "64, 2 warps"
 
 
 def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
@@ -180,22 +174,6 @@ def test_that_each_pass_has_its_launch(bench, panel):
 def test_that_words_stand_where_there_is_no_launch(bench, panel, fields, words):
     bench.change(**fields)
     assert words in panel.stack.text
-
-
-def test_that_curves_have_the_present_point_in_words(panel):
-    assert {name: plot.accessibleDescription() for name, plot in panel.plots.items()} == {
-        "threads": "Now 256: 50.0 %. Highest: 50.0 % at 32 to 1,024.",
-        "registers": "Now 60: 50.0 %. Highest: 100 % at 8 to 32.",
-        "shared_bytes": "Now 1.69 KiB: 50.0 %. Highest: 50.0 % at 0 KiB to 48 KiB.",
-    }
-
-
-def test_that_one_curve_is_chosen_where_there_is_no_room_for_all(panel):
-    panel.axis.setCurrentIndex(panel.axis.findData("registers"))
-    assert [name for name, plot in panel.plots.items() if plot.isVisible()] == ["registers"]
-    panel.resize(1200, 300)
-    assert all(plot.isVisible() for plot in panel.plots.values())
-    assert panel.axis.isHidden()
 
 
 def test_that_every_panel_explains_the_selected_kernel(haloscope, qtbot):

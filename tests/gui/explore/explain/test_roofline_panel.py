@@ -5,11 +5,10 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
-from PySide6.QtCore import QEvent, QPointF, Qt
-from PySide6.QtGui import QImage, QMouseEvent
+from PySide6.QtCore import QPointF, Qt
+from PySide6.QtGui import QImage
 
 from engine.device_info import RECORDED
-from engine.explain.limits.messages import MeasureLimits
 from engine.results.metrics import Compared
 from engine.tasks.messages import RecordedRuns
 from gui.explore.explain.roofline_panel import RooflinePanel
@@ -58,11 +57,6 @@ def place_of(plot, point):
     return plot.mapFromScene(plot.box.mapViewToScene(at))
 
 
-def names(plot):
-    """Return the names of runs that are shown."""
-    return [name.toPlainText().strip() for name in plot._run_names if name.isVisible()]
-
-
 def test_that_a_point_says_the_run_its_numbers_and_its_share_of_the_roof(bench, panel):
     point = panel.state.points[-1]
     work = point.run.result.work
@@ -73,13 +67,6 @@ def test_that_a_point_says_the_run_its_numbers_and_its_share_of_the_roof(bench, 
     heard = panel.plot.accessibleDescription()
     assert "Run 2: tiled, 32 × 8: " in heard
     assert f"{100 * point.share:.2f} % of the roof of copies of this size"[:4] in heard
-
-
-def test_that_a_point_under_the_mouse_says_its_run(qapp, panel):
-    at = QPointF(place_of(panel.plot, panel.plot._points[0]))
-    nothing = Qt.MouseButton.NoButton, Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
-    qapp.sendEvent(panel.plot.viewport(), QMouseEvent(QEvent.Type.MouseMove, at, at, *nothing))
-    assert panel.plot.box.toolTip().startswith("Run 1: naive, 32 × 8: ")
 
 
 def test_that_a_run_with_many_operations_per_byte_stands_under_the_multiply_adds(results):
@@ -112,19 +99,6 @@ def test_that_a_click_on_a_point_selects_its_row(haloscope, qtbot):
     assert page.results_panel.table.runs([row.row()])[0].result is first
 
 
-def test_that_the_selected_run_is_marked_by_its_name(bench, panel):
-    bench.results.describe(bench.results.results()[0])
-    bench.settle()
-    panel.resize(300, 300)
-    assert names(panel.plot) == ["naive"]
-
-
-def test_that_names_of_runs_never_meet(bench, panel):
-    panel.resize(900, 600)
-    add(bench, "cached", 0.201)
-    assert sorted(names(panel.plot)) == ["cached", "naive"]
-
-
 def test_that_the_kernel_to_compare_with_is_marked_and_its_rate_compared(bench, panel):
     tiled, naive = reversed(panel.state.points)
     assert panel.state.marked == (tiled,)
@@ -141,18 +115,6 @@ def test_that_the_kernel_to_compare_with_is_marked_and_its_rate_compared(bench, 
 def test_that_only_runs_of_the_device_of_the_selected_one_are_drawn(bench, panel):
     add(bench, "cpu-parallel", 3.0, device="cpu", block=None)
     assert [point.run.result.variant for point in panel.state.points] == ["cpu-parallel"]
-
-
-def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, make_panel):
-    panel = make_panel(is_measured=False)
-    add(bench)
-    assert panel.note.text() == "No roofs yet: the limits of NVIDIA H200 were not measured."
-    assert len(panel.plot._points) == 1
-    panel.measure_button.click()
-    bench.settle()
-    assert [one.device for one in bench.fake.seen if isinstance(one, MeasureLimits)] == ["cuda:0"]
-    assert len(panel.plot._roofs) == 3
-    assert panel.measure_button.isHidden()
 
 
 def test_that_a_recorded_run_of_a_cpu_does_not_stand_under_the_roofs_of_the_gpu(bench, panel):

@@ -1,5 +1,7 @@
 """The panel Why: bounds, sentence, remedy and launch of the selected run; in words where there are none."""
 
+from dataclasses import replace
+
 import pytest
 from PySide6.QtGui import QTextDocumentFragment
 
@@ -7,23 +9,23 @@ from engine.device_info import RECORDED
 from engine.explain.limits.messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.messages import Ready
-from engine.host.protocol import Availability
 from engine.host.request import Preview
 from engine.mask.presets import preset
-from engine.results.measurement import ExplainedTime
+from engine.results.launch_facts import LaunchFacts
 from engine.results.metrics import number_of
 from engine.tasks.messages import RecordedRuns
 from engine.work.steps import MaskStep
 from gui.explore.explain.roofline_state import RooflineState
 from gui.explore.explain.selection import Selection
-from gui.explore.explain.why_panel import WhyPanel
+from gui.explore.explain.why_panel import WhyPanel, numbers_of, sentence_html
 from gui.explore.explain.why_state import WhyState
-from gui.explore.picture_job import comparable_of
+from gui.explore.state import comparable_of
 from gui.page.messages import PageMessages
+from gui.style.theme import LIGHT
 from tests.gui.fake_engine import is_kind
-from tests.gui.made_explained import SENTENCE, WITH_A_GPU, add_gpu_run, gpu_run, made_bounds, made_limits
+from tests.gui.made_explained import LAUNCH, SENTENCE, WITH_A_GPU, add_gpu_run, gpu_run, made_limits
 from tests.gui.made_results import CPU_DEVICE, VARIANTS
-from tests.made_runs import made_reason, make_failure, make_result
+from tests.made_runs import make_failure, make_result
 
 WORDS = SENTENCE.replace("`", "")
 TIME = TimeRequest
@@ -86,8 +88,7 @@ def read(panel):
 def test_that_bounds_stand_beside_the_time_the_tallest_first(bench, panel):
     add(bench)
     assert panel.bars.accessibleDescription() == (
-        "At least: instructions issued 300 µs, loads by sectors 168 µs, copy 32.0 µs, "
-        "multiply-adds 12.0 µs. Measured 400 µs."
+        "instructions issued 300 µs; loads by sectors 168 µs; copy 32.0 µs; multiply-adds 12.0 µs"
     )
 
 
@@ -105,18 +106,6 @@ def test_that_the_remedy_of_a_recorded_run_leads_to_the_recorded_one(bench, make
     with qtbot.waitSignal(panel.state.chosen) as said:
         panel.sentence.linkActivated.emit("tiled")
     assert said.args == [runs[1]]
-
-
-def test_that_occupancy_and_launch_are_those_of_the_run(bench, panel):
-    add(bench)
-    assert panel.numbers.shown == {
-        "Occupancy": "75.0 %, limited by registers",
-        "Launch": "grid 64 × 256, block 32 × 8",
-        "Registers": "40 per thread",
-        "Shared memory": "1,728 bytes per block",
-        "Waves": "20.7",
-        "Transactions": "1.90 per request",
-    }
 
 
 def test_that_the_question_is_about_what_ran_where_automatic_chose(bench, panel):
@@ -197,21 +186,11 @@ def test_that_limits_that_were_not_measured_are_measured_with_a_click(bench, mak
     assert panel.button.isHidden()
 
 
-def test_that_what_the_bounds_do_not_explain_is_said_as_the_engine_says_it(slow_bench, slow_panel):
-    (waiting,) = slow_bench.fake.waiting(TIME)
-    sentence = "Most of what is counted goes into instructions: at least 40 % of the time."
-    slow_bench.fake.asked.remove(waiting)
-    waiting.future.set_result(ExplainedTime("NVIDIA H200", made_bounds(0.2), 0.16, 0.4, sentence))
-    slow_bench.settle()
-    assert read(slow_panel) == sentence
-    assert "Measured 400 µs" in slow_panel.bars.accessibleDescription()
-
-
 def test_that_a_simulated_run_has_bounds_and_no_line(bench, panel):
     bench.fake.limits["simulator"] = made_limits("simulator")
     add(bench, device="simulator")
     assert asked(bench)[0].measured_ms is None
-    assert panel.bars.accessibleDescription().endswith("No time was measured.")
+    assert "No time was measured" in panel.caption.text()
 
 
 @pytest.mark.parametrize(
@@ -226,15 +205,6 @@ def test_that_words_stand_where_a_result_cannot_be_explained(bench, panel, resul
     bench.settle()
     assert panel.stack.text.startswith(words)
     assert not asked(bench)
-
-
-def test_that_words_stand_where_the_picture_of_a_run_is_gone(bench, panel):
-    panel.state.watch(False)
-    add(bench, launches=None)
-    bench.open("other.png")
-    panel.state.watch(True)
-    bench.settle()
-    assert panel.stack.text.startswith("The picture of this run is no longer open.")
 
 
 def test_that_runs_of_other_operations_are_said_to_have_no_explanation(bench, panel):
@@ -303,17 +273,6 @@ def test_that_a_kernel_that_needs_a_gpu_leads_to_its_recorded_run(bench, make_pa
     assert bench.state.shows_recorded
 
 
-def test_that_a_kernel_that_cannot_run_has_the_reason_in_the_place_of_a_time(bench, panel):
-    add(bench)
-    bench.state.set_availability((Availability("cpu-serial", made_reason("Needs equal weights.")),))
-    panel.state.selection.select("cpu-serial")
-    bench.settle()
-    assert "cannot do this now. Needs equal weights." in panel.stack.text
-    bench.state.set_availability((Availability("cpu-serial"),))
-    bench.settle()
-    assert "was not run yet: press Run" in panel.stack.text
-
-
 def test_that_the_recorded_run_of_the_same_kernel_stays_selected_with_another_mask(bench):
     job = bench.workspace.filter_job()
     before, after = (
@@ -341,3 +300,27 @@ def test_that_a_run_is_compared_with_that_of_the_kernel_that_is_chosen(bench, pa
     panel.state.selection.compare_with("cpu-serial")
     bench.settle()
     assert "cpu-serial" in panel.compared.text()
+
+
+LINK = f"<a href='tiled' style='color: {LIGHT.accent}'>"
+
+
+def test_that_the_remedy_is_a_link():
+    for sentence, remedy, title, html in [
+        ("Slow. `tiled` is not.", "tiled", "Tiled", f"Slow. {LINK}tiled</a> is not."),
+        ("Slow & so.", "tiled", "Tiled", f"Slow &amp; so. {LINK}Choose Tiled</a>"),
+        ("Slow. `tiled` is not.", "tiled", "", "Slow. <b>tiled</b> is not."),
+        ("See `devices --measure`.", "", "", "See <b>devices --measure</b>."),
+    ]:
+        assert sentence_html(sentence, remedy, title, LIGHT) == html
+
+
+def test_that_numbers_that_are_not_known_are_left_out():
+    launch = LaunchFacts((2, 8, 1), (32, 8, 1))
+    assert [number.name for number in numbers_of([launch], None)] == ["Launch"]
+
+
+def test_that_several_launches_have_their_numbers_side_by_side():
+    launches = [replace(LAUNCH, registers=registers) for registers in (40, 32)]
+    shown = {number.name: number.text for number in numbers_of(launches, None)}
+    assert (shown["Registers"], shown["Waves"]) == ("40 per thread · 32 per thread", "20.7")

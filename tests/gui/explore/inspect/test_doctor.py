@@ -5,8 +5,7 @@ import pytest
 
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from gui.explore.inspect.doctor_panel import DoctorPanel
-from gui.explore.inspect.doctor_state import DoctorState
+from gui.explore.inspect.doctor_panel import DoctorPanel, DoctorState
 
 
 @pytest.fixture
@@ -44,12 +43,6 @@ def test_that_the_doctor_follows_the_mask_as_it_is_applied(qtbot, panel, state, 
     workspace.change(normalise=True)
     qtbot.waitUntil(lambda: panel.findings.shown["Sum"] == "1")
     assert not state.is_earlier
-
-
-def test_that_nothing_is_examined_while_nobody_looks(workspace):
-    state = DoctorState(workspace)
-    workspace.set_mask(preset("emboss"))
-    assert state._asked is None
 
 
 def test_that_a_split_is_two_steps_the_column_and_the_row(panel, workspace):

@@ -8,9 +8,8 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.filtering.sum_order import SumOrder, by_rows
-from gui.explore.inspect.lens import filter_lens, order_sentence, steps, verdict
+from gui.explore.inspect.lens import filter_lens, order_sentence, verdict
 from tests.gui.explore.picture.test_canvas import handle_of
-from tests.gui.made_window import panel_of
 from tests.picture_jobs import mask_job
 
 pytestmark = pytest.mark.fresh_window
@@ -48,11 +47,6 @@ def place_of(page, row, column):
 def pinned(page, qtbot, row=5, column=7):
     qtbot.mouseClick(page.picture_view.canvas, Qt.MouseButton.LeftButton, pos=place_of(page, row, column))
     qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (row, column))
-
-
-def test_that_the_steps_end_in_the_level_on_the_screen(look):
-    lines = steps(look((0, 0), -20.0), 0, "clip", 255.0)
-    assert lines[-1].total == "0 of 255"
 
 
 def test_that_a_sum_that_is_the_result_is_said_to_be_it_exactly(look):
@@ -102,13 +96,6 @@ def test_that_no_frame_is_left_when_nobody_looks(page, qtbot):
     pinned(page, qtbot)
     page.bring_to_front("mask")
     qtbot.waitUntil(lambda: page.picture_view.canvas._frames == (None, None))
-
-
-def test_that_the_median_shows_its_sorted_window(page, haloscope, qtbot):
-    pinned(page, qtbot)
-    haloscope.workspace.choose("median")
-    panel = panel_of(page, "lens", qtbot)
-    qtbot.waitUntil(lambda: "Sorted" in panel.steps.text())
 
 
 def test_that_a_preset_under_a_pinned_lens_is_looked_at_anew(page, haloscope, qtbot):

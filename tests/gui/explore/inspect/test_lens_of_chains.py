@@ -17,7 +17,7 @@ from engine.work.request import PictureRequest
 from engine.work.steps import PICTURE, CombineStep, MaskStep
 from gui.explore.inspect.lens import CombineLens, FilterLens, OperationLens
 from gui.explore.picture import pixel_values
-from gui.explore.picture_job import is_chain
+from gui.explore.state import is_chain
 from tests.gui.fake_engine import FakeEngineClient
 
 ROWS, COLUMNS = 61, 83
@@ -207,11 +207,3 @@ def test_that_an_edit_of_the_step_alone_reads_nothing_anew(page, take, look):
     take({"mask": "gaussian:5:1"}, {"mask": "sobel-y"})
     assert look(INSIDE).is_equal
     assert len([one for one in fake.seen if isinstance(one, WantedValues)]) == asked
-
-
-def test_that_a_result_on_a_server_says_where_it_can_be_looked_into(page, take, monkeypatch):
-    take({"mask": "gaussian:5:1"}, {"mask": "sobel-x"})
-    monkeypatch.setattr(page.lens._link._client, "remote", object())
-    page.lens.point(INSIDE)
-    page.lens.ask_now()
-    assert "which the server does not keep" in page.lens.words

@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from engine.host import shared
 from engine.verify.regions import Region
 from gui.explore.inspect.histogram_plot import HistogramPlot
-from gui.explore.inspect.look_state import HISTOGRAM, PROFILE
+from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import Drawing, Line
 from gui.explore.picture.pixel_values import PixelValues
 from tests.gui.made_window import made

@@ -1,18 +1,15 @@
-from dataclasses import replace
-
 import pytest
 from msgspec import structs
 from PySide6.QtCore import Qt
 
-from engine.geometry.block import Block, Limits, Refusal
+from engine.geometry.block import Block, Refusal
 from engine.geometry.layout import Layout
 from engine.host.messages import Ready
 from engine.host.protocol import Availability
 from gui.explore.explain.selection import Selection
-from gui.explore.kernel.block_editor import BlockEditor
-from gui.explore.kernel.kernel_panel import LayoutSwitch, ResultTypeBox
+from gui.explore.kernel.kernel_panel import BlockEditor, LayoutSwitch, ResultTypeBox
 from gui.explore.results.results_model import ResultsModel
-from tests.gui.made_results import CUDA_DEVICE, VARIANTS, make_engine_state, make_picture
+from tests.gui.made_results import VARIANTS, make_engine_state, make_picture
 from tests.made_runs import made_reason
 
 TOO_MANY = "A block of 64 × 64 has 4,096 threads; the limit is 1,024 threads per block."
@@ -59,13 +56,6 @@ def test_that_a_refused_block_offers_the_nearest_one(qtbot, editor, workspace, s
     assert not editor.offer.isVisible()
 
 
-def test_that_a_block_beyond_a_side_of_the_device_is_refused_before_the_engine_does(editor, workspace, state):
-    state.set_ready(Ready(VARIANTS, (replace(CUDA_DEVICE, limits=Limits(max_block_x=16)),)))
-    workspace.change(block=Block(32, 8))
-    assert "too wide; the limit is 16" in editor.refusal.text()
-    assert editor.offer.text() == "Use 16 × 8"
-
-
 def test_that_a_kernel_without_blocks_of_ones_choice_has_no_fields_for_them(qtbot, editor, workspace, state):
     assert editor.is_wanted
     with qtbot.waitSignal(editor.shown_changed):
@@ -96,16 +86,6 @@ def test_that_the_menu_offers_common_sizes_beside_the_default(editor, workspace)
     menu.aboutToShow.emit()
     menu.actions()[0].trigger()
     assert workspace.settings.block is None
-
-
-def test_that_what_is_no_block_is_refused_although_no_kernel_here_has_blocks(editor, workspace, state):
-    state.set_availability((Availability("tiled", made_reason("No NVIDIA driver.")),))
-    for block in (Block(0, 8), Block(64, 32), Block(33, 33)):
-        workspace.change(variant="auto", block=block)
-        assert "threads" in editor.refusal.text()
-        assert not editor.refusal.isHidden()
-        editor.offer.click()
-        assert editor.refusal.isHidden()
 
 
 def test_that_what_is_being_typed_stays_when_the_engine_answers(qtbot, editor, workspace, state):
@@ -191,14 +171,3 @@ def test_that_on_the_cpu_the_chosen_layout_is_greyed(make_switch, workspace, dev
     assert switch.isChecked()
     workspace.change(device="simulator")
     assert (switch.isEnabled(), switch.isChecked()) == (True, False)
-
-
-def test_that_a_click_changes_the_layout_as_the_tooltip_says(make_switch, workspace, qtbot):
-    switch = make_switch()
-    assert "1001" in switch.toolTip()
-    assert switch.isChecked()
-    with qtbot.waitSignal(workspace.job_changed):
-        switch.click()
-    assert workspace.job().layout is Layout.PACKED
-    workspace.change(layout=Layout.PITCHED)
-    assert switch.isChecked()

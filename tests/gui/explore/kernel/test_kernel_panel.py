@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QAbstractItemModelTester, QTest
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QToolButton
 
 from engine.geometry.block import Block, Refusal
 from engine.geometry.border import Border
@@ -134,27 +134,6 @@ def test_that_the_keys_select_a_kernel_that_cannot_run_and_leave_what_runs(qtbot
     assert shown.selection.kernel == "auto"
 
 
-def test_that_each_setting_has_a_label_with_a_letter_of_its_own_that_brings_the_focus_there(qtbot, show):
-    panel = show().panel
-    labels = [label for label in panel.findChildren(QLabel) if label.buddy() is not None]
-    assert {label.text().replace("&", ""): label.buddy() for label in labels} == {
-        "Block width": panel.block.width_box,
-        "Output type": panel.result_type,
-        "height": panel.block.height_box,
-        "Device": panel.device,
-        "Baseline": panel.baseline,
-    }
-    letters = [label.text().partition("&")[2][0].casefold() for label in labels if "&" in label.text()]
-    assert len({*letters, *"fevrh"}) == len(letters) + len("fevrh"), "the menu bar has its own"
-    assert all(label.buddy().accessibleName() for label in labels)
-    panel.activateWindow()
-    qtbot.waitUntil(panel.isActiveWindow)
-    assert not panel.result_type.isVisible()
-    panel.options.click()
-    qtbot.keyClick(panel, Qt.Key.Key_T, Qt.KeyboardModifier.AltModifier)
-    assert panel.result_type.hasFocus()
-
-
 def test_that_kernels_stand_in_groups_that_open_and_close(qtbot, show):
     state = make_engine_state()
     groups = ["CPU", "CPU", "Course kernels", "Course kernels", "Fast kernels"]
@@ -204,7 +183,7 @@ def test_that_the_button_of_a_head_simulates_with_a_small_picture_where_it_must(
     def press():
         index = shown.index("CUDA")
         if how == "click":
-            shown.click_at(shown.kernels.cure_rect(index).center())
+            shown.kernels.indexWidget(index).findChild(QToolButton).click()
         else:
             shown.kernels.setCurrentIndex(index)
             qtbot.keyClick(shown.kernels, Qt.Key.Key_Return)

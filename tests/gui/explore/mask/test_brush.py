@@ -65,13 +65,6 @@ def test_that_dragging_selects_without_the_brush_and_with_shift(panel, workspace
     assert not workspace.mask.weights.any()
 
 
-def test_that_painting_leaves_the_selection(panel):
-    panel.grid.selectAll()
-    panel.brush.button.click()
-    stroke(panel, (0, 0), (0, 2))
-    assert len(panel.grid.selected_cells()) == 25
-
-
 def test_that_a_click_with_control_takes_the_value_of_a_cell(panel, workspace):
     workspace.set_mask(parse_mask("1/9 2; 3 4 /8"))
     panel.brush.button.click()

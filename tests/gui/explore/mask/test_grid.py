@@ -1,14 +1,12 @@
 import numpy as np
 import pytest
-from PySide6.QtCore import QPoint, QSize, Qt
-from PySide6.QtGui import QFontMetrics, QGuiApplication
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QLineEdit, QVBoxLayout, QWidget
 
 from engine.mask.mask import Mask
-from gui.explore.mask.cell_delegate import fitting_font, fitting_text
 from gui.explore.mask.grid import MaskGrid
 from gui.explore.mask.mask_model import MaskModel
-from gui.explore.mask.weight_text import short_texts
 from gui.explore.workspace import Workspace
 
 CONTROL = Qt.KeyboardModifier.ControlModifier
@@ -129,12 +127,3 @@ def test_that_the_context_menu_puts_the_anchor_on_its_cell(grid, workspace):
         assert action.isEnabled() == (cell != workspace.mask.anchor)
         action.trigger()
         assert workspace.mask.anchor == cell
-
-
-def test_that_the_most_exact_text_that_fits_is_shown(qapp):
-    texts = short_texts(1 / 9)
-    font = fitting_font([texts], QSize(200, 40))
-    width = QFontMetrics(font).horizontalAdvance
-    assert fitting_text(texts, font, width("0.1111")) == "0.1111"
-    assert fitting_text(texts, font, width("0.11")) in {"0.11", ".111"}
-    assert fitting_text(texts, font, 1) == ""

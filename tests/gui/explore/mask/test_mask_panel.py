@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
-from PySide6.QtWidgets import QApplication, QDialogButtonBox
+from PySide6.QtWidgets import QDialogButtonBox
 
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -230,42 +230,6 @@ def test_that_a_transform_moves_cells_and_anchor(panel, workspace, name, expecte
     assert workspace.mask.weights[workspace.mask.anchor] == 3
     centre.click()
     assert workspace.mask.anchor == (workspace.mask.rows // 2, workspace.mask.columns // 2)
-
-
-@pytest.mark.parametrize(
-    "move_on",
-    [
-        lambda panel, qtbot: qtbot.keyClick(panel.grid, Qt.Key.Key_Escape),
-        lambda panel, qtbot: panel.apply_controls.border_box.activated.emit(1),
-    ],
-    ids=["escape", "border"],
-)
-def test_that_a_refusal_is_shown_whole_until_a_person_moves_on(panel, qtbot, move_on):
-    panel.resize(290, 480)
-    QApplication.processEvents()
-    facts = panel.facts
-    before, height = facts.text(), facts.height()
-    panel.model.setData(panel.model.index(0, 0), "1e400")
-    QApplication.processEvents()
-    assert facts.height() >= facts.heightForWidth(facts.width()) > height
-    move_on(panel, qtbot)
-    QApplication.processEvents()
-    assert (facts.text(), facts.height()) == (before, height)
-
-
-@pytest.mark.slow
-def test_that_a_large_mask_is_described_without_stopping_the_window(qtbot, panel, workspace):
-    workspace.set_mask(Mask(np.eye(63)))
-    assert panel.facts.text() == "The weights add up to 63."
-    qtbot.waitUntil(lambda: panel.facts.text().startswith("Not separable."))
-    assert "its rank is 63" in panel.facts.toolTip()
-    # A late description does not hide that of a newer mask.
-    workspace.set_mask(Mask(np.eye(62)))
-    workspace.set_mask(Mask(np.ones((3, 3))))
-    behind = []
-    panel.facts._background.do(int, behind.append, behind.append)
-    qtbot.waitUntil(lambda: bool(behind))
-    assert panel.facts.text().startswith("Separable.")
 
 
 def test_that_the_dialog_takes_what_it_writes(panel, workspace):

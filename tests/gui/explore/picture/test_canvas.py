@@ -7,7 +7,7 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QWidget
 
 from engine.host.protocol import ScreenLevels, Shown
-from gui.explore.picture import full_size
+from gui.explore.picture import levels as full_size
 from gui.explore.picture.handles import WIDTH, SplitHandle
 from gui.explore.picture.levels import PictureLevels
 from gui.explore.picture.pixel_values import PixelValues, value_text

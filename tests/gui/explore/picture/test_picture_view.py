@@ -193,12 +193,3 @@ def test_that_an_earlier_result_is_called_so_wherever_it_is_shown(shown, engine_
     engine_state.set_result_earlier(False)
     assert "earlier" not in shown.readout.words
     assert shown.canvas.grab().toImage() == before
-
-
-def test_that_no_part_of_the_row_above_is_cut_whatever_is_chosen_of_its_menu(shown):
-    toolbar = shown.toolbar
-    for entry in (action for action in toolbar.more.menu().actions() if action.isCheckable()):
-        entry.trigger()
-        for width in range(toolbar.minimumSizeHint().width(), 900, 15):
-            shown.resize(width, shown.height())
-            assert toolbar.layout().minimumSize().width() <= toolbar.width(), (entry.text(), width)

@@ -102,12 +102,6 @@ def test_that_only_the_tiles_that_are_seen_are_asked_for(tiled):
     assert tiled.asked == []
 
 
-def test_that_the_level_is_that_of_the_zoom(tiled):
-    tiled.look(ViewTransform(0.3))
-    tiled.answer()
-    assert [request.level for request in tiled.asked] == [1]
-
-
 @pytest.mark.parametrize("zoom", [1.0, 5.0])
 def test_that_what_is_painted_are_the_pixels(tiled, pixels, zoom):
     transform = ViewTransform(zoom, -250.0 * zoom, -240.0 * zoom)
@@ -156,20 +150,6 @@ def test_that_it_is_settled_when_all_that_is_seen_is_there(tiled):
         tiled.answer()
     assert set(settled) == {False}
     assert tiled.levels.is_settled
-
-
-def test_that_it_is_not_settled_before_it_was_painted(tiled):
-    assert not tiled.levels.is_settled
-    # Beside the pane.
-    tiled.look(ViewTransform(1.0, 5000.0, 5000.0))
-    assert tiled.levels.is_settled
-
-
-def test_that_what_is_there_is_not_asked_for_again(tiled):
-    tiled.look(ViewTransform(1.0))
-    tiled.answer_all()
-    tiled.look(ViewTransform(1.0, -10.0, -10.0))
-    assert tiled.asked == []
 
 
 def test_that_tiles_are_kept_within_a_bound(tiled, monkeypatch):
@@ -264,9 +244,3 @@ def test_that_a_level_that_is_here_stands_in_for_full_size_until_that_comes(half
     half_here.answer_all()
     np.testing.assert_array_equal(half_here.look(place), pixels[300:600, 300:700])
     assert half_here.levels.is_settled
-
-
-def test_that_the_level_before_is_let_go_when_the_next_result_comes(half_here):
-    half_here.look(ViewTransform(0.5))
-    # Its memory is written anew by the engine.
-    assert half_here.levels.if_complete()._coarse is None

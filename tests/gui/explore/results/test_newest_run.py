@@ -1,15 +1,14 @@
 """The newest run can be seen where people look for it, and an older problem's runs are not taken for it."""
 
 import pytest
-from PySide6.QtCore import QPoint, QRect
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
 from engine.geometry.block import Block
 from engine.mask.presets import preset
+from gui.explore.kernel.kernel_panel import PRESETS
 from gui.page.messages import Message, Severity
-from tests.made_runs import make_result
-
-pytestmark = pytest.mark.fresh_window
 
 
 def settle():
@@ -62,6 +61,7 @@ def shared_by_bars(page):
     )
 
 
+@pytest.mark.fresh_window
 def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(haloscope, qtbot):
     page = haloscope.window.page
     haloscope.workspace.change(variant="cpu-serial")
@@ -85,6 +85,7 @@ def test_that_what_is_for_an_earlier_problem_is_dimmed_until_that_is_back(halosc
     assert shared_by_bars(page) == (False, 1)
 
 
+@pytest.mark.fresh_window
 def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(haloscope, qtbot):
     page = haloscope.window.page
     page.workspace.choose("median")
@@ -100,14 +101,66 @@ def test_that_another_operation_or_parameter_dims_the_runs_of_an_operation(halos
     assert shared_by_bars(page)[0]
 
 
-def test_that_the_map_of_blocks_is_of_the_problem_that_is_set(haloscope):
+def run_all(haloscope, qtbot):
+    before = haloscope.results.rowCount()
+    haloscope.actions["run_all"].trigger()
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() > before and not haloscope.state.running)
+    settle()
+
+
+def heights(page):
+    """Return the heights of the panels that are in front."""
+    return {panel.objectName(): panel.height() for panel in page.panels if panel.isVisible()}
+
+
+def test_that_a_click_on_a_run_selects_its_kernel_and_a_kernel_its_run(haloscope, qtbot):
+    page = haloscope.window.first_page
+    run_all(haloscope, qtbot)
+    table = page.results_panel.table
+    for row in (2, 0, 1):
+        run = table.runs([row])[0].result if row else table.runs()[0].result
+        at = table.visualRect(table.order.index(row, 1)).center()
+        QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=at)
+        assert haloscope.results.described.result is run
+        assert [one.key for one in page.kernel_panel.variants.rows() if one.is_described] == [run.variant]
+        assert page.selection.known.key == run.variant
+    other = table.runs([2])[0].result
+    page.kernel_panel.kernels.setCurrentIndex(
+        page.kernel_panel.variants.index(page.kernel_panel.variants.position(other.variant))
+    )
+    assert haloscope.results.described.result is other
+
+
+def test_that_a_run_of_an_earlier_mask_is_restored_by_a_double_click(haloscope, qtbot):
+    page = haloscope.window.first_page
+    run_all(haloscope, qtbot)
+    ran = haloscope.workspace.mask
+    haloscope.workspace.set_mask(preset("sobel-x"))
+    table = page.results_panel.table
+    rect = table.visualRect(table.order.index(0, 0))
+    QTest.mouseClick(table.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    QTest.mouseDClick(table.viewport(), Qt.MouseButton.LeftButton, pos=rect.center())
+    settle()
+    assert haloscope.workspace.mask == ran
+    assert haloscope.workspace.mask_title == "Sharpen"
+    haloscope.actions["undo"].trigger()
+    assert haloscope.workspace.mask == preset("sobel-x")
+
+
+def test_that_return_in_the_list_of_blocks_compares_them(haloscope, qtbot):
     panel = haloscope.blocks_panel
-    haloscope.window.page.bring_to_front("blocks")
-    result = make_result("tiled", 0.5, block=Block(16, 16))
-    haloscope.results.add(result)
-    haloscope.results.follow(haloscope.results.problem_of(result))
-    settle()
-    assert panel.empty.text == ""
-    haloscope.workspace.set_mask(preset("box-3"))
-    settle()
-    assert panel.empty.text
+    haloscope.window.first_page.bring_to_front("blocks")
+    haloscope.workspace.change(variant="naive")
+    panel.field.field.setText("8x8, 16x16")
+    before = haloscope.results.rowCount()
+    qtbot.keyClick(panel.field.field, Qt.Key.Key_Return)
+    qtbot.waitUntil(lambda: haloscope.results.rowCount() == before + 2 and not haloscope.state.running)
+    assert haloscope.workspace.settings.blocks == (Block(8, 8), Block(16, 16))
+
+
+def test_that_compare_takes_the_common_blocks_where_none_are_written(haloscope, qtbot):
+    haloscope.window.first_page.bring_to_front("blocks")
+    haloscope.workspace.change(variant="naive")
+    haloscope.blocks_panel.compare_button.click()
+    assert haloscope.workspace.settings.blocks == PRESETS
+    qtbot.waitUntil(lambda: not haloscope.state.running and haloscope.results.rowCount() > 0)

@@ -6,10 +6,8 @@ import pytest
 from PySide6.QtTest import QAbstractItemModelTester
 
 from engine.device_info import RECORDED
-from engine.geometry.block import Block
 from engine.mask.presets import preset
 from engine.tasks.messages import RecordedRequest, RecordedRuns
-from gui.explore.results.block_map import BlockCells
 from gui.explore.results.results_panel import ResultsPanel
 from gui.page.runs_page import save_runs
 from gui.runs.model import RUN_ROLE
@@ -47,22 +45,8 @@ def test_that_recorded_rows_come_and_go_as_a_model_must_say(results):
     assert results.rowCount() == 0
 
 
-def test_that_the_newest_run_is_never_a_recorded_one(mixed):
-    assert (mixed.current.result.device, mixed.described.result.device) == ("cuda:0", "cuda:0")
-
-
-def test_that_a_recorded_run_can_be_described(mixed):
-    mixed.describe(RECORDED_RUNS.runs[1])
-    assert mixed.described.result is RECORDED_RUNS.runs[1]
-
-
 def test_that_speed_ups_are_within_one_machine(mixed):
     assert [run.speed_up for run in mixed.rows()] == [1.0, 40.0, 1.0, 3000.0]
-
-
-def test_that_clearing_forgets_the_runs_of_this_machine_only(mixed):
-    mixed.take_out(mixed.kept)
-    assert variants(mixed) == [("cpu-serial", True), ("tiled", True)]
 
 
 def test_that_recorded_runs_are_not_for_an_earlier_problem(mixed):
@@ -73,13 +57,6 @@ def test_that_recorded_runs_are_not_for_an_earlier_problem(mixed):
 def test_that_runs_that_came_before_any_problem_was_set_are_shown_anew_when_one_is(qtbot, mixed):
     with qtbot.waitSignal(mixed.present_changed):
         mixed.follow("another problem")
-
-
-def test_that_recorded_runs_change_nothing_in_the_map_of_blocks(results):
-    cells = BlockCells(results)
-    results.add(make_result("tiled", 0.5, block=Block(8, 8)))
-    results.show_recorded(RECORDED_RUNS)
-    assert [list(blocks) for blocks in cells.all().values()] == [[Block(8, 8)]]
 
 
 def test_that_the_panel_offers_recorded_runs_where_there_is_no_gpu(qtbot, results, workspace):

@@ -15,11 +15,9 @@ from engine.mask.presets import preset
 from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.metrics import compared
 from engine.results.text_forms import MISSING
-from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
 from gui.explore.run_words import best_words
 from gui.runs.bars import tick_words
-from gui.runs.model import RUN_ROLE
 from gui.runs.table import all_actions
 from tests.made_runs import WORK, make_failure, make_result, make_simulated, make_unverified
 
@@ -229,20 +227,6 @@ def test_that_a_row_without_a_speed_has_its_reason_in_its_place(results, result,
         assert cell(results, 1, "proof", TOOLTIP) == "out of memory. Use a smaller picture."
 
 
-def test_that_layouts_stand_beside_the_block_only_where_they_differ(panel, results):
-    results.add(make_result("tiled", 0.05, layout="pitched"))
-    table = panel.table
-    at = results.position("layout")
-    assert table.isColumnHidden(at)
-    results.add(make_result("tiled", 0.06, layout="packed"))
-    assert not table.isColumnHidden(at)
-    assert at == results.position("block") + 1
-
-
-def test_that_kernel_time_and_speed_up_come_first_whatever_differs_between_the_runs(results):
-    assert [results.position(key) for key in ("variant", KERNEL, SPEED_UP)] == [0, 1, 2]
-
-
 def names(panel):
     """Return the variants in the order of the table."""
     return [run.result.variant for run in panel.table.runs()]
@@ -264,16 +248,6 @@ def test_that_a_pinned_run_stands_on_top_in_any_order_with_its_note(panel, resul
     for at in (results.position(KERNEL), -1):
         panel.table.sortByColumn(at, Qt.SortOrder.DescendingOrder)
         assert names(panel)[0] == "cpu-serial"
-
-
-def test_that_names_are_sorted_in_teaching_order(qtbot, workspace, state):
-    results = ResultsModel(lambda: ["naive", "tiled", "cached"])
-    panel = ResultsPanel(results, workspace, state)
-    results.setParent(panel)
-    qtbot.addWidget(panel)
-    add(results, ("cached", 0.1), ("naive", 2.0), ("tiled", 0.5))
-    panel.table.sortByColumn(results.position("variant"), Qt.SortOrder.AscendingOrder)
-    assert names(panel) == ["naive", "tiled", "cached"]
 
 
 def test_that_runs_of_an_earlier_problem_stand_below_and_have_no_bar(panel, results):
@@ -333,14 +307,6 @@ def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results
     assert workspace.settings.border is Border.ZERO
     wanted.args[1](True)
     assert workspace.settings.border is Border.WRAP
-
-
-def test_that_a_note_is_asked_for_and_shown_in_the_row(panel, results):
-    add(results, ("tiled", 0.5))
-    menu = panel.table.run_menu(0)
-    next(action for action in menu.actions() if action.text() == "Note…").trigger()
-    panel.dialog.textValueSelected.emit("  with a  fan ")
-    assert results.note_of(results.results()[0]) == "with a fan"
 
 
 def test_that_the_axis_ends_at_the_data_and_says_that_it_is_logarithmic(panel, results):
@@ -423,14 +389,6 @@ def test_that_a_row_is_one_sentence_for_screen_readers(results):
     words = [cell(results, row, "variant", Qt.ItemDataRole.AccessibleTextRole) for row in range(2)]
     against = "against cpu-serial"
     assert words == [f"cpu-serial: 20.0 ms, 1.00× {against}", f"tiled 16 × 16: 500 µs, 40.0× {against}"]
-
-
-def test_that_the_selected_run_stays_selected_when_others_come_back(panel, results, workspace):
-    add(results, ("cpu-serial", 20.0), ("tiled", 0.5))
-    kept = results.described.result
-    knowing = results.explain(kept, None)
-    assert results.described.result is knowing
-    assert [index.data(RUN_ROLE).result for index in results.selection.selectedRows()] == [knowing]
 
 
 def test_that_the_best_kernel_is_told_by_its_newest_run_with_how_far_times_spread():
