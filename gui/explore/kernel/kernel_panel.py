@@ -162,8 +162,9 @@ class BlockEditor(QWidget):
         self.refusal.say(reason)
         if self._offered is not None:
             self.offer.setText(f"Use {self._offered}")
-            threads = _count_text(self._offered)
-            self.offer.setToolTip(f"The nearest block that this kernel can use here: {threads}.")
+            self.offer.setToolTip(
+                f"The nearest block this kernel can use here: {_count_text(self._offered)}."
+            )
         self.offer.setVisible(self._offered is not None)
 
     def _refused(self) -> Refusal | None:
@@ -266,8 +267,7 @@ class ResultTypeBox(NarrowBox):
     def _refresh(self) -> None:
         picture = self._workspace.picture
         bits = _BITS.get(picture.dtype, "") if picture else ""
-        is_filtering = self._workspace.is_filtering
-        is_chain = self._workspace.is_chain
+        is_filtering, is_chain = self._workspace.is_filtering, self._workspace.is_chain
         is_open = is_filtering and not is_chain and (picture is None or bool(bits))
         same = "same" if bits and not (is_filtering or is_chain) else "float32"
         self.setItemText(self.findData("same"), bits or "8 or 16 bit")
@@ -304,9 +304,8 @@ class LayoutSwitch(QCheckBox):
             self.setChecked(on_cpu or settings.layout is Layout.PITCHED)
         self.setEnabled(not on_cpu)
         self.setText("Packed rows" if on_cpu else "Pitched rows")
-        tooltip = _CPU_IS_PACKED if on_cpu else _LAYOUT_TOOLTIP
-        self.setAccessibleDescription(tooltip)
-        self.setToolTip(tooltip)
+        self.setToolTip(_CPU_IS_PACKED if on_cpu else _LAYOUT_TOOLTIP)
+        self.setAccessibleDescription(self.toolTip())
 
 
 _BASELINE_TOOLTIP = (

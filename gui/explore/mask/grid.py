@@ -58,14 +58,10 @@ def cells_between(start: Cell, end: Cell) -> list[Cell]:
     J. Bresenham, "Algorithm for computer control of a digital plotter", IBM Systems Journal 4, 1965, in the
     form that rounds: one cell for each step along the longer side.
     """
-    steps = max(abs(end[0] - start[0]), abs(end[1] - start[1]), 1)
-    return [
-        (
-            round(start[0] + (end[0] - start[0]) * at / steps),
-            round(start[1] + (end[1] - start[1]) * at / steps),
-        )
-        for at in range(steps + 1)
-    ]
+    down, right = end[0] - start[0], end[1] - start[1]
+    steps = max(abs(down), abs(right), 1)
+    along = range(steps + 1)
+    return [(round(start[0] + down * at / steps), round(start[1] + right * at / steps)) for at in along]
 
 
 # 15 x 15 at the width of a small screen.
@@ -302,10 +298,7 @@ class MaskGrid(QTableView):
 
     def _show_brush(self, is_on: bool) -> None:
         self._painted = None
-        if is_on:
-            self.viewport().setCursor(Qt.CursorShape.CrossCursor)
-        else:
-            self.viewport().unsetCursor()
+        self.viewport().setCursor(Qt.CursorShape.CrossCursor if is_on else Qt.CursorShape.ArrowCursor)
 
     def _move_by(self, down: int, right: int) -> None:
         self._put_current(self.currentIndex().row() + down, self.currentIndex().column() + right)
