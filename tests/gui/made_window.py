@@ -201,3 +201,8 @@ class Bench:
         self.fake.automatic = automatic
         assert self.workspace.picture is not None
         assert not self.fake.waiting(OpenPicture) + self.fake.waiting(Preview)
+
+
+def wait(qtbot, condition):
+    """Wait for what the engine computes in this process; its code may have to be compiled first."""
+    qtbot.waitUntil(condition, timeout=60_000)

@@ -15,18 +15,10 @@ from gui.explore.picture.layers import Line
 from gui.explore.picture.picture_controller import SAVE_SOURCE
 from gui.page.messages import Severity
 from tests.gui.fake_engine import is_kind
+from tests.gui.made_window import wait
 
 SIDES = (600, 900)
 OF_PICTURE = (WantedValues, type(None))
-
-
-# The engine's code may have to be compiled first, in this process.
-PATIENCE_MS = 60_000
-
-
-def wait(qtbot, condition):
-    """Wait for what the engine computes."""
-    qtbot.waitUntil(condition, timeout=PATIENCE_MS)
 
 
 @pytest.fixture

@@ -18,15 +18,9 @@ from engine.mask.presets import preset
 from engine.verify.regions import Region
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import Line, ViewMode
+from tests.gui.made_window import wait
 
 ROWS, COLUMNS = 300, 530
-# The engine's code may have to be compiled first, in this process.
-PATIENCE_MS = 60_000
-
-
-def wait(qtbot, condition):
-    """Wait for what the engine computes."""
-    qtbot.waitUntil(condition, timeout=PATIENCE_MS)
 
 
 @pytest.fixture

@@ -60,13 +60,8 @@ def figures(panel):
     return {row.name: row.figure for row in panel.chart.rows}
 
 
-def test_that_nothing_is_asked_before_a_click(bench, panel):
-    bench.change(block=Block(16, 16))
-    assert not asked(bench)
-    assert panel.stack.text.endswith("what is left is timed. Press Run ablation.")
-
-
 def test_that_a_click_asks_once_for_the_kernel_that_is_looked_at(bench, panel):
+    assert not asked(bench)
     run(bench, panel)
     (request,) = asked(bench)
     assert (request.job.variant, request.job.block) == ("naive", Block(32, 8))
@@ -82,13 +77,6 @@ def test_that_each_cost_has_what_it_takes(bench, panel):
         "stores": "0.00800 ms, 2.22 %",
         "the rest": "0.202 ms, 56.1 %",
     }
-
-
-def test_that_no_picture_is_shown_and_no_result_is_added(bench, panel):
-    before = bench.state.last_result
-    run(bench, panel)
-    assert bench.state.last_result is before
-    assert bench.results.rowCount() == 0
 
 
 def test_that_without_a_gpu_instructions_are_counted(bench, make_panel, answered):

@@ -61,13 +61,6 @@ def test_that_numbers_and_sentence_say_what_limits_the_occupancy(panel):
     )
 
 
-def test_that_nothing_is_asked_while_nobody_looks(bench, panel):
-    panel.state.watch(False)
-    before = len(asked(bench, AT_ONCE))
-    bench.change(block=Block(8, 8))
-    assert len(asked(bench, AT_ONCE)) == before
-
-
 def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled(slow_bench, make_panel):
     panel = make_panel(slow_bench)
     assert panel.stack.text == "Finding out what the kernel takes of a GPU."
@@ -76,15 +69,6 @@ def test_that_the_first_answer_is_shown_before_the_kernel_is_compiled(slow_bench
     assert panel.numbers.shown["Occupancy"] == "at most 100 %, 64 of 64 warps"
     slow_bench.answer_all(COMPILED)
     assert panel.numbers.shown["Registers per thread"] == "60"
-
-
-def test_that_an_answer_to_an_earlier_question_is_left_out(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    slow_bench.change(block=Block(4, 4))
-    first, second = slow_bench.fake.waiting(AT_ONCE)
-    slow_bench.answer(second)
-    slow_bench.answer(first)
-    assert panel.numbers.shown["Threads per block"] == "16, 1 warp"
 
 
 def test_that_registers_of_an_earlier_block_are_left_out(slow_bench, make_panel):
@@ -124,15 +108,6 @@ def test_that_a_kernel_that_cannot_be_compiled_says_why_beside_what_is_known(slo
     slow_bench.fail(BadValue("the kernel", "it is refused here", "Choose another."), COMPILED)
     assert "it is refused here" in panel.note.text()
     assert panel.numbers.shown["Registers per thread"] == "not known"
-
-
-def test_that_a_launch_is_asked_again_of_the_successor_of_a_lost_engine(slow_bench, make_panel):
-    panel = make_panel(slow_bench)
-    slow_bench.lose()
-    assert panel.stack.text == "The launch appears once the engine is up."
-    slow_bench.become_ready()
-    slow_bench.answer_all(AT_ONCE)
-    assert panel.stack.text == ""
 
 
 def test_that_a_launch_is_that_of_the_gpu_that_is_chosen(bench, panel):

@@ -191,21 +191,6 @@ def test_that_a_kernel_that_is_selected_and_not_run_has_its_tile_with_the_block_
     assert bench.workspace.settings.variant == "cpu-serial"
 
 
-@pytest.mark.parametrize(
-    ("j", "words"),
-    [
-        (0, "P[8] uses N[6] to N[10]"),
-        (1, "P[9] uses N[7] to N[11]"),
-        (2, "P[10] uses N[8] to N[12]"),
-        (6, "P[14] uses N[12] to N[16]"),
-        (7, "P[15] uses N[13] to N[17]"),
-    ],
-)
-def test_that_a_result_uses_the_cells_that_the_lecture_says(tile_of, j, words):
-    (plan,) = tile_of("row-tiled", (8, 1), (1, 0))
-    assert use_sentence(plan, 0, j) == f"{words}. Thread ({j}, 0) writes it."
-
-
 def test_that_the_lectures_tile_of_8_loads_12_cells_instead_of_40(tile_of):
     (plan,) = tile_of("row-tiled", (8, 1), (1, 0))
     assert summary(plan) == "8 results use 5 cells each: 40 accesses become 12 loads (3.33 times fewer)."

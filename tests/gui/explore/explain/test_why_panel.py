@@ -215,13 +215,6 @@ def test_that_runs_of_other_operations_are_said_to_have_no_explanation(bench, pa
     assert panel.stack.text.startswith("Times are explained of convolutions only")
 
 
-def test_that_the_newest_run_is_explained_at_once(haloscope, qtbot):
-    page = haloscope.window.page_of("explore")
-    haloscope.actions["run"].trigger()
-    qtbot.waitUntil(lambda: haloscope.results.rowCount() == 1 and not haloscope.state.running)
-    qtbot.waitUntil(lambda: page.why.explained is not None)
-
-
 def test_that_a_recorded_run_of_the_present_problem_is_explained_where_no_gpu_is(bench, make_panel):
     panel = make_panel(bench)
     bench.state.set_ready(Ready(VARIANTS, (CPU_DEVICE,)))

@@ -9,7 +9,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.filtering.sum_order import SumOrder, by_rows
 from gui.explore.inspect.lens import filter_lens, order_sentence, verdict
-from tests.gui.explore.picture.test_canvas import handle_of
+from tests.gui.made_results import handle_of
 from tests.picture_jobs import mask_job
 
 pytestmark = pytest.mark.fresh_window
@@ -44,16 +44,13 @@ def place_of(page, row, column):
     return QPoint(round(x), round(y))
 
 
-def pinned(page, qtbot, row=5, column=7):
+def pin(page, qtbot, row=5, column=7):
     qtbot.mouseClick(page.picture_view.canvas, Qt.MouseButton.LeftButton, pos=place_of(page, row, column))
     qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (row, column))
 
 
-def test_that_a_sum_that_is_the_result_is_said_to_be_it_exactly(look):
+def test_that_only_a_sum_that_is_the_result_is_said_to_be_it_exactly(look):
     assert verdict(look((1, 2), 88.0)) == "exactly the result shown"
-
-
-def test_that_a_sum_that_is_not_the_result_is_never_called_exact(look):
     assert verdict(look((1, 2), 89.0)) == "not the result shown"
 
 
@@ -68,37 +65,22 @@ def test_that_the_lens_follows_the_mouse(page, qtbot):
     qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.pixel == (3, 4))
 
 
-def test_that_a_click_pins_the_pixel(page, qtbot):
-    pinned(page, qtbot)
-    page.picture_view.canvas.pixel_hovered.emit((1, 1))
+def test_that_a_click_pins_a_pixel_from_which_arrow_keys_walk_until_escape(page, qtbot):
+    canvas = page.picture_view.canvas
+    pin(page, qtbot)
+    window, pixel = canvas._frames
+    assert (window.row, window.column, window.height, pixel.row) == (4, 6, 3, 5)
+    canvas.pixel_hovered.emit((1, 1))
     assert page.lens.pixel == (5, 7)
-
-
-def test_that_arrow_keys_walk_from_a_pinned_pixel(page, qtbot):
-    pinned(page, qtbot)
-    qtbot.keyClick(page.picture_view.canvas, Qt.Key.Key_Right)
+    qtbot.keyClick(canvas, Qt.Key.Key_Right)
     qtbot.waitUntil(lambda: page.lens.seen.pixel == (5, 8))
-
-
-def test_that_escape_lets_the_pixel_go(page, qtbot):
-    pinned(page, qtbot)
-    qtbot.keyClick(page.picture_view.canvas, Qt.Key.Key_Escape)
+    page.bring_to_front("mask")
+    qtbot.waitUntil(lambda: canvas._frames == (None, None))
+    qtbot.keyClick(canvas, Qt.Key.Key_Escape)
     assert not page.lens.is_pinned
 
 
-def test_that_the_window_of_the_pixel_is_framed(page, qtbot):
-    pinned(page, qtbot)
-    window, pixel = page.picture_view.canvas._frames
-    assert (window.row, window.column, window.height, pixel.row) == (4, 6, 3, 5)
-
-
-def test_that_no_frame_is_left_when_nobody_looks(page, qtbot):
-    pinned(page, qtbot)
-    page.bring_to_front("mask")
-    qtbot.waitUntil(lambda: page.picture_view.canvas._frames == (None, None))
-
-
 def test_that_a_preset_under_a_pinned_lens_is_looked_at_anew(page, haloscope, qtbot):
-    pinned(page, qtbot)
+    pin(page, qtbot)
     haloscope.workspace.set_mask(preset("gaussian-5"))
     qtbot.waitUntil(lambda: page.lens.seen is not None and page.lens.seen.job.mask.rows == 5)

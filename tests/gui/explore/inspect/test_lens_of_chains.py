@@ -19,16 +19,10 @@ from gui.explore.inspect.lens import CombineLens, FilterLens, OperationLens
 from gui.explore.picture import pixel_values
 from gui.explore.state import is_chain
 from tests.gui.fake_engine import FakeEngineClient
+from tests.gui.made_window import wait
 
 ROWS, COLUMNS = 61, 83
 CORNER, EDGE, INSIDE = (0, 0), (ROWS - 1, 40), (31, 33)
-# The engine's code may have to be compiled first, in this process.
-PATIENCE_MS = 60_000
-
-
-def wait(qtbot, condition):
-    """Wait for what the engine computes."""
-    qtbot.waitUntil(condition, timeout=PATIENCE_MS)
 
 
 @pytest.fixture

@@ -200,13 +200,6 @@ def test_that_a_refusal_stands_in_the_panel_until_the_next_preview(bench, qtbot)
         assert asked == [{}, {"size": 5}, {}]
 
 
-def test_that_the_result_of_an_operation_is_saved_as_it_is_shown(bench, tmp_path):
-    choose_on(bench, "negative")
-    bench.pictures.save_result(tmp_path / "out.png")
-    (request,) = [one for one in bench.fake.seen if isinstance(one, SaveResult)]
-    assert (request.values, request.range_mode) == (bench.display.found.values, "clip")
-
-
 def test_that_a_failed_run_of_an_operation_is_a_row_unless_its_problem_is_not_known(slow_bench):
     error = OutOfDeviceMemory("The picture", "it needs 9 GB and 4 are free", "Use a smaller one.")
     choose_on(slow_bench, "find-patch")
