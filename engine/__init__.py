@@ -17,14 +17,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from engine.api.bank import AppliedBank, apply_bank
     from engine.api.calls import Applied
-    from engine.api.chain import Chained, chain
     from engine.api.filtering import apply, convolve, correlate, list_devices, list_variants
     from engine.api.network import Recognition, network
-    from engine.api.operation import Operated, operate
     from engine.api.plan import Plan, plan
     from engine.api.product import matmul
+    from engine.api.verified import AppliedBank, Chained, Operated, apply_bank, chain, operate
     from engine.errors import DeviceUnavailable, EngineError, VerificationFailed
     from engine.flow.dask_arrays import filter_dask
     from engine.flow.filtering import Streamed, filter_stream, pinned_array
@@ -44,13 +42,11 @@ if TYPE_CHECKING:
 __version__ = "0.2.0"
 
 _NAMES = {
-    "engine.api.bank": "AppliedBank apply_bank",
     "engine.api.calls": "Applied",
-    "engine.api.chain": "Chained chain",
     "engine.flow.dask_arrays": "filter_dask",
     "engine.api.filtering": "apply convolve correlate list_devices list_variants",
     "engine.api.network": "Recognition network",
-    "engine.api.operation": "Operated operate",
+    "engine.api.verified": "AppliedBank Chained Operated apply_bank chain operate",
     "engine.api.product": "matmul",
     "engine.api.plan": "Plan plan",
     "engine.errors": "DeviceUnavailable EngineError VerificationFailed",

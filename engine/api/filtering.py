@@ -5,8 +5,7 @@ from typing import Any, Unpack, overload
 import numpy as np
 
 from engine.api.arguments import BlockLike, FilterOptions, GpuArray, Image, OnGpu
-from engine.api.calls import Applied, plan_for
-from engine.api.host_copy import host_copy
+from engine.api.calls import Applied, host_copy, plan_for
 from engine.api.plan import filtered
 from engine.api.request import Call, MaskLike, request_of
 from engine.device.devices import devices as known_devices

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from engine.api.arguments import as_device
-from engine.api.calls import check_choices, computed
-from engine.api.host_copy import host_copy
+from engine.api.calls import check_choices, computed, host_copy
 from engine.device_info import AUTO
 from engine.tasks.network.operands import as_drawings, probabilities, weights_from
 from engine.tasks.network.problem import CLASSES

@@ -19,8 +19,7 @@ from engine.api.arguments import (
     refuse_out,
 )
 from engine.api.call_device import faster_device
-from engine.api.calls import check_named
-from engine.api.host_copy import device_calls
+from engine.api.calls import check_named, device_calls
 from engine.api.request import MaskLike, as_mask, request_of
 from engine.device.anti_aliasing import reused_result
 from engine.device.array_libraries import library_of

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from engine.api.arguments import GpuArray, OnGpu, as_device
-from engine.api.calls import check_choices, computed
-from engine.api.host_copy import device_calls
+from engine.api.calls import check_choices, computed, device_calls
 from engine.device.array_libraries import library_of
 from engine.device.device_view import DeviceView
 from engine.device.devices import backend, device_named

@@ -11,15 +11,15 @@ import os
 import pickle
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from engine.cluster import SchedulerAddress, connected, loaded, sealed
+from engine.cluster import connected, loaded, sealed
 from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
@@ -44,77 +44,70 @@ _LEFT_BY_DASK = 0.9
 
 
 def run(batch: Batch, plan: BatchPlan) -> None:
-    """Have the files filtered, enough at a time that no worker waits for the next."""
+    """Have the files filtered, enough at a time that no worker waits for the next.
+
+    Dask gives what a killed worker had to another.
+    """
     begin, scheduler = time.perf_counter(), plan.scheduler
     assert scheduler is not None
-    with connected(scheduler) as client, _sign_in(plan.out) as (sign, take_down):
-        batch.start_s = time.perf_counter() - begin
-        # What begins without it writes nothing.
-        batch.when_stopped = take_down
-        threads = sum(client.nthreads().values())
-        workers = _Workers(batch, scheduler, client, sealed(taken_on_worker, plan.how, sign, cores()))
-        batch.through(workers.take, TASKS_AHEAD * threads, _tasks(plan.files, threads))
-        # With nothing beside it, which would die with it.
-        batch.through(partial(workers.take, is_alone=True), 1, ([file] for file in workers.deadly))
+    killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker
+    deadly: list[PictureFile] = []  # of tasks whose workers ended each time
 
-
-class _Workers:
-    """The workers of a cluster; Dask gives what a killed one had to another.
-
-    `deadly` has the files of tasks whose workers ended each time. Called on: a thread for each task.
-    """
-
-    def __init__(
-        self, batch: Batch, scheduler: SchedulerAddress, client: Any, task: Callable[..., object]
-    ) -> None:
-        self._batch, self._scheduler, self._client, self._task = batch, scheduler, client, task
-        self._killed: type[Exception] = loaded("distributed", "--scheduler").KilledWorker
-        self.deadly: list[PictureFile] = []
-
-    def take(self, task: Task, *, is_alone: bool = False) -> None:
+    def take(task: Task, *, is_alone: bool = False) -> None:
         """Have files filtered and written; where their worker ends each time, once more alone."""
         try:
-            task.write = partial(self._counted, self._taken(task.files))
-        except self._killed:
+            # The scheduler may have no Haloscope: it passes bytes on.
+            future = client.submit(work, pickle.dumps(list(map(_anywhere, task.files))), pure=False)
+        except Exception:  # noqa: BLE001 - the client has closed itself
+            raise scheduler.lost() from None
+        try:
+            found: list[Finished] = future.result()
+        except killed:
             if is_alone:
                 remedy = "Give the workers more memory, which may be short, or leave it out."
                 what = "Its worker ended each time that it was tried"
                 raise EngineError(what, "it was killed", remedy) from None
-            self.deadly += task.files
-
-    def _counted(self, done: Sequence[Finished]) -> Sequence[Finished]:
-        self._batch.written += sum(finished.error is None for finished in done)
-        return done
-
-    def _taken(self, files: Sequence[PictureFile]) -> list[Finished]:
-        """Return what a worker says of files."""
-        # The scheduler may have no Haloscope: it passes bytes on.
-        data = pickle.dumps(list(map(_anywhere, files)))
-        try:
-            future = self._client.submit(self._task, data, pure=False)
-        except Exception:  # noqa: BLE001 - the client has closed itself
-            raise self._scheduler.lost() from None
-        try:
-            found: list[Finished] = future.result()
-        except self._killed:
-            raise
+            deadly.extend(task.files)
+            return
         except (CancelledError, asyncio.CancelledError):
-            raise (CancelledError() if self._batch.is_stopped else self._scheduler.lost()) from None
+            raise (CancelledError() if batch.is_stopped else scheduler.lost()) from None
         except Exception as error:
-            raise self._scheduler.unable(error) from error
-        # The worker's copy of a file is another object.
-        return [replace(one, file=file) for file, one in zip(files, found, strict=True)]
+            raise scheduler.unable(error) from error
+
+        def count() -> Sequence[Finished]:
+            batch.written += sum(one.error is None for one in found)
+            # The worker's copy of a file is another object.
+            return [replace(one, file=file) for file, one in zip(task.files, found, strict=True)]
+
+        task.write = count
+
+    # A file in the folder for the results: a worker that does not see it would write to a disk of its own.
+    # What a killed process leaves of it is removed by the next one (`engine.files.part_files`).
+    with connected(scheduler) as client, part_file(Path(plan.out or ".")) as sign, ExitStack() as at_end:
+
+        def take_down() -> None:
+            with suppress(OSError):
+                os.unlink(sign.name)
+
+        at_end.callback(take_down)
+        batch.start_s = time.perf_counter() - begin
+        # What begins without it writes nothing.
+        batch.when_stopped = take_down
+        threads = sum(client.nthreads().values())
+        work = sealed(taken_on_worker, plan.how, os.path.abspath(sign.name), cores())
+        batch.through(take, TASKS_AHEAD * threads, _tasks(plan.files, threads))
+        # With nothing beside it, which would die with it.
+        batch.through(partial(take, is_alone=True), 1, ([file] for file in deadly))
 
 
 def _tasks(files: Sequence[PictureFile], threads: int) -> Iterator[list[PictureFile]]:
     """Yield the files of each task: fewer to the end, so that all workers end together."""
     task: list[PictureFile] = []
     size = 0
-    for number, file in enumerate(files):
+    for left, file in zip(reversed(range(len(files))), files, strict=True):
         task.append(file)
         with suppress(OSError):
             size += os.stat(file.source).st_size
-        left = len(files) - number - 1
         if len(task) >= min(MOST_FILES, -(-left // (2 * threads))) or size >= MOST_TASK_BYTES:
             yield task
             task, size = [], 0
@@ -132,21 +125,24 @@ def taken_on_worker(how: PictureWork, sign: str, asking_cores: int, data: bytes)
         (file,) = task.files
         for path, named in ((sign, os.path.dirname(sign)), (file.source, file.source)):
             if file.refusal is None and not os.path.exists(path):
-                raise _unseen(named)
+                what = f"{named} is not seen on {platform.node()}, where a worker runs"
+                remedy_here = "Put it on a disk that all machines share."
+                raise EngineError(what, "its disks do not have it", remedy_here)
         with cpu_chosen_as(asking_cores), launches_on(1):
-            task.write = partial(_written, *all_the_way(within, file, PictureMemory(), remedy=remedy))
+            encoded, finished = all_the_way(within, file, PictureMemory(), remedy=remedy)
+
+        def write() -> Sequence[Finished]:
+            # Dask may run a task again whose worker died after it wrote.
+            write_result(encoded, file, may_be_there=True)
+            return [finished]
+
+        task.write = write
 
     found: list[Finished] = []
     with Staged(ready=ready, take=Task.take, threads=1, takers=1, most=2, failed=Task.failed) as device:
         tasks = [Task(number, [file]) for number, file in enumerate(pickle.loads(data))]
         Loop(device, lambda task: found.extend(task.finished)).run(tasks)
     return found
-
-
-def _written(encoded: bytes | memoryview, finished: Finished) -> Sequence[Finished]:
-    # Dask may run a task again whose worker died after it wrote.
-    write_result(encoded, finished.file, may_be_there=True)
-    return [finished]
 
 
 def _within(how: PictureWork, worker: Any) -> tuple[PictureWork, str]:
@@ -165,28 +161,3 @@ def _within(how: PictureWork, worker: Any) -> tuple[PictureWork, str]:
 def _anywhere(file: PictureFile) -> PictureFile:
     """Return a file under the names that it has in every folder where a worker may have been started."""
     return replace(file, source=os.path.abspath(file.source), target=os.path.abspath(file.target))
-
-
-@contextmanager
-def _sign_in(folder: str) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Put a file into the folder for the results by which workers know it; yield it, and what removes it.
-
-    A worker that does not see it would write to a disk of its own. When it is gone, the batch has ended.
-    """
-    # What a killed process leaves of it is removed by the next one (`engine.files.part_files`).
-    file = part_file(Path(folder or "."))
-
-    def take_down() -> None:
-        with suppress(OSError):
-            os.unlink(file.name)
-
-    with file:
-        try:
-            yield os.path.abspath(file.name), take_down
-        finally:
-            take_down()
-
-
-def _unseen(path: str) -> EngineError:
-    what = f"{path} is not seen on {platform.node()}, where a worker runs"
-    return EngineError(what, "its disks do not have it", "Put it on a disk that all machines share.")

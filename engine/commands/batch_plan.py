@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from engine.cluster import SchedulerAddress
-from engine.commands.arguments import Settings, group, operands, option, required
+from engine.commands.arguments import OneOf, Settings, group, operands, option, required
 from engine.commands.batch_watch import say_begun
-from engine.commands.option_readers import OneOf
 from engine.commands.picture_opening import form_in_parts, is_in_parts, result_form
 from engine.commands.picture_work import PictureWork, work_for
-from engine.commands.saving_options import SavingOptions
-from engine.commands.step_options import StepOptions
+from engine.commands.step_options import SavingOptions, StepOptions
 from engine.device.cuda_presence import has_driver
 from engine.device.devices import device_named
 from engine.device.launches import DeviceKind

@@ -9,15 +9,12 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.commands.arguments import Settings, group, option, refuse_given
-from engine.commands.best_blocks import best_found
-from engine.commands.explaining import reasons, with_reason
+from engine.commands.arguments import Settings, group, option, refuse_given, several, sides
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.commands.option_readers import several, sides
-from engine.commands.output import log
+from engine.commands.output import log, reasons, table, with_reason
 from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, DeviceInfo
+from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from engine.errors import BadValue, MaskError, UnknownName
 from engine.geometry.block import EVERY, Block, every_block
 from engine.geometry.layout import Layout
@@ -27,6 +24,7 @@ from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.resolve import did_you_mean, resolve_mask
+from engine.results.columns import layout_suffix
 from engine.results.measurement import AnyResult, Measurement
 from engine.run.measure import measured_result
 from engine.run.sampling import SamplingPlan
@@ -37,6 +35,7 @@ from engine.work.chain_files import chain_named, entry_of
 from engine.work.chain_task import STEP_TASKS
 from engine.work.columns import mask_text
 from engine.work.filter_task import random_mask
+from engine.work.filtering.best_blocks import fastest_blocks, found_words
 from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.operations.problem import Settings as Parameters
@@ -332,3 +331,40 @@ def _named(key: str, step: MaskStep | OperationStep | None) -> AnyVariant:
         keys = ", ".join(candidate.key for candidate in VARIANTS)
         raise UnknownName("variant 'auto'", "a benchmark measures variants by name", f"Choose one of {keys}.")
     return variant(key_of_filter(key), takes_auto=False)
+
+
+def best_found(results: Sequence[RunResult]) -> tuple[dict[str, object], str]:
+    """Return the best blocks as plain data and as text."""
+    found = fastest_blocks(results)
+    if not found:
+        return {"best_blocks": []}, f"No best block: {_why_none(results)}"
+    rows = [
+        [
+            f"{result.variant}{layout_suffix(result)}",
+            f"{result.problem.picture_text}, mask {mask_text(result)}",
+            found_words(result, results, variant(result.variant).default_block),
+        ]
+        for result in found
+    ]
+    document = [
+        {
+            "variant": result.variant,
+            "device": result.environment.device,
+            "picture": result.problem.picture_text,
+            "mask": mask_text(result),
+            "layout": result.layout,
+            "block": asdict(result.block) if result.block else None,
+            "kernel_median_ms": result.kernel_ms,
+        }
+        for result in found
+    ]
+    return {"best_blocks": document}, table(["variant", "problem", "best block"], rows)
+
+
+def _why_none(results: Sequence[RunResult]) -> str:
+    with_block = [result for result in results if result.block is not None]
+    if any(result.is_proven and result.device == SIMULATOR for result in with_block):
+        return "the simulator's times mean nothing. Choose a GPU with --device."
+    if not any(result.kernel_ms for result in with_block):
+        return "no kernel with blocks has a time. The table says why; a GPU is needed."
+    return "each kernel has a time with one block only. Name several with --blocks."

@@ -1,20 +1,23 @@
-"""`code`: a kernel's source with its story, its PTX and SASS with counts, diffs of two, and all as slides."""
+"""`code`: a kernel's source with its story, its PTX and SASS with counts, diffs of two, and all as slides.
 
-from collections.abc import Sequence
+It is printed for people or as plain data.
+"""
+
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
+from textwrap import indent
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, given_options, group, option, refuse_given
-from engine.commands.code_documents import diff_document, listing_document, story_document
-from engine.commands.code_text import diff_text, listing_text, source_text
-from engine.commands.output import log_notes, print_answer, print_json
+from engine.commands.output import log_notes, print_answer, print_json, table
 from engine.commands.step_options import PictureOptions
 from engine.errors import BadValue
-from engine.explain.code.code_diff import measured_difference
+from engine.explain.code.code_diff import Change, Diff, MeasuredDifference, measured_difference
 from engine.explain.code.kernel_listing import kernel_diff, listed_kernels
 from engine.explain.code.kernel_source import source_of
-from engine.explain.code.listing import Form
-from engine.explain.code.teaching_story import about_text, slides, teaching_story
+from engine.explain.code.listing import CodeLine, Form, InstructionCounts, ListedKernel
+from engine.explain.code.source import KernelSource
+from engine.explain.code.teaching_story import Chapter, Step, about_text, slides, teaching_story
 from engine.explain.examples import Asked, Example, example_of, variant_named
 from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
 from engine.files.atomic_write import atomic_write
@@ -167,3 +170,168 @@ def _write_story(settings: CodeSettings, path: str, results: Sequence[AnyResult]
     document = {"story": path, "chapters": story_document(chapters)}
     _print(settings, document, f"{path}: {kernels} kernels in {len(chapters)} chapters.")
     return DONE
+
+
+def listing_document(kernels: Sequence[ListedKernel]) -> dict[str, object]:
+    """Return the listings of a variant's kernels, with their counts."""
+    return {
+        "kernels": [
+            {
+                "kernel": one.listing.kernel,
+                "passes": list(one.passes),
+                "form": str(one.listing.form),
+                "architecture": one.listing.architecture,
+                "counts": _counts(one.counts),
+                "lines": [_line(line) for line in one.listing.lines],
+            }
+            for one in kernels
+        ]
+    }
+
+
+def diff_document(diff: Diff) -> dict[str, object]:
+    """Return the rows of a diff; a side without a line has null for its number."""
+    rows = [
+        {
+            "change": str(row.change),
+            "left_line": row.left_number,
+            "left": row.left,
+            "right_line": row.right_number,
+            "right": row.right,
+        }
+        for row in diff.rows
+    ]
+    numbers = {"removed": diff.removed, "added": diff.added, "measured": _measured(diff.measured)}
+    return {"left": diff.left, "right": diff.right, "heading": diff.heading} | numbers | {"rows": rows}
+
+
+def story_document(chapters: Sequence[Chapter]) -> list[dict[str, object]]:
+    """Return the steps of the story, without their code."""
+    return [{"title": one.title, "steps": [_step(step) for step in one.steps]} for one in chapters]
+
+
+def _counts(counts: InstructionCounts) -> dict[str, object]:
+    taps = counts.taps
+    per_tap = taps and {
+        "is_loop": taps.is_loop,
+        "first_line": taps.first + 1,
+        "last_line": taps.last + 1,
+        "multiply_adds": taps.taps,
+        "instructions": taps.instructions,
+        "on_64_bit_integers": taps.integer_64,
+        "by_class": {str(kind): count for kind, count in taps.per_tap.items()},
+    }
+    by_class = {str(kind): count for kind, count in counts.by_class.items()}
+    whole = {"instructions": counts.total, "on_64_bit_integers": counts.on_64_bit, "by_class": by_class}
+    return whole | {"per_multiply_add": per_tap}
+
+
+def _line(line: CodeLine) -> dict[str, object]:
+    source = line.source and {"path": line.source.path, "line": line.source.line}
+    kind = None if line.kind is None else str(line.kind)
+    return {"text": line.text, "class": kind, "opcode": line.opcode or None, "source": source}
+
+
+def _measured(measured: MeasuredDifference | None) -> dict[str, object] | None:
+    if measured is None:
+        return None
+    times = {"before_ms": measured.before_ms, "after_ms": measured.after_ms, "saved": measured.saved}
+    return times | {"problem": measured.problem, "device": measured.device}
+
+
+def _step(step: Step) -> dict[str, object]:
+    return {
+        "variant": step.key,
+        "title": step.title,
+        "idea": step.idea,
+        "compared_with": step.before or None,
+        "removed": step.diff and step.diff.removed,
+        "added": step.diff and step.diff.added,
+        "measured": _measured(step.measured),
+    }
+
+
+# Equal lines that are shown before and after a difference.
+_AROUND = 3
+# Of a side of a diff; a longer line is cut.
+_SIDE = 96
+_MARKS = {Change.SAME: " ", Change.CHANGED: "|", Change.REMOVED: "<", Change.ADDED: ">"}
+
+
+def source_text(example: Example, source: KernelSource) -> str:
+    """Return the story, then each function with the numbers of its lines."""
+    parts = [source.story.title]
+    parts += [
+        f"{section.heading}\n{indent(section.text, '    ')}" if section.heading else section.text
+        for section in source.story.sections
+    ]
+    if source.remark:
+        parts.append(source.remark)
+    if example.variant.has_kernels:
+        parts.append(_compiled_for(example))
+    for one in source.functions:
+        lines = "\n".join(
+            f"{number:5}  {line}".rstrip() for number, line in enumerate(one.lines, start=one.first_line)
+        )
+        parts.append(f"{one.path}, line {one.first_line}: {one.role} {one.name}\n{lines}")
+    return "\n\n".join(parts)
+
+
+def listing_text(example: Example, kernels: Sequence[ListedKernel]) -> str:
+    """Return each kernel: its counts, then its lines beside those of the source."""
+    parts = [_compiled_for(example)]
+    for one in kernels:
+        parts += [one.heading, counts_text(one.counts), "\n".join(_beside_source(one.listing.lines))]
+    return "\n\n".join(parts)
+
+
+def counts_text(counts: InstructionCounts) -> str:
+    """Return a table of the classes of instructions, in the kernel and for a multiply-add."""
+    taps = counts.taps
+    per_tap = taps.per_tap if taps else {}
+    rows = [
+        (str(kind), str(count), f"{per_tap[kind]:.2f}" if kind in per_tap else "")
+        for kind, count in counts.by_class.items()
+    ]
+    rows.append(("all", str(counts.total), f"{taps.instructions:.1f}" if taps else ""))
+    wide = "on 64-bit integers and addresses", str(counts.on_64_bit), f"{taps.integer_64:.1f}" if taps else ""
+    printed = table(("class", "instructions", "per multiply-add"), [*rows, wide], right=(1, 2))
+    return f"{printed}\nPer multiply-add: {taps.where}." if taps else printed
+
+
+def diff_text(diff: Diff, *, side_by_side: bool) -> str:
+    """Return a diff under its heading, in one column or in two."""
+    if not diff.removed and not diff.added:
+        return f"{diff.heading}\n\nNothing differs."
+    lines = _two_columns(diff) if side_by_side else (line.marked for line in diff.unified(_AROUND))
+    return "\n".join([diff.heading, "", *lines])
+
+
+def _compiled_for(example: Example) -> str:
+    return f"{example.variant.key}, compiled for: {example.compiled_for}"
+
+
+def _beside_source(lines: Sequence[CodeLine]) -> Iterator[str]:
+    before = None
+    for number, line in enumerate(lines, start=1):
+        source = line.source
+        # Said once for all instructions of a line.
+        place = (
+            "" if source is None or source == before else f"{source.path.rsplit('/', 1)[-1]}:{source.line}"
+        )
+        before = source if line.kind else before
+        yield f"{number:5}  {place:26}{line.text.expandtabs(8)}".rstrip()
+
+
+def _two_columns(diff: Diff) -> Iterator[str]:
+    width = min(_SIDE, max((len(row.left.expandtabs()) for row in diff.rows), default=0))
+
+    def side(number: int | None, text: str) -> str:
+        shown = text.expandtabs()
+        shown = shown if len(shown) <= width else f"{shown[: width - 1]}…"
+        return f"{'' if number is None else number:>5} {shown}"
+
+    for row in diff.rows:
+        left = side(row.left_number, row.left)
+        right = side(row.right_number, row.right)
+        yield f"{left:{width + 6}} {_MARKS[row.change]} {right}".rstrip()

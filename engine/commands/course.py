@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
-from engine.commands.arguments import Settings, option, refuse_given
-from engine.commands.option_readers import number, several, whole
+from engine.commands.arguments import Settings, number, option, refuse_given, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.course.bench import machine_lines
 from engine.course.files import check_figures, write_paper

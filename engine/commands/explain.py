@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from engine.commands import DONE
-from engine.commands.arguments import Settings, group, option, refuse_given, required
-from engine.commands.option_readers import sides
+from engine.commands.arguments import Settings, group, option, refuse_given, required, sides
 from engine.commands.output import mask_document, print_answer, print_json, table
 from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.device_list import cpu_info, listed_devices

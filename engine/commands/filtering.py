@@ -12,11 +12,16 @@ import numpy as np
 
 from engine.commands import status_of
 from engine.commands.arguments import Settings, group, option, required
-from engine.commands.explaining import with_reason
-from engine.commands.output import clip_hint, log_notes, print_answer, print_json, report_interrupt
+from engine.commands.output import (
+    clip_hint,
+    log_notes,
+    print_answer,
+    print_json,
+    report_interrupt,
+    with_reason,
+)
 from engine.commands.picture_opening import Opened, is_in_parts, open_picture
-from engine.commands.saving_options import SavingOptions
-from engine.commands.step_options import StepOptions
+from engine.commands.step_options import SavingOptions, StepOptions
 from engine.device_info import ALL_GPUS
 from engine.errors import BadValue, EngineError
 from engine.files.atomic_write import atomic_write

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from msgspec import structs
 
-from engine.commands.arguments import Settings, group, option
+from engine.commands.arguments import Settings, group, option, several
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.commands.option_readers import several
 from engine.tasks.product.problem import (
     MATMUL_VARIANTS,
     MatmulVariant,

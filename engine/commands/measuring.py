@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.commands import BAD_INPUT, DONE, status_of
-from engine.commands.arguments import option
-from engine.commands.option_readers import number, whole
+from engine.commands.arguments import number, option, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
 from engine.device.devices import device_named, devices
 from engine.device.versions import commit, versions

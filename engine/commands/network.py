@@ -3,9 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from engine.commands.arguments import Settings, group, option
+from engine.commands.arguments import Settings, group, option, several, whole
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.commands.option_readers import several, whole
 from engine.commands.output import log, table
 from engine.device_info import AUTO, DeviceInfo
 from engine.results.text_forms import ms_cell

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engine.errors import FileWriteError
@@ -12,7 +13,10 @@ from engine.interrupts import telling
 from engine.results.text_forms import json_text
 
 if TYPE_CHECKING:
+    from engine.device_info import DeviceInfo
     from engine.mask.mask import Mask
+    from engine.results.measurement import AnyResult
+    from engine.run.task import AnyJob
     from engine.work.filtering.clipping import Clipped
 
 
@@ -108,3 +112,19 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
         ).rstrip()
         for line in lines
     )
+
+
+def with_reason(result: "AnyResult", job: "AnyJob", device: "DeviceInfo") -> "AnyResult":
+    """Return a result with the reason for its time; one that is not proven as it is."""
+    # It takes 1.3 s to load, and nobody else needs it.
+    from engine.explain.bounds.explained import explained_time
+
+    if not result.is_proven:
+        return result
+    return replace(result, explained=explained_time(job, device, result.kernel_ms))
+
+
+def reasons(results: "Sequence[AnyResult]") -> str:
+    """Return the reasons as lines, by the numbers of the runs."""
+    said = ((number, run.explained) for number, run in enumerate(results, start=1))
+    return "\n".join(f"run {number}: {explained.words}" for number, explained in said if explained)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.commands.saving_options import SavingOptions
+from engine.commands.step_options import SavingOptions
 from engine.errors import BadValue, EngineError
 from engine.geometry.layout import FLOAT_BYTES
 from engine.image.form import RAISE_LIMIT, Form

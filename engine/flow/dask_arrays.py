@@ -18,9 +18,9 @@ from msgspec.structs import replace
 
 from engine.api.arguments import BlockLike, as_device
 from engine.api.calls import check_named
-from engine.api.chain import ChainLike, as_chain
 from engine.api.plan import Plan as PreparedFilter
 from engine.api.request import MaskLike, request_of
+from engine.api.verified import ChainLike, as_chain
 from engine.cluster import loaded, sealed
 from engine.device.anti_aliasing import reused_result
 from engine.device.core_count import launches_on

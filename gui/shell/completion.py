@@ -9,8 +9,7 @@ from importlib import import_module
 import shtab
 
 from engine.commands import COMMANDS
-from engine.commands.arguments import Parser, settings_of
-from engine.commands.option_readers import OneOf
+from engine.commands.arguments import OneOf, Parser, settings_of
 from engine.course.papers import PAPERS
 from engine.device_info import ALL_GPUS
 from engine.explain.gpus import ARCHITECTURES

@@ -8,8 +8,7 @@ import main
 from bench import command_options
 from engine import commands
 from engine.commands import command_line
-from engine.commands.arguments import Settings, option
-from engine.commands.option_readers import whole
+from engine.commands.arguments import Settings, option, whole
 from engine.commands.output import print_answer
 
 

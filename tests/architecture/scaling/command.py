@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from engine.commands.arguments import Settings, group, option
+from engine.commands.arguments import Settings, group, option, whole
 from engine.commands.measuring import Cells, Measuring, measure_cells
-from engine.commands.option_readers import whole
 from tests.architecture.scaling.problem import Scaling
 from tests.architecture.scaling.task import SCALE, toy_job
 

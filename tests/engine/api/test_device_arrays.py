@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import engine
-from engine.api.host_copy import device_calls, host_copy
+from engine.api.calls import device_calls, host_copy
 from engine.device.array_libraries import library_of
 from engine.device.device_arrays import given
 from engine.errors import BadValue, EngineError

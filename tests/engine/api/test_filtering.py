@@ -8,7 +8,7 @@ import pytest
 import scipy.ndimage
 
 import engine
-import engine.api.request
+import engine.api.calls
 from engine.api.request import Call, request_of
 from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend

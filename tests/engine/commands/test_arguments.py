@@ -5,9 +5,20 @@ from dataclasses import dataclass
 import pytest
 
 from engine import commands
-from engine.commands.arguments import Parser, Settings, group, operands, option, read, refuse_given, required
+from engine.commands.arguments import (
+    Parser,
+    Settings,
+    group,
+    number,
+    operands,
+    option,
+    read,
+    refuse_given,
+    required,
+    several,
+    whole,
+)
 from engine.commands.benchmark import BenchSettings
-from engine.commands.option_readers import number, several, whole
 from engine.errors import BadValue
 
 COLOURS = ["red"]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 import engine
 from engine.commands import NOT_VERIFIED, picture_work
-from engine.commands.option_readers import size_in_bytes
+from engine.commands.arguments import size_in_bytes
 from engine.device import devices as device_module
 from engine.device.device_list import cpu_info
 from engine.geometry.border import Border
