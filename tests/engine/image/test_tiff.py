@@ -9,6 +9,7 @@ from PIL import Image
 from engine.image.large.opening import open_large
 from engine.image.open import open_image
 from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
+from tests.pairwise import pairwise
 
 RGB = smooth_rgb(11, 13)
 PARTS = ((0, 23), (0, 17)), ((5, 20), (3, 17)), ((17, 23), (0, 16)), ((9, 10), (16, 17))
@@ -162,28 +163,49 @@ def test_that_missing_tiles_are_filled_with_a_note(tmp_path):
     assert "1 of its 2 tiles" in picture.notes[0]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("compression", [None, "zlib", "lzw", "packbits", "zstd", "lzma"])
-@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.float32, np.float64])
-def test_that_every_layout_is_exact_in_strips_and_in_tiles(opened, dtype, compression):
+LAYOUTS = {
+    "compression": [None, "zlib", "lzw", "packbits", "zstd", "lzma"],
+    "dtype": [np.uint8, np.uint16, np.float32, np.float64],
+    "planarconfig": ["contig", "separate"],
+    "byteorder": ["<", ">"],
+    "predictor": [False, True],
+    "cut": [{"rowsperstrip": 23}, {"rowsperstrip": 9}, {"tile": (16, 32)}],
+}
+
+
+def is_layout(row):
+    return not row.get("predictor") or row.get("compression", "zlib") not in (None, "packbits", "lzma")
+
+
+def assert_exact(opened, case):
+    dtype, cut, layout = case["dtype"], case["cut"], {**case}
+    del layout["dtype"], layout["cut"]
     values = smooth_rgb(23, 17).astype(dtype)
     if dtype != np.uint8:
         values = values * values.dtype.type(100.5)
-    predictors = [False] if compression in (None, "packbits", "lzma") else [False, True]
-    layouts = ({"rowsperstrip": 23}, {"rowsperstrip": 9}, {"tile": (16, 32)})
-    for planar, order, predictor, cut in product(("contig", "separate"), "<>", predictors, layouts):
-        case = (planar, order, predictor, cut)
-        stored = values if planar == "contig" else np.ascontiguousarray(np.moveaxis(values, 2, 0))
-        layout = {"photometric": "rgb", "planarconfig": planar, "byteorder": order, **cut}
-        data = with_tifffile(stored, compression=compression, predictor=predictor, **layout)
-        picture = opened(data)
-        assert np.array_equal(picture.pixels, values), case
-        assert picture.dtype == (np.float32 if dtype == np.float64 else dtype), case
-        assert picture.pixels.flags.c_contiguous, case
-        with open_large(picture.source) as parts:
-            for rows, columns in PARTS:
-                found = parts.read(0, slice(*rows), slice(*columns))
-                assert np.array_equal(found, values[slice(*rows), slice(*columns)]), case
+    is_planar = layout["planarconfig"] == "separate"
+    stored = np.ascontiguousarray(np.moveaxis(values, 2, 0)) if is_planar else values
+    picture = opened(with_tifffile(stored, photometric="rgb", **layout, **cut))
+    assert np.array_equal(picture.pixels, values), case
+    assert picture.dtype == (np.float32 if dtype == np.float64 else dtype), case
+    assert picture.pixels.flags.c_contiguous, case
+    with open_large(picture.source) as parts:
+        for rows, columns in PARTS:
+            found = parts.read(0, slice(*rows), slice(*columns))
+            assert np.array_equal(found, values[slice(*rows), slice(*columns)]), case
+
+
+def test_that_each_layout_is_exact_in_strips_and_in_tiles(opened):
+    for case in pairwise(LAYOUTS, is_layout):
+        assert_exact(opened, case)
+
+
+@pytest.mark.matrix
+def test_that_every_layout_is_exact_in_strips_and_in_tiles(opened):
+    for values in product(*LAYOUTS.values()):
+        case = dict(zip(LAYOUTS, values, strict=True))
+        if is_layout(case):
+            assert_exact(opened, case)
 
 
 @pytest.mark.parametrize("compression", ["zlib", "lzw", "packbits", "zstd"])
