@@ -7,6 +7,7 @@ and what it makes.
 from collections.abc import Callable
 from typing import Any, Protocol, cast
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 
@@ -39,25 +40,14 @@ class CudaCode(LlvmCode):
         """Return the pointer to the first element of an array in shared memory."""
         return self._in_space(super().pointer(tile), SHARED)
 
-    def weights(self, array: ArrayArgument, count: int, pitch: int, first: int = 0) -> Value:
-        """Return the pointer to a mask's weights in constant memory: no compiling when they change.
+    def weights(self, count: int) -> Value:
+        """Return the pointer to `count` weights in constant memory: no compiling when they change.
 
         Numba's own constant arrays are part of the compiled code. This one has a name instead, and is
         written when a launch is prepared (`Pass.constant`, `engine/device/constant_memory.py`). A warp reads
         a weight from it into a uniform register; with weights from shared memory in ordinary registers 15
         x 15 takes 181 instead of 142 us (H200), because one instruction reads at most two of those from one
         bank.
-
-        Parameters
-        ----------
-        array : argument
-            The same weights in global memory, which plain code reads.
-        count : int
-            Float32 in constant memory, those of other functions too.
-        pitch : int
-            From one row of `array` to the next in constant memory.
-        first : int
-            Where its first row begins there.
         """
         module = self.builder.module
         found = module.globals.get(WEIGHTS)
@@ -65,7 +55,7 @@ class CudaCode(LlvmCode):
             found = ir.GlobalVariable(module, ir.ArrayType(F32, count), WEIGHTS, addrspace=CONSTANT)
             # Two or four weights at once need it.
             found.align = 16
-        return self.value(self.builder.gep(found, [constant(0), constant(0)])) + first
+        return self.value(self.builder.gep(found, [constant(0), constant(0)]))
 
     def load_bytes(self, pointer: Value, words: int) -> list[Value]:
         """Load `words` x 4 bytes at once, aligned to all of them, as float32.
@@ -198,7 +188,6 @@ class DeviceFunction(Protocol):
     """What kernels call for what an emitter makes."""
 
     emit: Callable[..., object]
-    returns: object
 
     def __call__(self, *arguments: object) -> Any:
         """Return what was made for these arguments."""
@@ -217,10 +206,10 @@ def device_function(returns: types.Type, emit: Callable[..., object]) -> DeviceF
     Returns
     -------
     callable
-        Its `emit` and `returns` are those above.
+        Its `emit` is that above.
     """
     function: Any = intrinsic(definition(returns, emit, CudaCode))
-    function.emit, function.returns = emit, returns
+    function.emit = emit
     return cast("DeviceFunction", function)
 
 
@@ -237,3 +226,32 @@ def waiter(pending: int) -> DeviceFunction:
 def closer() -> DeviceFunction:
     """Return the function `close()`: it makes a group of the copies since the last one, or an empty one."""
     return device_function(types.void, lambda code: code.close_group())
+
+
+def constant_weights(count: int) -> Callable[..., np.ndarray]:
+    """Return the function `in_constant_memory(weights)`: `count` float32 in constant memory, row by row.
+
+    The array has a fixed size, `__constant__` in CUDA C. Its module defines it, and before the kernel is
+    first launched with a mask, the host finds it by its name (`cuModuleGetGlobal`) and copies the weights
+    there, as CUDA C's `cudaMemcpyToSymbol` does (`engine/device/constant_memory.py`, decision 5). So an edit
+    of the mask compiles nothing. Each prepared variant has a copy of the module, with an array of its own:
+    launches with two masks may overlap on any streams. Of the weights that the kernel is given as an argument
+    only the shape is read. A kernel that calls it is decorated with `jit_with_constant(WEIGHTS, count)`.
+    """
+    kind = types.Array(types.float32, 1, "C")
+
+    @intrinsic
+    def in_constant_memory(typingctx, weights):
+        def codegen(context, builder, signature, arguments):
+            code = CudaCode(context, builder)
+            pointer = code.weights(count)
+            array = context.make_array(kind)(context, builder)
+            # Numba's arrays have generic pointers; the compiler finds where this one comes from.
+            data = builder.addrspacecast(pointer.llvm, array.data.type)
+            shape, strides = ([context.get_constant(types.intp, one)] for one in (count, 4))
+            context.populate_array(array, data=data, shape=shape, strides=strides, itemsize=4, meminfo=None)
+            return array._getvalue()
+
+        return kind(weights), codegen
+
+    return in_constant_memory

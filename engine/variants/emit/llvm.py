@@ -138,11 +138,7 @@ class LlvmCode:
 
     def is_below(self, value: Value, end: Operand) -> Value:
         """Return whether 0 <= value < end, in one comparison of unsigned numbers."""
-        return self.compared(value, "<", end)
-
-    def compared(self, value: Value, sign: str, other: Operand) -> Value:
-        """Return how two unsigned numbers compare."""
-        return self.value(self.builder.icmp_unsigned(sign, value.llvm, value._same(other)))
+        return self.value(self.builder.icmp_unsigned("<", value.llvm, value._same(end)))
 
     def by_rule(self, rule: Rule, index: Value, length: Value) -> Value:
         """Return what a border's index rule says of an index, 32 bits wide; -1 for a ghost cell."""
@@ -308,10 +304,6 @@ class LlvmCode:
         return self.value(self.builder.fptoui(value.llvm, I8))
 
     # What no LLVM instruction stands for.
-
-    def low_byte(self, word: Value) -> Value:
-        """Return the lowest byte of a word."""
-        return word.trunc(I8)
 
     def assembly(
         self, text: str, constraints: str, arguments: Values, result: ir.Type, *, side_effect: bool = False

@@ -56,7 +56,7 @@ def accumulator(shape: TileShape) -> DeviceFunction:
 
     def accumulate(code, tile, at, lane, weights, start):
         first_cells = window_pointers(shape, code.shared(tile) + at, code.narrow(lane))
-        mask = code.weights(weights, shape.weights, shape.weight_pitch)
+        mask = code.weights(shape.weights)
 
         def window(cells, row):
             return [v for pointer in cells for v in (pointer + row * shape.tile_samples).load(VECTOR)]
@@ -98,7 +98,7 @@ def byte_accumulator(shape: ByteTileShape) -> DeviceFunction:
     def accumulate(code, tile, at, lane, weights, start):
         at_window = code.narrow(lane) * shape.across + shape.first_word * WORD
         first = code.shared(tile) + (code.narrow(at) + at_window)
-        mask = code.weights(weights, shape.weights, shape.weight_pitch)
+        mask = code.weights(shape.weights)
         mask_rows = [
             code.load_row(mask + row * shape.weight_pitch, shape.mask_columns)
             for row in range(shape.mask_rows)

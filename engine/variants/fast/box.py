@@ -16,31 +16,23 @@ Limit
     Memory; shared memory for large masks on several channels, where few neighbours share a channel.
 """
 
-from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
-from engine.mask.mask import Mask
-from engine.results.problem import Work
-from engine.variants.fast.fused_kernel import fused_pass
+from engine.geometry.block import Block
+from engine.variants.fast.fused_kernel import fused_variant
 from engine.variants.fast.fused_shape import (
     LANES,
-    SHARED_BYTES,
     FusedShape,
     Size,
     first_fitting,
-    launch_of,
     tiles_of,
-    work_of,
 )
 from engine.variants.mask_classes import refuse_unequal
-from engine.variants.passes import prepare_passes, refuse_shared_memory
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import RUNNING_SUMS
-from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.filtering.variants import Growth, MaskClass
 
 TILE_WARPS = 8
 # Mask rows from which a ring is used, and up to which memory is the limit.
 LEAST_RING_ROWS, MOST_ROWS_OF_FOUR = 24, 13
-INSTEAD = "register-blocked or tiled"
 
 
 def box_shape(problem: Problem) -> FusedShape:
@@ -62,47 +54,18 @@ def box_shape(problem: Problem) -> FusedShape:
     return first_fitting(problem, 0, tiles + rings)
 
 
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch; the block is the variant's own, 32 threads across."""
-    return (launch_of(problem, box_shape(problem)),)
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work, with what is summed up more than once."""
-    return work_of(problem, box_shape(problem))
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is not a box, or the device's shared memory too small; None if all is well."""
-    (launch,), most = plan(problem, block), min(limits.shared_bytes, SHARED_BYTES)
-    return refuse_unequal(mask, INSTEAD) or refuse_shared_memory(problem, launch, most, "sums", "tiled")
-
-
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass; raise UnsupportedVariant for a mask that is not a box."""
-    refusal = refuse_unequal(mask, INSTEAD)
-    if refusal is not None:
-        raise UnsupportedVariant("The mask cannot be applied by running sums", refusal)
-    weight = mask.weights32[0, 0]
-    return (fused_pass(problem, box_shape(problem), weight, weight, mask.offset),)
-
-
-VARIANT = Variant(
+VARIANT = fused_variant(
+    box_shape,
+    lambda mask: (mask.weights32[0, 0],) * 2,
+    lambda mask: refuse_unequal(mask, "register-blocked or tiled"),
+    ("sums", "tiled"),
     key="box",
     title="Running sums (box)",
-    device=DeviceKind.CUDA,
     idea="For masks of equal weights: what neighbouring windows have in common is added up once, along the "
     "rows and then down the columns, so that a large mask costs hardly more than a small one.",
     default_block=Block(LANES, TILE_WARPS),
-    plan=plan,
-    work=work,
     sum_order=lambda problem, mask: RUNNING_SUMS,
-    prepare=prepare_passes(passes),
-    unsupported=unsupported,
-    passes=passes,
-    uses_block=False,
     remark="Takes only masks whose weights are all equal.",
-    integer_output=True,
     band_invariant=False,
     masks=MaskClass.EQUAL_WEIGHTS,
     grows_with=Growth.NOTHING,

@@ -7,17 +7,20 @@ many rows the block moves down instead, some rows at a time, and keeps the filte
 need in a ring while the next input rows arrive.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.launches import WEIGHTS, Operand, Pass
+from engine.device.launches import WEIGHTS, DeviceKind, Launch, Operand, Pass
+from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.variants.fast.fused_shape import FusedShape, launch_of, rows_of
-from engine.variants.passes import filter_pass
+from engine.mask.mask import Mask
+from engine.variants.fast.fused_shape import SHARED_BYTES, FusedShape, launch_of, rows_of, work_of
+from engine.variants.passes import filter_pass, prepare_passes, refuse_shared_memory
 from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import Variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
@@ -111,27 +114,69 @@ def kernel(border: Border, shape: FusedShape, itemsize: int):
     return correlate_fused
 
 
-def fused_pass(problem: Problem, shape: FusedShape, along: Any, down: Any, offset: float) -> Pass:
-    """Return the one pass.
+def fused_variant(
+    shape_of: Callable[[Problem], FusedShape],
+    weights_of: Callable[[Mask], tuple[Any, Any]],
+    refuse: Callable[[Mask], Refusal | None],
+    room: tuple[str, str],
+    *,
+    refuse_problem: Callable[[Problem, Mask], Refusal | None] = lambda problem, mask: None,
+    **traits: Any,
+) -> Variant:
+    """Return the variant of the kernel with these shapes, in one launch of blocks of its own.
 
     Parameters
     ----------
-    problem : Problem
-    shape : FusedShape
-    along, down : float32, or ndarray of float32
-        The one weight, twice; or rows of weights of shape (rank, mask columns), and columns, (mask rows,
-        rank).
-    offset : float
+    shape_of : callable
+        The shape of a block's work for a problem.
+    weights_of : callable
+        What filters along the rows and down the columns of a mask that is not refused: the one weight, twice;
+        or rows of weights of shape (rank, mask columns), and columns, (mask rows, rank).
+    refuse : callable
+        Says why a mask is refused.
+    room : (str, str)
+        What shared memory is needed for, and the variant to use where there is too little.
+    refuse_problem : callable
+        Says why a mask is refused for a problem, where it is not by itself.
+    traits : of `Variant`
     """
-    constant: NDArray[np.float32] | None = None
-    if shape.rank:
-        constant = np.zeros(shape.weights, np.float32)
-        rows = constant[: shape.rank * shape.row_weights].reshape(shape.rank, -1)
-        rows[:, : along.shape[1]] = along
-        constant[rows.size :][: down.size] = down.ravel()
-    function = kernel(problem.border, shape, problem.itemsize)
-    values = (problem.width, problem.anchor[0], rows_of(problem, shape))
-    constants = (np.float32(problem.ghost_value), np.float32(offset))
-    arguments = (Operand.IMAGE, along, down, *values, *constants, Operand.OUT)
-    held = None if constant is None else (WEIGHTS, constant)
-    return filter_pass(function, problem, launch_of(problem, shape), arguments, held)
+
+    def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
+        return (launch_of(problem, shape_of(problem)),)
+
+    def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+        refusal = refuse_problem(problem, mask) or refuse(mask)
+        if refusal is not None:
+            return refusal
+        (launch,) = plan(problem, block)
+        # A picture may have any height: strips are as high as the grid needs.
+        return refuse_shared_memory(problem, launch, min(limits.shared_bytes, SHARED_BYTES), *room)
+
+    def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
+        if (refusal := refuse(mask)) is not None:
+            raise UnsupportedVariant("The mask cannot be applied in rows and columns", refusal)
+        shape, (along, down) = shape_of(problem), weights_of(mask)
+        constant = None
+        if shape.rank:
+            weights = np.zeros(shape.weights, np.float32)
+            rows = weights[: shape.rank * shape.row_weights].reshape(shape.rank, -1)
+            rows[:, : along.shape[1]] = along
+            weights[rows.size :][: down.size] = down.ravel()
+            constant = WEIGHTS, weights
+        values = (problem.width, problem.anchor[0], rows_of(problem, shape))
+        numbers = (np.float32(problem.ghost_value), np.float32(mask.offset))
+        arguments = (Operand.IMAGE, along, down, *values, *numbers, Operand.OUT)
+        function = kernel(problem.border, shape, problem.itemsize)
+        return (filter_pass(function, problem, launch_of(problem, shape), arguments, constant),)
+
+    return Variant(
+        device=DeviceKind.CUDA,
+        plan=plan,
+        work=lambda problem, block: work_of(problem, shape_of(problem)),
+        prepare=prepare_passes(passes),
+        unsupported=unsupported,
+        passes=passes,
+        uses_block=False,
+        integer_output=True,
+        **traits,
+    )

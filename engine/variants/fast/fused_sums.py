@@ -298,7 +298,7 @@ def row_weigher(shape: FusedShape) -> DeviceFunction:
 
     def filter_along(code: CudaCode, tile: ArrayArgument, at: Value, weights: ArrayArgument) -> Values:
         loaders = [row_loader(code, tile, at, ROUND_WEIGHTS * windows.apart)]
-        rows = code.weights(weights, shape.weights, pitch)
+        rows = code.weights(shape.weights)
         pointers = [rows + number * pitch for number in range(shape.rank)]
         sums = [[code.f32(0.0)] * windows.count for _ in pointers]
         found = filtered_lines(code, windows, loaders, pointers, 1, sums, ROUND_WEIGHTS, VECTOR, shape.shift)
@@ -320,7 +320,7 @@ def column_weigher(shape: FusedShape) -> DeviceFunction:
         code: CudaCode, tile: ArrayArgument, first: Value, column: Value, weights: ArrayArgument, start: Value
     ) -> Values:
         loaders = [column_loader(code, shape, tile, first, column, k, round_rows) for k in range(rank)]
-        columns = code.weights(weights, shape.weights, rank, rank * shape.row_weights)
+        columns = code.weights(shape.weights) + rank * shape.row_weights
         pointers, sums = [columns + product for product in range(rank)], [[start] * windows.count]
         return filtered_lines(code, windows, loaders, pointers, rank, sums, round_rows, shape.size.columns)[0]
 

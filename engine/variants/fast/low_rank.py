@@ -27,24 +27,18 @@ import math
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
+from engine.geometry.block import Block, Refusal
 from engine.mask.factors import factor, low_rank, may_be_exact
 from engine.mask.mask import MAX_SIDE, Mask
-from engine.results.problem import Work
-from engine.variants.fast.fused_kernel import fused_pass
+from engine.variants.fast.fused_kernel import fused_variant
 from engine.variants.fast.fused_shape import (
     LANES,
     MULTIPROCESSORS,
-    SHARED_BYTES,
     FusedShape,
     Size,
     first_fitting,
-    launch_of,
     tiles_of,
-    work_of,
 )
-from engine.variants.passes import prepare_passes, refuse_shared_memory
 from engine.verify.closeness import relative_bound
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import PRODUCTS
@@ -129,36 +123,21 @@ def low_rank_variant(terms: int, story: str) -> Variant:
     """Return the variant of so many products; the block is its own, 32 threads across."""
     word = _WORDS[terms]
 
-    def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-        return (launch_of(problem, low_rank_shape(problem, terms)),)
-
-    def work(problem: Problem, block: Block) -> Work:
-        return work_of(problem, low_rank_shape(problem, terms))
-
-    def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
+    def refuse_exact(problem: Problem, mask: Mask) -> Refusal | None:
         is_exact = problem.dtype != "float32" and may_be_exact(mask.weights32)
-        if is_exact and not factor(mask).separable:
-            return Refusal(
-                "exact-sums",
-                "The weights have so few digits that sums are exact",
-                "The weights have so few digits that sums over a picture of whole numbers are exact, and "
-                "rounded columns and rows would not give them.",
-                "Use register-blocked or tiled.",
-            )
-        refusal = refuse_mask(mask, terms)
-        if refusal is not None:
-            return refusal
-        (launch,) = plan(problem, block)
-        most = min(limits.shared_bytes, SHARED_BYTES)
-        return refuse_shared_memory(problem, launch, most, "rows", "register-blocked")
+        if not is_exact or factor(mask).separable:
+            return None
+        return Refusal(
+            "exact-sums",
+            "The weights have so few digits that sums are exact",
+            "The weights have so few digits that sums over a picture of whole numbers are exact, and rounded "
+            "columns and rows would not give them.",
+            "Use register-blocked or tiled.",
+        )
 
-    def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-        refusal = refuse_mask(mask, terms)
-        if refusal is not None:
-            raise UnsupportedVariant("The mask cannot be applied as a sum of products", refusal)
+    def weights_of(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
         found = low_rank(mask, terms)
-        shape = low_rank_shape(problem, terms)
-        return (fused_pass(problem, shape, found.rows, found.columns, mask.offset),)
+        return found.rows, found.columns
 
     def added_error(problem: Problem, mask: Mask) -> float:
         found = low_rank(mask, terms)
@@ -167,24 +146,21 @@ def low_rank_variant(terms: int, story: str) -> Variant:
         granted = relative_bound(mask.taps + 2) * np.abs(mask.weights32.astype(np.float64))
         return float(np.maximum(most - granted, 0.0).sum())
 
-    return Variant(
+    return fused_variant(
+        lambda problem: low_rank_shape(problem, terms),
+        weights_of,
+        lambda mask: refuse_mask(mask, terms),
+        ("rows", "register-blocked"),
+        refuse_problem=refuse_exact,
         key=f"low-rank-{terms}",
         story=story,
         title=f"Low rank, {word} products",
-        device=DeviceKind.CUDA,
         idea=f"The mask as a sum of {word} columns times rows, all applied in one kernel as by "
         "separable-fused.",
         default_block=Block(LANES, WARPS),
-        plan=plan,
-        work=work,
         sum_order=lambda problem, mask: PRODUCTS,
-        prepare=prepare_passes(passes),
-        unsupported=unsupported,
-        passes=passes,
-        uses_block=False,
         remark=f"For masks of rank {terms}. Where weights of both signs meet, the error is larger than that "
         "of a direct sum, and it is stated; pictures with NaN or infinity are refused.",
-        integer_output=True,
         finite_only=True,
         most_sample=MOST_SAMPLE,
         added_error=added_error,

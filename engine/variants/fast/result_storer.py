@@ -5,7 +5,7 @@ from itertools import accumulate
 from numba import types
 
 from engine.variants.emit.cuda_code import CudaCode, DeviceFunction, device_function
-from engine.variants.emit.value import ArrayArgument, Value
+from engine.variants.emit.value import I8, ArrayArgument, Value
 from engine.variants.fast.tile_shape import WORD
 
 MOST_BYTES = 16
@@ -71,7 +71,7 @@ def store_block(
 
     def result(number: int) -> Value:
         unit = units[number // in_unit]
-        return unit if in_unit == 1 else code.low_byte(unit >> 8 * (number % WORD))
+        return unit if in_unit == 1 else (unit >> 8 * (number % WORD)).trunc(I8)
 
     def whole_rows() -> None:
         for i, pointer in enumerate(pointers):

@@ -22,27 +22,22 @@ convolution", kept in shared memory. The rounding is that of `engine/variants/la
 
 import numpy as np
 
-from engine.device.launches import DeviceKind, Launch, Pass
-from engine.geometry.block import Block, Limits, Refusal
+from engine.geometry.block import Block, Refusal
 from engine.mask.mask import MAX_SIDE, Mask
-from engine.results.problem import Work
-from engine.variants.fast.fused_kernel import fused_pass
+from engine.variants.fast.fused_kernel import fused_variant
 from engine.variants.fast.fused_shape import (
     LANES,
     MULTIPROCESSORS,
     FusedShape,
     Size,
     first_fitting,
-    launch_of,
     shape_of,
     tiles_of,
-    work_of,
 )
 from engine.variants.mask_classes import refuse_mask, required_factors
-from engine.variants.passes import prepare_passes, refuse_shared_memory
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
-from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.filtering.variants import Growth, MaskClass
 
 TILE_WARPS = 8
 # Mask rows up to which memory is the limit, and from which 8 neighbouring results are better than 16.
@@ -73,19 +68,9 @@ def fused_shape(problem: Problem) -> FusedShape:
     return first_fitting(problem, 1, (*sizes, *RINGS))
 
 
-def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
-    """Return one launch; the block is the variant's own, 32 threads across."""
-    return (launch_of(problem, fused_shape(problem)),)
-
-
-def work(problem: Problem, block: Block) -> Work:
-    """Return the work, with what is filtered more than once."""
-    return work_of(problem, fused_shape(problem))
-
-
-def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> Refusal | None:
-    """Return why the mask is not a product or too large, or shared memory too small; None if all is well."""
-    rows, columns = problem.mask_shape
+def refuse(mask: Mask) -> Refusal | None:
+    """Return why the mask is not a product or too large; None if all is well."""
+    rows, columns = mask.shape
     if max(rows, columns) > MAX_SIDE:
         return Refusal(
             "mask-too-large",
@@ -94,26 +79,13 @@ def unsupported(problem: Problem, mask: Mask, block: Block, limits: Limits) -> R
             "rows and columns.",
             "Use separable-l1 or separable-l0.",
         )
-    refusal = refuse_mask(mask)
-    if refusal is not None:
-        return refusal
-    (launch,) = plan(problem, block)
-    # A picture may have any height: strips are as high as the grid needs.
-    return refuse_shared_memory(problem, launch, limits.shared_bytes, "rows", "separable-l1")
+    return refuse_mask(mask)
 
 
-def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-    """Return the one pass.
-
-    Raises
-    ------
-    UnsupportedVariant
-        The mask is not one column times one row.
-    """
+def weights_of(mask: Mask) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row and the column of a mask that is a product."""
     found = required_factors(mask)
-    column, row = (np.asarray(one, np.float32) for one in (found.column, found.row))
-    factors = row.reshape(1, -1), column.reshape(-1, 1)
-    return (fused_pass(problem, fused_shape(problem), *factors, mask.offset),)
+    return np.float32(found.row).reshape(1, -1), np.float32(found.column).reshape(-1, 1)
 
 
 def sum_order(problem: Problem, mask: Mask) -> SumOrder:
@@ -123,20 +95,16 @@ def sum_order(problem: Problem, mask: Mask) -> SumOrder:
     return two_passes(found.row, found.column, begins_with_offset=True, words=words)
 
 
-VARIANT = Variant(
+VARIANT = fused_variant(
+    fused_shape,
+    weights_of,
+    refuse,
+    ("rows", "separable-l1"),
     key="separable-fused",
     title="Separable, fused",
-    device=DeviceKind.CUDA,
     idea="Rows and columns in one kernel: what the first pass gives stays in shared memory.",
     default_block=Block(LANES, TILE_WARPS),
-    plan=plan,
-    work=work,
-    prepare=prepare_passes(passes),
-    unsupported=unsupported,
-    passes=passes,
     sum_order=sum_order,
-    uses_block=False,
-    integer_output=True,
     masks=MaskClass.PRODUCTS,
     rank=1,
     grows_with=Growth.SIDES,

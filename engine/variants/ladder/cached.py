@@ -36,7 +36,7 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.constant_memory import jit_with_constant
     from engine.device.cuda_rules import cuda_rule
     from engine.device.numba_cuda import cuda, float32, jit_for
-    from engine.variants.ladder.constant_weights import constant_weights
+    from engine.variants.emit.cuda_code import constant_weights
 
 
 @kernel_factory

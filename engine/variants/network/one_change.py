@@ -257,7 +257,7 @@ def constant_kernel():
     COUNT = FIRST * FILTER_CELLS
 
     def load(code, filters, at):
-        return (code.weights(filters, COUNT, FILTER_CELLS) + at).load()
+        return (code.weights(COUNT) + at).load()
 
     weight_at = device_function(types.float32, load)
 

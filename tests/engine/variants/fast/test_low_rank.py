@@ -62,7 +62,7 @@ def test_that_another_mask_is_refused_with_what_would_do():
         assert words in reason
         if named := re.search(r"Use ([a-z0-9-]+)", reason):
             assert reason_for(filter_variant(named[1]), mask) == ""
-        with pytest.raises(UnsupportedVariant, match="sum of products"):
+        with pytest.raises(UnsupportedVariant, match="in rows and columns"):
             variant.passes(problem_of(9, 9, mask), mask, variant.default_block)
 
 
