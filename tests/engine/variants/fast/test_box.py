@@ -67,15 +67,16 @@ def test_that_running_sums_do_not_overflow():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("columns", [1, 2, 3, 4, 7, 16, 17, 21, 60, 64, 127])
-def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(columns, monkeypatch):
+def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(monkeypatch):
     # Three bands and two tiles, the second one of no whole number of vectors.
     monkeypatch.setattr(cpu_box, "launch_cores", lambda: 3)
-    random = np.random.default_rng(columns)
-    for dtype, border, channels in (("uint8", Border.WRAP, 3), ("float32", Border.CONSTANT, 1)):
-        image = random.integers(0, 9, (160, cpu_box.TILE_SAMPLES // channels + 37, channels)).astype(dtype)
-        for rows in (1,) if columns > 63 else (1, 2, 5, 63):
-            filtered(image, Mask(np.full((rows, columns), 0.5)), border)
+    random = np.random.default_rng(7)
+    kinds = ("uint8", Border.WRAP, 3), ("float32", Border.CONSTANT, 1)
+    for number, columns in enumerate((1, 2, 3, 4, 7, 16, 17, 21, 60, 64, 127)):
+        for rows in (1,) if columns > 63 else ((1, 5), (2, 63))[number // 2 % 2]:
+            dtype, border, channels = kinds[(number + rows // 4) % 2]
+            image = random.integers(0, 9, (160, cpu_box.TILE_SAMPLES // channels + 37, channels))
+            filtered(image.astype(dtype), Mask(np.full((rows, columns), 0.5)), border)
 
 
 @pytest.mark.slow
@@ -134,7 +135,7 @@ def test_that_code_reads_whole_vectors_without_local_memory(sides, dtype, channe
 
 @pytest.mark.parametrize("apart", [1, 2, 3, 4])
 def test_that_each_window_has_each_of_its_cells_once(apart):
-    for length, count in itertools.product((*range(1, 20), 31, 63, 64, 127), (4, 5, 8, 16, 32)):
+    for length, count in itertools.product((*range(1, 12), 17, 31, 64, 127), (4, 5, 8, 16, 32)):
         windows, weighed, joins = Windows(length, apart, count), [], []
 
         class Cells(list):

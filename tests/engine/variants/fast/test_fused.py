@@ -41,27 +41,28 @@ def test_that_a_mask_that_is_no_product_has_no_passes():
         VARIANT.passes(problem_of(50, 50, mask), mask, BLOCK)
 
 
+TILE, RING = False, True
 CASES = {
-    "wide": ((2, 45, 3), 2, 31, (1, 30), Border.CONSTANT),
-    "two blocks across, one mask row": ((3, 130, 1), 1, 17, (0, 0), Border.REFLECT),
-    "two blocks down": ((35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
-    "two blocks across": ((20, 70, 1), 3, 31, (0, 30), Border.MIRROR),
-    "high": ((18, 5, 1), 63, 2, None, Border.MIRROR),
-    "high, three channels": ((3, 2, 3), 63, 3, (62, 2), Border.WRAP),
-    "strips": ((66, 5, 1), 37, 5, None, Border.CONSTANT),
-    "strips of bytes": ((40, 5, 3), 63, 2, None, Border.REFLECT),
-    "very wide": ((20, 2, 2), 2, 63, None, Border.ZERO),
+    "wide": (TILE, (2, 45, 3), 2, 31, (1, 30), Border.CONSTANT),
+    "two blocks across, one mask row": (RING, (3, 130, 1), 1, 17, (0, 0), Border.REFLECT),
+    "two blocks down": (TILE, (35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
+    "two steps down": (RING, (35, 5, 1), 4, 7, (3, 0), Border.CONSTANT),
+    "two blocks across": (TILE, (20, 70, 1), 3, 31, (0, 30), Border.MIRROR),
+    "high": (TILE, (18, 5, 1), 63, 2, None, Border.MIRROR),
+    "high, three channels": (RING, (3, 2, 3), 63, 3, (62, 2), Border.WRAP),
+    "strips": (RING, (66, 5, 1), 37, 5, None, Border.CONSTANT),
+    "strips of bytes": (RING, (40, 5, 3), 63, 2, None, Border.REFLECT),
+    "very wide": (RING, (20, 2, 2), 2, 63, None, Border.ZERO),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("is_large", [False, True])
 @pytest.mark.parametrize("name", CASES)
-def test_that_tiles_and_rings_agree_with_oracle_and_model(name, is_large, monkeypatch):
+def test_that_tiles_and_rings_agree_with_oracle_and_model(name, monkeypatch):
+    is_large, picture, rows, columns, anchor, border = CASES[name]
     # Else only large pictures are filtered by rings with several steps and strips.
     monkeypatch.setattr(separable_fused, "MOST_TILE_ROWS", 0 if is_large else 99)
     monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
-    picture, rows, columns, anchor, border = CASES[name]
     dtype = "uint8" if "bytes" in name else "float32"
     image = emitted.RANDOM.uniform(0, 255, picture).astype(dtype)
     if dtype == "float32" and picture[0] > 18:
@@ -72,10 +73,15 @@ def test_that_tiles_and_rings_agree_with_oracle_and_model(name, is_large, monkey
 
 @pytest.mark.slow
 @emitted.needs_nvvm
-@pytest.mark.parametrize("capability", [(7, 5), (9, 0)], ids=str)
 @pytest.mark.parametrize(
-    ("side", "dtype", "channels"),
-    [(5, "float32", 1), (15, "uint8", 3), (31, "uint16", 1), (63, "float32", 4)],
+    ("side", "dtype", "channels", "capability"),
+    [
+        (5, "float32", 1, (9, 0)),
+        (15, "uint8", 3, (7, 5)),
+        (31, "uint16", 1, (9, 0)),
+        (63, "float32", 4, (7, 5)),
+        (63, "float32", 4, (9, 0)),
+    ],
 )
 def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels, capability):
     mask = product(side, side)

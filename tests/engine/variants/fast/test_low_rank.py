@@ -141,19 +141,20 @@ def test_that_what_is_added_covers_the_worst_picture_of_one_magnitude(variant, t
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("variant", "terms", "shape", "picture"),
+    ("variant", "shape", "picture", "multiprocessors"),
     [
-        (TWO, 2, (6, 7), (37, 130, 1)),
-        (TWO, 2, (15, 9), (33, 20, 3)),
-        (THREE, 3, (12, 40), (20, 40, 1)),
-        (THREE, 3, (63, 63), (20, 30, 4)),
+        (TWO, (6, 7), (37, 130, 1), 132),
+        (TWO, (6, 7), (37, 130, 1), 0),
+        (TWO, (15, 9), (33, 20, 3), 132),
+        (THREE, (12, 40), (20, 40, 1), 132),
+        (THREE, (63, 63), (20, 9, 4), 0),
     ],
 )
-def test_that_tiles_and_rings_agree_with_oracle_and_model(variant, terms, shape, picture, monkeypatch):
+def test_that_tiles_and_rings_agree_with_oracle_and_model(
+    variant, shape, picture, multiprocessors, monkeypatch
+):
     # Else pictures of this height are one strip, and small ones tiles.
     monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
-    mask = sum_of(terms, *shape)
-    image = RANDOM.uniform(0, 255, picture).astype(np.float32)
-    for multiprocessors in (132, 0):
-        monkeypatch.setattr(low_rank, "MULTIPROCESSORS", multiprocessors)
-        check_executed(variant, describe_problem(image, mask, Border.MIRROR, 0.0), mask, image)
+    monkeypatch.setattr(low_rank, "MULTIPROCESSORS", multiprocessors)
+    mask, image = sum_of(variant.rank, *shape), RANDOM.uniform(0, 255, picture).astype(np.float32)
+    check_executed(variant, describe_problem(image, mask, Border.MIRROR, 0.0), mask, image)
