@@ -21,8 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
-from engine.host.request import Preview, Seen
-from engine.host.shared_array import segments_of
+from engine.host.request import Preview, Seen, segments_of
 from engine.host.tiles import WantedTiles
 from engine.image.open import open_image, sample_path
 from engine.image.picture import Picture

@@ -23,7 +23,7 @@ import numpy as np
 
 import engine
 from bench.options import parser_of
-from engine.device.cuda_driver import DriverError, gpu_count
+from engine.device.device_list import DriverError, gpu_count
 from engine.device.devices import all_gpus
 
 MASKS = ("gaussian:5:1", "gaussian:15:3")

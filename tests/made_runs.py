@@ -6,10 +6,10 @@ import numpy as np
 from msgspec import structs
 
 from engine.device_info import RECORDED
+from engine.errors import Reason
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from engine.results.measurement import Environment, Spread, Timing
 from engine.results.problem import Work
 from engine.tasks.messages import RecordedRequest, RecordedRuns

@@ -33,7 +33,7 @@ DOCUMENTS = "*.md", "variants/*.md"
 """What of `docs` the window shows."""
 
 _PACKAGES = {"engine": "haloscope", "gui": "haloscope.gui"}
-# In a text: `engine.open_image`, "gui.explore.page", engine/files/assets.py; but neither the end of a
+# In a text: `engine.open_image`, "gui.explore.page", engine/files/reading.py; but neither the end of a
 # sentence ("... the engine.") nor a part of a longer name or path.
 _DOTTED = re.compile(r"(?<![\w./{-])(engine|gui)([./])(?=\w)")
 _IMPORT = re.compile(r"(?<=\bimport )engine\b(?!\.)")

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.host.process import HostOptions, serve
+from engine.host.__main__ import serve
+from engine.host.messages import HostOptions
 
 # Between the making of a segment and its getting a size lie 20 us, which no kill from outside would meet.
 EMPTY_FOR_S = 0.004

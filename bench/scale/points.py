@@ -12,7 +12,7 @@ import zarr
 import engine
 from bench.scale.rates import forget, mask_of, picture
 from engine.cluster import SchedulerAddress, connected
-from engine.device.core_count import launches_on
+from engine.device.per_thread import launches_on
 
 WORKERS = (1, 2)
 CORES = 2

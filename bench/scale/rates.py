@@ -11,7 +11,7 @@ import numpy as np
 import zarr
 
 import engine
-from engine.device.core_count import launches_on
+from engine.device.per_thread import launches_on
 from engine.image.open import open_sample
 
 # The rates of chunks are from these two sides: each costs something for itself, and for each pixel.

@@ -14,15 +14,13 @@ import numpy as np
 
 from engine.compiled.code_store import code_store
 from engine.device.backend import Backend
-from engine.device.cuda_presence import has_driver
-from engine.device.device_list import cpu_info, listed_devices
+from engine.device.device_list import cpu_info, has_driver, listed_devices
 from engine.device.devices import backend, device_named
-from engine.device.per_process import OncePerProcess
+from engine.device.per_thread import OncePerProcess
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import DeviceUnavailable, EngineError
+from engine.errors import DeviceUnavailable, EngineError, Reason
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from engine.work.filter_task import FILTERING
 from engine.work.filtering.auto.calls import (
     CPU_CALL_US,
@@ -137,7 +135,7 @@ class _Nothing:
     def launch(self, image: object, out: object, stream: object = None) -> None:
         """Enqueue it."""
         # The CPU reads kept rates without the driver.
-        from engine.device.cuda_copies import enqueue_fill
+        from engine.device.device_memory import enqueue_fill
 
         enqueue_fill(out, 0, 4, stream)
 

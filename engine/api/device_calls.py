@@ -10,14 +10,12 @@ import numpy as np
 
 from engine.api.arguments import Options, other_shape
 from engine.device.array_libraries import library_of
-from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_copies import on_device, on_host
 from engine.device.cuda_faults import cuda_errors_in_words, translated
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import Context, check, context_of, is_captured, order_after
 from engine.device.device_arrays import Found, Given, as_view, given
-from engine.device.device_view import DeviceView
-from engine.device.launches import Handle, Prepared
+from engine.device.device_memory import on_device, on_host
+from engine.device.launches import CAPTURE_LOCK, DeviceView, Handle, Prepared
 from engine.device.numba_cuda import driver
 from engine.device_info import AUTO
 from engine.errors import BadValue

@@ -21,18 +21,17 @@ from engine.api.arguments import (
 from engine.api.call_device import faster_device
 from engine.api.calls import check_named, device_calls
 from engine.api.request import MaskLike, as_mask, request_of
-from engine.device.anti_aliasing import reused_result
 from engine.device.array_libraries import library_of
-from engine.device.core_count import most_launch_cores
 from engine.device.devices import backend
+from engine.device.host_memory import reused_result
 from engine.device.launches import Prepared
+from engine.device.per_thread import most_launch_cores
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import BadValue
+from engine.errors import BadValue, Reason
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from engine.results.text_forms import html_table
 from engine.work.filter_task import FILTERING, refuse_non_finite
 from engine.work.pictures import as_samples, sample_type

@@ -24,13 +24,12 @@ from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
 from engine.cores import cores
-from engine.device.core_count import launches_on
 from engine.device.device_list import cpu_chosen_as
+from engine.device.per_thread import launches_on
 from engine.errors import EngineError
 from engine.files.part_files import part_file
-from engine.flow.loop import Loop
-from engine.flow.picture_memory import PictureMemory
-from engine.flow.stages import Staged
+from engine.flow.chunks import Loop
+from engine.flow.stages import PictureMemory, Staged
 from engine.image.form import RAISE_LIMIT, bytes_text
 
 # Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they

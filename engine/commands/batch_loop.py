@@ -3,7 +3,7 @@
 A worker takes one file all the way, so no core waits for another stage. On the CPU there is a worker per
 core, and a filter has one core, as the others have work of their own. On another device there are twice as
 many, as some wait for it: it computes their pictures in one stream, so that copies run beside kernels, on all
-GPUs with `cuda:all`. To the loop (`engine.flow.loop`) all of them are one device.
+GPUs with `cuda:all`. To the loop (`engine.flow.chunks`) all of them are one device.
 
 Pictures that are larger than memory come after all others, each with all cores and the memory for itself. One
 more thread writes, which is mostly waiting for the disk. A file that fails has a reason instead of a result.
@@ -32,16 +32,13 @@ from engine.commands.batch_watch import say_begun, watched
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
 from engine.cores import cores
-from engine.device.anti_aliasing import reused_array, reused_result
-from engine.device.core_count import launches_on
+from engine.device.host_memory import reused_array, reused_result
+from engine.device.per_thread import launches_on
 from engine.device_info import titles
 from engine.errors import DeviceFault, EngineError
-from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import make_folder
-from engine.flow.converted import bands_to_convert, convert
-from engine.flow.loop import Loop
-from engine.flow.picture_memory import PictureMemory
-from engine.flow.stages import Staged
+from engine.files.atomic_write import atomic_write, make_folder
+from engine.flow.chunks import Loop
+from engine.flow.stages import PictureMemory, Staged, bands_to_convert, convert
 from engine.flow.stream import Asked, Stream
 from engine.image.form import RAISE_LIMIT, Form
 from engine.image.save import finished_picture

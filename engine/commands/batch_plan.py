@@ -16,13 +16,12 @@ from engine.commands.batch_watch import say_begun
 from engine.commands.picture_opening import form_in_parts, is_in_parts, result_form
 from engine.commands.picture_work import PictureWork, work_for
 from engine.commands.step_options import SavingOptions, StepOptions
-from engine.device.cuda_presence import has_driver
+from engine.device.device_list import has_driver
 from engine.device.devices import device_named
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
-from engine.files.atomic_write import path_text
-from engine.files.output_checks import check_place, make_folder
+from engine.files.atomic_write import check_place, make_folder, path_text
 from engine.image.form import Form
 from engine.image.format import Format
 from engine.image.formats import FORMATS, format_to_save, in_words, offered_suffixes, opened_suffixes, titles

@@ -6,7 +6,7 @@ from engine.commands import DONE
 from engine.commands.arguments import Settings, option
 from engine.commands.output import print_answer, print_entries, print_json, table
 from engine.errors import BadValue
-from engine.files.output_checks import check_place
+from engine.files.atomic_write import check_place
 from engine.work.chain_files import FORMAT, VERSION, chain_named, entry_of, ready_chains, save_chain
 
 

@@ -20,8 +20,7 @@ from engine.explain.code.source import KernelSource
 from engine.explain.code.teaching_story import Chapter, Step, about_text, slides, teaching_story
 from engine.explain.examples import Asked, Example, example_of, variant_named
 from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
-from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_other_file, check_place
+from engine.files.atomic_write import atomic_write, check_other_file, check_place
 from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.mask.mask import Mask

@@ -18,7 +18,7 @@ from engine.course.sheet import excerpt_lines, sheet_of
 from engine.course.tables import counted_tables
 from engine.device_info import AUTO
 from engine.errors import FileWriteError
-from engine.files.output_checks import check_place, make_folder
+from engine.files.atomic_write import check_place, make_folder
 from engine.results.progress import Checkpoint, Progress
 
 FORMAT, VERSION = "haloscope-course", 1

@@ -24,8 +24,7 @@ from engine.commands.picture_opening import Opened, is_in_parts, open_picture
 from engine.commands.step_options import SavingOptions, StepOptions
 from engine.device_info import ALL_GPUS
 from engine.errors import BadValue, EngineError
-from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_other_file, check_place
+from engine.files.atomic_write import atomic_write, check_other_file, check_place
 from engine.image.form import Form, bytes_text
 from engine.image.format import Format
 from engine.image.formats import in_words, offered_suffixes, titles

@@ -12,8 +12,7 @@ from engine.device.devices import device_named, devices
 from engine.device.versions import commit, versions
 from engine.device_info import AUTO
 from engine.errors import BadValue, FileWriteError
-from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_other_file, check_place
+from engine.files.atomic_write import atomic_write, check_other_file, check_place
 from engine.results.columns import KERNEL, Column, Fact, columns_of
 from engine.results.export import machine_document, results_csv, results_document
 from engine.results.measurement import AnyResult

@@ -15,11 +15,16 @@ from importlib import import_module
 from pathlib import Path
 
 from engine.commands import COMMANDS
-from engine.files.crash_log import open_crash_log
-from engine.files.standard_streams import flushed, keep_answers_alone, log, open_closed_streams
-from engine.host.blas_threads import as_chosen, start_without
+from engine.files.standard_streams import (
+    flushed,
+    keep_answers_alone,
+    log,
+    open_closed_streams,
+    open_crash_log,
+)
 from engine.interrupts import listen
 from engine.shortages import shortage_of
+from engine.starting import as_chosen, start_without
 
 _LEAVING_S = 2.0
 

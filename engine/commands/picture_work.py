@@ -12,7 +12,7 @@ from engine.api.request import Call
 from engine.commands.output import mask_document
 from engine.commands.picture_opening import Opened, makes_plot
 from engine.commands.step_options import AUTO_TYPE, SavingOptions, StepOptions
-from engine.device.cuda_presence import has_driver
+from engine.device.device_list import has_driver
 from engine.device.devices import device_named
 from engine.device_info import AUTO, DeviceInfo, titles
 from engine.errors import BadValue

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from engine.device.anti_aliasing import empty_result
 from engine.device.devices import backend
+from engine.device.host_memory import empty_result
 from engine.device_info import DeviceInfo
+from engine.flow.chunks import Queue, Timeline
 from engine.flow.stream import Asked, Stream
-from engine.flow.timeline import Queue, Timeline
 from engine.results.measurement import AnyResult, Spread, Timing
 from engine.run.measure import unrun
 from engine.work.resolve import Resolved

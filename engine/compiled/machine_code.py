@@ -30,8 +30,8 @@ from llvmlite.utils import get_library_name
 from engine.compiled.code_store import code_store
 from engine.compiled.cpu_target import cpu_target
 from engine.compiled.late_names import with_names
-from engine.garbage import no_collection
 from engine.interrupts import lock_through_forks
+from engine.starting import no_collection
 
 ENTRY = ".entry"
 """What the name of the function that Python calls ends with."""

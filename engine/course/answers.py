@@ -15,7 +15,7 @@ from engine.course.messages import (
 from engine.course.paper import CourseTable, Excerpt
 from engine.course.papers import paper
 from engine.course.tables import counted_tables
-from engine.files.output_checks import make_folder
+from engine.files.atomic_write import make_folder
 from engine.host.protocol import Saved
 from engine.results.progress import Checkpoint, Progress
 

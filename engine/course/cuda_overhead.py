@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
-from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.cuda_copies import copy_in, copy_out
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import check
-from engine.device.launches import Prepared
+from engine.device.device_memory import copy_in, copy_out
+from engine.device.launches import CAPTURE_LOCK, Prepared
 from engine.device.numba_cuda import cuda, driver
 
 ROUNDS = 20

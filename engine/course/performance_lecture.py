@@ -22,8 +22,8 @@ from engine.course.runs import (
     filter_run,
 )
 from engine.course.worked_examples import EXAMPLES, Gpu, stated
+from engine.device_info import GpuAttributes
 from engine.geometry.block import Block
-from engine.gpu_attributes import GpuAttributes
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.tasks.product.columns import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops

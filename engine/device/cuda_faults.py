@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory
 
 # cuda.h: after these the context still works; after any other error of a launch it does not.

@@ -9,13 +9,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.device.constant_memory import with_constant
-from engine.device.cuda_copies import fill_bytes
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import NewestLaunch
-from engine.device.device_memory import device_array, freeing_stream, uploaded
-from engine.device.device_view import DeviceView, address_of, view_of
-from engine.device.launches import Between, DeviceArray, Launch, Operand, Pass, Placeholder, Prepared, Stream
+from engine.device.device_memory import device_array, fill_bytes, freeing_stream, uploaded
+from engine.device.launches import (
+    Between,
+    DeviceArray,
+    DeviceView,
+    Launch,
+    Operand,
+    Pass,
+    Placeholder,
+    Prepared,
+    Stream,
+    address_of,
+    view_of,
+)
+from engine.device.loaded_kernel import with_constant
 from engine.results.launch_facts import KernelResources
 
 if TYPE_CHECKING:

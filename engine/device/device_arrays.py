@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.device.device_view import DeviceView
-from engine.device.launches import DeviceArray
+from engine.device.launches import DeviceArray, DeviceView
 from engine.errors import BadValue
 
 ALIGNMENT_BYTES = 16

@@ -2,10 +2,9 @@
 
 from importlib import import_module
 
-from engine.device.backend import Backend
-from engine.device.cpu import CpuBackend
+from engine.device.backend import Backend, CpuBackend
 from engine.device.device_list import cpu_info, driver_unusable, listed_devices, unusable_gpu
-from engine.device.per_process import OncePerProcess
+from engine.device.per_thread import OncePerProcess
 from engine.device_info import ALL_GPUS, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable
 

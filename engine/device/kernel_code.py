@@ -7,21 +7,42 @@ it notices changes of the kernel's own file only; and it grows without bound (nu
 arguments, the compiler's options, the kind of device and the versions of the compilers; the digest of the
 sources names the folder (`code_store.py`). Loading runs no part of the compiler. `HALOSCOPE_KEEP_KERNELS=0`
 switches it off.
+
+A kernel that is launched is compiled without lines of the source. What is explained is compiled once more,
+with them and with the same options: the instructions are the same (tests/engine/explain).
+With lines Numba also describes variables, which changes the code a little, and of which NVVM refuses some
+("Symbol name with unsupported characters": numba-cuda 0.30.4). Nobody needs them here: they are left out.
+
+What a kernel takes is read from its machine code (a cubin), an ELF file. Its section `.nv.info` has a list of
+attributes of the kernel; sizes of sections say what it takes of each memory. NVIDIA documents neither: the
+numbers are those that `cuobjdump --dump-resource-usage` and the driver show (`tests/gpu` compares with the
+driver's).
 """
 
 import functools
 import json
 import os
-from collections.abc import Callable
-from typing import Any, TypeVar
+import shutil
+import struct
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
 from cuda.core import Linker, LinkerOptions, ObjectCode
+from cuda.pathfinder import find_nvidia_binary_utility
+from numba.cuda.core.compiler_lock import global_compiler_lock
+from numba.cuda.debuginfo import CUDADIBuilder
 
 from engine.compiled.code_store import code_store
 from engine.device.kernel_factory import origin_of
 from engine.device.launches import Kernel, Signature
 from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
+from engine.errors import BadValue, EngineError
+from engine.results.launch_facts import KernelResources
 
 Loaded = TypeVar("Loaded")
 
@@ -126,3 +147,158 @@ def compiled(
 def _compilers() -> tuple[object, ...]:
     settings = sorted((name, text) for name, text in os.environ.items() if name.startswith(_COMPILING))
     return versions(), settings
+
+
+def explained_ptx(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
+    """Return what NVVM writes for an architecture, with the lines of the source."""
+
+    def compile_now() -> bytes:
+        return ptx_with_lines(kernel, signature, capability).encode()
+
+    return kept("ptx", kernel, signature, capability, compile_now, bytes.decode)
+
+
+def ptx_with_lines(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> str:
+    """Return the same, compiled now."""
+    with _without_variables():
+        ptx: str = code_for_linker(kernel, signature, capability, "ptx", lineinfo=True)
+    return ptx
+
+
+def explained_machine_code(kernel: Kernel, signature: Signature, capability: tuple[int, int]) -> bytes:
+    """Return the machine code for an architecture, with the lines of the source."""
+
+    def compile_now() -> bytes:
+        with _without_variables():
+            return compiled(kernel, signature, capability, lineinfo=True)
+
+    return kept("cubin", kernel, signature, capability, compile_now, bytes)
+
+
+@contextmanager
+def _without_variables() -> Iterator[None]:
+    """Let Numba describe no variables within; other threads compile before or after.
+
+    Code without lines is made by another builder, so nothing else would change.
+    """
+    names = "mark_variable", "update_variable"
+    with global_compiler_lock:
+        own = {name: vars(CUDADIBuilder)[name] for name in names}
+        try:
+            for name in names:
+                setattr(CUDADIBuilder, name, lambda *arguments, **named: None)
+            yield
+        finally:
+            for name, method in own.items():
+                setattr(CUDADIBuilder, name, method)
+
+
+# EIATTR_...: attributes of a kernel, and the forms of their values.
+_REGISTERS, _STACK, _BARRIERS = 0x2F, 0x12, 0x4C
+_NO_VALUE, _BYTE, _HALF, _SIZED = 1, 2, 3, 4
+_PARAMETERS = ".nv.constant0."
+# From this architecture on the section of shared memory begins with what CUDA itself takes for a block.
+_RESERVES_FROM, _RESERVED_BYTES = 90, 1024
+
+
+class _Section(NamedTuple):
+    content: bytes  # empty for a section of shared memory, which has none in the file
+    size: int
+    about: int  # what its header says beside: of code, the number of its symbol
+
+
+def resources_of(code: bytes) -> KernelResources:
+    """Return what the one kernel of a file of machine code takes.
+
+    Raises ValueError for a file without one, or of another form.
+    """
+    try:
+        sections = dict(_sections(code))
+        # Each kernel has a section with its parameters; functions that it calls have none.
+        (name,) = [one.removeprefix(_PARAMETERS) for one in sections if one.startswith(_PARAMETERS)]
+        symbol = sections[f".text.{name}"].about & 0xFFFFFF
+        found = {what: value for what, about, value in _attributes(sections[".nv.info"]) if about == symbol}
+        registers, local_bytes = found[_REGISTERS], found.get(_STACK, 0)
+        barriers = {what: value for what, _, value in _attributes(sections[f".nv.info.{name}"])}
+    except (struct.error, LookupError, ValueError) as error:
+        raise ValueError("this is not the machine code of one kernel") from error
+    sizes = {one: section.size for one, section in sections.items()}
+    shared_bytes = sizes.get(f".nv.shared.{name}", 0)
+    if shared_bytes and _architecture(code) >= _RESERVES_FROM:
+        shared_bytes -= _RESERVED_BYTES
+    constant_bytes = sizes.get(".nv.constant3", 0)
+    return KernelResources(registers, shared_bytes, local_bytes, constant_bytes, barriers.get(_BARRIERS, 0))
+
+
+def _architecture(code: bytes) -> int:
+    """Return 90 for sm_90."""
+    (flags,) = struct.unpack_from("<I", code, 48)
+    found: int = flags >> 8 & 0xFF
+    return found
+
+
+def _sections(code: bytes) -> Iterator[tuple[str, _Section]]:
+    (first,), (size, count, names) = struct.unpack_from("<Q", code, 40), struct.unpack_from("<3H", code, 58)
+    headers = [struct.unpack_from("<IIQQQQII", code, first + number * size) for number in range(count)]
+    texts = headers[names][4]
+    without_content = 8
+    for name, kind, _, _, at, length, _, about in headers:
+        begin = texts + name
+        text = code[begin : code.index(b"\0", begin)].decode()
+        yield text, _Section(b"" if kind == without_content else code[at : at + length], length, about)
+
+
+def _attributes(section: _Section) -> Iterator[tuple[int, int, int]]:
+    """Yield each attribute with its first and its last number: often a symbol and what is said of it."""
+    content, at = section.content, 0
+    while at < len(content):
+        form, attribute, value = struct.unpack_from("<BBH", content, at)
+        at += 4
+        if form == _SIZED:
+            numbers = struct.unpack_from(f"<{value // 4}I", content, at)
+            yield (attribute, numbers[0], numbers[-1]) if numbers else (attribute, 0, 0)
+            at += value
+        elif form in (_BYTE, _HALF):
+            yield attribute, 0, value
+        elif form != _NO_VALUE:
+            raise ValueError(f"an attribute of an unknown form {form}")
+
+
+MISSING = (
+    "it needs NVIDIA's disassembler nvdisasm, which is not installed",
+    "`pip install nvidia-cuda-nvdisasm` brings it (5 MB; a CUDA toolkit has it too). No GPU is needed.",
+)
+_MOST_SECONDS = 60
+
+
+@functools.cache
+def disassembler() -> str | None:
+    """Return the path of nvdisasm; None where there is none.
+
+    cuobjdump would not help: it calls nvdisasm.
+    """
+    # Where NVIDIA's wheels and toolkits put it.
+    return shutil.which("nvdisasm") or find_nvidia_binary_utility("nvdisasm")
+
+
+def disassembled(machine_code: bytes) -> str:
+    """Return what nvdisasm writes of machine code, with the lines of the source."""
+    tool = disassembler()
+    if tool is None:
+        raise BadValue("SASS", *MISSING)
+    with tempfile.TemporaryDirectory(prefix="haloscope-") as folder:
+        path = Path(folder) / "kernel.cubin"
+        path.write_bytes(machine_code)
+        try:
+            done = subprocess.run(
+                [tool, "-c", "-g", str(path)],
+                capture_output=True,
+                text=True,
+                timeout=_MOST_SECONDS,
+                check=True,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            why = (getattr(error, "stderr", "") or str(error)).strip().split("\n")[-1]
+            remedy = "A newer one may know this architecture: `pip install -U nvidia-cuda-nvdisasm`."
+            raise EngineError(f"{tool} failed", why, remedy) from error
+    return done.stdout

@@ -1,5 +1,7 @@
 """What a device runs: launches, passes with their arguments, and a variant made ready. No Numba in here."""
 
+import math
+import threading
 from collections.abc import Callable
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -191,3 +193,55 @@ class Pass(NamedTuple):
     arguments: tuple[Any, ...]
     constant: tuple[str, np.ndarray] | None = None
     part: str = ""
+
+
+class DeviceView(NamedTuple):
+    """An array of a device: where it begins, its shape and its type. Its samples lie one after another."""
+
+    address: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+
+    @property
+    def size(self) -> int:
+        """Number of samples."""
+        return math.prod(self.shape)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one index to the next, along each axis."""
+        return tuple(
+            self.dtype.itemsize * math.prod(self.shape[axis + 1 :]) for axis in range(len(self.shape))
+        )
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, object]:
+        """What other libraries read."""
+        return {
+            "shape": self.shape, "typestr": self.dtype.str, "data": (self.address, False), "version": 3,
+            "strides": None,
+        }  # fmt: skip
+
+
+def address_of(array: DeviceArray) -> int:
+    """Return where a device array begins: of a `DeviceView` or of Numba's own."""
+    return array.address if isinstance(array, DeviceView) else int(array.device_ctypes_pointer.value)
+
+
+def view_of(array: DeviceArray) -> DeviceView:
+    """Return what a device array is, without holding its memory."""
+    return DeviceView(address_of(array), array.shape, array.dtype)
+
+
+# A capture takes 0.1 to 2 ms. Reentrant: what a capture launches may take it too.
+CAPTURE_LOCK = threading.RLock()
+"""Held to capture launches, to wait for a context, and to use the default stream or that of a backend.
+
+While a thread captures launches into a graph, no thread may wait for the context or use the default stream,
+which waits for the others: that call fails, and the capture is lost, in every mode of capture (CUDA
+Programming Guide, "Prohibited and unhandled operations" of stream capture). The stream of a backend is
+shared, and another thread's work there would be captured too, so its runs and copies take the lock as well;
+work on a thread's own stream does not. The lock is not fair (beside a thread that took it for 1 ms at a time
+another one waited for at most four turns): a fair one would be Python code, and Ctrl+C between its lines
+could leave the device locked for ever.
+"""

@@ -5,10 +5,14 @@ the kernels, nothing else.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
+from typing import Any
 
 from numba import cuda, float32, float64, int32, int64, types, uint8
 
 from engine.device.launches import registers_for
+from engine.device.result_rules import largest_of, rounding_to
+from engine.geometry.border import Border
 
 __all__ = [
     "cuda",
@@ -49,3 +53,20 @@ def jit_within(registers: int | None) -> Callable[[Callable[..., None]], object]
     if registers is None:
         return cuda.jit
     return cuda.jit(max_registers=registers)
+
+
+@lru_cache
+def cuda_rule(border: Border) -> Callable[..., Any]:
+    """Return the border's index rule."""
+    return cuda.jit(device=True, inline="always")(border.rule)
+
+
+@lru_cache
+def cuda_result(result_dtype: str) -> Callable[..., object]:
+    """Return the function from a sum to what is stored."""
+    rule = _as_it_is if result_dtype == "float32" else rounding_to(largest_of(result_dtype))
+    return cuda.jit(device=True, inline="always")(rule)
+
+
+def _as_it_is(value: object) -> object:
+    return value

@@ -3,9 +3,9 @@
 import numpy as np
 from cuda.core.utils import StridedMemoryView
 
-from engine.device.cuda_driver import DriverError, gpu_of_memory
 from engine.device.cuda_streams import context_of
 from engine.device.device_arrays import Found, Given, Library, strides_unless_dense
+from engine.device.device_list import DriverError, gpu_of_memory
 from engine.device.launches import DeviceArray
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue

@@ -9,10 +9,9 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from engine.device_info import DeviceInfo
+from engine.device_info import DeviceInfo, GpuAttributes, allocation_units
 from engine.errors import BadValue
 from engine.geometry.block import Limits
-from engine.gpu_attributes import GpuAttributes, allocation_units
 
 
 class Architecture(NamedTuple):

@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from engine.device.cuda_copies import copy_in, copy_out, enqueue_fill
 from engine.device.cuda_streams import check
-from engine.device.device_memory import array_in, device_array, pinned_array
+from engine.device.device_memory import array_in, copy_in, copy_out, device_array, enqueue_fill, pinned_array
 from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
-from engine.flow.chunks import ChunkJob
-from engine.flow.timeline import Queue
+from engine.flow.chunks import ChunkJob, Queue
 from engine.geometry.layout import Layout
 
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.

@@ -22,8 +22,8 @@ from engine.api.plan import Plan as PreparedFilter
 from engine.api.request import MaskLike, request_of
 from engine.api.verified import ChainLike, as_chain
 from engine.cluster import loaded, sealed
-from engine.device.anti_aliasing import reused_result
-from engine.device.core_count import launches_on
+from engine.device.host_memory import reused_result
+from engine.device.per_thread import launches_on
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
 from engine.geometry.block import UnsupportedVariant

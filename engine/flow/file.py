@@ -15,11 +15,17 @@ import numpy as np
 from msgspec import structs
 
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError, VerificationFailed
-from engine.files.atomic_write import write_error
-from engine.files.output_checks import check_place
-from engine.flow.journal import State, identity_of
-from engine.flow.memory import MemoryPlan, free_disk_words, plan_memory, stored_bytes
-from engine.flow.rows import Part, RowStream
+from engine.files.atomic_write import check_place, write_error
+from engine.flow.rows import (
+    MemoryPlan,
+    Part,
+    RowStream,
+    State,
+    free_disk_words,
+    identity_of,
+    plan_memory,
+    stored_bytes,
+)
 from engine.geometry.range_modes import RangeMode
 from engine.image.convert import finite_range
 from engine.image.faults import LIBRARY_ERRORS, Refused

@@ -15,8 +15,8 @@ from typing import cast
 
 import numpy as np
 
-from engine.device.anti_aliasing import reused_result
 from engine.device.devices import backend
+from engine.device.host_memory import reused_result
 from engine.errors import BadValue, ImageReadError
 from engine.geometry.cut import Cut, cut
 from engine.host import shared
@@ -57,7 +57,7 @@ class Result:
         samples = shared.attach(picture.in_memory) if self._is_in_memory else blank(picture)
         found = resolved_for_parts(asked, samples)
         found = found if self._is_in_memory else found.in_parts()
-        self.asked, self.job, self.work = asked, cast(PictureJob, found.chosen), found
+        self.asked, self.job, self.work = asked, cast("PictureJob", found.chosen), found
         reach, is_kept = self.work.reach, self._is_in_memory and keeps_values(picture)
         if reach.whole and not is_kept:
             raise BadValue(

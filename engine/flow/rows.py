@@ -5,19 +5,159 @@ by `Stream` as a batch of small pictures, and another thread takes the results. 
 bands need is decoded once: the open picture keeps the last ones.
 """
 
+import os
+import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
 
+import msgspec
 import numpy as np
 
-from engine.device.anti_aliasing import reused_array, reused_result, trim_reused
-from engine.flow.loop import Loop
-from engine.flow.memory import GPU_CHUNK_BYTES, GPU_RING, MemoryPlan
+from engine.cores import cores
+from engine.device.host_memory import reused_array, reused_result, trim_reused
+from engine.errors import BadValue
+from engine.files.reading import Json
+from engine.flow.chunks import Loop
 from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
 from engine.geometry.cut import Span, bands_between
-from engine.image.large.source import LargePicture
+from engine.geometry.layout import FLOAT_BYTES
+from engine.image.form import bytes_text
+from engine.image.large.source import LargePicture, Storage
+from engine.image.save import Loss
+from engine.verify.verification import NOTHING, Verification
+from engine.work.filtering.clipping import Clipped
 from engine.work.resolve import Resolved
+
+# What is filtered at a time, and what is read ahead: more is no faster.
+_BAND_BYTES = 32 << 20
+_AHEAD_BYTES = 64 << 20
+# Chunks on a GPU: the ring of the stream has so many, twice as many are under way.
+GPU_RING, GPU_CHUNK_BYTES = 3, 16 << 20
+# What libraries take that the process has not loaded yet, and what its allocator keeps.
+_LATER_BYTES = 160 << 20
+_LATER_BYTES_ON_GPU = 900 << 20
+# Where a system does not say what a process takes.
+_USUAL_BYTES = 300 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """The bands of a run.
+
+    `band_rows` are filtered at a time, and at most `most_bands` are in memory; decoded strips or tiles that
+    the next band needs too take `cache_bytes`. `needed_bytes` is the most that the process takes with all.
+    """
+
+    band_rows: int
+    most_bands: int
+    cache_bytes: int
+    needed_bytes: int
+
+
+def plan_memory(
+    picture: LargePicture,
+    work: Resolved,
+    storage: Storage,
+    dtype: np.dtype,
+    memory: int | None,
+    *,
+    gpus: int,
+    verify: bool,
+) -> MemoryPlan:
+    """Return the plan for a bound of memory, None for enough to be fast; refuse a bound below the least.
+
+    The result is stored as `storage` says, in samples of a type, which may not be what the kernel writes.
+    """
+    problem, halo, task, width = work.problem, work.reach.height, work.task, picture.width
+    between = task.between(work.job()) if not gpus else 0
+    proof_bytes = task.proof_rows * halo * width * problem.channels * FLOAT_BYTES if verify else 0
+    rows_of_segment = picture.chunk[0]
+    in_row = width * picture.channels * problem.itemsize
+    value_row = width * problem.channels * problem.result_itemsize
+    float_row = width * problem.channels * FLOAT_BYTES
+    out_row = width * picture.channels * dtype.itemsize
+    segment = rows_of_segment * picture.chunk[1] * picture.channels * problem.itemsize
+    segment = max(segment, picture.segment_bytes)
+    out_tile = storage.chunk[0] * storage.chunk[1] * picture.channels * dtype.itemsize
+    fixed = proof_bytes + _resident_bytes() + (_LATER_BYTES_ON_GPU if gpus else _LATER_BYTES)
+    fixed += min(storage.rows_at_once, picture.height) * out_row
+    # Of what is decoded and encoded on threads, with the compressed bytes.
+    fixed += 3 * cores() * segment + 8 * cores() * out_tile
+    if storage.smallest is not None:  # rows while they are halved
+        fixed += min(storage.rows_at_once, picture.height) * out_row
+    if storage.kind == "zarr":
+        fixed += 2 * min(storage.rows_at_once, picture.height) * out_row
+
+    # Those that a halo lies in, and what threads decode besides.
+    cached_rows = (
+        min(-(-halo // rows_of_segment) + 1, -(-picture.height // rows_of_segment)) * rows_of_segment
+    )
+    cache_bytes = cached_rows * width * picture.channels * problem.itemsize + cores() * segment
+
+    def plan(band_rows: int, ahead_bytes: int) -> MemoryPlan:
+        rows = min(band_rows + halo, picture.height + halo)
+        # Colours without their alpha are copied.
+        copied = in_row if picture.channels > problem.channels else 0
+        band_bytes = rows * (in_row + copied + value_row)
+        # Enough that strips or tiles are decoded while the bands before are filtered.
+        ahead = max(1, min(-(-rows_of_segment // band_rows), ahead_bytes // band_bytes))
+        most = 3 + ahead + 2 * GPU_RING * gpus
+        # In the ring of each GPU, and its pinned memory.
+        on_gpus = 4 * GPU_RING * gpus * max(GPU_CHUNK_BYTES, band_rows * max(in_row, value_row))
+        needed = fixed + cache_bytes + most * band_bytes + on_gpus + between * rows * float_row
+        return MemoryPlan(band_rows, most, cache_bytes, needed)
+
+    # A band holds twice the rows of a mask.
+    found = plan(max(2 * halo, _BAND_BYTES // max(in_row, value_row)), _AHEAD_BYTES)
+    if memory is None:
+        return found
+    least = plan(2 * halo, 0)
+    if least.needed_bytes > memory:
+        raise BadValue(
+            f"--memory {bytes_text(memory)}",
+            f"filtering {picture.path.name} in bands takes {bytes_text(least.needed_bytes)} at least: "
+            f"{cached_rows:,} rows of it at a time, which are stored together",
+            f"Give --memory {_mebibytes(least.needed_bytes)}, or save it in smaller strips or tiles.",
+        )
+    while found.needed_bytes > memory and found.band_rows > 2 * halo:
+        found = plan(max(2 * halo, found.band_rows * 7 // 8), _AHEAD_BYTES)
+    return found if found.needed_bytes <= memory else least
+
+
+def _mebibytes(count: int) -> str:
+    return f"{-(-count // (1 << 20))}M"
+
+
+def _resident_bytes() -> int:
+    """Return the most memory that this process had so far."""
+    # Not `ru_maxrss` where this is: a new process has that of the one that started it.
+    with suppress(OSError, StopIteration, ValueError), open("/proc/self/status", encoding="ascii") as lines:
+        return int(next(line for line in lines if line.startswith("VmHWM:")).split()[1]) * 1024
+    if find_spec("resource") is None:  # Windows
+        return _USUAL_BYTES
+    resource = import_module("resource")
+    peak: int = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def free_disk_words(needed: int, free: int, folder: os.PathLike[str]) -> str:
+    """Return how much a disk has and how much is needed."""
+    return f"the result takes about {bytes_text(needed)}, the disk of {folder} has {bytes_text(free)} free"
+
+
+def stored_bytes(path: Path) -> int:
+    """Return the bytes of a file, or of a store."""
+    if not path.is_dir():
+        return path.stat().st_size
+    return sum(
+        os.path.getsize(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names
+    )
+
 
 _NOTHING = np.empty(0)
 
@@ -124,3 +264,48 @@ class _Bands(Stream):
             trim_reused()
             self._rows = rows
         super().send(work)
+
+
+@dataclass(slots=True)
+class State:
+    """What is done of a result, as its journal has it."""
+
+    rows: int = 0
+    proof: Verification = NOTHING  # of all bands
+    loss: Loss = field(default_factory=Loss)
+    ends: list[float] | None = None
+    # Rows whose values are below black and above white, by the share of each band.
+    clipped: list[float] = field(default_factory=lambda: [0.0, 0.0])
+    # The level of the pyramid that is being written; 0: the full size.
+    level: int = 0
+
+    def add(self, rows: int, proof: Verification | None, loss: Loss, clipped: Clipped) -> None:
+        """Add what was found of a band of so many rows."""
+        self.clipped = [
+            before + rows * share
+            for before, share in zip(self.clipped, (clipped.below, clipped.above), strict=True)
+        ]
+        if proof is not None:
+            self.proof = self.proof.joined(proof)
+        self.loss.merge(loss)
+
+    def as_json(self) -> Json:
+        """Return it as plain data; errors as text, as they may be infinite."""
+        document = asdict(self)
+        document["proof"] |= {name: repr(document["proof"][name]) for name in ("max_error", "bound")}
+        return document
+
+    @classmethod
+    def read(cls, done: Json) -> "State":
+        """Return what a journal says; raises ValueError."""
+        return msgspec.convert(done, cls, strict=False)
+
+
+def identity_of(path: Path) -> Json:
+    """Return what changes with a file: its name, size and time; of a store those of its metadata."""
+    files = [path]
+    if path.is_dir():
+        names = ("zarr.json", ".zarray", ".zattrs", ".zgroup")
+        files = [child for name in names for child in (path / name, path / "0" / name) if child.exists()]
+    facts = [(os.path.realpath(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    return {"files": [list(fact) for fact in facts]}

@@ -5,14 +5,25 @@ and written. What needs no stream goes straight from the first threads to the la
 work on from stage to stage, and is the stream's.
 """
 
-from collections.abc import Callable, Iterable
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Generic, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from engine.errors import DeviceFault, EngineError
-from engine.flow.loop import Work
-from engine.flow.stream import Asked, Stream
+from engine.flow.chunks import Work
+from engine.flow.stream import Asked, Preparing, Stream
+from engine.geometry.cut import Span, bands
+from engine.geometry.range_modes import RangeMode
+from engine.image.save import Conversion, Loss
+from engine.verify.regions import CheckedSamples
+from engine.work.resolve import Resolved
 
 
 @dataclass(kw_only=True, eq=False)
@@ -161,3 +172,66 @@ class Staged(Generic[Work]):
         if self._stream is not None:
             self._stream.close()
             self._stream = None
+
+
+class PictureMemory:
+    """Counts bytes. Called on: any thread.
+
+    Pictures wait while others take more than `most_bytes` together, but a single one has whatever it needs.
+    """
+
+    def __init__(self, most_bytes: float = math.inf) -> None:
+        self._most_bytes, self._lent_bytes = most_bytes, 0
+        self._changed = threading.Condition()
+
+    def enter(self, size: int, loan: ExitStack) -> None:
+        """Wait until a picture that takes so many bytes may begin; the end of `loan` gives them back.
+
+        Nothing may refer to its arrays any more by then.
+        """
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._lent_bytes == 0 or self._lent_bytes + size <= self._most_bytes
+            )
+            self._lent_bytes += size
+        loan.callback(self.leave, size)
+
+    def leave(self, size: int) -> None:
+        """End a picture."""
+        with self._changed:
+            self._lent_bytes -= size
+            self._changed.notify_all()
+
+
+# Bytes of float32 results: they stay in the caches of a core until they are converted.
+BAND_BYTES = 2 << 20
+
+
+def bands_to_convert(call: Resolved) -> tuple[Span, ...]:
+    """Return the bands that a picture is computed in."""
+    return bands(call.reach, call.problem.height, call.problem.rows_of(BAND_BYTES))
+
+
+def convert(
+    call: Resolved, out: np.ndarray, floats: NDArray[np.float32], checked: CheckedSamples, mode: RangeMode
+) -> Loss:
+    """Compute a picture on the CPU into samples `out` of a file; return what these lose.
+
+    `floats` has room for the result of the highest band with its halo; `checked` keeps what is verified.
+    """
+    conversion = Conversion(call.samples.dtype, out.dtype, mode)
+    conversion.find_ends(values for _, values in _computed(call, floats))
+    for top, values in _computed(call, floats):
+        checked.keep(top, values)
+        conversion.samples(values, out[top : top + len(values)])
+    return conversion.loss
+
+
+def _computed(call: Resolved, floats: NDArray[np.float32]) -> Iterator[tuple[int, NDArray[np.float32]]]:
+    """Yield the first row and the float32 results of each band, which the next one overwrites."""
+    preparing, samples = Preparing(), call.samples
+    for band in bands_to_convert(call):
+        sources = [samples[first:last] for first, last in band.sources]
+        image = sources[0] if len(sources) == 1 else np.concatenate(sources)
+        preparing.ready(lambda: call, image.shape).launch(image, floats[: band.length])
+        yield band.first, floats[band.inside]

@@ -15,9 +15,8 @@ import numpy as np
 from engine.device.devices import backend
 from engine.device.launches import Prepared
 from engine.errors import BadValue
-from engine.flow.chunks import ChunkDevice, ChunkJob, InOrder
-from engine.flow.loop import Loop
-from engine.flow.timeline import Chunk, Timeline
+from engine.flow.chunks import Chunk, ChunkDevice, ChunkJob, InOrder, Loop, Timeline
+from engine.flow.pipeline import pipelines
 from engine.geometry.cut import Span, bands
 from engine.results.progress import Checkpoint, Progress
 from engine.work.resolve import Resolved
@@ -107,11 +106,8 @@ class Stream:
         self._stack.enter_context(machine.selected())
         opened: ChunkDevice = InOrder(machine, layout)
         if device.is_usable_gpu:
-            # Numba's CUDA target and what drives it: the CPU needs neither.
-            from engine.flow import on_gpus
-
             self._activate, self._clock = machine.activate, "device events"
-            opened = self._stack.enter_context(on_gpus.pipelines(gpus, layout, self.ring))
+            opened = self._stack.enter_context(pipelines(gpus, layout, self.ring))
         self.most = opened.most
         return opened
 

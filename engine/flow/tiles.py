@@ -17,21 +17,25 @@ from msgspec.structs import replace
 
 from engine.device.devices import backend
 from engine.errors import ImageReadError
+from engine.files.atomic_write import check_other_file
+from engine.flow.file import Work, filter_file
 from engine.flow.result import Result
 from engine.host import shared
-from engine.host.protocol import Filtered
-from engine.host.shared_array import Computed, SharedArray
+from engine.host.protocol import Filtered, Saved
+from engine.host.request import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tile_jobs import answered, as_values, opened, source_of
 from engine.host.tiles import TILE, Place, TiledScreen, Tiles, Values, WantedTiles, WantedValues
 from engine.image.convert import full_scale_of
+from engine.image.large.source import LargePicture
+from engine.image.save import DEPTH_DTYPES
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.verify.regions import Region
 from engine.work.measured_part import measured_part
-from engine.work.messages import PictureJob
-from engine.work.resolve import resolved_for_parts
+from engine.work.messages import PictureJob, SaveFiltered
+from engine.work.resolve import Resolved, resolved_for_parts
 
 # Neighbours in a row that are filtered together.
 _MOST_TOGETHER = 4
@@ -125,7 +129,7 @@ def run_part(asked: PictureJob, budget_s: float, report: Checkpoint) -> Filtered
 def wanted_tiles(request: WantedTiles, report: Checkpoint) -> Tiles:
     """Return the tiles of a result that are ready in time."""
     report(Progress("filtering what is seen", 0.0, 2.0))
-    job, level, wanted = cast("PictureJob", request.job), request.level, set(request.tiles)
+    job, level, wanted = cast(PictureJob, request.job), request.level, set(request.tiles)
     source, result = source_of(job.picture), _result_of(job)
     ready: dict[Place, np.ndarray | None] = {}
 
@@ -174,10 +178,44 @@ def wanted_values(request: WantedValues, report: Checkpoint) -> Values:
     report(Progress("filtering what is seen", 0.0, 2.0))
     (top, bottom), (left, right) = request.rows, request.columns
     return as_values(
-        top, left, part_of_result(cast("PictureJob", request.job), Region(top, bottom, left, right))
+        top, left, part_of_result(cast(PictureJob, request.job), Region(top, bottom, left, right))
     )
 
 
 def part_of_result(job: PictureJob, region: Region) -> np.ndarray:
     """Return the values of a result in a region of full size."""
     return _result_of(job).values(source_of(job.picture), 0, *region.slices, math.inf)[0]
+
+
+# Between two reports, s.
+_EXPECTED_S = 10.0
+
+
+def save_filtered(request: SaveFiltered, report: Checkpoint) -> Saved:
+    """Filter a file in bands. Stopped, it keeps what is done, and goes on there when it is asked again."""
+    # Wherever the person looks, the result is the same.
+    job = replace(request.job, centre=None)
+    check_other_file(request.path, job.picture.path)
+
+    def resolve(samples: np.ndarray, saved: np.dtype) -> Resolved:
+        return resolved_for_parts(job, samples).in_parts().as_saved(saved, job.range_mode)
+
+    def saved_type(given: np.dtype) -> np.dtype:
+        return given if request.depth == "keep" else np.dtype(DEPTH_DTYPES[request.depth])
+
+    def tell(fraction: float, words: str) -> None:
+        report(Progress(f"saving, {words}", fraction, _EXPECTED_S))
+
+    tell(0.0, "filtered")
+    work = Work(resolve=resolve, saved_type=saved_type, range=job.range_mode)
+    # No bound: the process may have had more for another picture, and a bound counts that.
+    done = filter_file(work, _source(job), request.path, memory=None, report=tell)
+    return Saved(request.path, done.notes)
+
+
+def _source(job: PictureJob) -> str | LargePicture:
+    """Return what is filtered: a file that is read in parts, or what was decoded of another one."""
+    screen = job.picture.screen
+    assert isinstance(screen, TiledScreen)
+    path = job.picture.path
+    return path if screen.key == path else opened(screen.key).picture

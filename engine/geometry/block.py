@@ -10,8 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from engine.errors import BadValue, EngineError
-from engine.reason import Reason
+from engine.errors import BadValue, EngineError, Reason
 
 # Characters; no device allows such numbers, and Python refuses to read thousands of digits.
 _LONGEST_SIDE = 9

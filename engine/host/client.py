@@ -13,14 +13,10 @@ from multiprocessing.connection import Connection
 from typing import Protocol, TypeVar
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
-from engine.host.faults import Faults
 from engine.host.link import HostLink
-from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, Working
-from engine.host.pending import Host, Pending, ProgressCallback
-from engine.host.process import HostOptions
-from engine.host.request import QueuePolicy, Request
-from engine.host.segments import HandedSegments
-from engine.host.shared_array import segments_of
+from engine.host.messages import Answer, Cancel, HostOptions, Lost, Ready, Release, Stop, Superseded, Working
+from engine.host.pending import Faults, HandedSegments, Host, Pending, ProgressCallback
+from engine.host.request import QueuePolicy, Request, segments_of
 from engine.shortages import shortage_of
 
 GRACE_S = 2.0

@@ -12,7 +12,7 @@ import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
 from engine.cores import cores
-from engine.device.per_process import OncePerProcess
+from engine.device.per_thread import OncePerProcess
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host.display_range import scale_and_shift_of
 from engine.image.convert import halved_sides

@@ -20,9 +20,11 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from engine.host.blas_threads import as_chosen
-from engine.host.process import HostOptions, Serve, serve
+from engine.host.messages import HostOptions, Serve
+from engine.starting import as_chosen
 
+# In place of what a process does by itself: for those who look at its faults.
+serve: Serve | None = None
 # A process that has closed its pipe ends soon; after this it is killed.
 LEAVING_S = 5.0
 

@@ -3,6 +3,8 @@
 No Numba and no Qt in here.
 """
 
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Self
 
 from engine.device_info import DeviceInfo
@@ -96,3 +98,15 @@ class Working(Message, frozen=True):
 
     id: int
     progress: Progress
+
+
+class HostOptions(Message, frozen=True):
+    """Choices that hold for the whole life of a host process."""
+
+    use_cuda: bool = True  # False after repeated faults: the CPU for the rest of the session
+    segment_prefix: str = ""  # of its segments' names, so that its client finds them; empty: any
+    described: Request | None = None  # the request for the variants that it names when it says that it is up
+
+
+Serve = Callable[[Connection, HostOptions], None]
+"""What a child process does, named by its module: serve requests until the pipe closes or `Stop` comes."""

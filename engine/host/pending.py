@@ -1,11 +1,15 @@
 """The client's records of a host, and of the requests that are not answered yet."""
 
+import itertools
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
-from engine.errors import EngineError
+from engine.errors import EngineError, HostLost, HostLostTwice
+from engine.host import shared
 from engine.host.link import HostLink
 from engine.host.messages import Ready, Superseded, ToHost
 from engine.host.request import QueuePolicy, Request
@@ -134,3 +138,141 @@ class Host:
         if any(pending.request.queue is QueuePolicy.BESIDE for pending in self.requests.values()):
             seconds = max(seconds, BESIDE_DEADLINE_S)
         self.deadline = time.monotonic() + seconds
+
+
+FAULTS_ALLOWED = 3
+FAULT_WINDOW_S = 600.0
+# Hosts in a row that may end before they are up; after that only a request starts one.
+FAILED_STARTS_ALLOWED = 3
+
+
+class Faults:
+    """The client's count of faults. Called on: any thread, one at a time (under the client's lock).
+
+    `use_cuda` is False after three faults in ten minutes, if there is a GPU.
+    """
+
+    def __init__(self) -> None:
+        self.use_cuda = True
+        # The GPU may end a host before it is up: until a host has reported, assume that there is one.
+        self._has_gpu = True
+        self._times: deque[float] = deque()
+        self._failed_starts = 0
+        self._lost_twice: dict[tuple[type, ...], tuple[Request, HostLostTwice]] = {}
+
+    def note_up(self) -> None:
+        """Note that a host is up."""
+        self._failed_starts = 0
+
+    def note_gpu(self, is_there: bool) -> None:
+        """Note whether a host that looked for a GPU has found one that it can use."""
+        self._has_gpu = is_there
+
+    def note_end(self, was_up: bool) -> None:
+        """Note that a host ended unexpectedly."""
+        self._failed_starts += not was_up
+        now = time.monotonic()
+        self._times.append(now)
+        while self._times and now - self._times[0] > FAULT_WINDOW_S:
+            self._times.popleft()
+        if self.use_cuda and self._has_gpu and len(self._times) >= FAULTS_ALLOWED:
+            self.use_cuda = False
+            # A driver that ends starting processes is not used any more: the CPU gets its own attempts.
+            self._failed_starts = 0
+
+    def may_start_again(self) -> bool:
+        """Return whether a host that ended before it was up is to be replaced at once."""
+        return self._failed_starts < FAILED_STARTS_ALLOWED
+
+    def forget(self) -> None:
+        """Allow CUDA again, as if nothing had happened."""
+        self.use_cuda = True
+        self._times.clear()
+        self._failed_starts = 0
+        self._lost_twice.clear()
+
+    def note_lost_twice(self, request: Request, reason: str) -> HostLostTwice:
+        """Note that two hosts ended with a request; return the error for it and for its repetitions."""
+        error = HostLostTwice(
+            "The engine's process ended twice in the same work",
+            reason,
+            "It is not tried again until you change the picture, the mask or a setting.",
+        )
+        self._lost_twice[request.kind] = request, error
+        return error
+
+    def why_not_tried(self, request: Request) -> HostLostTwice | None:
+        """Return the error of a request that two hosts ended with, until another of its kind is sent."""
+        last, error = self._lost_twice.get(request.kind, (None, None))
+        if last != request:
+            self._lost_twice.pop(request.kind, None)
+            return None
+        return error
+
+    def lost_error(self, reason: str, has_successor: bool) -> HostLost:
+        """Return the error of the requests of a host that ended."""
+        remedy = "The next request starts a new one."
+        if has_successor:
+            remedy = "A new one is being started and your work is kept: run again."
+        if not self.use_cuda:
+            remedy += " After three faults in ten minutes only the CPU is used, until you try the GPU again."
+        return HostLost("The engine's process ended", reason, remedy)
+
+
+# Where segments cannot be listed they are counted: a host has at most two that it has not handed over yet,
+# and three spare ones; the rest is a reserve.
+_NOT_HANDED_OVER = 8
+
+
+class HandedSegments:
+    """The segments that the client uses, each with the host that made it.
+
+    A released segment belongs to its maker again, which reuses it. What a host owned when it ended is
+    removed: the names of all segments of this client's hosts begin with `prefix`, so those of a killed host
+    are found too.
+    """
+
+    def __init__(self) -> None:
+        self.prefix = shared.new_prefix()
+        self._hosts = itertools.count(1)
+        self._lock = threading.Lock()
+        self._maker: dict[str, HostLink] = {}
+        self._newest: dict[HostLink, int] = {}
+
+    def prefix_of_next_host(self) -> str:
+        """Return the prefix of the next host's segment names."""
+        return shared.name_of(self.prefix, next(self._hosts))
+
+    def hand_over(self, names: tuple[str, ...], maker: HostLink) -> None:
+        """Note that a host has handed segments over."""
+        with self._lock:
+            self._maker.update(dict.fromkeys(names, maker))
+            numbers = [int(name.rpartition("-")[2]) for name in names]
+            self._newest[maker] = max(self._newest.get(maker, 0), *numbers, 0)
+
+    def give_back(self, names: tuple[str, ...], living: list[HostLink]) -> tuple[str, ...]:
+        """Release segments; remove those whose maker has ended, and return those that were handed over.
+
+        A name that was not, or that was released before, may be in use by its maker again: it is only
+        detached here.
+        """
+        shared.forget(*names)
+        with self._lock:
+            makers = {name: self._maker.pop(name) for name in names if name in self._maker}
+        shared.unlink(*(name for name, maker in makers.items() if maker not in living))
+        return tuple(makers)
+
+    def maker_ended(self, maker: HostLink) -> None:
+        """Remove what a host owned when it ended; what is still used stays."""
+        with self._lock:
+            last = self._newest.pop(maker, 0) + _NOT_HANDED_OVER
+            in_use = set(self._maker)
+        left = shared.left_by(maker.options.segment_prefix, last)
+        shared.unlink(*(name for name in left if name not in in_use))
+
+    def remove_all(self) -> None:
+        """Remove every segment that is still used."""
+        with self._lock:
+            names = list(self._maker)
+            self._maker.clear()
+        shared.unlink(*names)

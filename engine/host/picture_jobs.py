@@ -15,18 +15,18 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engine.errors import BadValue, ImageReadError
-from engine.files.output_checks import check_other_file
+from engine.files.atomic_write import check_other_file
 from engine.geometry.layout import FLOAT_BYTES
 from engine.geometry.range_modes import RangeMode
 from engine.host import shared
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
-from engine.host.result_values import bands_of
-from engine.host.shared_array import Computed, SharedArray, segments_of
+from engine.host.request import Computed, SharedArray, segments_of
 from engine.host.shared_picture import (
     MAKE_SMALLER,
     SharedSegment,
     all_nan_words,
     attached,
+    bands_of,
     in_shared_memory,
     screen_arrays,
 )

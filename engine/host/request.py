@@ -3,17 +3,19 @@
 A request names the function that answers it. So no table does. A task can be asked three things of a job, to
 check, preview and run it: the job names the module whose functions of these names answer.
 The segments of shared memory that it and its reply hold are found in their fields
-(`engine.host.shared_array.segments_of`).
+(`engine.host.request.segments_of`).
 """
 
 from enum import StrEnum
 from importlib import import_module
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+
+from msgspec import Meta
 
 from engine.device.per_thread import report_share
 from engine.errors import EngineError
 from engine.geometry.block import Block
-from engine.message import Message
+from engine.message import Message, messages_in
 from engine.results.progress import Checkpoint, Progress
 
 
@@ -142,3 +144,31 @@ class Run(Message, TaskRequest[J], frozen=True):
     job: J
     budget_s: float = 0.5
     seen: Seen | None = None
+
+
+class SharedArray(Message, frozen=True):
+    """An array in shared memory: the name of its segment, where it begins there, its shape and type."""
+
+    name: Annotated[str, Meta(min_length=1, max_length=80)]
+    shape: tuple[int, ...]
+    dtype: str
+    first_byte: Annotated[int, Meta(ge=0)] = 0
+
+
+class Computed(Message, frozen=True):
+    """The values of a result that are not kept: each part is computed where it is asked for.
+
+    `job` names the module that does it (`engine.host.shared_picture`). The picture that it reads is held by
+    whoever shows it, and is no part of a reply.
+    """
+
+    job: Any
+
+
+def segments_of(message: object) -> tuple[str, ...]:
+    """Return the names of the segments that a request or a reply holds arrays of, each once.
+
+    What a `Computed` one reads is not among them.
+    """
+    found = (part.name for part in messages_in(message, Computed) if isinstance(part, SharedArray))
+    return tuple(dict.fromkeys(found))

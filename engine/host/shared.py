@@ -22,10 +22,9 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.device.anti_aliasing import trim_reused
-from engine.device.spares import Spares
+from engine.device.host_memory import Spares, trim_reused
 from engine.errors import EngineError
-from engine.host.shared_array import SharedArray
+from engine.host.request import SharedArray
 
 
 class _Segment(SharedMemory):

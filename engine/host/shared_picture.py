@@ -2,18 +2,20 @@
 
 import math
 from collections.abc import Iterable, Iterator
+from importlib import import_module
 from typing import Self
 
 import numpy as np
 
-from engine.device.anti_aliasing import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
+from engine.device.host_memory import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.host import shared
 from engine.host.display_levels import halve_all, level_shapes, render, value_range
 from engine.host.protocol import PictureHandle, ScreenLevels, Shown
-from engine.host.shared_array import Computed, SharedArray
+from engine.host.request import Computed, SharedArray
 from engine.host.tiles import TiledScreen
 from engine.image.convert import full_scale_of
 from engine.image.form import Scratch
+from engine.verify.regions import Region
 
 # Up to here pixels of full size are kept for the screen, and the values of results: with the result that is
 # made beside the one that is shown, more than these 3 megapixels take more than three times the picture and
@@ -109,7 +111,7 @@ class ResultMemory(SharedSegment):
             self._scratch = Scratch((size,), np.uint8, huge_pages=True)
             self.array: np.ndarray = placed_result(self._scratch.array, samples, shape, dtype)
             return self.array
-        # Segments begin with a page, the picture's too (`engine.device.anti_aliasing`).
+        # Segments begin with a page, the picture's too (`engine.device.host_memory`).
         _, self._values, *levels = self.create(
             ((ANTI_ALIAS_BYTES,), "uint8"), (shape, dtype), *screen_arrays(*shape[:2], is_large=False)
         )
@@ -187,3 +189,21 @@ def all_nan_words(pixels: np.ndarray) -> str:
     """Return what the description of a picture ends with where it shows nothing: all of it is NaN."""
     is_nan = pixels.dtype.kind == "f" and np.isnan(pixels.flat[0]) and np.isnan(pixels).all()
     return ", all values are NaN" if is_nan else ""
+
+
+# Pixels that are read at once: 3 MB of RGB in float32.
+_PIXELS = 1 << 18
+
+
+def part_of(values: SharedArray | Computed, region: Region) -> np.ndarray:
+    """Return the values of a region, H x W x C; those in shared memory without a copy."""
+    if isinstance(values, SharedArray):
+        return shared.attach(values)[region.slices]
+    part: np.ndarray = import_module(values.job.tile_answers).part_of_result(values.job, region)
+    return part
+
+
+def bands_of(values: SharedArray | Computed, region: Region) -> Iterator[tuple[Region, np.ndarray]]:
+    """Yield a region in bands, each with its values."""
+    for band in region.bands(_PIXELS):
+        yield band, part_of(values, band)

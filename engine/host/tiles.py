@@ -9,8 +9,7 @@ request needs is in it: a host that took the place of another answers it too.
 from typing import ClassVar
 
 from engine.errors import EngineError
-from engine.host.request import Asked, QueuePolicy, Request
-from engine.host.shared_array import SharedArray
+from engine.host.request import Asked, QueuePolicy, Request, SharedArray
 from engine.message import Message
 
 TILE = 256

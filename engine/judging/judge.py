@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.device.cuda_presence import INSTALL, missing
+from engine.device.device_list import INSTALL, missing
 from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
 from engine.judging import cuda_c

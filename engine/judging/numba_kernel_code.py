@@ -19,7 +19,7 @@ import numpy as np
 from numba import types
 from numba.core.errors import NumbaError
 
-from engine.device.explained_code import ptx_with_lines
+from engine.device.kernel_code import ptx_with_lines
 from engine.device.numba_cuda import cuda
 from engine.judging.source import Header, JudgedKernel, NotJudged, checked_parameters, header_of, only_one
 

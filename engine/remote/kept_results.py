@@ -11,8 +11,7 @@ from engine.errors import ResultGone
 from engine.host import shared
 from engine.host.display_range import pixels_of
 from engine.host.protocol import Filtered, ScreenLevels
-from engine.host.request import Seen
-from engine.host.shared_array import SharedArray
+from engine.host.request import Seen, SharedArray
 from engine.host.tiles import (
     TILE,
     Place,

@@ -22,12 +22,20 @@ from msgspec.structs import replace
 from engine.errors import EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
-from engine.host.messages import Answer, Cancel, Lost, Ready, Release, Stop, Superseded, ToHost, Working
-from engine.host.picture_numbers import MeasurePicture, ShowWindow
-from engine.host.process import HostOptions
-from engine.host.protocol import CropPicture, OpenPicture, Saved, SaveResult
-from engine.host.request import Request
-from engine.host.shared_array import SharedArray
+from engine.host.messages import (
+    Answer,
+    Cancel,
+    HostOptions,
+    Lost,
+    Ready,
+    Release,
+    Stop,
+    Superseded,
+    ToHost,
+    Working,
+)
+from engine.host.protocol import CropPicture, MeasurePicture, OpenPicture, Saved, SaveResult, ShowWindow
+from engine.host.request import Request, SharedArray
 from engine.host.tiles import (
     CloseTiled,
     FilePixels,
@@ -40,9 +48,20 @@ from engine.message import messages_in
 from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving
 from engine.remote.line import Line, reader_of
-from engine.remote.messages import FROM_SERVER, Arrays, Band, Begin, Needed, Notice, Written
-from engine.remote.places import path_below
-from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
+from engine.remote.schema import (
+    FROM_SERVER,
+    Arrays,
+    Band,
+    Begin,
+    Crossing,
+    Needed,
+    Notice,
+    NotOfTheSchema,
+    Written,
+    decoded,
+    encoded,
+    path_below,
+)
 from engine.remote.uploads import Uploads
 from engine.results.progress import Progress
 

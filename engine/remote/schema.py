@@ -6,20 +6,23 @@ is called but the constructors of kinds that a module of the engine's messages d
 know, such as an array or an error, crosses as its parts.
 """
 
+import hashlib
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated, Any, get_origin, get_type_hints
 
 import msgspec
 import numpy as np
 from msgspec import Meta, structs
 
-from engine.errors import EngineError
-from engine.host.messages import Answer
-from engine.host.shared_array import SharedArray
+from engine.errors import CodeNotKept, EngineError
+from engine.host.messages import Answer, Cancel, HostOptions, Ready, Superseded, ToHost, Working
+from engine.host.request import SharedArray
 from engine.message import PACKAGE, Message, changed, name_of
 
 MOST_BYTES = 4 << 20
@@ -180,3 +183,99 @@ def _kind(name: object) -> Any:
     except (ImportError, AttributeError):
         pass
     raise NotOfTheSchema("A message was refused", f"there is no kind {str(name)[:100]!r}")
+
+
+_MOST_LETTERS, _MOST_NAME_BYTES = 400, 255
+
+
+def is_place(text: str) -> bool:
+    """Return whether a text is the name of a file below a folder, and cannot be one outside it.
+
+    It has no part that is hidden, such as `.bashrc`, no letter that separates or ends names on some system,
+    and none that cannot be seen.
+    """
+    parts = text.split("/")
+    return len(text) < _MOST_LETTERS and text.isprintable() and all(map(_is_name, parts))
+
+
+def _is_name(part: str) -> bool:
+    is_plain = part != "" and not part.startswith(".") and not any(letter in part for letter in "\\:")
+    return is_plain and len(part.encode()) <= _MOST_NAME_BYTES
+
+
+def path_below(folder: str, place: str) -> Path:
+    """Return the path of a place. Raises NotOfTheSchema: it is none, or a link in the folder leads out."""
+    if not is_place(place):
+        raise NotOfTheSchema("A file was refused", f"its place is {place[:60]!r}")
+    path = Path(folder, *place.split("/"))
+    if not path.resolve().is_relative_to(Path(folder).resolve()):
+        raise NotOfTheSchema("A file was refused", f"a link leads from {folder} to {path.resolve()}")
+    return path
+
+
+def name_there(name: str) -> str:
+    """Return what a file of any name is called on the other side: the same, or one made up of its bytes."""
+    if is_place(name):
+        return name
+    made = hashlib.blake2b(os.fsencode(name), digest_size=8).hexdigest()
+    suffix = os.path.splitext(name)[1]
+    return f"{made}{suffix}" if is_place(f"{made}{suffix}") else made
+
+
+class Begin(Message, frozen=True):
+    """The first message to a server: the version of the program, the server's name, how its engine is."""
+
+    version: Annotated[str, Meta(max_length=80)]
+    title: Annotated[str, Meta(max_length=400)]
+    options: HostOptions
+
+
+class Arrays(Message, frozen=True):
+    """Pixels follow, with these shapes and types. `request` is what they answer, or 0."""
+
+    key: Key
+    forms: Annotated[
+        tuple[tuple[Annotated[Shape, Meta(min_length=1)], NumberType], ...], Meta(max_length=4096)
+    ]
+    request: Number = 0
+
+
+class Band(Message, frozen=True):
+    """So many rows of one of those arrays lie beside this message, packed as `codec` says."""
+
+    key: Key
+    array: Number
+    first: Number
+    rows: Annotated[int, Meta(gt=0)]
+    codec: str
+
+
+class Needed(Message, frozen=True):
+    """The server has no pixels of this digest any more, and a request waits for them."""
+
+    key: Key
+
+
+class Notice(Message, frozen=True):
+    """Compiled code cannot be kept there."""
+
+    words: CodeNotKept
+
+
+class Written(Message, frozen=True):
+    """A file that was written on the server: its place below what a request names.
+
+    Without a place it is what the request names.
+    """
+
+    request: Number
+    place: Annotated[str, Meta(max_length=400)]
+    key: Key
+
+
+TO_SERVER = Begin | ToHost | Cancel | Superseded | Arrays | Band
+FROM_SERVER = Ready | Answer | Working | Notice | Arrays | Band | Needed | Written
+
+_KINDS = {name_of(kind): kind.__struct_fields__ for kind in (*TO_SERVER.__args__, *FROM_SERVER.__args__)}
+DIGEST = hashlib.blake2b(repr(sorted(_KINDS.items())).encode(), digest_size=8).hexdigest()
+"""Of the fields of these; what is in them says the names of its own."""

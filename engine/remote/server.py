@@ -25,22 +25,32 @@ from msgspec.structs import replace
 
 from engine.device.versions import SERVER_VARIABLE
 from engine.errors import Cancelled, EngineError, ResultGone
-from engine.files.held_folders import HeldFolder, remove_dead_folders
+from engine.files.part_files import HeldFolder, remove_dead_folders
 from engine.files.standard_streams import log, set_output_aside
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.messages import Answer, Cancel, Superseded, ToHost, Working
-from engine.host.request import Preview, Request, Seen
-from engine.host.shared_array import SharedArray, segments_of
+from engine.host.request import Preview, Request, Seen, SharedArray, segments_of
 from engine.host.tiles import WantedTiles, WantedValues
 from engine.remote import VERSION
-from engine.remote.arrays import Array, Arriving, sent_bands
-from engine.remote.codecs import Packer
+from engine.remote.arrays import Array, Arriving, Packer, sent_bands
 from engine.remote.kept_results import PATIENCE_S, Kept, KeptResults
 from engine.remote.line import ANSWERS, PIXELS, WHOLE, Line, Message, Transfer, reader_of
-from engine.remote.messages import DIGEST, TO_SERVER, Arrays, Band, Begin, Needed, Notice, Written
-from engine.remote.places import is_place
-from engine.remote.schema import Crossing, NotOfTheSchema, decoded, encoded
+from engine.remote.schema import (
+    DIGEST,
+    TO_SERVER,
+    Arrays,
+    Band,
+    Begin,
+    Crossing,
+    Needed,
+    Notice,
+    NotOfTheSchema,
+    Written,
+    decoded,
+    encoded,
+    is_place,
+)
 from engine.results.progress import Progress
 
 MOST_KEPT_BYTES = 4 << 30

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import IO
 
 from engine.errors import BadValue, EngineError, LineLost
-from engine.host.process import HostOptions
+from engine.host.messages import HostOptions
 from engine.remote import VERSION
 
 GREETING = b"HALOSCOPE "
@@ -128,7 +128,7 @@ class RemoteServer:
     def refusal(self, greeting: dict[str, object], status: int | None, errors: str) -> EngineError | None:
         """Return why a connection cannot be used, None where it can; `errors` is what ssh has said."""
         # As what serves.
-        from engine.remote.messages import DIGEST
+        from engine.remote.schema import DIGEST
 
         install = self.install_command
         missing, python = greeting.get("missing"), str(greeting.get("python", "?"))[:20]

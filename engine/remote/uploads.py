@@ -14,12 +14,10 @@ import numpy as np
 from engine.errors import EngineError
 from engine.host import shared
 from engine.host.messages import ToHost
-from engine.host.shared_array import SharedArray
-from engine.remote.arrays import sent_bands
-from engine.remote.codecs import Packer
+from engine.host.request import SharedArray
+from engine.remote.arrays import Packer, sent_bands
 from engine.remote.line import WHOLE, Line, Message
-from engine.remote.places import name_there
-from engine.remote.schema import Crossing, encoded
+from engine.remote.schema import Crossing, encoded, name_there
 from engine.results.progress import Progress
 
 

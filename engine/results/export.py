@@ -14,8 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from engine.device_info import DeviceInfo
-from engine.files.assets import ASSETS, faults_of_asset
-from engine.files.reading import Json
+from engine.files.reading import ASSETS, Json, faults_of_asset
 from engine.results.metrics import SPEED_UP_OF, Compared, metrics_of
 from engine.results.problem import MODEL_OF_WORK
 from engine.results.text_forms import NON_FINITE, harmless

@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from engine.gpu_attributes import GpuAttributes
+from engine.device_info import GpuAttributes
 
 WARP = 32
 

@@ -17,11 +17,10 @@ from engine.device.backend import Backend, Buffers
 from engine.device.devices import all_gpus, device_named
 from engine.device.launches import DeviceKind, Pass, Prepared
 from engine.device_info import ALL_GPUS, AUTO, SIMULATOR, DeviceInfo
-from engine.errors import DeviceUnavailable, TooLargeForSimulator
+from engine.errors import DeviceUnavailable, Reason, TooLargeForSimulator
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.geometry.cut import Reach
 from engine.message import Message
-from engine.reason import Reason
 from engine.results.problem import P, Work
 from engine.run.variant import AnyVariant, C, V, VariantOf
 

@@ -16,12 +16,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from engine.device_info import RECORDED
-from engine.errors import BadValue
-from engine.files.assets import faults_of_asset
-from engine.files.reading import Json, read_json
+from engine.errors import BadValue, Reason
+from engine.files.reading import Json, faults_of_asset, read_json
 from engine.geometry.block import Limits
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from engine.results.export import FORMAT, RUNS, VERSION, recorded_document, recorded_path
 from engine.results.measurement import AnyResult, Measurement
 from engine.results.progress import Checkpoint

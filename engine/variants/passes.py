@@ -109,7 +109,7 @@ C = TypeVar("C")
 
 def interpreted(steps: Sequence[Pass | HostStep]) -> Prepared:
     """Return steps made ready for the interpreter."""
-    made: Prepared = import_module("engine.device.interpreted").InterpretedPasses(steps)
+    made: Prepared = import_module("engine.device.interpreter").InterpretedPasses(steps)
     return made
 
 

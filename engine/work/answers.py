@@ -15,8 +15,7 @@ from engine.device_info import AUTO
 from engine.host import shared
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
-from engine.host.request import Check, Preview, Run
-from engine.host.shared_array import Computed
+from engine.host.request import Check, Computed, Preview, Run
 from engine.host.shared_picture import ResultMemory, keeps_values
 from engine.host.tiles import TiledScreen
 from engine.image.convert import full_scale_of

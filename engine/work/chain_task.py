@@ -10,11 +10,10 @@ from msgspec import structs
 
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
-from engine.errors import BadValue, EngineError, UnknownName
+from engine.errors import BadValue, EngineError, Reason, UnknownName
 from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.geometry.cut import Reach
-from engine.reason import Reason
 from engine.results.problem import Answer
 from engine.run.task import Choice, Job
 from engine.run.variant import AnyVariant

@@ -13,9 +13,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
 from engine.host.protocol import PictureHandle
-from engine.host.result_values import bands_of, part_of
-from engine.host.shared_array import Computed, SharedArray
-from engine.host.shared_picture import SharedSegment, screen_arrays
+from engine.host.request import Computed, SharedArray
+from engine.host.shared_picture import SharedSegment, bands_of, part_of, screen_arrays
 from engine.image.convert import full_scale_of, to_depth
 from engine.image.form import Scratch, bands
 from engine.image.open import SAMPLES, open_sample

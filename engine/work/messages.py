@@ -5,8 +5,7 @@ from typing import ClassVar
 from engine.geometry.range_modes import RangeMode
 from engine.host.messages import VariantInfo
 from engine.host.protocol import OfValues, PictureHandle, ScreenLevels
-from engine.host.request import QueuePolicy, Request
-from engine.host.shared_array import Computed, SharedArray
+from engine.host.request import Computed, QueuePolicy, Request, SharedArray
 from engine.mask.mask import Mask
 from engine.message import Message
 from engine.verify.regions import Region
@@ -96,3 +95,13 @@ class Compared(Message, frozen=True):
     screen: ScreenLevels
     words: str
     is_whole: bool = True
+
+
+class SaveFiltered(Message, Request, frozen=True):
+    """Save the result of a picture that stays in its file, in bands and in full size. Reply: Saved."""
+
+    job: PictureJob
+    path: str
+    depth: str = "keep"
+    path_field: ClassVar[str] = "path"
+    handler: ClassVar[str] = "engine.flow.tiles:save_filtered"

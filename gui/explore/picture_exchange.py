@@ -15,7 +15,7 @@ from PySide6.QtGui import QDrag, QGuiApplication, QImage
 
 from engine.errors import BadValue, Cancelled, EngineError, MaskError
 from engine.host.protocol import PictureHandle, Saved, SaveResult
-from engine.host.shared_array import SharedArray
+from engine.host.request import SharedArray
 from engine.host.tiles import TiledScreen
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_link import Ask

@@ -9,8 +9,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal
 from engine.device_info import SIMULATOR
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Filtered, PictureHandle
-from engine.host.request import Check, Preview, Seen
-from engine.host.shared_array import segments_of
+from engine.host.request import Check, Preview, Seen, segments_of
 from engine.work.messages import ListRequest, PictureJob
 from gui.engine_link.engine_link import (
     EngineLink,

@@ -12,7 +12,7 @@ from msgspec import Meta, Struct
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
-from engine.files.output_checks import check_other_file
+from engine.files.atomic_write import check_other_file
 from engine.geometry.border import Border
 from engine.host.protocol import PictureHandle
 from engine.mask.resolve import resolve_mask

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.host.messages import VariantInfo
+from engine.host.request import SharedArray
 from engine.host.shared import attach
-from engine.host.shared_array import SharedArray
 from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer, NetworkFacts, Recognised
 from gui.widgets.number_table import number
 

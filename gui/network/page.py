@@ -13,8 +13,7 @@ from PySide6.QtCore import Qt, QTimer
 from engine.course.paper import CourseKernel
 from engine.device_info import AUTO
 from engine.errors import Cancelled, EngineError
-from engine.host.request import Check, Preview, Run
-from engine.host.shared_array import segments_of
+from engine.host.request import Check, Preview, Run, segments_of
 from engine.tasks.network.problem import (
     ChunkSpan,
     DrawingRequest,

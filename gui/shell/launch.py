@@ -10,14 +10,13 @@ from pathlib import Path
 
 from engine import interrupts
 from engine.errors import DeviceUnavailable, EngineError
-from engine.files.crash_log import log_path, note_error
-from engine.files.output_checks import check_other_file, check_place, make_folder
-from engine.files.standard_streams import log, print_answer
-from engine.float_warnings import leave_out_float_warnings
+from engine.files.atomic_write import check_other_file, check_place, make_folder
+from engine.files.standard_streams import log, log_path, note_error, print_answer
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
 from engine.remote.ssh import RemoteServer
 from engine.shortages import shortage_of, too_low_limit
+from engine.starting import leave_out_float_warnings
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.shell.command_line import CompletionOptions, ScreenshotOptions, WindowOptions, parse
 

@@ -19,8 +19,8 @@ from PySide6.QtWidgets import QApplication
 
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
-from engine.files.crash_log import note_error
 from engine.files.reading import read_json
+from engine.files.standard_streams import note_error
 from gui.page.actions import Actions
 from gui.page.contract import PageLayout, Pixels
 from gui.page.files import Recent

@@ -9,8 +9,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine import interrupts
 from engine.errors import EngineError
-from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_other_file
+from engine.files.atomic_write import atomic_write, check_other_file
 from engine.files.standard_streams import log
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.page.contract import Begin, Page

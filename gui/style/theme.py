@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.garbage import no_collection
+from engine.starting import no_collection
 
 
 class Fusion(QProxyStyle):

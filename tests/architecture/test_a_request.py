@@ -14,8 +14,7 @@ import pytest
 from engine.errors import Cancelled, EngineError
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.request import Check, Preview, QueuePolicy, Request, Run
-from engine.host.shared_array import SharedArray, segments_of
+from engine.host.request import Check, Preview, QueuePolicy, Request, Run, SharedArray, segments_of
 from engine.message import Message
 from engine.results.progress import Progress
 from tests.fresh_python import ROOT

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 
 from engine.commands.command_line import main
-from engine.errors import EngineError
+from engine.errors import EngineError, Reason
 from engine.geometry.block import Block, Limits, Refusal
 from engine.host.protocol import Availability
 from engine.image.save import save_image
 from engine.mask.generators import box
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS
 from gui.explore.explain.selection import Selection

@@ -150,7 +150,7 @@ if __name__ == "__main__":
 
 
 def test_that_ctrl_c_at_any_moment_of_the_start_ends_with_one_line(tmp_path):
-    for module in ["engine.files.crash_log", "engine.host.client", "PySide6.QtGui", "gui.shell.app"]:
+    for module in ["engine.files.standard_streams", "engine.host.client", "PySide6.QtGui", "gui.shell.app"]:
         # Ctrl+C reaches the engine's process too, which begins to import when PySide6 is imported.
         code = f"""
 import os, runpy, signal, sys

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 
 
 class Array:
@@ -98,11 +98,11 @@ def gpu(monkeypatch):
     from cuda.bindings import driver
 
     from engine.api import device_calls
-    from engine.device import cuda_copies
+    from engine.device import device_memory
 
     made = Gpu(driver.CUresult)
     context = SimpleNamespace(selected=nullcontext)
-    for module in (device_calls, cuda_copies):
+    for module in (device_calls, device_memory):
         monkeypatch.setattr(module, "context_of", lambda number: context)
     monkeypatch.setattr(driver, "cuStreamIsCapturing", made.capturing)
     monkeypatch.setattr(driver, "cuMemcpyDtoHAsync", made.copy)

@@ -8,9 +8,8 @@ from engine.api.request import Call
 from engine.flow import result as result_of_window
 from engine.host import shared, shared_picture
 from engine.host.protocol import OpenPicture
-from engine.host.request import Preview, answer
-from engine.host.result_values import part_of
-from engine.host.shared_array import segments_of
+from engine.host.request import Preview, answer, segments_of
+from engine.host.shared_picture import part_of
 from engine.image.open import open_sample
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan

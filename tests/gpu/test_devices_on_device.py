@@ -2,8 +2,7 @@
 
 from numba import cuda
 
-from engine.device.cuda_driver import ATTRIBUTES, gpu_info
-from engine.device.device_list import listed_devices
+from engine.device.device_list import ATTRIBUTES, gpu_info, listed_devices
 from engine.device.devices import devices
 from tests.fresh_python import fresh_python
 

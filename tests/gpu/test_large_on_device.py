@@ -8,7 +8,7 @@ from engine.commands.arguments import read
 from engine.commands.filtering import FilterSettings
 from engine.commands.in_bands import work_of
 from engine.commands.picture_work import work_for
-from engine.flow import memory as memory_plan
+from engine.flow import rows as memory_plan
 from engine.flow.file import filter_file
 from engine.geometry.border import Border
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from engine.device.cubin import resources_of
+from engine.device.kernel_code import resources_of
 from engine.explain.gpus import ABSENT_GPUS, Architecture
 from engine.explain.launch.answers import kernel_resources
 from engine.geometry.block import Block, every_block

@@ -13,7 +13,7 @@ from engine.device import device_memory
 from engine.device.cuda_streams import check
 from engine.device.launches import DeviceKind
 from engine.device.numba_cuda import cuda
-from engine.flow.timeline import Queue
+from engine.flow.chunks import Queue
 from engine.geometry.border import Border
 from engine.work.filtering.variants import VARIANTS, variant
 from tests.gpu.test_variants_on_device import binomial_for

@@ -9,8 +9,8 @@ from PySide6.QtGui import QUndoStack
 from pytestqt.qtbot import QtBot
 from shiboken6 import getAllValidWrappers
 
+from engine.host.request import SharedArray
 from engine.host.shared import unlink
-from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
 from gui.style.theme import apply_theme

@@ -1,9 +1,9 @@
 """Limits of a GPU, runs on it, and the reason for the time of a run, as the engine would find them."""
 
+from engine.errors import Reason
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.geometry.block import Block
 from engine.host.messages import Ready
-from engine.reason import Reason
 from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import Bound, ExplainedTime
 from engine.work.filtering.work import filter_work

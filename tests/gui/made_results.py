@@ -11,8 +11,8 @@ from engine.explain.code.source import Role, SourceFunction
 from engine.geometry.block import Block
 from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered, PictureHandle, ScreenLevels
+from engine.host.request import SharedArray
 from engine.host.shared import attach, create
-from engine.host.shared_array import SharedArray
 from gui.engine_link.engine_state import EngineState
 from gui.explore.workspace import Workspace
 from tests.made_runs import MASK, made_reason

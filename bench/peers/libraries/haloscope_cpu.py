@@ -5,8 +5,8 @@ import numpy as np
 from bench.peers.cells import Cell
 from bench.peers.library import About, Job, Ready, host_ready
 from bench.peers.our_variants import chosen, keys
-from engine.device.anti_aliasing import empty_result
 from engine.device.devices import device_named
+from engine.device.host_memory import empty_result
 from engine.device.launches import DeviceKind
 from engine.device.versions import versions
 

@@ -15,9 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.device.kernel_factory import note_origin
+from engine.device.kernel_factory import definition_of, function_of, note_origin
 from engine.device.launches import Between, Kernel, Pass, Placeholder
-from engine.device.unrolled import definition_of, function_of
 from engine.explain.ablation import stand_in_code
 from engine.explain.ablation.results import Cost
 from engine.geometry.border import Border

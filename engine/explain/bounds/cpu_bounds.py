@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 from engine.device.device_list import cpu_info
 from engine.device_info import AUTO
+from engine.errors import Reason
 from engine.explain.bounds.least_time import Cause, LeastTime
 from engine.explain.limits.device_limits import DeviceLimits
-from engine.reason import Reason
 from engine.results.measurement import Bound
 from engine.results.problem import HasLoops, LoopWork
 from engine.results.text_forms import digits_text

@@ -2,6 +2,7 @@
 
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
+from engine.errors import Reason
 from engine.explain.bounds.cpu_bounds import CpuTime, cpu_cause, cpu_time
 from engine.explain.bounds.gpu_bounds import GpuTime, gpu_cause, gpu_time
 from engine.explain.bounds.least_time import LeastTime
@@ -14,7 +15,6 @@ from engine.explain.limits.kept_limits import keep, kept_limits, recorded_limits
 from engine.explain.limits.messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.request import answer
-from engine.reason import Reason
 from engine.results.measurement import ExplainedTime
 from engine.results.progress import Checkpoint, go_on
 from engine.results.text_forms import duration_text, percent_text

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
+from engine.errors import Reason
 from engine.explain.limits.device_limits import DeviceLimits
-from engine.reason import Reason
 from engine.results.measurement import Bound
 from engine.run.task import AnyJob
 

@@ -1,6 +1,6 @@
 """Answers what the window asks of a kernel's code. Called on: the main thread of the host."""
 
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.device_info import AUTO
 from engine.explain.code.kernel_listing import kernel_diff, listed_kernels
 from engine.explain.code.kernel_source import source_of

@@ -5,7 +5,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from engine.compiled.late_names import import_names
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.device.launches import Kernel, Pass, Signature
 from engine.errors import BadValue
 from engine.explain.code.code_diff import Diff, MeasuredDifference, listing_diff, source_diff
@@ -22,7 +22,7 @@ from engine.explain.examples import Example
 from engine.explain.gpus import Architecture
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
-    from engine.device import disassembler, explained_code
+    from engine.device import kernel_code
 
 # A place that the compiler could not attribute has line 0.
 _LOCATION = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s")
@@ -199,6 +199,6 @@ def listing_of(kernel: Kernel, signature: Signature, architecture: Architecture,
     import_names(__name__)
     code, name = (kernel, signature, (architecture.major, architecture.minor)), kernel.py_func.__name__
     if form is Form.PTX:
-        return ptx_listing(explained_code.explained_ptx(*code), name, str(architecture))
-    text = disassembler.disassembled(explained_code.explained_machine_code(*code))
+        return ptx_listing(kernel_code.explained_ptx(*code), name, str(architecture))
+    text = kernel_code.disassembled(kernel_code.explained_machine_code(*code))
     return sass_listing(text, name, str(architecture))

@@ -17,7 +17,7 @@ from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.device.launches import DeviceKind
 from engine.explain.code.listing import short_path
 from engine.explain.code.source import KernelSource, Role, SourceFunction, story_of
@@ -27,7 +27,7 @@ from engine.explain.examples import AnyKernel, Example
 _ENGINE = __name__.rpartition(".explain.")[0]
 _CALLED = tuple(f"{_ENGINE}.{folder}." for folder in ("variants", "device", "geometry"))
 # The words that emitters are written in, and how threads share what is to be done.
-_LEFT_OUT = tuple(f"{_ENGINE}.{folder}." for folder in ("variants.emit", "device.threads"))
+_LEFT_OUT = tuple(f"{_ENGINE}.{begin}" for begin in ("variants.emit.", "device.thread_"))
 
 
 def source_of(example: Example) -> KernelSource:

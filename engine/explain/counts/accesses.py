@@ -9,8 +9,8 @@ threads. Constant memory gives one word after another.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
+from engine.errors import Reason
 from engine.ptx.counts import Requests
-from engine.reason import Reason
 from engine.results.text_forms import MISSING, rate_text
 
 BANKS = 32

@@ -26,6 +26,7 @@ from engine.compiled.late_names import import_names
 from engine.device.backend import Buffers
 from engine.device.interpreter import InterpreterBackend
 from engine.device.launches import Between, Launch, Pass, Placeholder
+from engine.errors import Reason
 from engine.explain.counts.accesses import ArrayAccesses, CountedAccesses, CountedRun
 from engine.explain.launch.launches import why_not_compiled
 from engine.ptx import PtxError, Run
@@ -33,12 +34,11 @@ from engine.ptx.counts import Requests
 from engine.ptx.dependence import depends_on_contents
 from engine.ptx.findings import Index3
 from engine.ptx.program import kernel_of
-from engine.reason import Reason
 from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.task import AnyJob
 
 if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
-    from engine.device import interpreted
+    from engine.device import interpreter
 
 
 class Axis(NamedTuple):
@@ -146,7 +146,7 @@ def counted_passes(
     import_names(__name__)
     buffers = buffers_of(job)
     try:
-        if not of_zeros and any(depends_on_contents(kernel_of(interpreted.ptx_of(step))) for step in passes):
+        if not of_zeros and any(depends_on_contents(kernel_of(interpreter.ptx_of(step))) for step in passes):
             return CountedRun(not_counted=DEPENDS)
         return CountedRun(tuple(_counted(step, job.problem, buffers, checkpoint) for step in passes))
     except PtxError as error:
@@ -158,7 +158,7 @@ _kept: dict[Hashable, CountedAccesses] = {}
 
 
 def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint) -> CountedAccesses:
-    arrays = interpreted.arrays_of(step, buffers.image, buffers.out)
+    arrays = interpreter.arrays_of(step, buffers.image, buffers.out)
 
     def fact(argument: object) -> Hashable:
         is_array = isinstance(argument, Placeholder | Between)
@@ -184,7 +184,7 @@ def _counted(step: Pass, problem: Any, buffers: Buffers, checkpoint: Checkpoint)
             checkpoint(Progress("counting memory accesses", 0.5, 3.0))
 
         between(0.0)
-        return interpreted.run_pass(
+        return interpreter.run_pass(
             step, arrays, between, checks=False, chosen_blocks=blocks, weights=weights
         )
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING
 
 from engine.compiled.late_names import import_names
-from engine.device.cubin import resources_of
+from engine.device.kernel_code import resources_of
 from engine.device_info import DeviceInfo
 from engine.explain.gpus import architecture_of, attributes_of, gpu_text
 from engine.explain.kernel_job import kernel_job

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from engine.device.cuda_presence import INSTALL, missing
-from engine.gpu_attributes import GpuAttributes
-from engine.reason import Reason
+from engine.device.device_list import INSTALL, missing
+from engine.device_info import GpuAttributes
+from engine.errors import Reason
 from engine.results.launch_facts import WARP, KernelResources, LaunchFacts, Occupancy, occupancy_of
 
 

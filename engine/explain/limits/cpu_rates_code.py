@@ -9,8 +9,8 @@ from llvmlite import ir
 from numba import njit, types
 
 from engine.compiled.entry_point import entry_point
-from engine.device.threads.descriptors import SELF, TAKEN
-from engine.device.threads.shared_call import add, finish, row_of, share
+from engine.device.thread_code import add, finish, row_of, share
+from engine.device.thread_pool import SELF, TAKEN
 from engine.variants.cpu.register_tiles import BUSY_SUMS
 from engine.variants.emit.cpu_vectors import VECTOR, cpu_function
 from engine.variants.emit.value import I32, in_pairs

@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import launch_cores
 from engine.device.device_list import cpu_info
-from engine.device.threads.parallel_copy import copy_bytes
-from engine.device.threads.thread_pool import TASK, SharedCall
+from engine.device.per_thread import launch_cores
+from engine.device.thread_pool import TASK, SharedCall, copy_bytes
 from engine.explain.limits.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 
 from engine.device.backend import Backend, Buffers
-from engine.device.cuda_copies import fill_bytes
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.cuda_streams import check
-from engine.device.device_memory import device_array
-from engine.device.device_view import address_of
+from engine.device.device_memory import device_array, fill_bytes
 from engine.device.devices import backend
-from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream
+from engine.device.launches import DeviceArray, Kernel, Prepared, Signature, Stream, address_of
 from engine.device.loaded_kernel import loaded_kernel
 from engine.device.numba_cuda import driver, float32, int32
-from engine.device_info import SIMULATOR, DeviceInfo
+from engine.device_info import SIMULATOR, DeviceInfo, GpuAttributes
 from engine.errors import DeviceUnavailable, OutOfDeviceMemory
 from engine.explain.gpus import theoretical_limits
 from engine.explain.limits.device_limits import DeviceLimits, Limit, limit_name, measured_well
@@ -36,7 +34,6 @@ from engine.explain.limits.gpu_rates_code import (
 )
 from engine.explain.limits.kept_limits import keep
 from engine.explain.limits.messages import MeasureLimits
-from engine.gpu_attributes import GpuAttributes
 from engine.results.launch_facts import WARP
 from engine.results.progress import Checkpoint, Progress
 

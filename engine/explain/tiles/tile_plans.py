@@ -23,7 +23,7 @@ from engine.work.filter_task import MaskJob
 from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
-    from engine.device import interpreted
+    from engine.device import interpreter
 
 # Cells around those under the mask that are drawn where the block loads them.
 _AROUND = 64
@@ -39,7 +39,7 @@ def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on
     buffers, found = buffers_of(job), list[TilePlan]()
     for step in job.passes:
         checkpoint(Progress("running a block", 0.5, 1.0))
-        arrays = interpreted.arrays_of(step, buffers.image, buffers.out)
+        arrays = interpreter.arrays_of(step, buffers.image, buffers.out)
         found += _Pass(job.problem, step, arrays, at).tiles()
     return tuple(found)
 
@@ -76,9 +76,9 @@ class _Pass:
         source, result = (one for one in step.arguments if isinstance(one, Operand))
         self._problem, self._block = problem, Block(*step.launch.block[:2])
         self._source, self._result = arrays[source].values, arrays[result].values
-        kernel = kernel_of(interpreted.ptx_of(step))
+        kernel = kernel_of(interpreter.ptx_of(step))
         self._loads = BlockLoads(kernel, arrays[source], arrays[result], self._block.threads)
-        run = interpreted.run_pass(
+        run = interpreter.run_pass(
             step,
             arrays,
             checks=False,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.device.anti_aliasing import reused_result
+from engine.device.host_memory import reused_result
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
 from engine.variants.operations.kernels import CpuCode, on_all_cores

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.threads.thread_pool import SharedCall, compiled
+from engine.device.thread_pool import SharedCall, compiled
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.variants.cpu.edges import Halo, aligned_rows, holds

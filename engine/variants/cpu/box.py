@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import launch_cores
-from engine.device.threads.descriptors import TAKEN
-from engine.device.threads.thread_pool import TASK, workers_for
+from engine.device.per_thread import launch_cores
+from engine.device.thread_pool import TAKEN, TASK, workers_for
 from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork, Work
@@ -41,7 +40,7 @@ from engine.work.filtering.work import filter_work
 
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point
-    from engine.device.threads.shared_call import finish, row_of, share
+    from engine.device.thread_code import finish, row_of, share
     from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
     from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, smaller
 

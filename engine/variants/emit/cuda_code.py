@@ -44,7 +44,7 @@ class CudaCode(LlvmCode):
         """Return the pointer to `count` weights in constant memory: no compiling when they change.
 
         Numba's own constant arrays are part of the compiled code. This one has a name instead, and is
-        written when a launch is prepared (`Pass.constant`, `engine/device/constant_memory.py`). A warp reads
+        written when a launch is prepared (`Pass.constant`, `engine/device/loaded_kernel.py`). A warp reads
         a weight from it into a uniform register; with weights from shared memory in ordinary registers 15
         x 15 takes 181 instead of 142 us (H200), because one instruction reads at most two of those from one
         bank.
@@ -233,7 +233,7 @@ def constant_weights(count: int) -> Callable[..., np.ndarray]:
 
     The array has a fixed size, `__constant__` in CUDA C. Its module defines it, and before the kernel is
     first launched with a mask, the host finds it by its name (`cuModuleGetGlobal`) and copies the weights
-    there, as CUDA C's `cudaMemcpyToSymbol` does (`engine/device/constant_memory.py`, decision 5). So an edit
+    there, as CUDA C's `cudaMemcpyToSymbol` does (`engine/device/loaded_kernel.py`, decision 5). So an edit
     of the mask compiles nothing. Each prepared variant has a copy of the module, with an array of its own:
     launches with two masks may overlap on any streams. Of the weights that the kernel is given as an argument
     only the shape is read. A kernel that calls it is decorated with `jit_with_constant(WEIGHTS, count)`.

@@ -12,9 +12,8 @@ import numpy as np
 
 from engine.cores import cores
 from engine.device.array_libraries import cupy_stream
-from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.launches import DeviceArray, DeviceKind
-from engine.device.per_process import OncePerProcess
+from engine.device.launches import CAPTURE_LOCK, DeviceArray, DeviceKind
+from engine.device.per_thread import OncePerProcess
 from engine.errors import OutOfDeviceMemory
 from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask

@@ -23,7 +23,7 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import Variant
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.constant_memory import jit_with_constant
+    from engine.device.loaded_kernel import jit_with_constant
     from engine.device.numba_cuda import cuda, float32, jit_within
     from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
     from engine.variants.fast.fused_sums import (

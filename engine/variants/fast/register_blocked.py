@@ -50,7 +50,7 @@ from engine.work.filtering.variants import Variant
 from engine.work.filtering.work import filter_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.constant_memory import jit_with_constant
+    from engine.device.loaded_kernel import jit_with_constant
     from engine.device.numba_cuda import cuda, types
     from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
     from engine.variants.fast.accumulator import accumulator, byte_accumulator

@@ -33,9 +33,8 @@ from engine.variants.ladder.teaching import one_pass_variant, row_variant, work_
 from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_rules import cuda_rule
-    from engine.device.numba_cuda import cuda, float32
+    from engine.device.loaded_kernel import jit_with_constant
+    from engine.device.numba_cuda import cuda, cuda_rule, float32
     from engine.variants.emit.cuda_code import constant_weights
 
 

@@ -51,8 +51,7 @@ from engine.work.filtering.variants import Variant
 from engine.work.filtering.work import filter_work, loads_by_taps
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.cuda_rules import cuda_rule
-    from engine.device.numba_cuda import cuda, float32, jit_for
+    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for
 
 # Rows of X that a phase builds: as in the report one phase for a 5 x 5 mask. Odd, so that the threads of a
 # warp that work on different masks (blocks narrower than 32) read their weights from different banks of

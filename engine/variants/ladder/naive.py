@@ -39,8 +39,7 @@ from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.cuda_rules import cuda_result, cuda_rule
-    from engine.device.numba_cuda import cuda, float32, float64, jit_within
+    from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32, float64, jit_within
 
 
 @kernel_factory

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from engine.device.kernel_factory import kernel_factory
+from engine.device.kernel_factory import kernel_factory, unrolled
 from engine.device.launches import Kernel, Launch, Operand, Pass, registers_for
-from engine.device.unrolled import unrolled
 from engine.geometry.block import Block, Limits, Refusal, blocks_along
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
@@ -29,8 +28,7 @@ from engine.work.filtering.variants import Variant
 from engine.work.filtering.work import taps_in_own_tile, tile_cells_inside
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.cuda_rules import cuda_rule
-    from engine.device.numba_cuda import cuda, float32, jit_for, jit_within
+    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for, jit_within
 
 
 def two_pass_variant(

@@ -38,9 +38,8 @@ from engine.variants.passes import refuse_launch
 from engine.work.filtering.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.constant_memory import jit_with_constant
-    from engine.device.cuda_rules import cuda_rule
-    from engine.device.numba_cuda import cuda, float32, jit_for
+    from engine.device.loaded_kernel import jit_with_constant
+    from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for
     from engine.variants.emit.cuda_code import constant_weights
 
 

@@ -30,7 +30,7 @@ from engine.compiled.cpu_target import cpu_target
 from engine.compiled.machine_code import MachineFunction
 from engine.cores import cores
 from engine.device.launches import DeviceKind, Prepared
-from engine.device.threads.thread_pool import TASK, SharedCall, compiled
+from engine.device.thread_pool import TASK, SharedCall, compiled
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.tasks.network.operands import Floats, Weights

@@ -11,8 +11,8 @@ from collections.abc import Callable
 from numba import njit, types
 
 from engine.compiled.entry_point import entry_point
-from engine.device.threads.descriptors import TAKEN
-from engine.device.threads.shared_call import finish, share
+from engine.device.thread_code import finish, share
+from engine.device.thread_pool import TAKEN
 from engine.tasks.network.problem import (
     CLASSES,
     FIRST,

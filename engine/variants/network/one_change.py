@@ -25,7 +25,7 @@ from engine.variants.network.steps import (
 )
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
-    from engine.device.constant_memory import jit_with_constant
+    from engine.device.loaded_kernel import jit_with_constant
     from engine.device.numba_cuda import cuda, float32, types
     from engine.variants.emit.cuda_code import device_function
 

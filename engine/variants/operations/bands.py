@@ -8,16 +8,15 @@ import numpy as np
 
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
-from engine.device.core_count import launch_cores
-from engine.device.threads.descriptors import TAKEN
-from engine.device.threads.thread_pool import TASK, SharedCall, compiled, workers_for
+from engine.device.per_thread import launch_cores
+from engine.device.thread_pool import TAKEN, TASK, SharedCall, compiled, workers_for
 from engine.work.picture_problem import PictureProblem
 
 if TYPE_CHECKING:  # imported where code is compiled
     from numba import njit
 
     from engine.compiled.entry_point import entry_point
-    from engine.device.threads.shared_call import finish, share
+    from engine.device.thread_code import finish, share
     from engine.variants.emit.cpu_vectors import count_one
 
 # What a worker does in one call, in steps of about a nanosecond: Python looks for Ctrl+C between calls.

@@ -39,8 +39,7 @@ from engine.work.operations.work import operation_work
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
 
-    from engine.device.cuda_rules import cuda_result, cuda_rule
-    from engine.device.numba_cuda import cuda, float32, int32
+    from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32, int32
     from engine.device.result_code import cpu_result
 
 # Of the exponential 8 roundings and its polynomial, 2e-8; of its argument t at most (2 channels + 7)

@@ -19,8 +19,7 @@ from engine.work.operations.problem import OperationProblem
 from engine.work.operations.work import operation_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from engine.device.cuda_rules import cuda_result
-    from engine.device.numba_cuda import cuda, float32
+    from engine.device.numba_cuda import cuda, cuda_result, float32
     from engine.device.result_code import cpu_result
 
 WEIGHTS = {

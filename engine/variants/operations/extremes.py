@@ -23,8 +23,7 @@ from engine.work.operations.work import operation_work
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
 
-    from engine.device.cuda_rules import cuda_rule
-    from engine.device.numba_cuda import cuda, float32
+    from engine.device.numba_cuda import cuda, cuda_rule, float32
     from engine.variants.operations.bands import put_nan
 
 SIZE = Parameter(

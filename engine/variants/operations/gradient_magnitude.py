@@ -23,8 +23,7 @@ from engine.work.operations.problem import OperationProblem, Value
 from engine.work.operations.work import operation_work
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
-    from engine.device.cuda_rules import cuda_result, cuda_rule
-    from engine.device.numba_cuda import cuda, float32
+    from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32
     from engine.device.result_code import cpu_result
 
 # Weights of the side cell and of the middle one; their differences are taken one column, or row, apart.

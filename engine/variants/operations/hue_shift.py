@@ -30,8 +30,7 @@ from engine.work.operations.work import operation_work
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
 
-    from engine.device.cuda_rules import cuda_result
-    from engine.device.numba_cuda import cuda, float32
+    from engine.device.numba_cuda import cuda, cuda_result, float32
     from engine.device.result_code import cpu_result
 
 

@@ -16,8 +16,8 @@ from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
 from engine.host.display_range import pixels_of
 from engine.host.protocol import ScreenLevels, Shown
+from engine.host.request import SharedArray
 from engine.host.shared import attach
-from engine.host.shared_array import SharedArray
 from engine.host.tiles import TiledScreen
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme

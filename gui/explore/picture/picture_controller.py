@@ -7,12 +7,12 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError, LineLost
-from engine.flow.messages import SaveFiltered
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Request
 from engine.host.tiles import TiledScreen
 from engine.results.progress import Progress
 from engine.verify.regions import Region
+from engine.work.messages import SaveFiltered
 from gui.engine_link.engine_link import Ask, EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
 from gui.explore.preview_controller import Display

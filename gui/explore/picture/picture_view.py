@@ -8,8 +8,7 @@ from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
 from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
-from engine.host.request import Seen
-from engine.host.shared_array import Computed, SharedArray
+from engine.host.request import Computed, Seen, SharedArray
 from engine.host.tiles import CloseTiled, TiledScreen
 from engine.image.formats import titles
 from engine.verify.regions import Region

@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
+from engine.host.request import SharedArray, segments_of
 from engine.host.shared import attach
-from engine.host.shared_array import SharedArray, segments_of
 from engine.host.tiles import TiledScreen, Values, WantedValues
 from engine.work.filtering.one_pixel import Samples
 from engine.work.messages import PictureJob

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine.errors import Reason
 from engine.geometry.block import Block, Limits, why_illegal
 from engine.host.protocol import Availability
-from engine.reason import Reason
 from engine.results.metrics import AnyMetric, Compared
 from engine.results.text_forms import digits_text
 from engine.work.messages import PictureJob

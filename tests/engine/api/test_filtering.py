@@ -13,10 +13,9 @@ from engine.api.request import Call, request_of
 from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
-from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, UnknownName
+from engine.errors import BadValue, DeviceUnavailable, EngineError, MaskError, Reason, UnknownName
 from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
-from engine.reason import Reason
 from engine.work.filter_task import Filtering
 from engine.work.filtering import oracle
 from engine.work.filtering.agreement import rounding_bound

@@ -18,8 +18,8 @@ import engine
 from engine.api import plan as plan_module
 from engine.api.plan import MOST_PLANS
 from engine.api.request import Call, request_of
-from engine.device import anti_aliasing
-from engine.device.anti_aliasing import REUSED_FROM_BYTES
+from engine.device import host_memory
+from engine.device.host_memory import REUSED_FROM_BYTES
 from engine.errors import BadValue, EngineError, MaskError, UnknownName
 from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
@@ -74,7 +74,7 @@ def no_plans():
 def no_spares():
     """Forget memory of earlier results."""
     gc.collect()
-    anti_aliasing._reused.trim(0)
+    host_memory._reused.trim(0)
 
 
 def random_mask(random):

@@ -20,8 +20,7 @@ from engine.device import device_list
 from engine.device import devices as device_module
 from engine.device.interpreter import InterpreterBackend
 from engine.device_info import DeviceInfo
-from engine.errors import DeviceFault
-from engine.reason import Reason
+from engine.errors import DeviceFault, Reason
 from engine.work.filter_task import Filtering
 from tests.fresh_python import ROOT
 

@@ -17,10 +17,10 @@ import engine.image.save
 from engine.commands import batch as batch_command
 from engine.commands import batch_loop, batch_plan, picture_opening, picture_work
 from engine.commands.batch_plan import files_for
-from engine.device import anti_aliasing
-from engine.device.spares import Spares
+from engine.device import host_memory
+from engine.device.host_memory import Spares
 from engine.errors import OutOfDeviceMemory, VerificationFailed
-from engine.flow.picture_memory import PictureMemory
+from engine.flow.stages import PictureMemory
 from engine.flow.stream import Preparing, Stream
 from engine.image import formats
 from engine.image.open import sample_path
@@ -325,7 +325,7 @@ def test_that_many_pictures_use_the_memory_of_a_few(
         monkeypatch.setattr(picture_work.PictureWork, "verified", wrong)
     monkeypatch.setattr(batch_loop, "cores", lambda: 2)
     for name in ("PLACED_FROM_BYTES", "REUSED_FROM_BYTES"):
-        monkeypatch.setattr(anti_aliasing, name, 0)
+        monkeypatch.setattr(host_memory, name, 0)
     take, made = Spares.take, []
 
     def taken(self, size):

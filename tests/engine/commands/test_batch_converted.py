@@ -6,7 +6,7 @@ import pytest
 from engine.commands.batch_loop import Job
 from engine.commands.batch_plan import PictureFile
 from engine.commands.picture_opening import Opened
-from engine.flow import converted
+from engine.flow import stages
 from engine.geometry.border import Border
 from engine.geometry.range_modes import RANGE_MODES
 from engine.image.picture import Picture
@@ -30,7 +30,7 @@ def job_of(how, opened):
 
 def both_ways(monkeypatch, picture, dtype, mask, **changed):
     """Return the colours to save made band by band and made of a whole result, and the request."""
-    monkeypatch.setattr(converted, "BAND_BYTES", 16 * 41 * 3 * 4)
+    monkeypatch.setattr(stages, "BAND_BYTES", 16 * 41 * 3 * 4)
     how, opened = filter_of(mask, **changed), Opened(picture, np.dtype(dtype))
     call = how.call(opened)
     assert job_of(how, opened).is_converted
@@ -38,9 +38,9 @@ def both_ways(monkeypatch, picture, dtype, mask, **changed):
         call.samples.shape, np.dtype(np.float32), regions_to_check(call.problem, SEED, AFFORDABLE)
     )
     in_bands = np.empty(call.samples.shape, dtype)
-    highest = max(band.length for band in converted.bands_to_convert(call))
+    highest = max(band.length for band in stages.bands_to_convert(call))
     floats = np.empty((highest, *call.samples.shape[1:]), np.float32)
-    loss = converted.convert(call, in_bands, floats, checked, how.saving.range)
+    loss = stages.convert(call, in_bands, floats, checked, how.saving.range)
     in_bands = in_bands.reshape(call.shape)
     finished = how.finished(call, opened, call.filter())
     assert loss.sentences(in_bands.size, in_bands.dtype) == finished.lost

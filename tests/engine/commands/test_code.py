@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.results.export import results_document
 from engine.results.metrics import compared
 from engine.results.text_forms import json_text
@@ -88,7 +88,7 @@ def test_that_what_a_kernel_depends_on_can_be_chosen(command):
 @pytest.mark.nvvm
 @pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler")
 def test_that_sass_without_a_disassembler_says_how_to_get_one(command, monkeypatch):
-    monkeypatch.setattr("engine.device.disassembler.disassembler", lambda: None)
+    monkeypatch.setattr("engine.device.kernel_code.disassembler", lambda: None)
     answer = command("code row-naive --sass")
     assert (answer.status, answer.out) == (2, "")
     assert "pip install nvidia-cuda-nvdisasm" in answer.err

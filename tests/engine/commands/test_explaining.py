@@ -5,8 +5,8 @@ import json
 
 import pytest
 
+from engine.errors import Reason
 from engine.explain.bounds import explained
-from engine.reason import Reason
 from engine.results.measurement import Bound, ExplainedTime
 
 BENCH = "bench --sizes 8 --masks 3 --budget 0 --variants"

@@ -19,7 +19,7 @@ from engine.commands.picture_work import work_for
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.flow import file as in_file
-from engine.flow import memory as memory_plan
+from engine.flow import rows as memory_plan
 from engine.geometry.border import Border
 from engine.image.formats.npy import NpyResult
 from engine.image.large.opening import open_large
@@ -326,7 +326,7 @@ from engine.commands.in_bands import work_of
 from engine.flow import file as in_file
 from engine.commands.command_line import main
 from engine.image.large.result import PartFolder
-from engine.flow import memory as memory_plan
+from engine.flow import rows as memory_plan
 memory_plan._BAND_BYTES, in_file.JOURNAL_S = 2048, 0.0
 interrupts.listen()
 note, notes = PartFolder.note, []

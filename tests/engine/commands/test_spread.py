@@ -7,10 +7,10 @@ import pytest
 
 import engine
 from engine.commands import spread
-from engine.device.cpu import CpuBackend
+from engine.device.backend import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import DeviceFault
-from engine.flow import memory, stream
+from engine.flow import rows, stream
 from tests.engine.flow.fake_gpus import install
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -97,7 +97,7 @@ def test_that_operations_and_chains_over_all_gpus_have_the_bytes_of_one(
 def test_that_a_file_in_bands_over_all_gpus_has_the_bits_of_one(
     command, gpus, any_work, tmp_path, work, monkeypatch
 ):
-    monkeypatch.setattr(memory, "_BAND_BYTES", 2048)
+    monkeypatch.setattr(rows, "_BAND_BYTES", 2048)
     picture = np.random.default_rng(2).integers(0, 255, (300, 40), np.uint8)
     np.save(tmp_path / "in.npy", picture)
     alone, spread_over = tmp_path / "alone.npy", tmp_path / "spread.npy"

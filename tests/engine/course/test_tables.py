@@ -32,11 +32,11 @@ from engine.course.tables import (
     tables_of,
     transactions_per_request,
 )
-from engine.device.cuda_driver import memory_bytes_per_second
+from engine.device.device_list import memory_bytes_per_second
+from engine.device_info import GpuAttributes
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.gpu_attributes import GpuAttributes
 from engine.mask.resolve import resolve_mask
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS

@@ -13,9 +13,9 @@ from engine.course.worked_examples import (
     example_of,
     transactions,
 )
-from engine.device import cuda_driver
-from engine.device.cuda_driver import host_bus_gb_s
-from engine.gpu_attributes import GpuAttributes
+from engine.device import device_list
+from engine.device.device_list import host_bus_gb_s
+from engine.device_info import GpuAttributes
 
 BANDWIDTHS, BUS, PEAKS, STRIDES, OCCUPANCY = EXAMPLES
 NO_GPU = "There is no GPU."
@@ -102,7 +102,7 @@ def test_that_an_example_is_found_by_its_table_alone():
     ],
 )
 def test_that_the_bus_to_the_host_is_read_as_linux_states_it(tmp_path, monkeypatch, speed, width, wanted):
-    monkeypatch.setattr(cuda_driver, "PCI_DEVICES", tmp_path)
+    monkeypatch.setattr(device_list, "PCI_DEVICES", tmp_path)
     assert host_bus_gb_s(0, 0x41, 0) == 0.0
     folder = tmp_path / "0000:41:00.0"
     folder.mkdir()

@@ -9,7 +9,7 @@ import pytest
 
 import engine.variants
 from engine.compiled.code_store import CodeStore
-from engine.device import constant_memory
+from engine.device import loaded_kernel
 from engine.device.numba_cuda import cuda
 
 OLD, NEW = (8, 6), (9, 0)
@@ -30,10 +30,10 @@ def device(monkeypatch):
     """Return a made-up current device, which a test may change; no kernel has copies there."""
     chosen = SimpleNamespace(compute_capability=NEW, id=0, MEMORY_POOLS_SUPPORTED=1)
     monkeypatch.setattr(cuda, "get_current_device", lambda: chosen)
-    monkeypatch.setattr(constant_memory, "_free", weakref.WeakKeyDictionary())
-    constant_memory._with_constant.cache_clear()
+    monkeypatch.setattr(loaded_kernel, "_free", weakref.WeakKeyDictionary())
+    loaded_kernel._with_constant.cache_clear()
     yield chosen
-    constant_memory._with_constant.cache_clear()
+    loaded_kernel._with_constant.cache_clear()
 
 
 def forget_kernels():

@@ -7,15 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from engine.device import constant_memory
+from engine.device import loaded_kernel
 from engine.device.backend import Buffers
-from engine.device.capture_lock import CAPTURE_LOCK
-from engine.device.constant_memory import MOST_LOADED, with_constant
-from engine.device.cuda_graph import LaunchGraph
 from engine.device.cuda_kernels import PreparedPasses
-from engine.device.cuda_presence import missing
-from engine.device.device_view import DeviceView
-from engine.device.launches import Launch, Pass
+from engine.device.cuda_streams import LaunchGraph
+from engine.device.device_list import missing
+from engine.device.launches import CAPTURE_LOCK, DeviceView, Launch, Pass
+from engine.device.loaded_kernel import MOST_WITH_CONSTANTS, with_constant
 from engine.device.numba_cuda import cuda, float32, int64
 
 pytestmark = pytest.mark.skipif(bool(missing), reason="needs numba-cuda, not simulated")
@@ -70,7 +68,7 @@ class Loads:
 @pytest.fixture
 def loads(device, monkeypatch):
     found = Loads(device)
-    monkeypatch.setattr(constant_memory, "_new_copy", found.new_copy)
+    monkeypatch.setattr(loaded_kernel, "_new_copy", found.new_copy)
     monkeypatch.setattr(cuda, "synchronize", found.synchronize)
     return found
 
@@ -103,7 +101,7 @@ def test_that_launches_read_the_weights_that_they_were_enqueued_with(loads):
         assert held.contents[0] == number
         held.bound((1, 1), (1, 1), (number,)).enqueue(0, ())
     assert len(loads.written) == 200
-    assert len(loads.copies) <= MOST_LOADED + 1
+    assert len(loads.copies) <= MOST_WITH_CONSTANTS + 1
     loads.synchronize()
     read = [pair for copy in loads.copies for pair in copy.read]
     assert len(read) == 200
@@ -118,7 +116,7 @@ def test_that_a_prepared_variant_holds_its_copy(loads):
         return PreparedPasses([Pass("correlate", kernel, SIGNATURE, launch, (number,), constant)])
 
     first = prepared(0)
-    for number in range(1, 3 * MOST_LOADED):
+    for number in range(1, 3 * MOST_WITH_CONSTANTS):
         prepared(number).launch(PICTURE, PICTURE)
     count = len(loads.copies)
     first.launch(PICTURE, PICTURE)
@@ -179,13 +177,13 @@ def witness(monkeypatch):
 
 def test_that_constants_are_written_by_one_thread_at_a_time(witness, device, monkeypatch):
     monkeypatch.setattr(Copy, "write", witness.of("write"))
-    copies = [Copy([]) for _ in range(MOST_LOADED + 1)]
-    monkeypatch.setattr(constant_memory, "_new_copy", lambda *arguments: copies.pop())
+    copies = [Copy([]) for _ in range(MOST_WITH_CONSTANTS + 1)]
+    monkeypatch.setattr(loaded_kernel, "_new_copy", lambda *arguments: copies.pop())
     kernel = type("Kernel", (), {})()
-    for number in range(MOST_LOADED + 2):
+    for number in range(MOST_WITH_CONSTANTS + 2):
         with_constant(kernel, (float32[:, ::1],), "weights", np.full((2, 2), number, np.float32))
     # The first ones are new copies; one that is written anew has to be waited for.
-    assert witness.calls == [*["write"] * (MOST_LOADED + 1), "synchronize", "write"]
+    assert witness.calls == [*["write"] * (MOST_WITH_CONSTANTS + 1), "synchronize", "write"]
 
 
 @pytest.mark.parametrize("fails", [False, True])

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 
 pytestmark = pytest.mark.skipif(bool(missing), reason="needs numba-cuda, not simulated")
 DONE = 0

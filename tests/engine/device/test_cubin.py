@@ -5,8 +5,8 @@ import struct
 import numpy as np
 import pytest
 
-from engine.device.cubin import resources_of
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
+from engine.device.kernel_code import resources_of
 from engine.geometry.block import Block, Limits
 from engine.mask.mask import Mask
 from engine.tasks.network.operands import trained_weights

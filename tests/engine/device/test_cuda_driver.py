@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.device import cuda_driver, cuda_presence, device_list
-from engine.device.cuda_driver import ATTRIBUTES, gpu_info
-from engine.device.device_list import NO_GPU, listed_devices
+from engine.device import device_list
+from engine.device.device_list import ATTRIBUTES, NO_GPU, gpu_info, listed_devices
 
 # Attributes of an H200, except the lanes of its bus.
 STATED = {
@@ -81,8 +80,8 @@ def install(monkeypatch):
     """Return a function that makes a driver the one that is found."""
 
     def install(driver):
-        cuda_driver._name_of.cache_clear()
-        monkeypatch.setattr(cuda_driver, "driver_library", lambda: driver)
+        device_list._name_of.cache_clear()
+        monkeypatch.setattr(device_list, "driver_library", lambda: driver)
         for name, value in (("missing", ""), ("has_driver", lambda: True)):
             monkeypatch.setattr(device_list, name, value)
 
@@ -142,5 +141,5 @@ def test_that_attributes_have_the_numbers_of_the_drivers_header():
 
 def test_that_a_chosen_library_is_the_only_one_that_is_looked_for(monkeypatch, tmp_path):
     monkeypatch.setenv("NUMBA_CUDA_DRIVER", str(Path(tmp_path, "libcuda.so")))
-    assert cuda_presence.has_driver()
-    assert cuda_presence.driver_library.__wrapped__() is None
+    assert device_list.has_driver()
+    assert device_list.driver_library.__wrapped__() is None

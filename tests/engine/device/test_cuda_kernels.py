@@ -8,8 +8,7 @@ import pytest
 from engine.device import cuda_kernels, cuda_streams
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import order_after
-from engine.device.device_view import DeviceView
-from engine.device.launches import Between, Handle, Launch, Operand, Pass
+from engine.device.launches import Between, DeviceView, Handle, Launch, Operand, Pass
 from engine.variants.matmul.kernels import Matrix
 
 FREEING = 99

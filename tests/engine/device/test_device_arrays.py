@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from engine.device.array_libraries import library_of
-from engine.device.cuda_copies import copy_in, copy_out, on_device, on_host
 from engine.device.device_arrays import Found, as_view, given, stream_handle, strides_unless_dense
-from engine.device.device_view import DeviceView
-from engine.device.launches import Handle
+from engine.device.device_memory import copy_in, copy_out, on_device, on_host
+from engine.device.launches import DeviceView, Handle
 from engine.errors import BadValue
 from tests.engine.made_up_gpu import Array, aligned, gpu
 

@@ -10,7 +10,7 @@ from numba.cuda.cudadrv.error import CudaSupportError
 
 from engine.device import device_memory
 from engine.device.cuda_faults import cuda_errors_in_words
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.device.device_memory import device_array, uploaded
 from engine.device.numba_cuda import cuda
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError, OutOfDeviceMemory

@@ -11,12 +11,12 @@ import pytest
 
 import engine
 from engine.cores import cores, smallest_quota
-from engine.device import core_count, cuda_driver, device_list
 from engine.device import cuda as cuda_module
+from engine.device import device_list, per_thread
 from engine.device import devices as device_module
-from engine.device.anti_aliasing import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
-from engine.device.core_count import launch_cores, launches_on
 from engine.device.devices import all_gpus, backend, device_named, devices
+from engine.device.host_memory import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
+from engine.device.per_thread import launch_cores, launches_on
 from engine.device.result_code import cpu_result
 from engine.device.result_rules import largest_of
 from engine.device.versions import commit_of
@@ -43,7 +43,7 @@ def broken(gpu):
     ids=["no driver", "no GPU", "no context", "a GPU", "no package"],
 )
 def test_that_cuda_is_listed_with_the_reason_between_the_cpu_and_the_simulator(monkeypatch, found, reason):
-    homes = {"gpu_count": cuda_driver, "gpu_info": cuda_driver, "start_gpu": cuda_module}
+    homes = {"start_gpu": cuda_module}
     usual = {"missing": "", "has_driver": lambda: True}
     for name, value in (usual | {"gpu_count": lambda: 1, "gpu_info": lambda number: GPU} | found).items():
         monkeypatch.setattr(homes.get(name, device_list), name, value)
@@ -126,7 +126,7 @@ def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monk
 
 
 def test_that_a_launch_uses_no_more_cores_than_its_own_thread_was_given(monkeypatch):
-    monkeypatch.setattr(core_count, "cores", lambda: 8)
+    monkeypatch.setattr(per_thread, "cores", lambda: 8)
     elsewhere = []
     with launches_on(3):
         assert launch_cores() == 3

@@ -8,7 +8,7 @@ import pytest
 
 import engine.variants
 from engine.device import cuda_kernels, kernel_factory
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.device.numba_cuda import cuda, float32, int64, types
 from engine.geometry.block import Block
 from engine.geometry.border import Border

@@ -5,8 +5,8 @@ import threading
 import numpy as np
 import pytest
 
-from engine.device.threads import parallel_copy
-from engine.device.threads.parallel_copy import PIECE_BYTES, copy_bytes
+from engine.device import thread_pool
+from engine.device.thread_pool import PIECE_BYTES, copy_bytes
 
 RANDOM = np.random.default_rng(4)
 SIZES = (0, 1, 3, PIECE_BYTES - 1, PIECE_BYTES, PIECE_BYTES + 1, 2 * PIECE_BYTES, 7 * PIECE_BYTES + 5)
@@ -16,7 +16,7 @@ GUARD = 64
 @pytest.fixture
 def four_workers(monkeypatch):
     """Let copies have up to four threads, also where the machine has two cores."""
-    monkeypatch.setattr(parallel_copy, "launch_cores", lambda: 4)
+    monkeypatch.setattr(thread_pool, "launch_cores", lambda: 4)
 
 
 def copied(source, source_offset, target_offset):
@@ -58,10 +58,10 @@ def test_that_threads_copy_at_the_same_time(four_workers):
 
 def test_that_small_copies_have_one_worker(monkeypatch):
     made = []
-    monkeypatch.setattr(parallel_copy, "_calls", parallel_copy.defaultdict(list))
-    kept = parallel_copy.SharedCall
-    monkeypatch.setattr(parallel_copy, "SharedCall", lambda *how: made.append(how[2]) or kept(*how))
-    monkeypatch.setattr(parallel_copy, "launch_cores", lambda: 64)
+    monkeypatch.setattr(thread_pool, "_calls", thread_pool.defaultdict(list))
+    kept = thread_pool.SharedCall
+    monkeypatch.setattr(thread_pool, "SharedCall", lambda *how: made.append(how[2]) or kept(*how))
+    monkeypatch.setattr(thread_pool, "launch_cores", lambda: 64)
     for size in (1, 2 * PIECE_BYTES - 1, 3 * PIECE_BYTES, 99 * PIECE_BYTES):
         copied(np.zeros(size, np.uint8), 0, 0)
-    assert made == [1, 3, parallel_copy.MOST_WORKERS]
+    assert made == [1, 3, thread_pool.MOST_WORKERS]

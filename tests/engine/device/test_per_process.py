@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from engine.device.per_process import OncePerProcess
+from engine.device.per_thread import OncePerProcess
 from tests.fresh_python import fresh_python
 
 FORKED = """

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from engine.device.spares import Spares
+from engine.device.host_memory import Spares
 
 
 class Buffer:

@@ -8,9 +8,10 @@ import pytest
 
 from engine.compiled.entry_point import entry_point
 from engine.compiled.machine_code import MachineFunction
-from engine.device.per_process import OncePerProcess
-from engine.device.threads import thread_pool as threads
-from engine.device.threads.descriptors import (
+from engine.device import thread_pool as threads
+from engine.device.per_thread import OncePerProcess
+from engine.device.thread_code import finish, row_of, share
+from engine.device.thread_pool import (
     AWAITED,
     CALLER_LOCK,
     CORE,
@@ -21,8 +22,7 @@ from engine.device.threads.descriptors import (
     TAKEN,
     WAKE_LOCK,
 )
-from engine.device.threads.descriptors import BEGUN as BEGUN_STAGE
-from engine.device.threads.shared_call import finish, row_of, share
+from engine.device.thread_pool import BEGUN as BEGUN_STAGE
 from engine.variants.emit.cpu_vectors import count_one
 from engine.variants.fast import fft
 from tests.fresh_python import fresh_python
@@ -188,7 +188,7 @@ def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_
 import os, numpy, engine
 from engine import cores
 from engine.variants.cpu import streamed_bands
-from engine.device.threads import thread_pool as threads
+from engine.device import thread_pool as threads
 os.sched_getaffinity = lambda process: range(8)
 cores.time_quota = lambda: 3.0
 picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.float32)

@@ -10,8 +10,7 @@ import pytest
 import engine
 from engine.course import papers
 from engine.errors import BadValue, EngineError, FileWriteError
-from engine.files.atomic_write import atomic_write
-from engine.files.output_checks import check_place, make_folder
+from engine.files.atomic_write import atomic_write, check_place, make_folder
 from engine.mask import presets
 
 

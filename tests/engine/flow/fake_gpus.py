@@ -7,7 +7,7 @@ from engine.commands import batch_plan
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device_info import ALL_GPUS, DeviceInfo
-from engine.flow import on_gpus, stream
+from engine.flow import pipeline, stream
 from engine.work import resolve
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -44,7 +44,7 @@ def install(monkeypatch, count, like, queues=FakeQueues):
     for module in (resolve, batch_plan):
         monkeypatch.setattr(module, "devices_for", devices_for)
     monkeypatch.setattr("engine.api.calls.device_named", by_key.get)
-    monkeypatch.setattr(on_gpus, "queues_of", queues_of)
-    for module in (on_gpus, stream):
+    monkeypatch.setattr(pipeline, "queues_of", queues_of)
+    for module in (pipeline, stream):
         monkeypatch.setattr(module, "backend", lambda key: machine)
     return made

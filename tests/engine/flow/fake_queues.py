@@ -6,7 +6,7 @@ from collections import deque
 
 import numpy as np
 
-from engine.flow.timeline import Queue
+from engine.flow.chunks import Queue
 
 
 class Point:

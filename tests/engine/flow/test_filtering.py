@@ -9,7 +9,7 @@ import engine
 from engine.device.devices import devices
 from engine.device.launches import DeviceKind
 from engine.errors import BadValue, Cancelled, EngineError
-from engine.flow.timeline import Queue
+from engine.flow.chunks import Queue
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.work.filtering.variants import VARIANTS, variant

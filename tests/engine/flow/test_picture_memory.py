@@ -3,7 +3,7 @@
 import threading
 from contextlib import ExitStack
 
-from engine.flow.picture_memory import PictureMemory
+from engine.flow.stages import PictureMemory
 
 
 def test_that_a_picture_waits_until_there_is_room(monkeypatch):

@@ -14,11 +14,9 @@ import pytest
 from engine.device.devices import device_named
 from engine.errors import Cancelled, EngineError
 from engine.flow import pipeline
-from engine.flow.arguments import IntervalsInUse
-from engine.flow.chunks import ChunkJob
-from engine.flow.loop import Loop
+from engine.flow.chunks import Chunk, ChunkJob, Loop, Queue, Span, Timeline
+from engine.flow.filtering import IntervalsInUse
 from engine.flow.pipeline import Pipeline
-from engine.flow.timeline import Chunk, Queue, Span, Timeline
 from engine.geometry.border import Border
 from engine.geometry.cut import bands as cut_in_bands
 from engine.mask.mask import Mask

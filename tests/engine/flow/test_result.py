@@ -14,10 +14,8 @@ from engine.flow import result, tiles
 from engine.geometry.border import Border
 from engine.host import shared, shared_picture
 from engine.host.display_levels import level_shapes, render
-from engine.host.picture_numbers import MeasurePicture
-from engine.host.protocol import PictureHandle, SaveResult
-from engine.host.request import Preview, QueuePolicy, Run, answer
-from engine.host.shared_array import Computed, segments_of
+from engine.host.protocol import MeasurePicture, PictureHandle, SaveResult
+from engine.host.request import Computed, Preview, QueuePolicy, Run, answer, segments_of
 from engine.host.shared_picture import SharedSegment, screen_arrays
 from engine.host.tiles import TiledScreen, WantedTiles, WantedValues
 from engine.mask.mask import Mask

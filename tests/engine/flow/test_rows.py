@@ -11,8 +11,7 @@ import tifffile
 
 import engine
 from engine.errors import ImageReadError
-from engine.flow.memory import MemoryPlan, plan_memory
-from engine.flow.rows import RowStream
+from engine.flow.rows import MemoryPlan, RowStream, plan_memory
 from engine.geometry.border import Border
 from engine.image.formats.tiff import TiffPicture
 from engine.image.large.opening import open_large

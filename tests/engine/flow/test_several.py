@@ -10,7 +10,7 @@ import pytest
 import engine
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
-from engine.flow.timeline import Queue
+from engine.flow.chunks import Queue
 from tests.engine.flow.fake_gpus import install
 from tests.engine.flow.fake_queues import FakeQueues
 

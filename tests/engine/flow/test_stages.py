@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from engine.errors import DeviceFault, EngineError, OutOfDeviceMemory
-from engine.flow.loop import Loop
+from engine.flow.chunks import Loop
 from engine.flow.stages import Staged
 
 COUNT = 12

@@ -9,8 +9,7 @@ from engine.host import shared, tile_jobs
 from engine.host.display_levels import render
 from engine.host.picture_jobs import open_picture
 from engine.host.protocol import OpenPicture
-from engine.host.request import Check, Preview, Run, answer
-from engine.host.shared_array import segments_of
+from engine.host.request import Check, Preview, Run, answer, segments_of
 from engine.host.tiles import TiledScreen, WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named

@@ -1,4 +1,4 @@
-"""Replacements of `engine.host.process.serve` in the child: a light host, and hosts with faults.
+"""Replacements of `engine.host.__main__.serve` in the child: a light host, and hosts with faults.
 
 The light host has the real loop and real shared memory, but no Numba: it is up after 0.3 s instead of 1.2.
 """
@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from engine.device.spares import Spares
+from engine.device.host_memory import Spares
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import shared
+from engine.host.__main__ import serve
 from engine.host.messages import Ready
-from engine.host.process import serve
 from engine.host.protocol import OpenPicture
 from engine.host.request import QueuePolicy, Request
 from engine.host.server import Worker

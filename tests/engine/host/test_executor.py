@@ -18,7 +18,7 @@ from engine.errors import HostLost, VerificationFailed
 from engine.geometry.block import Refusal, UnsupportedVariant
 from engine.host.client import EngineClient
 from engine.host.link import HostLink
-from engine.host.process import HostOptions
+from engine.host.messages import HostOptions
 from engine.host.protocol import OpenPicture
 from engine.results.progress import Progress
 from engine.work.filtering import oracle

@@ -10,12 +10,12 @@ import pytest
 
 from engine.errors import Cancelled, DeviceFault, HostLost, HostLostTwice, ImageReadError
 from engine.host import client as client_module
-from engine.host import faults, pending
+from engine.host import pending
+from engine.host.__main__ import serve
 from engine.host.link import HostLink
-from engine.host.process import serve
+from engine.host.pending import HandedSegments
 from engine.host.protocol import OpenPicture
 from engine.host.request import Run
-from engine.host.segments import HandedSegments
 from engine.mask.mask import Mask
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
@@ -59,7 +59,7 @@ def test_that_requests_behind_the_fatal_one_go_to_the_successor(start_up):
 def test_that_after_three_faults_in_ten_minutes_a_gpu_is_not_used_until_asked_otherwise(
     start_up, monkeypatch, gpu, window_s, is_given_up
 ):
-    monkeypatch.setattr(faults, "FAULT_WINDOW_S", window_s)
+    monkeypatch.setattr(pending, "FAULT_WINDOW_S", window_s)
     watched, pid = start_up(partial(light, gpu=gpu))
     for fault in range(3):
         assert watched.client.use_cuda
@@ -187,7 +187,7 @@ def test_that_a_host_that_never_comes_up_is_not_started_for_ever(start):
     with pytest.raises(HostLost, match="it ended with exit code 3"):
         watched.ask(Make())
     # With CUDA first, then without.
-    most = 2 * faults.FAILED_STARTS_ALLOWED
+    most = 2 * pending.FAILED_STARTS_ALLOWED
     for _ in range(most):
         watched.wait_until_lost()
     assert watched.client.host_pid is None
@@ -204,12 +204,12 @@ def test_that_a_host_that_ends_while_it_looks_for_a_gpu_is_followed_by_one_on_th
     watched = start(partial(faulty_hosts.exit_at_once, of="with CUDA"))
     assert watched.ask(Make())
     assert not watched.client.use_cuda
-    assert len(watched.lost) == faults.FAULTS_ALLOWED
+    assert len(watched.lost) == pending.FAULTS_ALLOWED
     assert "only the CPU is used" in str(watched.lost[-1])
 
 
 def test_that_the_gpu_can_be_tried_again_when_no_host_is_left(start, monkeypatch):
-    monkeypatch.setattr(faults, "FAILED_STARTS_ALLOWED", 1)
+    monkeypatch.setattr(pending, "FAILED_STARTS_ALLOWED", 1)
     watched = start(faulty_hosts.exit_at_once)
     watched.wait_until_lost()
     assert watched.client.host_pid is None

@@ -8,10 +8,16 @@ from engine.geometry.range_modes import RANGE_MODES
 from engine.host import measuring, shared
 from engine.host.display_levels import level_shapes, render
 from engine.host.display_range import shown_level
-from engine.host.picture_numbers import PERCENTILES, MeasurePicture, ShowWindow
-from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, ScreenLevels
-from engine.host.request import answer
-from engine.host.shared_array import Computed, segments_of
+from engine.host.protocol import (
+    PERCENTILES,
+    CropPicture,
+    MeasurePicture,
+    OpenPicture,
+    PictureHandle,
+    ScreenLevels,
+    ShowWindow,
+)
+from engine.host.request import Computed, answer, segments_of
 from engine.image.open import sample_path
 from engine.verify.regions import Region
 

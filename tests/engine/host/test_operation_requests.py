@@ -7,8 +7,7 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
 from engine.host import shared
 from engine.host.protocol import OpenPicture
-from engine.host.request import Check, Preview, Run
-from engine.host.shared_array import segments_of
+from engine.host.request import Check, Preview, Run, segments_of
 from engine.image.open import open_sample
 from engine.image.save import save_image
 from engine.work.messages import ListRequest

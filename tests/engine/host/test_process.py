@@ -8,10 +8,12 @@ from multiprocessing import Pipe, resource_tracker
 
 import pytest
 
+from engine import starting
 from engine.host import __main__ as entry_point
-from engine.host import blas_threads, process, server, shared
-from engine.host.messages import Answer, Ready, Stop, ToHost
-from engine.host.process import HostOptions, serve
+from engine.host import __main__ as process
+from engine.host import server, shared
+from engine.host.__main__ import serve
+from engine.host.messages import Answer, HostOptions, Ready, Stop, ToHost
 from tests.engine.host.faulty_hosts import Question
 
 READY = Ready((), ())
@@ -92,12 +94,12 @@ def test_that_the_host_keeps_to_one_core_only_while_it_is_imported():
 
 
 def test_that_a_child_gets_the_blas_threads_that_a_person_chose(monkeypatch):
-    monkeypatch.setattr(blas_threads, "_ours", [])
+    monkeypatch.setattr(starting, "_ours", [])
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    blas_threads.start_without()
+    starting.start_without()
     assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
-    assert "OPENBLAS_NUM_THREADS" not in blas_threads.as_chosen(os.environ)
-    monkeypatch.setattr(blas_threads, "_ours", [])
+    assert "OPENBLAS_NUM_THREADS" not in starting.as_chosen(os.environ)
+    monkeypatch.setattr(starting, "_ours", [])
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    blas_threads.start_without()
-    assert blas_threads.as_chosen(os.environ)["OPENBLAS_NUM_THREADS"] == "3"
+    starting.start_without()
+    assert starting.as_chosen(os.environ)["OPENBLAS_NUM_THREADS"] == "3"

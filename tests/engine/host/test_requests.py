@@ -23,8 +23,7 @@ from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import Filtered, OpenPicture, Saved, SaveResult
-from engine.host.request import Check, Preview, Run, answer
-from engine.host.shared_array import segments_of
+from engine.host.request import Check, Preview, Run, answer, segments_of
 from engine.image.open import open_image, open_sample
 from engine.image.save import save_image
 from engine.mask.mask import Mask

@@ -9,12 +9,11 @@ import pytest
 from engine.errors import Cancelled
 from engine.host import shared
 from engine.host.link import HostLink
-from engine.host.messages import Answer, Cancel, Ready, Stop, ToHost, Working
-from engine.host.process import HostOptions
+from engine.host.messages import Answer, Cancel, HostOptions, Ready, Stop, ToHost, Working
+from engine.host.pending import HandedSegments
 from engine.host.protocol import OpenPicture
-from engine.host.segments import HandedSegments
+from engine.host.request import SharedArray
 from engine.host.server import Worker
-from engine.host.shared_array import SharedArray
 from engine.results.progress import Progress
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Beside, Question

@@ -10,12 +10,10 @@ from PIL import Image
 
 import engine
 from engine.errors import BadValue, ImageReadError
-from engine.flow.messages import SaveFiltered
 from engine.host import picture_jobs, shared, shared_picture, tile_jobs
 from engine.host.picture_jobs import open_picture
 from engine.host.protocol import OpenPicture, ScreenLevels
-from engine.host.request import answer
-from engine.host.shared_array import segments_of
+from engine.host.request import answer, segments_of
 from engine.host.tiles import CloseTiled, FilePixels, TiledScreen, WantedTiles, WantedValues
 from engine.image.convert import halved
 from engine.image.faults import Refused
@@ -23,7 +21,7 @@ from engine.image.form import Budget
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.work.chain_files import chain_named
-from engine.work.messages import PictureJob
+from engine.work.messages import PictureJob, SaveFiltered
 from tests.picture_jobs import mask_job, operation_job
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from engine.errors import EngineError, HostLost, LineLost
 from engine.host.protocol import OpenPicture
-from engine.host.request import Preview, Run, Seen
-from engine.host.shared_array import segments_of
+from engine.host.request import Preview, Run, Seen, segments_of
 from engine.image.picture import Picture
 from engine.image.save import save_image
 from engine.mask.generators import generate

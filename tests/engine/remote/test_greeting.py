@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from engine.errors import LineLost
 from engine.files.standard_streams import printable
 from engine.remote import VERSION, ssh
-from engine.remote.messages import DIGEST
+from engine.remote.schema import DIGEST
 from engine.remote.ssh import RemoteServer
 
 GOOD = b"HALOSCOPE " + json.dumps({"version": VERSION, "schema": DIGEST}).encode() + b"\n"

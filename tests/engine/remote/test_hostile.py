@@ -18,8 +18,7 @@ import pytest
 from engine.course.messages import SaveCourse
 from engine.errors import EngineError
 from engine.host import shared
-from engine.host.messages import Answer, ToHost
-from engine.host.process import HostOptions
+from engine.host.messages import Answer, HostOptions, ToHost
 from engine.host.protocol import Saved
 from engine.host.request import Check, Preview, Run, Seen
 from engine.mask.presets import preset
@@ -27,8 +26,7 @@ from engine.message import name_of
 from engine.remote import line as lines
 from engine.remote import relay as relays
 from engine.remote.line import Line
-from engine.remote.messages import Arrays, Band, Written
-from engine.remote.schema import encoded
+from engine.remote.schema import Arrays, Band, Written, encoded
 from engine.remote.server import Server
 from engine.work.messages import ListRequest
 from tests.engine.remote.piped import Piped

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.remote import line as lines
-from engine.remote.codecs import Packer, unpack
+from engine.remote.arrays import Packer, unpack
 from engine.remote.line import PIXELS, URGENT, Line
 from engine.remote.schema import NotOfTheSchema
 

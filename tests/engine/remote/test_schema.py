@@ -10,17 +10,24 @@ import pytest
 import engine
 from engine.errors import UnknownName
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
-from engine.host.messages import Answer, Cancel, ToHost
-from engine.host.process import HostOptions
+from engine.host.messages import Answer, Cancel, HostOptions, ToHost
 from engine.host.protocol import Availability
-from engine.host.request import Preview, Seen
-from engine.host.shared_array import SharedArray
+from engine.host.request import Preview, Seen, SharedArray
 from engine.host.tiles import TiledScreen, WantedValues
 from engine.mask.mask import Mask, Weights
 from engine.message import Message, name_of
 from engine.remote import schema
-from engine.remote.messages import FROM_SERVER, TO_SERVER, Arrays, Band, Begin, Written
-from engine.remote.schema import NotOfTheSchema, decoded, encoded
+from engine.remote.schema import (
+    FROM_SERVER,
+    TO_SERVER,
+    Arrays,
+    Band,
+    Begin,
+    NotOfTheSchema,
+    Written,
+    decoded,
+    encoded,
+)
 from engine.tasks.network.problem import StageRequest
 from engine.work.messages import ListRequest
 from engine.work.steps import MaskStep

@@ -10,8 +10,7 @@ import engine
 from engine.errors import Cancelled, EngineError, LineLost
 from engine.host import shared
 from engine.host.protocol import SaveResult
-from engine.host.request import Check, Preview, Run, Seen
-from engine.host.shared_array import SharedArray, segments_of
+from engine.host.request import Check, Preview, Run, Seen, SharedArray, segments_of
 from engine.host.tiles import WantedTiles, WantedValues
 from engine.image.open import open_image
 from engine.mask.presets import preset

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
+from engine.errors import Reason
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.reason import Reason
 from engine.results.columns import columns_of, problem_text, repeated, table_text
 from engine.results.measurement import Environment, Spread, Timing
 from engine.results.metrics import Compared, comparable, compared, metric, metrics_of, number_of

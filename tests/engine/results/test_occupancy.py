@@ -3,8 +3,8 @@
 import dataclasses
 import math
 
+from engine.device_info import GpuAttributes, allocation_units
 from engine.geometry.block import Block
-from engine.gpu_attributes import GpuAttributes, allocation_units
 from engine.results.launch_facts import Waves, occupancy, waves
 
 G80 = GpuAttributes(16, 768, 8, 8192, 16384, 0, 512, 1350.0, 86.4)

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from engine.device.cpu import CpuBackend
+from engine.device.backend import CpuBackend
 from engine.device.device_list import cpu_info, simulator_info
 from engine.device_info import DeviceInfo
 from engine.explain.gpus import ABSENT_GPUS

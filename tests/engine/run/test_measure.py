@@ -9,16 +9,22 @@ import pytest
 from msgspec import structs
 
 from engine.device import backend as backend_module
-from engine.device.backend import HostClock
-from engine.device.cpu import CpuBackend
+from engine.device.backend import CpuBackend, HostClock
 from engine.device.device_list import cpu_info, simulator_info
 from engine.device.devices import backend
-from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, OutOfDeviceMemory, UnknownName
+from engine.errors import (
+    BadValue,
+    Cancelled,
+    DeviceFault,
+    DeviceUnavailable,
+    OutOfDeviceMemory,
+    Reason,
+    UnknownName,
+)
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.mask.generators import box
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from engine.results.metrics import number_of
 from engine.run.measure import WHOLE_NUMBER_FILLS, measure, measure_each, run_over_fills, unrun
 from engine.run.sampling import HARDLY_SAMPLED, NO_SAMPLES, SamplingPlan

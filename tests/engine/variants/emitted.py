@@ -8,7 +8,7 @@ import pytest
 from numba.cuda import compiler
 
 from engine.compiled.code_store import code_store
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.geometry.block import Limits
 
 

@@ -9,8 +9,8 @@ from unittest import mock
 
 import numpy as np
 
-from engine.device import interpreted
-from engine.device.interpreted import run_pass
+from engine.device import interpreter
+from engine.device.interpreter import run_pass
 from engine.device.launches import Operand, Pass
 from engine.ptx import Array, Run
 from engine.ptx.memory import Access as PtxAccess
@@ -85,7 +85,7 @@ def observed(at: tuple[int, int, int] | None = None, **asked: Any) -> Iterator[l
         found.append(Launched(step, run_pass(step, arrays, **others | asked), dict(arrays), accesses))
         return found[-1].run
 
-    with mock.patch.object(interpreted, "run_pass", run):
+    with mock.patch.object(interpreter, "run_pass", run):
         yield found
 
 
@@ -143,7 +143,7 @@ def check_all(variant, case, *where):
     with observed(counted=variant.uses_block) as launches:
         check(variant, case, *where)
     for launched in launches:
-        ptx = interpreted.ptx_of(launched.step)
+        ptx = interpreter.ptx_of(launched.step)
         assert_as_planned(ptx, launched.step.launch, sums_in_float64=variant.float64_sums)
     # Of tiles of bytes the model counts also what an edge leaves out (`test_work`). What a mirror shows of
     # one pixel it takes for cells.

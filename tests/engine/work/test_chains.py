@@ -11,9 +11,9 @@ from msgspec import structs
 
 import engine
 from engine.api.request import Call
-from engine.device import anti_aliasing
+from engine.device import host_memory
 from engine.device.devices import backend, device_named
-from engine.device.spares import Spares
+from engine.device.host_memory import Spares
 from engine.errors import BadValue, EngineError, OutOfDeviceMemory, UnknownName
 from engine.geometry.border import Border
 from engine.host import shared
@@ -241,7 +241,7 @@ def test_that_a_chain_on_the_cpu_takes_no_more_pictures_than_bands_are_planned_w
             return found
 
     counted = Counted(lambda memory: memory.nbytes)
-    monkeypatch.setattr(anti_aliasing, "_reused", counted)
+    monkeypatch.setattr(host_memory, "_reused", counted)
     picture = np.ascontiguousarray(open_sample("astronaut").pixels[:300, :400])
     call = call_of(chain, picture)
     # The second takes the memory of the first, which nobody refers to any more.

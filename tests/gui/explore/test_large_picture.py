@@ -5,10 +5,10 @@ import pytest
 
 import engine
 from engine.errors import ImageReadError
-from engine.flow.messages import SaveFiltered
 from engine.host import tile_jobs
 from engine.host.request import Run
 from engine.host.tiles import CloseTiled, TiledScreen, WantedTiles, WantedValues
+from engine.work.messages import SaveFiltered
 from gui.explore.files import filters_in_parts
 from gui.explore.inspect.look_panel import PROFILE
 from gui.explore.picture.layers import Line

@@ -10,9 +10,8 @@ from PIL import Image
 import engine
 from engine.host import shared, shared_picture
 from engine.host.display_levels import level_shapes, render
-from engine.host.picture_numbers import MeasurePicture
-from engine.host.request import answer
-from engine.host.shared_array import Computed
+from engine.host.protocol import MeasurePicture
+from engine.host.request import Computed, answer
 from engine.host.tiles import WantedTiles
 from engine.mask.presets import preset
 from engine.verify.regions import Region

@@ -10,8 +10,8 @@ from PySide6.QtGui import QIcon
 
 from engine import __version__
 from engine.errors import FileWriteError
-from engine.files import crash_log
-from engine.files.assets import ASSETS
+from engine.files import standard_streams
+from engine.files.reading import ASSETS
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from gui.explore.sessions import with_options
@@ -230,7 +230,7 @@ def errors(qapp, monkeypatch):
 def log(monkeypatch, tmp_path):
     path = tmp_path / "crash.log"
     with path.open("w") as file:
-        monkeypatch.setattr(crash_log, "_file", file)
+        monkeypatch.setattr(standard_streams, "_file", file)
         yield path
 
 
@@ -267,7 +267,7 @@ def test_that_an_error_in_a_thread_is_told(errors, log, qtbot):
 
 
 def test_that_the_crash_log_is_where_the_system_keeps_logs_or_stderr(tmp_path_factory, monkeypatch, capsys):
-    assert crash_log.log_path().is_relative_to(tmp_path_factory.getbasetemp())
-    monkeypatch.setattr(crash_log, "_file", None)
-    crash_log.note_error(ValueError("nowhere"))
+    assert standard_streams.log_path().is_relative_to(tmp_path_factory.getbasetemp())
+    monkeypatch.setattr(standard_streams, "_file", None)
+    standard_streams.note_error(ValueError("nowhere"))
     assert "ValueError: nowhere" in capsys.readouterr().err

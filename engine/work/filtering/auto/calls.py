@@ -7,10 +7,10 @@ copied, threads that are woken. The numbers were fitted to 171 random calls (16 
 H100): 80 % of the times lie within 0.75 to 1.31 times the estimate.
 """
 
-from engine.device.threads.thread_pool import workers_for
+from engine.device.thread_pool import workers_for
 from engine.device_info import AUTO, DeviceInfo
+from engine.errors import Reason
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from engine.work.filtering.auto.costs import cost_table
 from engine.work.filtering.auto.planner import choose, kernel_us, milliseconds
 from engine.work.filtering.problem import Problem

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from engine.device_info import DeviceInfo
-from engine.files.assets import faults_of_asset
+from engine.files.reading import faults_of_asset
 from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import Growth, MaskClass, Variant
 

@@ -6,9 +6,9 @@ from functools import lru_cache
 from msgspec.structs import replace
 
 from engine.device_info import AUTO, DeviceInfo
+from engine.errors import Reason
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from engine.run.task import Choice
 from engine.work.filtering.auto.costs import CostTable, cost_table, rates_of
 from engine.work.filtering.problem import Problem

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bench.ncu import TEACHING
-from engine.device.interpreted import ptx_of, run_pass
+from engine.device.interpreter import ptx_of, run_pass
 from engine.device.launches import Operand
 from engine.device_info import SIMULATOR
 from engine.explain.ablation.results import Cost

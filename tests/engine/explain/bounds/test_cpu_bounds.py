@@ -5,8 +5,8 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 
-from engine.device.core_count import launch_cores
 from engine.device.device_list import cpu_info
+from engine.device.per_thread import launch_cores
 from engine.explain.bounds import explained
 from engine.explain.bounds.cpu_bounds import cpu_time
 from engine.explain.bounds.explained import explained_by

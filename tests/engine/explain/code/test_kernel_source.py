@@ -69,9 +69,7 @@ def test_that_emitters_belong_to_what_calls_them():
 @pytest.mark.slow
 def test_that_the_words_of_the_emission_layer_are_left_out():
     paths = {one.path for key in EVERY for one in source(key).functions}
-    assert not [
-        path for path in paths if path.startswith(("engine/variants/emit/", "engine/device/threads/"))
-    ]
+    assert not [path for path in paths if path.startswith(("engine/variants/emit/", "engine/device/thread_"))]
 
 
 def test_that_compiled_functions_of_the_cpu_are_kernels():

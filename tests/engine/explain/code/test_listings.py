@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from engine.compiled.code_store import CodeStore
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.explain.code.instruction_classes import InstructionClass as Class
 from engine.explain.code.kernel_listing import listed_kernels
 from engine.explain.code.kernel_source import source_of
@@ -18,11 +18,11 @@ from engine.mask.mask import Mask
 from tests.engine.variants.emitted import kept_ptx
 
 if not missing:
-    from engine.device import disassembler, explained_code, kernel_code
+    from engine.device import kernel_code
     from engine.device.kernel_code import COMPILED_WITH, architecture_of, with_code
     from engine.device.numba_cuda import cuda
 
-NVDISASM = not missing and disassembler.disassembler()
+NVDISASM = not missing and kernel_code.disassembler()
 
 pytestmark = [
     pytest.mark.slow,
@@ -84,7 +84,7 @@ def sections_of_code(content):
 def test_that_ptx_with_lines_is_that_without():
     for key in FAMILIES:
         for step in example_of(variant_named(key)).passes():
-            explained = explained_code.explained_ptx(step.kernel, step.signature, (9, 0))
+            explained = kernel_code.explained_ptx(step.kernel, step.signature, (9, 0))
             assert ".loc" in explained
             assert instructions(explained) == instructions(plain_ptx(step))
 
@@ -92,7 +92,7 @@ def test_that_ptx_with_lines_is_that_without():
 def test_that_machine_code_with_lines_is_that_which_is_launched():
     for key in LINKED:
         for step in example_of(variant_named(key)).passes():
-            explained = explained_code.explained_machine_code(step.kernel, step.signature, (9, 0))
+            explained = kernel_code.explained_machine_code(step.kernel, step.signature, (9, 0))
             launched = with_code(step.kernel, step.signature, (9, 0), bytes)
             assert len(explained) > len(launched)
             assert sections_of_code(explained) == sections_of_code(launched)

@@ -266,7 +266,7 @@ def test_that_the_blocks_counted_stand_for_all_of_a_grid():
 
 def test_that_a_launch_is_counted_once(monkeypatch):
     first = counted(filtering("naive"))
-    monkeypatch.setattr(counting.interpreted, "run_pass", None)
+    monkeypatch.setattr(counting.interpreter, "run_pass", None)
     assert counted(filtering("naive")) is first
 
 

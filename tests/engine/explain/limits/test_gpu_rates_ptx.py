@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from engine.device.cuda_presence import missing
+from engine.device.device_list import missing
 from engine.device.numba_cuda import cuda, float32, int32
 from engine.explain.limits import gpu_rates_code as rates
 

@@ -14,14 +14,13 @@ from engine.compiled.code_store import CodeStore
 from engine.compiled.cpu_target import cpu_target
 from engine.cores import cores
 from engine.device.device_list import cpu_info
-from engine.device_info import DeviceInfo
+from engine.device_info import DeviceInfo, GpuAttributes
 from engine.errors import Cancelled, DeviceUnavailable
 from engine.explain.gpus import theoretical_limits
 from engine.explain.limits import kept_limits, measured_cpu
 from engine.explain.limits.device_limits import DeviceLimits, Limit
 from engine.explain.limits.messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Limits
-from engine.gpu_attributes import GpuAttributes
 from engine.host.request import answer
 from engine.variants.cpu.register_tiles import BUSY_SUMS
 from tests.fresh_python import fresh_python

@@ -7,9 +7,8 @@ import pytest
 
 from engine.errors import BadValue, Cancelled, DeviceFault, OutOfDeviceMemory
 from engine.host import shared
-from engine.host.request import Check, Preview, QueuePolicy, Run
+from engine.host.request import Check, Preview, QueuePolicy, Run, SharedArray, segments_of
 from engine.host.request import answer as answer_to
-from engine.host.shared_array import SharedArray, segments_of
 from engine.tasks.network import oracle
 from engine.tasks.network import stages as network
 from engine.tasks.network.operands import as_drawings, held_out, trained_weights

@@ -5,9 +5,8 @@ import pytest
 
 from engine.errors import EngineError
 from engine.host import shared
-from engine.host.request import Preview, Run, answer
+from engine.host.request import Preview, Run, answer, segments_of
 from engine.host.shared import attach, unlink
-from engine.host.shared_array import segments_of
 from engine.tasks.network.operands import WEIGHTS_FILE, held_out, trained_weights
 from engine.tasks.network.problem import DigitsRequest, DrawingRequest, NetworkRequest, StageRequest
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from engine.device import interpreted
+from engine.device import interpreter
 from engine.device.launches import DeviceKind
 from engine.geometry.block import Block, Limits
 from engine.variants.operations.find_patch import TILED as MATCH_TILED
@@ -81,7 +81,7 @@ def test_that_a_cuda_variant_agrees_with_the_oracle_its_model_and_its_plan_in_th
         with observed(counted=True) as launches:
             resolved, _ = check(variant, case, "simulator")
         for launched in launches:
-            ptx = interpreted.ptx_of(launched.step)
+            ptx = interpreter.ptx_of(launched.step)
             assert_as_planned(ptx, launched.step.launch, has_local=variant.uses_local_memory)
         found, model = executed(launches), variant.work(resolved.problem, resolved.choice.block)
         for name in ("picture_loads", "global_loads", "global_stores", "shared_loads", "shared_stores"):

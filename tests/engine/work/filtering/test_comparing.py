@@ -5,8 +5,7 @@ import pytest
 
 from engine.host import shared
 from engine.host.protocol import OpenPicture
-from engine.host.request import Preview, answer
-from engine.host.shared_array import segments_of
+from engine.host.request import Preview, answer, segments_of
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region

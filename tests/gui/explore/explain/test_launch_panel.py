@@ -3,12 +3,11 @@
 import pytest
 from msgspec.structs import replace
 
-from engine.errors import BadValue
+from engine.errors import BadValue, Reason
 from engine.explain.gpus import Architecture
 from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.reason import Reason
 from gui.explore.explain.launch_panel import LaunchPanel, LaunchState
 from gui.explore.explain.selection import Selection
 from tests.gui.fake_engine import is_kind

@@ -4,12 +4,12 @@ from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QToolButton
 
+from engine.errors import Reason
 from engine.geometry.block import Block, Refusal
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.messages import Ready
 from engine.host.protocol import Availability, Filtered
-from engine.reason import Reason
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import KernelPanel

@@ -1,22 +1,79 @@
-"""Memory for results on the CPU that begins at another offset within its page than the picture.
-
-NumPy's large arrays all begin at the same offset. With rows of whole pages a result is then written at the
-low address bits at which the picture is read, and both compete for the few cache lines of these bits:
-`cpu-parallel` takes 1.33 ms instead of 1.13 (5 x 5 on 2048 x 2048 float32).
-"""
+"""Memory of the host that is used again, and where results on the CPU begin in it. No Numba in here."""
 
 import ctypes
 import math
 import sys
 import weakref
+from collections.abc import Callable, Iterable
 from contextlib import suppress
+from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from engine.device.spares import Spares
+Buffer = TypeVar("Buffer")
+
+# Up to here any buffer serves.
+_ANY_USE_BYTES = 1 << 16
+
+
+class Spares(Generic[Buffer]):
+    """Buffers that nobody uses, the oldest first, kept for the next one who needs one as large.
+
+    `release` is called with each that is dropped. Each step is one operation of a dictionary: any thread may
+    call, a finalizer too, which may run between any two lines of a thread that is in here.
+
+    Parameters
+    ----------
+    size_of : callable of Buffer -> int
+        Its bytes.
+    most : int
+        How many are kept at most.
+    release : callable of Buffer
+        Frees what does not go by itself.
+    most_times : float
+        A buffer serves nobody who needs so many times less.
+    """
+
+    def __init__(
+        self,
+        size_of: Callable[[Buffer], int],
+        most: float = math.inf,
+        release: Callable[[Buffer], None] = lambda buffer: None,
+        most_times: float = 2.0,
+    ) -> None:
+        self._size_of, self._most, self._release, self._most_times = size_of, most, release, most_times
+        self._kept: dict[int, Buffer] = {}
+
+    def take(self, size: int) -> Buffer | None:
+        """Return the smallest spare of at least so many bytes, and not too many; None where there is none."""
+        for buffer in sorted(self._kept.values(), key=self._size_of):
+            if size <= self._size_of(buffer) <= max(self._most_times * size, _ANY_USE_BYTES):
+                # Another thread may have been faster.
+                found = self._kept.pop(id(buffer), None)
+                if found is not None:
+                    return found
+        return None
+
+    def keep(self, buffers: Iterable[Buffer], most_bytes: float) -> None:
+        """Keep buffers for others, and at most so many bytes in all: the oldest go."""
+        for buffer in buffers:
+            self._kept[id(buffer)] = buffer
+        self.trim(most_bytes)
+
+    def trim(self, most_bytes: float) -> None:
+        """Drop the oldest until the rest is few and small enough."""
+        kept = list(self._kept.values())
+        while kept and (len(kept) > self._most or sum(map(self._size_of, kept)) > most_bytes):
+            oldest = self._kept.pop(id(kept.pop(0)), None)
+            if oldest is not None:
+                self._release(oldest)
+
 
 PAGE_BYTES = 4096
+# NumPy's large arrays all begin at the same offset in a page. With rows of whole pages a result is then
+# written at the low address bits at which the picture is read, and both compete for the few cache lines of
+# these bits: `cpu-parallel` takes 1.33 ms instead of 1.13 (5 x 5 on 2048 x 2048 float32).
 # 256 bytes to 3 KB are equally good. With rows of half or a quarter of a page none begins at the picture's
 # offset either.
 ANTI_ALIAS_BYTES = 1536
