@@ -212,7 +212,7 @@ class CoursePage(Page):
         kernels.setLayout(column(head, (self.kernels, 1), spacing=0))
         code = Slot(lambda: self.code)
         code.looked_at.connect(self._look_up_code)
-        tables = Slot(lambda: self.tables, "gui.plots.plot")
+        tables = Slot(lambda: self.tables, "gui.widgets.plot")
         below = PanelTabs(Panel("tables", "Tables", tables), Panel("code", "Code", code))
         self._halves = Shares(
             "halves", Qt.Orientation.Vertical, Share(kernels, 0.0, self._needed_height), Share(below, 1.0)

@@ -110,7 +110,7 @@ class TablesPanel(QWidget):
         if figure is None:
             return
         # pyqtgraph takes 0.2 to 0.5 s to import, and most tables have no figure.
-        from gui.plots.plot import FigurePlot
+        from gui.widgets.plot import FigurePlot
 
         plot = self.figure_place.findChild(FigurePlot)
         if plot is None:

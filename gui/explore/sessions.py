@@ -26,7 +26,7 @@ from gui.page.contract import Begin, Services
 from gui.page.jobs import Background
 from gui.page.messages import Message, Severity
 from gui.page.panels import Panel
-from gui.runs.kept import ExchangeRuns
+from gui.runs.state import ExchangeRuns
 from gui.typed_json import Text, in_short
 
 _Window = tuple[float, float]

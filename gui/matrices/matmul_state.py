@@ -1,16 +1,28 @@
 """The page Matrices without widgets: the product, a row for each variant and tile, and what runs them."""
 
 from dataclasses import dataclass, replace
+from typing import Annotated
+
+import msgspec
 
 from engine.course.paper import CourseKernel
 from engine.device_info import AUTO, SIMULATOR
 from engine.host.request import Run
 from engine.results.columns import KERNEL
 from engine.tasks.product.columns import variant_name
-from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, ProductResult, tile_of
+from engine.tasks.product.problem import (
+    LARGEST_TILE,
+    SMALLEST_TILE,
+    MatrixProduct,
+    ProductGrid,
+    ProductRequest,
+    ProductResult,
+    tile_of,
+)
 from gui.page.jobs import Job
 from gui.page.runs_page import RunsController
 from gui.runs.state import RunsState
+from gui.typed_json import Reading, Table
 
 # Three matrices of this side take 0.8 GB, and NumPy's float64 verifies a part of them within seconds.
 LARGEST_SIDE = 8192
@@ -18,6 +30,16 @@ LARGEST_SIDE = 8192
 SMALL_SIDE, SMALL_TILES = 16, (2, 4, 8)
 _FIRST_PRODUCT = MatrixProduct(1024, 1024, 1024)
 
+_Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
+_Tile = Annotated[int, msgspec.Meta(ge=SMALLEST_TILE, le=LARGEST_TILE)]
+# What a session keeps beside the runs.
+_PART = {
+    "product": tuple[_Side, _Side, _Side],
+    "square": bool,
+    "tiles": Annotated[list[_Tile], msgspec.Meta(min_length=1, max_length=LARGEST_TILE)],
+    "device": str,
+}
+_SIDES = "rows", "inner", "columns"
 Cell = tuple[str, int | None]
 """The key of a variant, and its tile."""
 
@@ -64,6 +86,21 @@ class MatmulState(RunsState[MatmulSettings]):
 
     def is_marked(self, row: ProductResult) -> bool:
         return self.key_of(row) == self.loaded
+
+    def own_part(self) -> Table:
+        settings = self.settings
+        sides = [getattr(settings.product, side) for side in _SIDES]
+        parts = {"square": settings.square, "tiles": settings.tiles, "device": settings.device}
+        return {"product": sides, **parts}
+
+    def take_own_part(self, part: Table, reading: Reading) -> None:
+        fields = reading.fields(part, _PART)
+        if "product" in fields:
+            fields["product"] = MatrixProduct(*fields["product"])
+        if "tiles" in fields:
+            fields["tiles"] = tuple(sorted(set(fields["tiles"])))
+        self.change(**fields)
+        return
 
     def _load(self, loaded: Cell | None) -> None:
         if loaded != self.loaded:

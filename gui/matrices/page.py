@@ -2,25 +2,23 @@
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
-import msgspec
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.device_info import SIMULATOR_SIDE
 from engine.results.metrics import Compared, metric
 from engine.tasks.product.columns import variant_name
-from engine.tasks.product.problem import LARGEST_TILE, SMALLEST_TILE, MatrixProduct, ProductResult, tile_of
-from gui.matrices.matmul_state import LARGEST_SIDE, SMALL_SIDE, MatmulController, MatmulState
+from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
+from gui.matrices.matmul_state import SMALL_SIDE, MatmulController, MatmulState
 from gui.matrices.product_panel import LecturePanel, ProductPanel
 from gui.page.contract import Intent, LoadKernel, PageStatus, Services
 from gui.page.panels import Panel, PanelTabs, Share, Shares
-from gui.page.runs_page import Change, VariantsPage, run_sentence
+from gui.page.runs_page import VariantsPage, run_sentence
 from gui.page.slot import Slot
 from gui.runs.panel import RunsPanel
-from gui.style.metrics import GRID, HALF_GRID
-from gui.typed_json import Reading, Table
+from gui.style.metrics import GRID, HALF_GRID, at_present_letters
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, row
 
@@ -31,18 +29,13 @@ _TRY_SMALL = f"Try {SMALL_SIDE} × {SMALL_SIDE} in the simulator"
 _SHOWN = {"kernel_p20_ms": False, "kernel_p80_ms": False, "end_to_end_median_ms": False, "speed_up": False}
 # All columns fit a window of 1280 pixels, with the reason that most machines show.
 _TYPICAL = {"variant": "■  numpy (BLAS)", "proof": "verified, simulated"}
-_Side = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_SIDE)]
-_Tile = Annotated[int, msgspec.Meta(ge=SMALLEST_TILE, le=LARGEST_TILE)]
-# What a session keeps beside the runs.
-_PART = {
-    "product": tuple[_Side, _Side, _Side],
-    "square": bool,
-    "tiles": Annotated[list[_Tile], msgspec.Meta(min_length=1, max_length=LARGEST_TILE)],
-    "device": str,
-}
-_SIDES = "rows", "inner", "columns"
 # At first, with letters of the usual size.
-_LEAST_LEFT, _LEAST_RIGHT = 36 * GRID, 39 * GRID
+_LEAST_LEFT, _LEAST_RIGHT, _MOST_RIGHT = 36 * GRID, 39 * GRID, 45 * GRID
+
+
+def _lecture_need() -> int:
+    """Return what the lecture needs, pixels: with large letters its words wrap, and the plot has the room."""
+    return min(at_present_letters(_LEAST_RIGHT), _MOST_RIGHT)
 
 
 class MatmulResultsPanel(RunsPanel):
@@ -98,7 +91,7 @@ class MatricesPage(VariantsPage):
             Qt.Orientation.Horizontal,
             Share(product, 0.22, _LEAST_LEFT),
             Share(plot, 0.54),
-            Share(lecture, 0.24, _LEAST_RIGHT),
+            Share(lecture, 0.24, _lecture_need),
         )
         whole = Shares("page", Qt.Orientation.Vertical, Share(upper, 0.54), Share(results, 0.46))
         self.fill(whole, plot, product, lecture, results)
@@ -131,21 +124,6 @@ class MatricesPage(VariantsPage):
     @property
     def export_stem(self) -> str:
         return f"product-{self.matmul.settings.product.size_text.replace(' × ', 'x')}"
-
-    def own_part(self) -> Table:
-        settings = self.matmul.settings
-        sides = [getattr(settings.product, side) for side in _SIDES]
-        parts = {"square": settings.square, "tiles": settings.tiles, "device": settings.device}
-        return {"product": sides, **parts}
-
-    def take_own_part(self, part: Table, reading: Reading) -> Change | None:
-        fields = reading.fields(part, _PART)
-        if "product" in fields:
-            fields["product"] = MatrixProduct(*fields["product"])
-        if "tiles" in fields:
-            fields["tiles"] = tuple(sorted(set(fields["tiles"])))
-        self.matmul.change(**fields)
-        return None
 
     def take(self, intent: Intent) -> bool:
         if not (isinstance(intent, LoadKernel) and intent.kernel.is_product):

@@ -24,8 +24,7 @@ from engine.results.text_forms import ms_text, percent_text
 from engine.tasks.network.problem import MAX_BATCH, ForwardPass, LayerTime, NetworkResult, NetworkRun
 from gui.network.drawing import SIDE, Drawing, Ink
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, origins, strongest_of
-from gui.runs.bars import Part
-from gui.runs.kept import Run
+from gui.runs.bars import Part, Run
 from gui.runs.state import RunsState, TaskRun
 from gui.style.colours import series_at
 from gui.style.theme import current_theme, theme_notifier
@@ -165,11 +164,10 @@ class NetworkState(RunsState[NetworkSettings]):
         return int(same[0]) if same.size else None
 
     def own_part(self) -> Table:
-        """Return what a session keeps beside the runs, as plain JSON values."""
         return {**asdict(self.settings), "ink": self.drawing.ink.tobytes().hex()}
 
     def take_own_part(self, part: Table, reading: Reading) -> Callable[[], object] | None:
-        """Show the settings of a session; return what shows its drawing, a step of undo."""
+        # What shows its drawing is the step of undo.
         found = reading.fields(part, _PART)
         if self.facts is not None and "stage" in found and self.known_stage(found["stage"]) is None:
             reading.leave_out('"stage"', "the network has no such stage")

@@ -38,10 +38,10 @@ from gui.page.contract import Intent, LoadKernel, LoadMask, PageStatus, Services
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
 from gui.page.panels import Panel, PanelTabs, Share, Shares
-from gui.page.runs_page import Change, RunsController, VariantsPage, run_sentence
+from gui.page.runs_page import RunsController, VariantsPage, run_sentence
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.typed_json import Reading, Table
+from gui.typed_json import Table
 
 # Shares of the page, and the least that each has at first with letters of the usual size: all maps above the
 # stages need no scrolling in a window of 1280 x 800.
@@ -135,12 +135,6 @@ class NetworkPage(VariantsPage):
             return False
         self.stages.load(intent.kernel)
         return True
-
-    def own_part(self) -> Table:
-        return self.network.own_part()
-
-    def take_own_part(self, part: Table, reading: Reading) -> Change | None:
-        return self.network.take_own_part(part, reading)
 
     def table_of(self, run: NetworkRun) -> Table:
         layers, timeline = ([asdict(one) for one in parts] for parts in (run.layers, run.timeline))

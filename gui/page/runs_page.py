@@ -1,6 +1,6 @@
 """Pages with a table of runs: copy, save and clear them; list and run variants of a task; keep sessions."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -22,10 +22,10 @@ from gui.engine_link.engine_state import EngineState
 from gui.page.contract import Page, PageStatus, Services
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import Message, Messages, PageMessages, Severity
-from gui.runs.kept import ExchangeRuns, Kept, Run
+from gui.runs.bars import Kept, Run
 from gui.runs.model import RunsModel
 from gui.runs.panel import RunsPanel
-from gui.runs.state import RunsState, Shared, TaskRun
+from gui.runs.state import ExchangeRuns, RunsState, Shared, TaskRun
 from gui.runs.table import RunsTable
 from gui.typed_json import Reading, Table, Text, in_short
 from gui.widgets.charts import FILTERS, Drawing
@@ -151,7 +151,6 @@ def _written(path: Path, content: bytes, source: str, messages: Messages) -> boo
 
 
 State = TypeVar("State", bound=RunsState[Any])
-Change = Callable[[], object]
 
 
 class RunsController(QObject, Generic[State]):
@@ -267,14 +266,6 @@ class VariantsPage(RunsPage):
         is_up = self._services.state.is_ready
         return f"No run yet: {self.invites if is_up else 'kernels run once the engine is up.'}"
 
-    def own_part(self) -> Table:
-        """Return what a session keeps beside the runs, as plain JSON values."""
-        raise NotImplementedError
-
-    def take_own_part(self, part: Table, reading: Reading) -> Change | None:
-        """Show that, and note what cannot be used; return what is a step of undo, or None."""
-        raise NotImplementedError
-
     def table_of(self, run: Any) -> Table:
         """Return a run as plain JSON values; by default a run is its result."""
         return {"result": run.as_json()}
@@ -289,7 +280,8 @@ class VariantsPage(RunsPage):
 
     @property
     def session_part(self) -> Table:
-        return {**self.own_part(), "runs": [self._kept_table(run) for run in self._runs_state.task_runs]}
+        state = self._runs_state
+        return {**state.own_part(), "runs": [self._kept_table(run) for run in state.task_runs]}
 
     def _kept_table(self, run: TaskRun) -> Table:
         if run.table is None:
@@ -303,7 +295,7 @@ class VariantsPage(RunsPage):
             raise BadValue(what, "a run is under way", "Open it again when the run is over.")
         reading = Reading()
         own = {name: value for name, value in part.items() if name != "runs"}
-        change, runs = self.take_own_part(own, reading), self._runs_in(part, reading)
+        change, runs = state.take_own_part(own, reading), self._runs_in(part, reading)
         if change is not None or runs or state.kept:
             self.undo_stack.beginMacro("Open session")
             if change is not None:

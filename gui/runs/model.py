@@ -20,8 +20,21 @@ from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column, columns_of
 from engine.results.metrics import AnyMetric, Compared, Metric, compared
 from engine.results.problem import TaskProblem
 from engine.results.text_forms import duration_text, ratio_text
-from gui.runs.bars import CGMA, READING, Bars, Part, bars_of, needs_time, number_text
-from gui.runs.kept import Kept, Placed, Run, no_speed_sentence, number_sentence, run_heading
+from gui.runs.bars import (
+    CGMA,
+    READING,
+    Bars,
+    Kept,
+    Part,
+    Placed,
+    Run,
+    bars_of,
+    needs_time,
+    no_speed_sentence,
+    number_sentence,
+    number_text,
+    run_heading,
+)
 
 Index = QModelIndex | QPersistentModelIndex
 

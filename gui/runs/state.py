@@ -1,16 +1,19 @@
-"""The runs of a page that runs the variants of a task: settings, and a row for each. No widgets in here."""
+"""The runs of a page that runs variants of a task: settings, a row for each, and the step of undo of runs.
 
-from collections.abc import Hashable, Iterable
+No widgets in here.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from PySide6.QtCore import Signal
-from PySide6.QtGui import QUndoStack
+from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from engine.results.problem import TaskProblem
-from gui.runs.kept import Kept, Placed, Run
+from gui.runs.bars import Kept, Placed, Run
 from gui.runs.model import RunsModel
-from gui.typed_json import Table
+from gui.typed_json import Reading, Table
 
 # Kernels with one reason that are named.
 _FEW = 2
@@ -186,6 +189,14 @@ class RunsState(RunsModel, Generic[S]):
             self.mark()
         self.rows_changed.emit()
 
+    def own_part(self) -> Table:
+        """Return what a session keeps beside the runs, as plain JSON values."""
+        raise NotImplementedError
+
+    def take_own_part(self, part: Table, reading: Reading) -> Callable[[], object] | None:
+        """Show that, and note what cannot be used; return what is a step of undo, or None."""
+        raise NotImplementedError
+
     def mark(self) -> None:
         """Select the rows that the settings name, if they name some."""
         self.select(self.is_marked)
@@ -193,3 +204,21 @@ class RunsState(RunsModel, Generic[S]):
     def is_marked(self, row: Any) -> bool:
         """Whether the settings name a row; by default they name none."""
         return False
+
+
+class ExchangeRuns(QUndoCommand):
+    """Some runs go, and others come, as those of a session; undone, each that went is in its place again."""
+
+    def __init__(self, keeper: RunsModel, text: str, gone: Iterable[Kept], come: Iterable[Kept] = ()) -> None:
+        super().__init__(text)
+        self._keeper = keeper
+        self._gone: Sequence[Placed] = tuple(enumerate(gone))
+        self._come: Sequence[Placed] = tuple(enumerate(come))
+
+    def redo(self) -> None:
+        self._gone = self._keeper.take_out(run for _place, run in self._gone)
+        self._keeper.put_back(self._come)
+
+    def undo(self) -> None:
+        self._come = self._keeper.take_out(run for _place, run in self._come)
+        self._keeper.put_back(self._gone)

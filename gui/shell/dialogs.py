@@ -45,8 +45,7 @@ from gui.page.actions import Actions, plain
 from gui.page.contract import Page
 from gui.page.panels import Panel, shown_words
 from gui.shell.main_window import MainWindow
-from gui.shell.preferences import PreferencesController
-from gui.shell.preferences_dialog import PreferencesDialog
+from gui.shell.preferences import PreferencesController, PreferencesDialog
 from gui.style.metrics import GRID
 from gui.style.theme import theme_notifier
 from gui.widgets.panel_parts import close_box, column

@@ -1,6 +1,7 @@
 """The 8-pixel grid, the fonts, and the size of all letters: set for the whole program while it runs."""
 
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QFont, QFontDatabase, QFontMetrics
@@ -16,7 +17,6 @@ _HAS_SIZE = 0x0002
 _PAUSE_MS = 8
 _desktop_points: float | None = None
 _percent = 100
-_notifier: "_Notifier | None" = None
 
 
 def number_font() -> QFont:
@@ -151,8 +151,6 @@ def _run_in_turns(first: Callable[[], object], *others: Callable[[], object]) ->
     QTimer.singleShot(0, lambda: QTimer.singleShot(_PAUSE_MS, run))
 
 
+@cache
 def _of_program() -> _Notifier:
-    global _notifier
-    if _notifier is None:
-        _notifier = _Notifier()
-    return _notifier
+    return _Notifier()

@@ -4,6 +4,7 @@ Text and muted text have at least 4.5 : 1 contrast on every surface they stand o
 """
 
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Literal
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
@@ -164,7 +165,6 @@ _HAS_FONT = Qt.WidgetAttribute.WA_SetFont
 _current = LIGHT
 _choice: ThemeName = "light"
 _follows_system = False
-_notifier: _Notifier | None = None
 
 
 def current_theme() -> Theme:
@@ -172,12 +172,10 @@ def current_theme() -> Theme:
     return _current
 
 
+@cache
 def theme_notifier() -> _Notifier:
     """Return the object whose signal `changed(Theme)` follows each change of theme."""
-    global _notifier
-    if _notifier is None:
-        _notifier = _Notifier()
-    return _notifier
+    return _Notifier()
 
 
 def apply_theme(app: QApplication, name: ThemeName) -> None:

@@ -1,1 +1,1 @@
-"""Small widgets and formats that every page uses."""
+"""Small widgets and formats that every page uses. pyqtgraph comes from `plot`."""

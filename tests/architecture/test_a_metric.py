@@ -20,7 +20,7 @@ from gui.explore.results.results_panel import ResultsPanel
 from gui.matrices.matmul_state import MatmulState
 from gui.page.messages import Messages
 from gui.page.runs_page import save_runs
-from gui.runs.kept import run_tooltip
+from gui.runs.bars import run_tooltip
 from gui.runs.table import all_actions
 from tests.fresh_python import ROOT
 from tests.gui.made_results import make_engine_state, make_workspace

@@ -36,7 +36,7 @@ if __name__ == "__main__":
     import gui.explore.explain.code_panel
     import gui.explore.explain.launch_panel
     import gui.network.page
-    import gui.plots.plot
+    import gui.widgets.plot
     from gui.course.course_model import CourseModel
     assert CourseModel().papers
     loaded = sorted(name for name in sys.modules if name.split(".")[0] in ("numba", "llvmlite", "numba_cuda"))

@@ -16,7 +16,7 @@ SHARPEN = [[0, -1, 0], [-1, 5, -1], [0, -1, 0]]
 def arguments(tmp_path_factory):
     """A picture that the simulator takes."""
     path = tmp_path_factory.mktemp("pictures") / "small.png"
-    Image.radial_gradient("L").resize((64, 64)).save(path)
+    Image.radial_gradient("L").resize((32, 32)).save(path)
     return (path,)
 
 
@@ -56,21 +56,15 @@ def test_that_the_wheel_over_a_control_without_the_focus_changes_nothing(program
     assert read() == before
 
 
-def test_that_a_divisor_is_kept_as_it_was_typed(program, read):
-    program.write_mask("1 2 1; 2 4 2; 1 2 1 /16")
-    mask = read()["mask"]
-    assert (mask["weights"][1], mask["divisor"]) == ([2, 4, 2], 16)
-
-
-def test_that_a_fraction_is_kept_as_it_was_typed(program, read):
+def test_that_a_fraction_is_kept_as_it_was_typed_and_a_generator_is_taken(program, read):
     program.click_on("first cell")
     program.type("1/9\n")
     assert read()["mask"]["weights"][0][0] == "1/9"
-
-
-def test_that_a_generator_is_taken_where_a_mask_is_typed(program, read):
     program.write_mask("gaussian:9:1.5")
     weights = read()["mask"]["weights"]
+    program.write_mask("1 2 1; 2 4 2; 1 2 1 /16")
+    mask = read()["mask"]
+    assert (mask["weights"][1], mask["divisor"]) == ([2, 4, 2], 16)
     assert len(weights) == len(weights[0]) == 9
     assert weights[0][0] < weights[4][4]
 
@@ -111,30 +105,21 @@ def test_that_typed_rows_are_taken_back(program, read):
     assert read()["mask"]["weights"] == SHARPEN
 
 
-def test_that_the_operation_is_taken_back(program, read):
+def test_that_the_kernel_and_the_operation_are_taken_back(program, read):
+    program.click_on("CPU, one thread")
+    program.wait_for_rest()
+    assert read()["settings"]["variant"] == "cpu-serial"
+    program.press("ctrl+z")
+    assert read()["settings"]["variant"] == "auto"
     program.choose("operation", *"noise")
     assert read()["operation"] == "median"
     program.press("ctrl+z")
     assert read().get("operation", "") == ""
 
 
-def test_that_the_kernel_is_taken_back(program, read):
-    program.click_on("CPU, one thread")
-    program.wait_for_rest()
-    assert read()["settings"]["variant"] == "cpu-serial"
-    program.press("ctrl+z")
-    assert read()["settings"]["variant"] == "auto"
-
-
-def test_that_the_device_is_taken_back(program, read):
+def test_that_a_block_and_the_device_are_taken_back(program, read):
     program.simulate()
     assert read()["settings"]["device"] == "simulator"
-    program.press("ctrl+z")
-    assert read()["settings"]["device"] == "auto"
-
-
-def test_that_a_block_is_taken_back(program, read):
-    program.simulate()
     program.press("alt+b")
     program.wait_for_rest()
     program.type("8\t")
@@ -143,6 +128,8 @@ def test_that_a_block_is_taken_back(program, read):
     assert read()["settings"]["block"] == [8, 4]
     program.press("ctrl+z", "ctrl+z")
     assert read()["settings"]["block"] is None
+    program.press("ctrl+z")
+    assert read()["settings"]["device"] == "auto"
 
 
 def test_that_a_line_of_the_history_goes_there_and_end_comes_back(program, read):
@@ -232,25 +219,13 @@ def ran(program, tmp_path):
     return rows
 
 
-def right_part(program):
-    """Return the pixels of the result."""
-    x, y = PLACES["picture"]
-    return program.screen.pixels()[y : y + 100, x : x + 100]
-
-
-def test_that_a_run_is_a_verified_row(ran):
+def test_that_runs_are_verified_rows_which_undo_brings_back_after_clear_and_delete(program, ran, tmp_path):
     assert all(row["status"].startswith("verified") for row in ran)
-
-
-def test_that_cleared_rows_come_back_with_undo(program, ran, tmp_path):
     program.press("ctrl+shift+Delete")
     program.wait_for_rest()
     program.press("ctrl+z")
     program.wait_for_rest()
-    assert program.rows(tmp_path / "again.csv") == ran
-
-
-def test_that_a_deleted_row_comes_back_with_undo(program, ran, tmp_path):
+    assert program.rows(tmp_path / "cleared.csv") == ran
     program.click_on("first run")
     program.press("Delete")
     program.wait_for_rest()
@@ -281,7 +256,12 @@ def test_that_the_menu_of_a_row_makes_it_the_baseline(program, ran, tmp_path):
     program.press("ctrl+z")
 
 
-def test_that_a_session_brings_the_rows(program, ran, tmp_path):
+def test_that_rows_are_saved_as_json_and_that_a_session_brings_them(program, ran, tmp_path):
+    path = tmp_path / "rows.json"
+    program.press("ctrl+e")
+    program.answer("Save", path)
+    program.wait_until(path.exists, "the saved rows")
+    assert ran[0]["variant"] in json.dumps(json.loads(path.read_text(encoding="utf-8")))
     path = tmp_path / "ran.haloscope"
     program.session(path)
     program.press("ctrl+shift+Delete", "ctrl+shift+o")
@@ -294,15 +274,7 @@ def test_that_a_session_brings_the_rows(program, ran, tmp_path):
     ]
 
 
-def test_that_rows_are_saved_as_json(program, ran, tmp_path):
-    path = tmp_path / "rows.json"
-    program.press("ctrl+e")
-    program.answer("Save", path)
-    program.wait_until(path.exists, "the saved rows")
-    assert ran[0]["variant"] in json.dumps(json.loads(path.read_text(encoding="utf-8")))
-
-
-def test_that_recorded_rows_come_and_go(program, ran, tmp_path):
+def test_that_recorded_rows_come_and_go_and_the_simulator_runs_until_escape(program, ran, tmp_path):
     before = program.screen.checksum()
     program.press("ctrl+g")
     program.wait_until(lambda: program.screen.checksum() != before, "the recorded rows")
@@ -310,9 +282,6 @@ def test_that_recorded_rows_come_and_go(program, ran, tmp_path):
     program.press("ctrl+g")
     program.wait_for_rest()
     assert program.rows(tmp_path / "again.csv") == ran
-
-
-def test_that_the_simulator_runs_until_escape(program, ran, tmp_path):
     program.simulate()
     program.press("ctrl+r")
     program.wait_for_rest()

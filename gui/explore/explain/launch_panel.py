@@ -19,7 +19,6 @@ from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import KernelQuestion, Selection
-from gui.plots.plot import Plot, pg, text_over
 from gui.style.colours import series_at
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme, theme_notifier
@@ -33,6 +32,7 @@ from gui.widgets.panel_parts import (
     narrow_box,
     row,
 )
+from gui.widgets.plot import Plot, pg, text_over
 
 _OTHERS = "\n\nSelect a CUDA kernel in the list of kernels: its launch is explained without a GPU too."
 

@@ -20,7 +20,6 @@ from gui.explore.chain.chain_steps import split
 from gui.explore.explain.selection import Question
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Background
-from gui.plots.plot import Plot, pg
 from gui.style.colours import HEAT
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
 from gui.style.theme import Theme, current_theme, theme_notifier
@@ -32,6 +31,7 @@ from gui.widgets.panel_parts import (
     row,
     scrolled,
 )
+from gui.widgets.plot import Plot, pg
 
 
 class DoctorState(Question):

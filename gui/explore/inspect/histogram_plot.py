@@ -5,9 +5,9 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QColor, QFocusEvent, QKeyEvent, QMouseEvent
 from PySide6.QtWidgets import QToolTip
 
-from gui.plots.plot import Plot, pg
 from gui.style.metrics import GRID, small_font
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.plot import Plot, pg
 
 Ends = tuple[float, float]
 _NAMES = ("Red", "Green", "Blue")

@@ -20,7 +20,6 @@ from gui.explore.picture.layers import Drawing, Line
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture.pixel_values import NotYet, Numbers, value_text
 from gui.explore.workspace import Workspace
-from gui.plots.plot import Plot, pg
 from gui.style.metrics import GRID, HALF_GRID, number_font, small_font
 from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.labels import ElidedLabel
@@ -35,6 +34,7 @@ from gui.widgets.panel_parts import (
     quiet_label,
     row,
 )
+from gui.widgets.plot import Plot, pg
 
 HISTOGRAM, PROFILE = "histogram", "profile"
 

@@ -25,7 +25,7 @@ from gui.engine_link.engine_link import EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
 from gui.explore.state import PictureSource, Step, comparable_of, problem_of
 from gui.explore.workspace import Workspace
-from gui.runs.kept import Kept, Run
+from gui.runs.bars import Kept, Run
 from gui.runs.model import RUN_ROLE, RunsModel
 
 # The order of a glance at a narrow window: who, how fast, is it right; what was done comes after. Layouts

@@ -29,9 +29,10 @@ from gui.explore.run_words import (
 )
 from gui.explore.state import KERNEL, PictureSource, Settings, is_chain, values_of
 from gui.explore.workspace import Workspace
-from gui.runs.kept import ExchangeRuns, run_tooltip
+from gui.runs.bars import run_tooltip
 from gui.runs.model import RUN_ROLE
 from gui.runs.panel import RunsPanel
+from gui.runs.state import ExchangeRuns
 from gui.style.metrics import GRID, HALF_GRID, scaled_font
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import column, row

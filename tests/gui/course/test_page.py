@@ -42,7 +42,7 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     assert haloscope.window._entered["course"] is page
 
 
-def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
+def test_that_measuring_fills_the_table_that_is_shown_and_the_page_says_what_it_fills(open_course, qtbot):
     haloscope, page = open_course()
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()
@@ -55,10 +55,6 @@ def test_that_measuring_fills_the_table_that_is_shown(open_course, qtbot):
     assert haloscope.state.running
     haloscope.actions["cancel"].trigger()
     qtbot.waitUntil(lambda: not haloscope.state.running)
-
-
-def test_that_the_page_says_which_tables_a_run_fills_and_that_it_has(open_course):
-    _, page = open_course()
     page.course.choose("convolution")
     page.course.set_counted("convolution", counted_tables("convolution"))
     assert "fills 1 of the 7 tables" in page.status.sentence
@@ -76,6 +72,11 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
     assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
     haloscope.actions["save_results"].trigger()
     assert saved == [(PAPERS[0].key, tmp_path)]
+    page.kernels.selectRow(1)
+    page.kernels.code_button.click()
+    qtbot.waitUntil(lambda: page.code.shown is not None)
+    qtbot.waitUntil(page.code.isVisible)
+    assert not page.tables.isVisible()
     row = next(row for row, kernel in enumerate(PAPERS[0].kernels) if kernel.variant == "naive")
     here = PAPERS[0].kernels[row]
     page.kernels.selectRow(row)
@@ -85,12 +86,3 @@ def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monk
     assert haloscope.workspace.mask == resolve_mask(here.mask)
     assert haloscope.window.first_page.isVisible()
     assert not page.isVisible()
-
-
-def test_that_the_button_of_a_kernel_brings_its_code_to_the_front(open_course, qtbot):
-    _, page = open_course()
-    page.kernels.selectRow(1)
-    page.kernels.code_button.click()
-    qtbot.waitUntil(lambda: page.code.shown is not None)
-    qtbot.waitUntil(page.code.isVisible)
-    assert not page.tables.isVisible()

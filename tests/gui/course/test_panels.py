@@ -16,7 +16,7 @@ from gui.course.course_model import CourseController, CourseModel
 from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, CourseTableView, reasons_of
 from gui.course.kernels_table import SECOND_ROLE, VARIANT_ROLE, KernelsTable, configuration_text
 from gui.course.tables_panel import CodePanel, TablesPanel
-from gui.plots.plot import FigurePlot
+from gui.widgets.plot import FigurePlot
 from tests.gui.made_results import (
     NO_GPU,
     NOT_MEASURED,

@@ -73,14 +73,17 @@ def test_that_after_cancel_or_an_error_of_the_save_the_window_stays_open(qtbot, 
     qtbot.waitUntil(lambda: not saving.link.files_being_saved)
     assert (tmp_path / "x.png").exists()
     assert saving.window.isVisible()
-    saving.pictures.save_result(tmp_path / "x.png")
-    saving.window.close()
-    press(saving.closing.question, "Wait")
-    saving.link._client.fail(FULL)
-    qtbot.waitUntil(lambda: not saving.link.files_being_saved)
-    assert saving.window.isVisible()
-    assert "The disk is full" in saving.window.message_bar.text
-    assert saving.window.close()
+    for name, choice in (("y.png", "Wait"), ("z.png", "Discard")):
+        assert saving.window.isVisible()
+        saving.pictures.save_result(tmp_path / name)
+        saving.window.close()
+        press(saving.closing.question, choice)
+        if choice == "Wait":
+            saving.link._client.fail(FULL)
+            qtbot.waitUntil(lambda: not saving.link.files_being_saved)
+            assert "The disk is full" in saving.window.message_bar.text
+    assert not saving.window.isVisible()
+    assert not (tmp_path / "z.png").exists()
 
 
 @pytest.mark.parametrize("how", ["window", "ctrl-c"])
@@ -103,13 +106,6 @@ def test_that_all_files_are_waited_for(qtbot, saving, tmp_path):
     qtbot.waitUntil(lambda: saving.closing.question.text() == "Saving lab-tables…")
     saving.link._client.answer()
     qtbot.waitUntil(lambda: not saving.window.isVisible())
-
-
-def test_that_discard_closes_at_once(qtbot, saving, tmp_path):
-    saving.window.close()
-    press(saving.closing.question, "Discard")
-    assert not saving.window.isVisible()
-    assert not (tmp_path / "x.png").exists()
 
 
 def test_that_ctrl_c_waits_for_the_save_unless_it_comes_twice(qtbot, saving, capsys):
@@ -172,33 +168,31 @@ def test_that_work_of_a_crash_is_offered_and_restored(start, tmp_path, qtbot):
     assert second.workspace.undo_stack.undoText() == "Restore"
 
 
-def test_that_discarded_work_is_gone(start, tmp_path, qtbot):
+def test_that_work_of_a_window_that_lives_is_left_and_that_of_a_crash_is_gone_where_discarded(
+    start, tmp_path, qtbot
+):
     first = start()
     first.workspace.change(border=Border.WRAP)
     qtbot.waitUntil(lambda: bool(kept(tmp_path)))
+    assert start().messages.of("recovery") is None
     crash(first)
-    second = start()
-    second.recovery.discard()
+    start().recovery.discard()
     assert kept(tmp_path) == []
 
 
-def test_that_two_windows_leave_each_other_s_work(start, tmp_path, qtbot):
-    first, second = start(), start()
-    for window in (first, second):
-        window.workspace.change(border=Border.WRAP)
-    qtbot.waitUntil(lambda: len(kept(tmp_path)) == 2)
-    third = start()
-    assert third.messages.of("recovery") is None
-
-
-def test_that_nothing_is_kept_of_a_fresh_window_nor_of_saved_work(start, tmp_path, qtbot):
+def test_that_nothing_is_kept_of_a_picture_that_was_opened_nor_of_saved_work(start, tmp_path, qtbot):
     haloscope = start()
+    haloscope.pictures.open_sample("camera")
+    qtbot.waitUntil(lambda: haloscope.workspace.undo_stack.count() == 1)
+    assert not haloscope.window.unsaved
     haloscope.workspace.change(border=Border.WRAP)
     qtbot.waitUntil(lambda: bool(kept(tmp_path)))
     haloscope.window.first_page.files.save_session(tmp_path / "work.haloscope")
     qtbot.waitUntil(lambda: not haloscope.window.unsaved)
     haloscope.window.edited.emit()
     qtbot.waitUntil(lambda: not kept(tmp_path))
+    haloscope.window.close()
+    assert not haloscope.window.isVisible(), "nothing is asked"
 
 
 def test_that_old_work_and_too_much_of_it_is_removed(start, tmp_path):
@@ -221,15 +215,6 @@ def test_that_a_folder_that_cannot_be_written_is_said_once(start, tmp_path, qtbo
     assert haloscope.messages.newest.what == "Your work is not kept against a crash"
 
 
-def test_that_a_window_where_pictures_were_only_opened_closes_without_a_question(start, tmp_path, qtbot):
-    haloscope = start()
-    haloscope.pictures.open_sample("camera")
-    qtbot.waitUntil(lambda: haloscope.workspace.undo_stack.count() == 1)
-    haloscope.window.close()
-    assert not haloscope.window.isVisible()
-    assert kept(tmp_path) == []
-
-
 def test_that_closing_asks_and_cancel_keeps_the_window(start):
     haloscope = start()
     haloscope.workspace.change(flip=True)
@@ -244,7 +229,7 @@ def test_that_closing_asks_and_cancel_keeps_the_window(start):
     assert not haloscope.window.isVisible()
 
 
-def test_that_a_weight_that_is_being_typed_is_asked_about(start, qtbot):
+def test_that_a_weight_that_is_being_typed_is_asked_about_and_saved_at_the_question(start, tmp_path, qtbot):
     haloscope = start()
     grid = haloscope.window.findChild(MaskGrid)
     grid.setFocus()
@@ -252,13 +237,6 @@ def test_that_a_weight_that_is_being_typed_is_asked_about(start, qtbot):
     haloscope.window.close()
     assert haloscope.closing.question is not None
     assert haloscope.workspace.mask.weights[1, 1] == 7
-    press(haloscope.closing.question, "Discard")
-
-
-def test_that_saving_at_the_question_closes_the_window(start, tmp_path, qtbot):
-    haloscope = start()
-    haloscope.workspace.change(flip=True)
-    haloscope.window.close()
     press(haloscope.closing.question, "Save session…")
     qtbot.waitUntil(lambda: haloscope.files.dialog is not None and haloscope.files.dialog.isVisible())
     assert haloscope.window.isVisible()

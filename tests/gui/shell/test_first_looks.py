@@ -64,7 +64,7 @@ def imported():
 def test_that_a_window_is_complete_without_plots_and_the_library_of_icons(imported):
     assert "gui.shell.main_window" in imported["at start"]
     assert [name for name in imported["at start"] if name.split(".")[0] != "gui"] == []
-    assert [name for name in imported["at start"] if name.startswith("gui.plots")] == []
+    assert [name for name in imported["at start"] if name == "gui.widgets.plot"] == []
 
 
 @pytest.mark.slow

@@ -64,32 +64,39 @@ def asked(window, kind):
     return [request for request in window.fake.seen if isinstance(request, kind)]
 
 
-def test_that_choosing_a_server_connects_and_leaves_the_picture(window):
+def test_that_choosing_a_server_connects_which_keys_do_not_and_leaves_the_picture(window, qtbot):
     picture = window.workspace.picture
     window.state.set_servers((SERVER,))
+    for _ in range(8):
+        qtbot.keyClick(box_of(window), Qt.Key.Key_Down)
+    assert window.fake.connected == []
     choose(box_of(window), "me@server")
     assert (window.fake.connected, window.state.status) == ([SERVER], CONNECTING)
     assert window.workspace.picture is picture
 
 
-def test_that_keys_that_step_through_the_list_do_not_connect(window, qtbot):
-    window.state.set_servers((SERVER,))
-    for _ in range(8):
-        qtbot.keyClick(box_of(window), Qt.Key.Key_Down)
-    assert window.fake.connected == []
-
-
-def test_that_what_a_server_computes_is_named_with_it(there, qtbot):
+def test_that_what_a_server_computes_is_named_with_it_shown_saved_and_explained(there, qtbot, tmp_path):
     assert any(text.endswith("on me@server") for text in texts(box_of(there))[1:])
     assert there.view.canvas.scene.result_name == "result on me@server"
-    there.runs.run()
-    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
-    assert device_text(there.results.rows()[-1].result) == "cpu on me@server"
-
-
-def test_that_a_preview_says_what_is_seen(there):
     seen = asked(there, Preview)[-1].seen
     assert (seen.rows, seen.columns) == ((0, 36), (0, 48))
+    there.view.canvas.pixel_hovered.emit((3, 4))
+    qtbot.waitUntil(lambda: "…" not in there.view.readout.words)
+    wanted = asked(there, WantedValues)[-1]
+    assert wanted.rows[0] <= 3 < wanted.rows[1]
+    there.pictures.save_result(tmp_path / "saved.png")
+    request = asked(there, SaveResult)[-1]
+    assert (request.values, request.result) == (None, there.state.last_result.screen)
+    there.runs.run()
+    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
+    result, roofline = there.results.rows()[-1].result, there.window.first_page.roofline
+    assert device_text(result) == "cpu on me@server"
+    assert roofline.limits_are_of(result)
+    choose(box_of(there), "This computer")
+    assert not roofline.limits_are_of(result), "of another machine"
+    there.fake.become_ready()
+    qtbot.waitUntil(lambda: there.view.canvas.scene.result_name == "result")
+    assert there.fake.remote is None
 
 
 def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qtbot):
@@ -101,19 +108,6 @@ def test_that_a_result_that_the_server_has_let_go_of_is_computed_again(there, qt
     there.fake.fail(ResultGone("This result is not there any more"), there.fake.waiting(WantedTiles)[0])
     qtbot.waitUntil(lambda: len(asked(there, Preview)) == before + 1)
     assert there.messages.of("picture file") is None
-
-
-def test_that_the_values_under_the_cursor_are_asked_for(there, qtbot):
-    there.view.canvas.pixel_hovered.emit((3, 4))
-    qtbot.waitUntil(lambda: "…" not in there.view.readout.words)
-    request = asked(there, WantedValues)[-1]
-    assert request.rows[0] <= 3 < request.rows[1]
-
-
-def test_that_the_result_is_saved_from_the_server(there, tmp_path):
-    there.pictures.save_result(tmp_path / "saved.png")
-    request = asked(there, SaveResult)[-1]
-    assert (request.values, request.result) == (None, there.state.last_result.screen)
 
 
 def test_that_a_newer_edit_leaves_the_older_preview_out(there, qtbot):
@@ -138,7 +132,7 @@ def test_that_a_preview_that_comes_late_is_seen_and_no_more_of_it_is_asked_for(t
     assert there.fake.waiting(WantedTiles) == []
 
 
-def test_that_nothing_is_asked_while_the_line_is_lost(lost):
+def test_that_nothing_is_asked_of_a_lost_line_and_that_reconnecting_brings_the_preview(lost, qtbot):
     before = len(lost.fake.seen)
     lost.workspace.set_mask(Mask([[2.0]]))
     lost.view.canvas.view.zoom_by(1)
@@ -146,10 +140,6 @@ def test_that_nothing_is_asked_while_the_line_is_lost(lost):
         QApplication.processEvents()
     assert len(lost.fake.seen) == before
     assert lost.messages.count == 1
-
-
-def test_that_reconnecting_brings_the_preview_of_the_settings(lost, qtbot):
-    lost.workspace.set_mask(Mask([[2.0]]))
     lost.messages.of(SOURCE).act()
     assert lost.state.status == CONNECTING
     lost.fake.become_ready()
@@ -174,13 +164,6 @@ def test_that_a_server_that_is_not_reached_leaves_the_machine_before(window, qtb
     assert window.messages.of(SOURCE).action == TRY_AGAIN
 
 
-def test_that_this_computer_disconnects(there, qtbot):
-    choose(box_of(there), "This computer")
-    there.fake.become_ready()
-    qtbot.waitUntil(lambda: there.view.canvas.scene.result_name == "result")
-    assert there.fake.remote is None
-
-
 def test_that_what_an_engine_says_that_was_left_is_not_heard(window):
     window.fake.become_ready()
     window.machines.choose(SERVER)
@@ -201,7 +184,12 @@ def dialog(window, qtbot):
     return dialog
 
 
-def test_that_the_dialog_connects_to_what_was_typed(dialog):
+def test_that_the_dialog_connects_to_what_was_typed_unless_it_is_an_option(dialog):
+    dialog.server.setText("-oProxyCommand=x")
+    dialog.connect_button.click()
+    assert dialog.window_of.fake.connected == []
+    assert "it is not the name of a server" in dialog.refusal.text()
+    dialog.server.setText("me@server")
     dialog.python.setText("python3.12")
     dialog.connect_button.click()
     assert dialog.window_of.fake.connected == [RemoteServer("me@server", "python3.12")]
@@ -222,13 +210,6 @@ def test_that_a_message_says_whether_a_server_is_reached(dialog, qtbot):
     qtbot.waitUntil(lambda: window.state.servers == (SERVER,))
 
 
-def test_that_an_option_is_no_server(dialog):
-    dialog.server.setText("-oProxyCommand=x")
-    dialog.connect_button.click()
-    assert dialog.window_of.fake.connected == []
-    assert "it is not the name of a server" in dialog.refusal.text()
-
-
 # What is kept.
 
 
@@ -247,13 +228,3 @@ def test_that_servers_that_are_none_are_not_used(tmp_path):
         path = tmp_path / "preferences.json"
         path.write_text(json.dumps({"version": 1, "servers": servers}))
         assert load_preferences(path)[0].servers == ()
-
-
-def test_that_a_run_of_another_machine_is_not_explained_by_this_one(there, qtbot):
-    roofline = there.window.first_page.roofline
-    there.runs.run()
-    qtbot.waitUntil(lambda: len(there.results.rows()) > 0)
-    result = there.results.rows()[-1].result
-    assert roofline.limits_are_of(result)
-    there.machines.choose(None)
-    assert not roofline.limits_are_of(result)

@@ -85,28 +85,22 @@ def pane(messages, qtbot):
     return pane
 
 
-@pytest.mark.parametrize("severity", list(Severity))
-def test_that_only_information_expires(pane, messages, severity):
-    messages.show(Message("a", severity, "Saved"))
-    # Also one that comes back from under another message.
-    messages.show(Message("b", Severity.ERROR, "It failed"))
-    messages.clear("b")
-    assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
-    pane.bar._expiry.timeout.emit()
-    assert pane.bar.isHidden() == (severity is Severity.INFO)
-    messages.show(Message("c", severity, "Saved"))
-    assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
-
-
-def test_that_information_that_expired_under_an_error_is_counted_no_more(pane, messages):
+def test_that_only_information_expires_also_under_an_error(pane, messages):
+    for severity in Severity:
+        messages.show(Message("a", severity, "Saved"))
+        # Also one that comes back from under another message.
+        messages.show(Message("b", Severity.ERROR, "It failed"))
+        messages.clear("b")
+        assert pane.bar._expiry.isActive() == (severity is Severity.INFO)
+        pane.bar._expiry.timeout.emit()
+        assert pane.bar.isHidden() == (severity is Severity.INFO)
+        messages.clear("a")
     for source in "abc":
         messages.show(Message(source, Severity.INFO, "Saved"))
     messages.show(Message("d", Severity.ERROR, "It failed"))
     assert (pane.bar.text, pane.bar._more.text()) == ("It failed.", "3 more")
-    assert pane.bar._expiry.isActive()
     pane.bar._expiry.timeout.emit()
     assert (pane.bar.text, messages.count) == ("It failed.", 1)
-    assert not pane.bar._more.isVisible()
     assert not pane.bar._expiry.isActive()
 
 
@@ -143,9 +137,6 @@ def test_that_it_says_what_the_engine_is(parts):
     assert "SIGSEGV" in line._engine.text()
     line.resize(500, line.sizeHint().height())
     line.show_page(PageStatus("It failed. " * 40))
-    (shown,) = line.last._cut(line.last.text(), 1)
-    assert shown.endswith("…")
-    assert line.last.fontMetrics().horizontalAdvance(shown) <= line.last.width()
     assert line.last.toolTip() == line.last.text()
     assert line.width() == 500
 

@@ -5,8 +5,7 @@ from PySide6.QtGui import QKeySequence
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialogButtonBox
 
-from gui.shell.preferences import Preferences, load_preferences
-from gui.shell.preferences_dialog import refusal_of
+from gui.shell.preferences import Preferences, load_preferences, refusal_of
 from gui.style.theme import current_theme
 
 

@@ -109,20 +109,19 @@ def test_that_a_start_without_a_screen_is_refused(capsys, monkeypatch):
     assert "no screen" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("line", ["", "screenshot out.png"])
-@pytest.mark.parametrize("missing", ["PySide6", "pyqtgraph"])
+@pytest.mark.parametrize(("line", "missing"), [("", "PySide6"), ("screenshot out.png", "pyqtgraph")])
 def test_that_a_start_without_qt_says_which_extra_brings_it(capsys, monkeypatch, line, missing):
     monkeypatch.setattr(launch, "find_spec", lambda name: None if name == missing else name)
     assert main(line.split()) == 2
     assert capsys.readouterr().err == f"The window needs {missing}: pip install 'haloscope[gui]'\n"
 
 
-@pytest.mark.parametrize("side", [16, 24, 32, 48, 64, 128, 256])
-def test_that_the_icon_is_drawn_at_every_size(qapp, side):
-    drawn = QIcon(str(ASSETS / "icon" / "haloscope.svg")).pixmap(side).toImage()
-    middle, corner = drawn.pixelColor(drawn.width() // 2, drawn.height() // 2), drawn.pixelColor(0, 0)
-    assert middle.red() > middle.blue() + 50
-    assert corner.alpha() < 255
+def test_that_the_icon_is_drawn_at_every_size(qapp):
+    for side in (16, 32, 256):
+        drawn = QIcon(str(ASSETS / "icon" / "haloscope.svg")).pixmap(side).toImage()
+        middle, corner = drawn.pixelColor(drawn.width() // 2, drawn.height() // 2), drawn.pixelColor(0, 0)
+        assert middle.red() > middle.blue() + 50
+        assert corner.alpha() < 255
 
 
 def test_that_the_version_is_printed(capsys):

@@ -1,10 +1,9 @@
 """The size of all letters, changed while a window is open."""
 
 import pytest
-from PySide6.QtCore import QAbstractEventDispatcher, QEvent
 from PySide6.QtWidgets import QLabel, QScrollArea, QSpinBox, QSplitter, QVBoxLayout, QWidget
 
-from gui.style.metrics import follow_letters, scaled_font, set_letter_size
+from gui.style.metrics import scaled_font, set_letter_size
 from gui.style.theme import apply_theme
 
 
@@ -12,40 +11,6 @@ from gui.style.theme import apply_theme
 def usual_letters(qapp, qtbot):
     yield
     set_letter_size(qapp, 100)
-
-
-def test_that_layouts_what_follows_from_the_letters_and_the_painting_take_a_turn_each(
-    qapp, qtbot, usual_letters
-):
-    log = []
-
-    class Watched(QWidget):
-        def event(self, event):
-            if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Paint):
-                log.append(event.type().name)
-            return super().event(event)
-
-    window = Watched()
-    qtbot.addWidget(window)
-    window.setLayout(QVBoxLayout())
-    window.layout().addWidget(QLabel("letters"))
-    set_letter_size(qapp, 100)
-    with qtbot.waitExposed(window):
-        window.show()
-    follow_letters(window, lambda: log.append("follow"))
-    waits = QAbstractEventDispatcher.instance().aboutToBlock.connect(lambda: log.append("wait"))
-    try:
-        log.clear()
-        set_letter_size(qapp, 150)
-        assert not window.updatesEnabled()
-        qtbot.waitUntil(lambda: "Paint" in log)
-    finally:
-        QAbstractEventDispatcher.instance().aboutToBlock.disconnect(waits)
-    turns = [turn.split() for turn in " ".join(log).split("wait")]
-    assert not [turn for turn in turns if len({"LayoutRequest", "follow", "Paint"}.intersection(turn)) > 1]
-    done = [word for turn in turns for word in turn]
-    assert done.index("LayoutRequest") < done.index("follow") < done.index("Paint")
-    assert window.updatesEnabled()
 
 
 def test_that_the_window_and_its_panels_are_on_the_screen_with_the_new_letters(qapp, qtbot, usual_letters):

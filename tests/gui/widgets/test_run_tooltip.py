@@ -10,7 +10,7 @@ from engine.mask.presets import preset
 from engine.results.metrics import Compared
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
-from gui.runs.kept import run_tooltip
+from gui.runs.bars import run_tooltip
 from tests.made_runs import make_result
 
 

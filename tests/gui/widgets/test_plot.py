@@ -8,9 +8,9 @@ import pytest
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from engine.course.paper import Figure, Series
-from gui.plots.plot import FigurePlot, Plot
 from gui.style.colours import series_at, series_for
 from gui.style.theme import DARK, apply_theme
+from gui.widgets.plot import FigurePlot, Plot
 
 
 @pytest.fixture

@@ -1,1 +1,0 @@
-"""What plots share. pyqtgraph comes from `plot`."""
