@@ -38,16 +38,15 @@ def named(argument):
     return "-".join(str(getattr(part, "key", part)) for part in parts)
 
 
-def pairs_of(number):
-    """Return the older architectures with a type, another one for the next kernel, and a border.
+def oldest_for(variant):
+    """Return the oldest architecture that a variant runs on; the newest one's code runs in the simulator."""
+    return next(one for one in CAPABILITIES if can_run(variant, one))
 
-    The newest one's code is looked at where it runs in the simulator, of every type and border. Numba
-    compiles a kernel once for both.
-    """
-    known = CUDA[number]
-    types = [dtype for dtype in TYPES if dtype in known.picture_types]
-    dtype, border = types[number % len(types)], BORDERS[number % len(BORDERS)]
-    return [(one, dtype, border) for one in CAPABILITIES[:-1] if can_run(known, one)]
+
+def kind_of(number):
+    """Return the type of pictures and the border for a kernel, others for the next one."""
+    types = [dtype for dtype in TYPES if dtype in CUDA[number].picture_types]
+    return types[number % len(types)], BORDERS[number % len(BORDERS)]
 
 
 def can_run(variant, capability):
@@ -102,12 +101,10 @@ def assert_places_have_64_bits(ptx, rows):
 
 
 @pytest.mark.parametrize(
-    ("variant", "pair"),
-    [(known, pair) for number, known in enumerate(CUDA) for pair in pairs_of(number)],
-    ids=named,
+    ("variant", "kind"), [(known, kind_of(number)) for number, known in enumerate(CUDA)], ids=named
 )
-def test_that_code_has_the_planned_bytes_for_that_device(variant, pair):
-    capability, dtype, border = pair
+def test_that_code_has_the_planned_bytes_for_that_device(variant, kind):
+    capability, (dtype, border) = oldest_for(variant), kind
     mask = mask_for(variant, 5, 7)
     problem = typed(variant, Problem(100, 200, 3, dtype, mask.shape, mask.anchor, border))
     launches = variant.plan(problem, BLOCK)
@@ -132,15 +129,11 @@ def test_that_8_and_16_bit_results_are_rounded_in_float32(variant, bits):
     mask, dtype = mask_for(variant, 5, 7), f"uint{bits}"
     problem = Problem(100, 200, 3, dtype, mask.shape, mask.anchor, Border.MIRROR, result_dtype=dtype)
     *_, last = variant.passes(problem, mask, BLOCK)
-    # Between 8.0 and 9.0 nothing of it differs.
-    for capability in (CAPABILITIES[0], CAPABILITIES[-1]):
-        if not can_run(variant, capability):
-            continue
-        ptx = compiled(last, capability)
-        assert_for_device(ptx, capability, last.launch)
-        # Wider stores are of several results at once.
-        assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
-        assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
+    ptx = compiled(last, oldest_for(variant))
+    assert_for_device(ptx, oldest_for(variant), last.launch)
+    # Wider stores are of several results at once.
+    assert re.search(rf"\bst\.global(?:\.v[24])?\.[ub]{bits}\b", ptx)
+    assert re.findall(r"\bst\.global\S*\.f32\b", ptx) == []
 
 
 def test_that_a_copy_only_reads_and_writes():
@@ -151,11 +144,11 @@ def test_that_a_copy_only_reads_and_writes():
     assert not any(operation in ptx for operation in ("fma.", "mul.f32", ".f64 ", "__local_depot"))
 
 
-@pytest.mark.parametrize("tile", [2, 7, 16, 32])
+@pytest.mark.parametrize("tile", [7, 32])
 @pytest.mark.parametrize("key", ["matmul-naive", "matmul-tiled"])
 def test_that_the_code_of_products_is_as_planned(key, tile):
     (step,) = matmul_variant(key).passes(MatrixProduct(100, 70, 200), None, Block(tile, tile))
-    for capability in CAPABILITIES:
+    for capability in (CAPABILITIES[0], CAPABILITIES[-1]):
         ptx = compiled(step, capability)
         assert_for_device(ptx, capability, step.launch)
         assert "fma.rn.f32" in ptx
@@ -186,12 +179,11 @@ def test_that_weights_are_no_part_of_the_code(key, shape, floats):
     even, random = Mask(np.ones(shape)), Mask(np.random.default_rng(3).standard_normal(shape))
     step = pass_of(key, random)
     assert step.launch.constant_bytes == 4 * floats
-    for capability in CAPABILITIES:
-        ptx = compiled(step, capability)
-        assert f".extern .const .align 16 .b8 haloscope_weights[{4 * floats}];" in ptx
-        assert re.search(r"\bld\.const(?:\.v[24])?\.[fb]32\b", ptx)
-        for weight in random.weights32.flat[:25]:
-            assert f"0f{struct.pack('>f', weight).hex().upper()}" not in ptx
+    ptx = compiled(step, CAPABILITIES[0])
+    assert f".extern .const .align 16 .b8 haloscope_weights[{4 * floats}];" in ptx
+    assert re.search(r"\bld\.const(?:\.v[24])?\.[fb]32\b", ptx)
+    for weight in random.weights32.flat[:25]:
+        assert f"0f{struct.pack('>f', weight).hex().upper()}" not in ptx
     name, contents = step.constant
     assert (name, contents.size) == ("haloscope_weights", floats)
     assert np.array_equal(contents[: random.taps], random.weights32.ravel())
@@ -202,7 +194,7 @@ def test_that_weights_are_no_part_of_the_code(key, shape, floats):
 @pytest.mark.parametrize(
     ("keys", "shape"),
     [
-        *(("separable-l0 separable-l1 separable-l2", (side, side)) for side in (3, 5, 9, 17, 31)),
+        *(("separable-l0 separable-l1 separable-l2", (side, side)) for side in (3, 31)),
         ("row-naive row-constant row-tiled row-tiled-constant row-cached row-cached-constant", (1, 5)),
     ],
 )
@@ -249,7 +241,7 @@ NETWORK = [stage for stage in NETWORK_VARIANTS if stage.has_kernels]
 @pytest.mark.parametrize("stage", NETWORK, ids=named)
 def test_that_the_networks_code_is_in_float32_for_each_device_with_the_planned_bytes(stage):
     passes = stage.passes(ForwardPass(1), trained_weights(), stage.default_block)
-    for step, capability in itertools.product(passes, CAPABILITIES):
+    for step, capability in itertools.product(passes, (CAPABILITIES[0], CAPABILITIES[-1])):
         ptx = compiled(step, capability)
         assert_for_device(ptx, capability, step.launch)
         # A pool only adds, and unrolling only copies.
