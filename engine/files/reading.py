@@ -1,16 +1,18 @@
 """Reading files of people and of earlier runs: bytes, text and JSON. Whatever is wrong is one typed error.
 
 A file may be missing, a folder, a pipe that nobody writes to, a device without an end, too large, in another
-encoding, and its JSON nested so deep that Python gives up.
+encoding, and its JSON nested so deep that Python gives up, or what reads it later.
 """
 
 import json
 import math
 import os
+import re
 import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
@@ -42,6 +44,9 @@ _REASONS: tuple[tuple[type[Exception], str, str], ...] = (
 # Whole numbers of fewer bits are finite as float64, so that nothing which divides or shows one can fail.
 _TOO_MANY_BITS = 1024
 _SHOWN = 40
+_DEEPEST = 500
+_BETWEEN_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*"|[^]["{}]+')
+_STEPS = {"[": 1, "{": 1, "]": -1, "}": -1}
 _KINDS = (list, "a list"), (str, "a text"), (bool, "true or false"), ((int, float), "a number")
 
 
@@ -156,6 +161,8 @@ def json_object(
         "parse_int": whole,
         "object_pairs_hook": unique,
     }
+    if _is_too_deep(text):
+        raise error(what, "its JSON is nested too deep", example)
     try:
         document = json.loads(text, **(hooks if is_strict else {}))
     except json.JSONDecodeError as fault:
@@ -163,8 +170,6 @@ def json_object(
         where = f"line {fault.lineno} cannot be read from {left[:20]!r} on" if left.strip() else ""
         why = f"it is not JSON: {where or 'it ends too early'}" if text.strip() else "it is empty"
         raise error(what, why, example) from fault
-    except RecursionError as fault:
-        raise error(what, "its JSON is nested too deep", example) from fault
     except MemoryError as fault:
         raise error(what, "there is not enough memory for it", "Close other programs.") from fault
     except ValueError as fault:
@@ -174,6 +179,13 @@ def json_object(
         kind = next((name for kind, name in _KINDS if isinstance(document, kind)), "null")
         refuse(f"its JSON is {kind}, not an object")
     return document
+
+
+def _is_too_deep(text: str) -> bool:
+    """Return whether JSON is nested deeper than what reads it stands: Python 3.14 itself reads any depth."""
+    if text.count("[") + text.count("{") <= _DEEPEST:
+        return False
+    return max(accumulate(map(_STEPS.__getitem__, _BETWEEN_BRACKETS.sub("", text)))) > _DEEPEST
 
 
 def open_file(path: str | os.PathLike[str]) -> BinaryIO:
