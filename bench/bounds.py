@@ -32,11 +32,11 @@ from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
-from engine.explain.bounds.explained import LEAST_SHARE, explained_by
+from engine.explain.device_limits import MOST_SHARE, DeviceLimits
+from engine.explain.gpu_limits_code import gpu_limits
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
-from engine.explain.limits.device_limits import MOST_SHARE, DeviceLimits
-from engine.explain.limits.measured_cpu import cpu_limits
-from engine.explain.limits.measured_gpu import gpu_limits
+from engine.explain.measured_cpu import cpu_limits
+from engine.explain.why import LEAST_SHARE, explained_by
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.measure import measure

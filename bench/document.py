@@ -14,7 +14,6 @@ from bench.calls import tables as calls
 from bench.markers import DocumentTable, put_between
 from bench.peers.__main__ import document_tables as peers
 from bench.recorded_course import course_documents
-from bench.scale import tables as scale
 from bench.whole import tables as whole
 from engine.files.atomic_write import atomic_write
 
@@ -37,14 +36,13 @@ def kept_tables() -> list[DocumentTable]:
         "bounds-gpu": (bounds.tables,),
         "ncu-h200": (ncu.tables,),
         "executed-h200": (executed.tables,),
-        "scale": (scale.tables,),
     }
     measured = [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
     return [*measured, *packages.tables(), *command_options.tables()]
 
 
 def kept_figures() -> list[DocumentFigure]:
-    """Return every figure of docs/performance.md, its appendix, and docs/scale.md."""
+    """Return every figure of docs/performance.md and its appendix."""
     return [
         answers.process_figure(kept("whole-2-cores")),
         answers.window_figure(kept("window-2-cores")),
@@ -55,7 +53,6 @@ def kept_figures() -> list[DocumentFigure]:
         answers.library_figure(kept("peers-cpu"), "gaussian"),
         calls.figure(kept("calls-cpu")),
         calls.figure(kept("calls-arrays")),
-        scale.figure(kept("scale")),
     ]
 
 

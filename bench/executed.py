@@ -15,9 +15,9 @@ import numpy as np
 from bench.markers import DocumentTable
 from bench.ncu import TEACHING, cells_of, job_of
 from bench.options import parser_of
-from engine.explain.bounds.gpu_bounds import executed as executed_weights
-from engine.explain.bounds.gpu_bounds import issue_slots
-from engine.explain.counts.counting import counted_run
+from engine.explain.bounds import executed as executed_weights
+from engine.explain.counting import counted_run
+from engine.explain.instructions import issue_slots
 
 RESULTS = Path("bench/results")
 _ALL = "sm__inst_executed.sum"

@@ -29,12 +29,11 @@ from bench.options import parser_of
 from bench.representative import mask_for
 from engine.device.devices import backend
 from engine.device.numba_cuda import driver
-from engine.explain.bounds.explained import LEAST_SHARE
-from engine.explain.bounds.gpu_bounds import bound_launch
-from engine.explain.counts.accesses import CountedAccesses
-from engine.explain.counts.counting import counted_run
+from engine.explain.bounds import bound_launch
+from engine.explain.counting import CountedAccesses, counted_run
+from engine.explain.device_limits import DeviceLimits
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT, SCHEDULERS
-from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.why import LEAST_SHARE
 from engine.geometry.block import Block
 from engine.run.task import Job
 from engine.work.filter_task import FILTERING, MaskJob, describe_problem

@@ -26,14 +26,13 @@ from bench.options import parser_of
 from bench.recorded_course import course_documents
 from bench.representative import mask_for
 from engine.compiled.code_store import source_digest
-from engine.course.bench import machine_lines
-from engine.course.measure import measured_paper
+from engine.course.bench import machine_lines, measured_paper
 from engine.course.papers import PAPERS
 from engine.course.recorded import COURSE_FORMAT, COURSE_VERSION, recorded_values
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device.versions import COMMIT_VARIABLE, commit
-from engine.explain.limits.measured_gpu import gpu_limits
+from engine.explain.gpu_limits_code import gpu_limits
 from engine.geometry.block import Limits
 from engine.image.open import open_sample
 from engine.mask.mask import Mask

@@ -4,7 +4,8 @@
 
 The window of 1280 x 800 is not on a screen. A timer of 5 ms says how long its event loop was kept: the
 longest gap between two ticks. Edits are made one after the other, each when the pixels of the one before are
-painted, and then 20 ms apart, as somebody drags. Lines are those of `bench/remote.py`.
+painted, and then 20 ms apart, as somebody drags. A server is this machine, over an sshd that the script
+starts: as it is, and behind a pipe with a delay and 50 Mbit/s.
 """
 
 import argparse
@@ -23,13 +24,29 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from bench.kills.bench_window import BenchWindow
-from bench.remote import picture_of
+from engine.image.open import open_image, sample_path
+from engine.image.picture import Picture
+from engine.image.save import save_image
 from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from tests.engine.remote.sshd import PYTHON, Sshd
 
 PATIENCE_S = 60.0
 TICK_MS, DRAG_MS = 5, 20
+
+
+def picture_of(folder):
+    """Return a photo of 1920 x 1080, scaled up from a sample, so that it has no tile twice."""
+    small = np.asarray(open_image(sample_path("astronaut"))).astype(np.float32)
+    rows, columns = np.linspace(0, 511, 1080), np.linspace(0, 511, 1920)
+    r, c = rows.astype(int).clip(0, 510), columns.astype(int).clip(0, 510)
+    fr, fc = (rows - r)[:, None, None], (columns - c)[None, :, None]
+    big = (small[r][:, c] * (1 - fc) + small[r][:, c + 1] * fc) * (1 - fr)
+    big += (small[r + 1][:, c] * (1 - fc) + small[r + 1][:, c + 1] * fc) * fr
+    # The grain of a camera, which scaling up has taken away.
+    big += np.random.default_rng(1).normal(0.0, 2.0, big.shape)
+    save_image(Picture(big.clip(0, 255).astype(np.uint8)), str(folder / "photo.png"))
+    return str(folder / "photo.png")
 
 
 class Ticks:

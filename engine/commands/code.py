@@ -12,14 +12,12 @@ from engine.commands.arguments import Settings, given_options, group, option, re
 from engine.commands.output import log_notes, print_answer, print_json, table
 from engine.commands.step_options import PictureOptions
 from engine.errors import BadValue
-from engine.explain.code.code_diff import Change, Diff, MeasuredDifference, measured_difference
-from engine.explain.code.kernel_listing import kernel_diff, listed_kernels
-from engine.explain.code.kernel_source import source_of
-from engine.explain.code.listing import CodeLine, Form, InstructionCounts, ListedKernel
-from engine.explain.code.source import KernelSource
-from engine.explain.code.teaching_story import Chapter, Step, about_text, slides, teaching_story
+from engine.explain.code_diff import Change, Diff, MeasuredDifference, measured_difference
+from engine.explain.code_lines import CodeLine, Form, InstructionCounts, KernelSource, ListedKernel
 from engine.explain.examples import Asked, Example, example_of, variant_named
 from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
+from engine.explain.teaching_story import Chapter, Step, about_text, slides, teaching_story
 from engine.files.atomic_write import atomic_write, check_other_file, check_place
 from engine.files.reading import Json
 from engine.geometry.block import Block

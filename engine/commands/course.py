@@ -8,13 +8,11 @@ from dataclasses import asdict, dataclass
 from engine.commands import BAD_INPUT, DONE, NOT_VERIFIED
 from engine.commands.arguments import Settings, number, option, refuse_given, several, whole
 from engine.commands.output import log, print_answer, print_json, report_interrupt, table
-from engine.course.bench import machine_lines
-from engine.course.files import check_figures, write_paper
-from engine.course.measure import BUDGET_S, MAX_SIDE, check_device, measured_paper
+from engine.course.bench import BUDGET_S, MAX_SIDE, check_device, machine_lines, measured_paper
+from engine.course.files import check_figures, excerpt_lines, sheet_of, write_paper
 from engine.course.paper import CourseTable, Paper
 from engine.course.papers import PAPERS, paper
 from engine.course.recorded import beside, recorded_paper
-from engine.course.sheet import excerpt_lines, sheet_of
 from engine.course.tables import counted_tables
 from engine.device_info import AUTO
 from engine.errors import FileWriteError

@@ -16,8 +16,8 @@ from engine.device.device_list import cpu_info, listed_devices
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable, UnknownName
-from engine.explain.ablation.results import Ablation
-from engine.explain.ablation.running import BUDGET_S, ablated, counted_ablation
+from engine.explain.ablation_results import Ablation
+from engine.explain.ablation_runs import BUDGET_S, ablated, counted_ablation
 from engine.explain.gpus import ARCHITECTURES, Architecture, gpu_for, gpu_text
 from engine.explain.sections import Section, sections
 from engine.geometry.block import Block

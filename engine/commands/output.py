@@ -117,7 +117,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
 def with_reason(result: "AnyResult", job: "AnyJob", device: "DeviceInfo") -> "AnyResult":
     """Return a result with the reason for its time; one that is not proven as it is."""
     # It takes 1.3 s to load, and nobody else needs it.
-    from engine.explain.bounds.explained import explained_time
+    from engine.explain.why import explained_time
 
     if not result.is_proven:
         return result

@@ -3,7 +3,6 @@
 Called on: the host's main thread; `describe` and `course_code` on the one that reads the pipe.
 """
 
-from engine.course.excerpts import kernels_of
 from engine.course.messages import (
     CountCourse,
     CourseCode,
@@ -14,7 +13,7 @@ from engine.course.messages import (
 )
 from engine.course.paper import CourseTable, Excerpt
 from engine.course.papers import paper
-from engine.course.tables import counted_tables
+from engine.course.tables import counted_tables, kernels_of
 from engine.files.atomic_write import make_folder
 from engine.host.protocol import Saved
 from engine.results.progress import Checkpoint, Progress
@@ -41,7 +40,7 @@ def course_code(request: CourseCode, report: Checkpoint) -> tuple[tuple[Excerpt,
 def measure_course(request: MeasureCourse, report: Checkpoint) -> MeasuredPaper:
     """Measure a paper's tables; a cancelled request ends between two cells."""
     # What measures loads every device's code: counting is quicker without.
-    from engine.course.measure import measured_paper
+    from engine.course.bench import measured_paper
 
     report(Progress("preparing the paper's tables", 0.0, LOADING_S))
     return measured_paper(request.paper, request.device, checkpoint=report)

@@ -5,12 +5,16 @@ Called on: the main thread of the engine's process, or of a script.
 
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from statistics import median
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.course.cuda_overhead import fresh_memory, on_streams
 from engine.course.jobs import SEED, job_of, variant_of
+from engine.course.messages import MeasuredPaper
+from engine.course.paper import CourseTable
 from engine.course.runs import (
     AllocationRun,
     AttributesRun,
@@ -18,22 +22,109 @@ from engine.course.runs import (
     JobRun,
     Measured,
     NetworkRun,
+    Quantity,
+    Results,
     Run,
     StreamsRun,
     TimerRun,
 )
+from engine.course.tables import tables_module, tables_of, transactions_per_request
 from engine.device.backend import Backend, Buffers
+from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.cuda_streams import check
+from engine.device.device_memory import copy_in, copy_out
 from engine.device.devices import backend, device_named
-from engine.device.launches import DeviceKind, Prepared
+from engine.device.launches import CAPTURE_LOCK, DeviceKind, Prepared
+from engine.device.numba_cuda import cuda, driver
 from engine.device_info import DeviceInfo
-from engine.errors import Cancelled, DeviceFault, DeviceUnavailable, EngineError
+from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.results.measurement import AnyResult
 from engine.results.metrics import number_of
-from engine.results.progress import Checkpoint, Progress
+from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct
+
+ROUNDS = 20
+"""How often memory is allocated and freed; a round takes less than a millisecond."""
+STREAM_ROUNDS = 5
+
+
+class FreshMemory(NamedTuple):
+    """Medians of allocating and of freeing, ms."""
+
+    allocate_ms: float
+    free_ms: float
+
+
+def fresh_memory(sizes: Sequence[int]) -> FreshMemory:
+    """Allocate and free arrays of so many bytes by the driver itself (cuMemAlloc, cuMemFree).
+
+    Runs take their memory from a pool (`device_memory.py`): how long a run waited for its own depends on
+    which run was before it.
+    """
+    allocating, freeing = [], []
+    with cuda_errors_in_words(f"allocating {sum(sizes) / 1e6:,.1f} MB"):
+        for _ in range(1 + ROUNDS):
+            addresses: list[object] = []
+            begin = time.perf_counter()
+            try:
+                addresses.extend(check(driver.cuMemAlloc(size)) for size in sizes)
+            finally:
+                between = time.perf_counter()
+                for address in addresses:
+                    check(driver.cuMemFree(address))
+            allocating.append((between - begin) * 1e3)
+            freeing.append((time.perf_counter() - between) * 1e3)
+    # The first round takes what the driver has to ask the system for.
+    return FreshMemory(median(allocating[1:]), median(freeing[1:]))
+
+
+class Streamed(NamedTuple):
+    """Time for each picture, ms, on one stream and on two that take turns; and every result."""
+
+    one_ms: float
+    two_ms: float
+    results: list[np.ndarray]
+
+
+def on_streams(machine: Backend, prepared: Prepared, picture: np.ndarray, pictures: int) -> Streamed:
+    """Filter a picture so many times: copy in, kernel and copy out one after another on each stream.
+
+    Picture and results lie in pinned memory of the host, so that a copy of one stream can run beside the
+    kernel of the other; the prepared variant must not keep values between passes.
+    """
+    source = cuda.pinned_array(picture.shape, picture.dtype)
+    source[...] = picture
+    results = [cuda.pinned_array(picture.shape, np.float32) for _ in range(pictures)]
+    slots = [(cuda.stream(), machine.allocate(source, results[0])) for _ in range(2)]
+    times_ms: dict[int, list[float]] = {1: [], 2: []}
+    for _ in range(1 + STREAM_ROUNDS):
+        for streams, found in times_ms.items():
+            # What a launch leaves out must not seem right with an earlier one's result.
+            for result in results:
+                result.fill(np.nan)
+            found.append(_walk(prepared, source, results, slots[:streams]))
+    # The first round loads the kernel.
+    one_ms, two_ms = (median(found[1:]) / pictures for found in times_ms.values())
+    return Streamed(one_ms, two_ms, results)
+
+
+def _walk(
+    prepared: Prepared, source: np.ndarray, results: list[np.ndarray], slots: list[tuple[Any, Buffers]]
+) -> float:
+    with CAPTURE_LOCK, cuda_errors_in_words("filtering on streams"):
+        begin = time.perf_counter()
+        for number, result in enumerate(results):
+            stream, buffers = slots[number % len(slots)]
+            copy_in(source, buffers.image, stream)
+            prepared.launch(buffers.image, buffers.out, stream)
+            copy_out(buffers.out, result, stream)
+        for stream, _ in slots:
+            stream.synchronize()
+        return (time.perf_counter() - begin) * 1e3
+
 
 HOST_SAMPLES = 20
 # Of what is timed beside a verified run.
@@ -207,3 +298,109 @@ def _measured_of(result: AnyResult) -> Measured:
         values["copy_in_ms"] = timing.host_to_device.median_ms
         values["copy_out_ms"] = timing.device_to_host.median_ms
     return Measured(values)
+
+
+MAX_SIDE = 16_384
+BUDGET_S = 0.3
+# A cell of the serial loops on a large picture takes seconds; three samples of it are enough.
+PATIENCE_S = 5.0
+
+# Allowance for preparing a cell: the random picture of 16,384 x 16,384 takes 1.3 s.
+PREPARING_S = 3.0
+
+
+def measured_paper(
+    paper_key: str,
+    device: str = "auto",
+    *,
+    sizes: Sequence[int] | None = None,
+    budget_s: float = BUDGET_S,
+    checkpoint: Checkpoint = go_on,
+) -> MeasuredPaper:
+    """Measure what a paper's tables need and return them with the results.
+
+    Parameters
+    ----------
+    paper_key : str
+    device : str
+        For the CUDA variants: "auto" or the key of a device. Without one that works their cells say why.
+    sizes : sequence of int, optional
+        Sides of pictures and matrices instead of the paper's own.
+    budget_s : float
+        Time to spend on the samples of one cell, seconds.
+    checkpoint : Checkpoint
+        Called before each step of each run, with what is measured.
+
+    Returns
+    -------
+    MeasuredPaper
+        The tables in the paper's order. What failed, or failed its verification, is a reason in its cells.
+
+    Raises
+    ------
+    UnknownName
+        There is no such paper.
+    DeviceUnavailable
+        The device of that key is not there.
+    BadValue
+        The simulator, whose times are not speeds, or a size that is out of range.
+    DeviceFault
+        The process is lost for CUDA.
+    """
+    wanted = _checked_sizes(sizes)
+    check_device(device)
+    runs = tuple(dict.fromkeys(tables_module(paper_key).runs(wanted)))
+    bench = Bench(device, SamplingPlan(budget_s=budget_s, fewest=3, fewest_copies=3, patience_s=PATIENCE_S))
+    done = _measured(runs, bench, checkpoint)
+    checkpoint(Progress("the tables", 1.0, PREPARING_S))
+
+    def transactions(run: JobRun) -> Quantity:
+        return transactions_per_request(
+            run, lambda step: checkpoint(Progress("the tables", 1.0, step.expected_s))
+        )
+
+    results = Results(done, transactions)
+    tables = tables_of(paper_key, results, wanted)
+    tables = tables if wanted is None else _with_note(paper_key, tables, wanted)
+    return MeasuredPaper(tables, tuple(bench.results))
+
+
+def check_device(device: str) -> None:
+    """Raise DeviceUnavailable for a device that is not there, BadValue for the simulator."""
+    if device != "auto" and not device_named(device).times_mean_speed:
+        why = "its times mean nothing, and the tables are about times"
+        raise BadValue("The simulator", why, "Choose auto, cpu or cuda:0.")
+
+
+def _checked_sizes(sizes: Sequence[int] | None) -> tuple[int, ...] | None:
+    if sizes is None:
+        return None
+    bad = [f"size {size}" for size in sizes if not 1 <= size <= MAX_SIDE] if sizes else ["no size"]
+    if bad:
+        raise BadValue(bad[0], f"a side has 1 to {MAX_SIDE:,} pixels", "Choose sizes within these.")
+    return tuple(dict.fromkeys(sizes))
+
+
+def _measured(runs: tuple[Run, ...], bench: Bench, checkpoint: Checkpoint) -> dict[Run, Measured]:
+    done: dict[Run, Measured] = {}
+    for number, run in enumerate(runs):
+
+        def within(step: Progress, run: Run = run, number: int = number) -> None:
+            checkpoint(Progress(run.label, (number + step.fraction) / len(runs), step.expected_s))
+
+        within(Progress("", 0.0, PREPARING_S))
+        done[run] = bench.take(run, within)
+    return done
+
+
+def _with_note(
+    paper_key: str, tables: tuple[CourseTable, ...], wanted: tuple[int, ...]
+) -> tuple[CourseTable, ...]:
+    """Note the sizes in each table that has other rows than with the paper's own sizes."""
+    note = f"Measured for the sizes {', '.join(map(str, wanted))} only, not for the paper's own."
+    nothing = Results({})
+    in_full, restricted = tables_of(paper_key, nothing), tables_of(paper_key, nothing, wanted)
+    return tuple(
+        table if whole.rows == part.rows else replace(table, notes=(*table.notes, note))
+        for table, whole, part in zip(tables, in_full, restricted, strict=True)
+    )

@@ -1,16 +1,231 @@
-"""A paper's files in a folder: PAPER.md, one CSV per table, one SVG per figure (drawn by matplotlib)."""
+"""A paper's tables as text, and its files in a folder: PAPER.md, one CSV per table, one SVG per figure.
 
+A table has the paper's columns, this machine's and recorded ones. Figures are drawn by matplotlib.
+"""
+
+import csv
 import io
+import itertools
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from importlib.util import find_spec
 from typing import Any
 
-from engine.course.paper import CourseTable, Figure, Paper, Series
-from engine.course.sheet import csv_of, markdown_of
+from engine.course.paper import MISPRINT, Cell, CourseKernel, CourseTable, Excerpt, Figure, Paper, Series
 from engine.errors import EngineError
 from engine.files.atomic_write import atomic_write
 from engine.interrupts import undivided
+from engine.results.text_forms import harmless, is_number
+
+# Lines of code that stay before and after those that are lit.
+_AROUND = 1
+
+
+class Part(StrEnum):
+    """Whose figures a column shows; columns of names say which row it is."""
+
+    NAME = ""
+    PAPER = "paper"
+    HERE = "here"
+    RECORDED = "recorded"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column: a heading of the paper's, its position in the table, and whose figures it has."""
+
+    heading: str
+    position: int
+    part: Part
+
+    @property
+    def title(self) -> str:
+        """Heading and part in one line."""
+        return f"{self.heading} ({self.part})" if self.part else self.heading
+
+
+def columns_of(table: CourseTable) -> tuple[Column, ...]:
+    """Return the names of the rows; then under each heading the figures of each part that has some."""
+    columns: list[Column] = []
+    for position, heading in enumerate(table.headings):
+        cells = [row[position] for row in table.rows]
+        has_here = any(cell.here or cell.reason for cell in cells)
+        if not has_here and all(column.part is Part.NAME for column in columns):
+            parts = [Part.NAME]
+        else:
+            parts = [Part.PAPER] if any(cell.printed for cell in cells) else []
+            parts += [Part.HERE] if has_here else []
+            parts += [Part.RECORDED] if any(cell.recorded for cell in cells) else []
+        columns += [Column(heading, position, part) for part in parts]
+    return tuple(columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table of text; a cell that is empty for a reason is "(1)", the number of the reason.
+
+    `numbers` are the columns of numbers, for aligning.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str, ...], ...]
+    reasons: tuple[str, ...]
+    numbers: frozenset[int]
+
+
+def sheet_of(table: CourseTable, *, with_marks: bool = True) -> Sheet:
+    """Return a table as a sheet; without marks empty cells are empty, and misprints numbers like others."""
+    reasons = tuple(dict.fromkeys(cell.reason for row in table.rows for cell in row if cell.reason))
+    marks = {reason: f"({number})" for number, reason in enumerate(reasons, start=1)} if with_marks else {}
+    columns = columns_of(table)
+
+    def text(cell: Cell, column: Column) -> str:
+        if column.part is Part.RECORDED:
+            return cell.recorded
+        if column.part is not Part.HERE:
+            return cell.marked if with_marks else cell.printed
+        return cell.here or marks.get(cell.reason, "")
+
+    rows = tuple(tuple(text(row[column.position], column) for column in columns) for row in table.rows)
+    numbers = frozenset(
+        position
+        for position, column in enumerate(columns)
+        if column.part is not Part.NAME and all(_is_number(row[position]) for row in rows)
+    )
+    return Sheet(columns, rows, reasons, numbers)
+
+
+def _is_number(text: str) -> bool:
+    return not text or text.startswith("(") or is_number(text.replace(",", "").rstrip(f" {MISPRINT}"))
+
+
+def csv_of(paper: Paper, table: CourseTable, machine: Sequence[tuple[str, str]]) -> str:
+    """Return a table as CSV.
+
+    The first lines begin with # and name paper, machine and notes. A cell without a value is empty, and the
+    last column says why.
+    """
+    sheet = sheet_of(table, with_marks=False)
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    notes = [("Note", note) for note in table.notes]
+    for name, value in [("Paper", paper.citation), ("Table", table.title), *machine, *notes]:
+        writer.writerow([f"# {name}", harmless(value)])
+    writer.writerow([*(harmless(column.title) for column in sheet.columns), "why a cell is empty"])
+    for row, cells in zip(sheet.rows, table.rows, strict=True):
+        reasons = dict.fromkeys(cell.reason for cell in cells if cell.reason)
+        writer.writerow([*map(harmless, row), harmless("; ".join(reasons))])
+    return text.getvalue()
+
+
+def tabs_of(table: CourseTable) -> str:
+    """Return a table as lines with tabs, to paste into a spreadsheet."""
+    sheet = sheet_of(table, with_marks=False)
+    lines = [[column.title for column in sheet.columns], *sheet.rows]
+    return "".join("\t".join(harmless(" ".join(text.split())) for text in line) + "\n" for line in lines)
+
+
+def excerpt_lines(excerpt: Excerpt) -> list[str]:
+    """Return the lit lines with their numbers, those around them, and a gap where some are left out."""
+    lines = excerpt.function.lines
+    kept = sorted(
+        {
+            at
+            for one in excerpt.lit
+            for at in range(one - _AROUND, one + _AROUND + 1)
+            if 0 <= at < len(lines) and lines[at]
+        }
+    )
+    shown: list[str] = []
+    for at in kept:
+        if shown and at - 1 not in kept:
+            shown.append("      …")
+        mark = ">" if at in excerpt.lit else " "
+        shown.append(f"{excerpt.function.first_line + at:5d} {mark} {lines[at]}".rstrip())
+    return shown
+
+
+_RECORDED = "Those marked (recorded) are another machine's, which a note under each table names."
+
+
+def markdown_of(
+    paper: Paper,
+    tables: Sequence[CourseTable],
+    machine: Sequence[tuple[str, str]],
+    pictures: Mapping[str, str] = {},
+) -> str:
+    """Return the text of a paper's file; `pictures` has the file names of figures by their titles."""
+    parts = [
+        f"# {paper.title}",
+        paper.citation,
+        paper.about,
+        "\n".join(f"- {name}: {value}" for name, value in machine),
+        "Columns marked (paper) are as printed; those marked (here) are this machine's.",
+        *(
+            [_RECORDED]
+            if any(cell.recorded for table in tables for row in table.rows for cell in row)
+            else []
+        ),
+        "## Which kernel is which",
+        _kernels(paper),
+    ]
+    for table in tables:
+        parts += _table(table)
+        if table.figure and table.figure.title in pictures:
+            parts.append(f"![{table.figure.title}]({pictures[table.figure.title]})")
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_of_table(table: CourseTable) -> str:
+    """Return one table with its reasons and notes."""
+    return "\n\n".join(_table(table)) + "\n"
+
+
+def _kernels(paper: Paper) -> str:
+    rows: list[tuple[str, ...]] = [
+        (one.name, one.place, f"`{one.variant}`", str(one.block or ""), one.difference, _names(one))
+        for one in paper.kernels
+    ]
+    headings = ["In the paper", "Where", "Here", "Block", "What differs", "Names there, and here"]
+    if not any(one.names for one in paper.kernels):
+        headings.pop()
+        rows = [row[:-1] for row in rows]
+    return _lines(headings, rows, frozenset())
+
+
+def _names(kernel: CourseKernel) -> str:
+    return ", ".join(f"`{theirs}` is `{ours}`" for ours, theirs in kernel.names.items())
+
+
+def _table(table: CourseTable) -> list[str]:
+    sheet = sheet_of(table)
+    headings = [column.title for column in sheet.columns]
+    reasons = "\n".join(f"({number}) {reason}  " for number, reason in enumerate(sheet.reasons, start=1))
+    notes = "\n".join(f"- {note}" for note in table.notes)
+    lines = _lines(headings, sheet.rows, sheet.numbers)
+    code = map(_excerpt, itertools.chain.from_iterable(table.excerpts))
+    return [part for part in (f"## {table.title}", lines, reasons, notes, *code) if part]
+
+
+def _excerpt(excerpt: Excerpt) -> str:
+    lines = "\n".join(excerpt_lines(excerpt))
+    return f"{_escaped(excerpt.about)}: `{excerpt.code}`, {_escaped(excerpt.where)}\n\n```text\n{lines}\n```"
+
+
+def _lines(headings: Sequence[str], rows: Sequence[Sequence[str]], numbers: frozenset[int]) -> str:
+    rule = ["---:" if column in numbers else "---" for column in range(len(headings))]
+    lines = [[_escaped(text) for text in line] for line in (headings, *rows)]
+    lines.insert(1, rule)
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def _escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is; back quotes still make code."""
+    return re.sub(r"([|*<_])", r"\\\1", text) if "`" not in text else text.replace("|", r"\|")
+
 
 # The figures of `bench` have the same settings and marks.
 # Okabe and Ito's colours, darker where white paper needs it: those that the window gives these variants.

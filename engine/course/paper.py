@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from engine.explain.code.source import SourceFunction
+from engine.explain.code_lines import SourceFunction
 from engine.geometry.block import Block
 from engine.tasks.product.problem import MatrixProduct
 from engine.work.filtering.problem import Problem

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from engine.course.files import Part, columns_of
 from engine.course.paper import Cell, CourseTable
-from engine.course.sheet import Part, columns_of
 from engine.files.reading import faults_of_asset
 from engine.host.request import QueuePolicy, Request
 from engine.results.export import COURSE, recorded_document, recorded_path

@@ -1,15 +1,18 @@
-"""Which module makes the tables of which paper; and all tables of a paper with what can be counted."""
+"""All tables of a paper with what can be counted, and our code beside them.
 
+Lines of code are found in the sources by the texts that they have, so that no number has to be kept.
+"""
+
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Protocol
 
 import numpy as np
 
 from engine.course import cnn, convolution_lecture, lab, performance_lecture, report
-from engine.course.excerpts import with_excerpts
 from engine.course.jobs import job_of
-from engine.course.paper import CourseTable
+from engine.course.paper import Cell, CodePlace, CourseKernel, CourseTable, Excerpt, TableText
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import (
     JobRun,
@@ -22,8 +25,55 @@ from engine.course.runs import (
     course_table,
     not_counted,
 )
-from engine.explain.counts.counting import counted_run
+from engine.explain.code_lines import SourceFunction
+from engine.explain.counting import counted_run
+from engine.explain.examples import example_of, variant_named
+from engine.explain.kernel_code import function_source, source_of
 from engine.results.progress import Checkpoint
+
+_HEADING = "In our code"
+
+
+def with_excerpts(table: CourseTable, text: TableText) -> CourseTable:
+    """Return a table of words with a last column: where our code does what each row is about."""
+    found = tuple(
+        tuple(_excerpt(row[0].printed, place) for place in text.code.get(row[0].printed, ()))
+        for row in table.rows
+    )
+    cells = (Cell("", "; ".join(f"`{one.code}`: {one.where}" for one in of_row)) for of_row in found)
+    rows = tuple((*row, cell) for row, cell in zip(table.rows, cells, strict=True))
+    return replace(table, headings=(*table.headings, _HEADING), rows=rows, excerpts=found)
+
+
+def kernels_of(kernel: CourseKernel) -> tuple[Excerpt, ...]:
+    """Return our kernels behind a paper's."""
+    found = source_of(example_of(variant_named(kernel.variant))).kernels
+    return tuple(Excerpt(kernel.name, _called(kernel.variant, one, found), one) for one in found)
+
+
+@cache
+def _excerpt(about: str, place: CodePlace) -> Excerpt:
+    function, code = _function(place)
+    lit = tuple(at for at, line in enumerate(function.lines) if any(text in line for text in place.lit))
+    return Excerpt(about, code, function, lit)
+
+
+def _function(place: CodePlace) -> tuple[SourceFunction, str]:
+    """Return the function of a place, and what it is called: of a variant's the first with all its texts."""
+    module, _, name = place.code.partition(":")
+    if name:
+        function = function_source(module, name)
+        return function, function.name
+    kernels = source_of(example_of(variant_named(place.code))).kernels
+    has_all = (one for one in kernels if all(text in one.text for text in place.lit))
+    function = next(has_all, kernels[0])
+    return function, _called(place.code, function, kernels)
+
+
+def _called(key: str, function: SourceFunction, kernels: Sequence[SourceFunction]) -> str:
+    """Return the key of a variant, with the name of a kernel where it has several."""
+    return f"{key}: {function.name}" if len(kernels) > 1 else key
+
 
 # What a warp asks for does not depend on how many rows a matrix has, nor on how many drawings there are.
 MOST_SIDE, MOST_DRAWINGS = 256, 16

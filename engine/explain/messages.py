@@ -2,11 +2,10 @@
 
 from typing import ClassVar
 
-from engine.explain.code.code_diff import Diff
-from engine.explain.code.listing import Form, ListedKernel
-from engine.explain.code.source import KernelSource
+from engine.explain.code_diff import Diff
+from engine.explain.code_lines import Form, KernelSource, ListedKernel
 from engine.explain.gpus import DEFAULT, Architecture
-from engine.explain.launch.launches import Curves, ExplainedLaunch
+from engine.explain.launches import Curves, ExplainedLaunch
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import TilePlan
 from engine.host.request import QueuePolicy, Request
@@ -21,7 +20,7 @@ class TimeRequest(Message, Request, frozen=True):
     within it. Limits of the device must have been measured (`MeasureLimits`).
     """
 
-    handler: ClassVar[str] = "engine.explain.bounds.explained:describe"
+    handler: ClassVar[str] = "engine.explain.why:answer_time"
     job: PictureJob  # with a variant by its name, not "auto"
     measured_ms: float | None = None  # the median kernel time of its run
 
@@ -32,7 +31,7 @@ class LaunchRequest(Message, Request, frozen=True):
     It takes up to 20 ms and compiles nothing: registers are in the reply if they were found before.
     """
 
-    handler: ClassVar[str] = "engine.explain.launch.answers:describe"
+    handler: ClassVar[str] = "engine.explain.answers:advice"
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     job: PictureJob  # with a variant by its name, not "auto"
     architecture: Architecture | None = None  # None: the job's GPU; where there is none, sm_90
@@ -69,7 +68,7 @@ class TileRequest(Message, Request, frozen=True):
     so that it disturbs no measurement.
     """
 
-    handler: ClassVar[str] = "engine.explain.tiles.answers:describe"
+    handler: ClassVar[str] = "engine.explain.tiles:block_tiles"
     job: PictureJob  # with a variant by its name, not "auto"
     at: tuple[int, int] | None = None  # the block's place in the grid; None: an inner one, if there is one
 
@@ -91,7 +90,7 @@ class CodeRequest(Message, Request, frozen=True):
     SASS 0.1 to 1 s the first time. With `other`, the diff of both.
     """
 
-    handler: ClassVar[str] = "engine.explain.code.answers:describe"
+    handler: ClassVar[str] = "engine.explain.answers:shown_code"
     job: PictureJob  # a convolution with a variant by its name, not "auto"
     form: Form | None = None  # None: the source alone
     architecture: Architecture = DEFAULT
@@ -117,7 +116,7 @@ class AblationJob(PictureJob, frozen=True, kw_only=True):
     It needs the name of a variant, not "auto". Without a GPU nothing is timed, and instructions are counted.
     """
 
-    answers: ClassVar[str] = "engine.explain.ablation.running"
+    answers: ClassVar[str] = "engine.explain.ablation_runs"
 
     @property
     def kind(self) -> type:

@@ -8,15 +8,13 @@ from dataclasses import asdict, replace
 from typing import NamedTuple
 
 from engine.device_info import DeviceInfo
-from engine.explain.ablation.results import Ablation, ablation_document, ablation_rows, ablation_sentences
-from engine.explain.bounds.explained import explained_time
-from engine.explain.counts.accesses import accesses_document, accesses_rows
-from engine.explain.counts.counting import counted_run
+from engine.explain.ablation_results import Ablation, ablation_document, ablation_rows, ablation_sentences
+from engine.explain.answers import kernel_resources, launch_advice
+from engine.explain.counting import accesses_document, accesses_rows, counted_run
 from engine.explain.gpus import architecture_of
-from engine.explain.launch.answers import kernel_resources, launch_advice
-from engine.explain.launch.launch_words import limit_sentence, numbers_of
-from engine.explain.launch.launches import Curves
+from engine.explain.launches import Curves, limit_sentence, numbers_of
 from engine.explain.messages import LaunchAdvice
+from engine.explain.why import explained_time
 from engine.results.metrics import Compared, metrics_of
 from engine.run.measure import unrun
 from engine.work.filter_task import MaskJob

@@ -1,26 +1,217 @@
 """Judges a kernel: compiles it, launches it in the interpreter, compares, counts, and says what is wrong.
 
+Launches have sizes, masks with all cells different, and fresh random pictures. What is right is the oracle of
+filters in float64, and the bound of what rounding to float32 may change.
+
 Called on: any thread; one judgement at a time uses one core.
 """
 
 import os
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from engine.device.device_list import INSTALL, missing
+from engine.device.launches import array_parameters
 from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
+from engine.geometry.border import Border
 from engine.judging import cuda_c
 from engine.judging.judgement import Gate, Judgement, Verdict, gate_of, lines_of, metrics_of
 from engine.judging.source import Header, JudgedKernel, NotJudged, header_of
-from engine.judging.trials import MOST_S, Outcome, Trial, outcome_of, pattern_of, trials
-from engine.ptx import Finding
+from engine.mask.mask import Mask
+from engine.ptx import Array, Finding, Run, run
 from engine.ptx.module import SourceLine
+from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import correlate, magnitudes
+
+# Width and height: none is a multiple of a block, edges in every block but one, a row, a column, a pixel.
+QUICK_SIZES = ((67, 33), (1, 1), (37, 18), (48, 32))
+FULL_SIZES = (*QUICK_SIZES, (1, 40), (53, 1), (2, 2), (31, 31), (33, 65), (64, 64), (16, 5), (7, 29))
+QUICK_MASKS = ((5, 3), (3, 3), (9, 7), (3, 5))
+FULL_MASKS = (*QUICK_MASKS, (1, 1), (1, 9), (9, 1), (5, 5), (7, 7), (9, 9))
+# Rounded or cut to a whole number, a byte lies less than this from the exact value.
+BYTE_STEP = 1.0
+# A launch that takes longer than this has no end, or is no launch for a person who waits.
+MOST_S = 10.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One launch to make."""
+
+    width: int
+    height: int
+    mask_width: int
+    mask_height: int
+    channels: int
+    seed: int
+
+    def __str__(self) -> str:
+        channels = f" with {self.channels} channels" if self.channels > 1 else ""
+        return f"{self.width} × {self.height}{channels}, mask {self.mask_width} × {self.mask_height}"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What came of a launch: which values are wrong, and what the interpreter found."""
+
+    trial: Trial
+    run: Run
+    arguments: list[object]  # that the kernel was launched with
+    out: Array
+    wanted: NDArray[np.float64]
+    wrong: NDArray[np.bool_]
+
+
+def trials(kernel: JudgedKernel, *, full: bool, seed: int) -> list[Trial]:
+    """Return the launches of a quick or a full judgement."""
+    sizes = FULL_SIZES if full else QUICK_SIZES
+    masks: tuple[tuple[int, int], ...] = FULL_MASKS if full else QUICK_MASKS
+    if kernel.header.mask is not None or "mask" not in kernel.parameters:
+        masks = (kernel.header.mask or (3, 3),)
+    channels = (1, 3) if "channels" in kernel.parameters else (1,)
+    return [
+        Trial(width, height, *masks[number % len(masks)], channels[number % len(channels)], seed + number)
+        for number, (width, height) in enumerate(sizes)
+    ]
+
+
+def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float], None]) -> Outcome:
+    """Launch a kernel once and compare its result; raises PtxError for what is not interpreted."""
+    random = np.random.default_rng(trial.seed)
+    shape = (trial.height, trial.width, trial.channels)
+    image = random.integers(0, 256, shape).astype(kernel.header.dtype)
+    if kernel.header.dtype == "float32":
+        image = (random.random(shape) * 255).astype(np.float32)
+    mask = _mask(trial, random, positive=kernel.header.result_dtype == "uint8")
+    border_value = (
+        float(np.float32(random.uniform(1, 99))) if kernel.header.border is Border.CONSTANT else 0.0
+    )
+    # NaN, and of bytes any: unlike what is right, so that nothing unwritten seems right.
+    unwritten = np.nan if kernel.header.result_dtype == "float32" else 0xA5
+    out = Array("out", np.full(shape, unwritten, kernel.header.result_dtype), True)
+    arrays = {"image": Array("image", image), "mask": Array("mask", np.ascontiguousarray(mask.weights32))}
+    given = vars(trial) | arrays | {"out": out, "border_value": border_value}
+    arguments = [value for name in kernel.parameters for value in _passed(kernel, given[name])]
+    across, down = kernel.header.block_results
+    result = run(
+        kernel.ptx,
+        None if kernel.is_numba else kernel.name,
+        (-(-trial.width // across), -(-trial.height // down)),
+        kernel.header.block,
+        arguments,
+        dynamic_shared=kernel.header.shared,
+        checkpoint=checkpoint,
+    )
+    wanted = correlate(image, mask, kernel.header.border, border_value)
+    bound = rounding_bound(magnitudes(image, mask, kernel.header.border, border_value), mask.weights32.size)
+    if kernel.header.result_dtype == "uint8":
+        wanted, bound = np.clip(wanted, 0, 255), bound + BYTE_STEP
+    with np.errstate(invalid="ignore"):
+        wrong = ~(np.abs(out.values.astype(np.float64) - wanted) <= bound)
+    return Outcome(trial, result, arguments, out, wanted, wrong)
+
+
+def _passed(kernel: JudgedKernel, argument: object) -> list[object]:
+    """Return an argument as the compiler of the kernel passes it."""
+    if not (kernel.is_numba and isinstance(argument, Array)):
+        return [argument]
+    values = argument.values
+    return array_parameters(argument, values[..., 0] if values.ndim == 3 else values)
+
+
+def _mask(trial: Trial, random: np.random.Generator, *, positive: bool) -> Mask:
+    """Return a mask of which no two cells are alike; one whose sums often leave a byte on both sides."""
+    cells = trial.mask_width * trial.mask_height
+    weights = (random.permutation(cells) + 1.0) / cells * np.where(random.random(cells) < 0.3, -1, 1)
+    if positive:
+        # Sums of bytes that are mostly within a byte, and sometimes above and below.
+        weights *= 1.6 / max(abs(weights.sum()), 0.25 * np.abs(weights).sum())
+    return Mask(weights.reshape(trial.mask_height, trial.mask_width).astype(np.float32).astype(np.float64))
+
+
+Flags = NDArray[np.bool_]
+# As much of the wrong pixels as a pattern must have, and as much of the pattern as must be wrong.
+MOST = 0.9
+
+
+def pattern_of(wrong: Flags, found: np.ndarray, wanted: np.ndarray, block_results: tuple[int, int]) -> str:
+    """Return where wrong pixels of a picture (H, W) lie; `block_results` are those of a block (x, y)."""
+    height, width = wrong.shape
+    share = np.count_nonzero(wrong) / wrong.size
+    if np.array_equal(found[wrong], np.zeros(np.count_nonzero(wrong))):
+        return "the wrong pixels are zero" if share < MOST else "every pixel is zero"
+    if (moved := _moved(found, wanted)) is not None:
+        return moved
+    if share > MOST:
+        return "nearly every pixel is wrong"
+    places = [
+        (words, np.broadcast_to(place, wrong.shape))
+        for words, place in _places(height, width, *block_results)
+    ]
+    total = int(np.count_nonzero(wrong))
+    for words, place in places:
+        inside = int(np.count_nonzero(wrong & place))
+        if inside == total and inside >= MOST * max(1, int(np.count_nonzero(place))):
+            return words
+    for words, place in places:
+        if np.count_nonzero(wrong & place) == total:
+            return f"some pixels of {words}"
+    return f"{total:,} of {wrong.size:,} pixels"
+
+
+def _places(height: int, width: int, across: int, down: int) -> Iterator[tuple[str, Flags]]:
+    """Yield where wrong pixels often lie: edges, the rim, the sides of blocks, blocks at an end."""
+    rows, columns = np.ogrid[:height, :width]
+    for depth in range(1, 5):
+        edge, many = ("", "") if depth == 1 else (f"{depth} ", "s")
+        yield f"the right edge, {edge}column{many} wide", columns >= width - depth
+        yield f"the left edge, {edge}column{many} wide", columns < depth
+        yield f"the bottom edge, {edge}row{many} high", rows >= height - depth
+        yield f"the top edge, {edge}row{many} high", rows < depth
+    for depth in range(1, 5):
+        rim = (columns < depth) | (columns >= width - depth) | (rows < depth) | (rows >= height - depth)
+        yield f"the rim of the picture, {depth} wide", rim
+    for depth in range(1, 5):
+        for unit, at, of_block in (("columns", columns, across), ("rows", rows, down)):
+            first = (at % of_block < depth) & (at >= of_block)
+            yield f"the first {depth} {unit} of each block but the first", first
+            yield f"the last {depth} {unit} of each block", at % of_block >= of_block - depth
+    last_block = (columns >= width // across * across) | (rows >= height // down * down)
+    yield "the last blocks, which the picture does not fill", last_block
+    yield "every block but the first", (columns >= across) | (rows >= down)
+
+
+def _moved(found: np.ndarray, wanted: np.ndarray) -> str | None:
+    """Return how far the whole result lies beside the right one; None where that is not what is wrong."""
+    height, width = wanted.shape
+    if min(height, width) < 8:
+        return None
+    for down in range(-3, 4):
+        for right in range(-3, 4):
+            if not (down or right):
+                continue
+            inner = wanted[3 - down : height - 3 - down, 3 - right : width - 3 - right]
+            own = found[3 : height - 3, 3 : width - 3]
+            if np.allclose(own, inner, rtol=1e-4, atol=1e-2, equal_nan=False):
+                ways = _by(right, "column", "right", "left"), _by(down, "row", "down", "up")
+                return f"the whole result lies {' and '.join(filter(None, ways))}"
+    if height == width and np.allclose(found.T[3:-3, 3:-3], wanted[3:-3, 3:-3], rtol=1e-4, atol=1e-2):
+        return "rows and columns of the result are swapped"
+    return None
+
+
+def _by(steps: int, unit: str, ahead: str, back: str) -> str:
+    if not steps:
+        return ""
+    return f"{abs(steps)} {unit}{'s' * (abs(steps) > 1)} too far {ahead if steps > 0 else back}"
+
 
 Checkpoint = Callable[[float], None]
 # Both load Numba, which CUDA C is judged without.

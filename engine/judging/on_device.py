@@ -8,8 +8,8 @@ import numpy as np
 from engine.device.cuda_streams import check
 from engine.device.devices import backend, devices
 from engine.device.numba_cuda import cuda, driver
+from engine.judging.judge import Outcome
 from engine.judging.source import JudgedKernel
-from engine.judging.trials import Outcome
 from engine.ptx import Array, Finding
 
 # Launches that are timed, after one that warms up; the median is told.

@@ -25,8 +25,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine.course.files import Column, Part, columns_of
 from engine.course.paper import MISPRINT, Cell, CourseTable
-from engine.course.sheet import Column, Part, columns_of
 from gui.course.kernels_table import plain
 from gui.style.metrics import GRID, HALF_GRID
 from gui.style.theme import current_theme

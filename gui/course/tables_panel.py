@@ -4,9 +4,9 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QFontMetrics, QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
+from engine.course.files import tabs_of
 from engine.course.paper import CourseTable, Excerpt
 from engine.course.runs import NOT_YET
-from engine.course.sheet import tabs_of
 from gui.course.course_model import CourseModel, PaperTables
 from gui.course.course_table import CourseTableView, reasons_of
 from gui.course.kernels_table import plain

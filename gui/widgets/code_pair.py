@@ -15,7 +15,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QLineEdit, QSplitter, QWidget
 
-from engine.explain.code.code_diff import Diff
+from engine.explain.code_diff import Diff
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.code_view import CodeView, Row, side_rows, unified_rows
 from gui.widgets.panel_parts import Placeholder, column, icon_button, quiet_label, row

@@ -8,7 +8,7 @@ from bench import recorded
 from bench.recorded import PICTURES, faults_of, jobs, record_runs
 from bench.recorded_course import FOLDER, course_documents
 from engine.compiled.code_store import source_digest
-from engine.explain.limits.device_limits import DeviceLimits
+from engine.explain.device_limits import DeviceLimits
 from engine.geometry.block import Limits
 from engine.image.open import SAMPLES
 from engine.mask.presets import preset_names

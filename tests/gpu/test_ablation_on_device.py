@@ -6,9 +6,8 @@ import pytest
 from bench.ncu import TEACHING
 from engine.device.backend import NAN_BYTE
 from engine.device.cuda_kernels import PreparedPasses
-from engine.explain.ablation.results import Cost
-from engine.explain.ablation.running import ablated
-from engine.explain.ablation.sibling_code import without
+from engine.explain.ablation_results import Cost
+from engine.explain.ablation_runs import ablated, without
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.run.measure import measure

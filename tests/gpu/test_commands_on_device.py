@@ -7,8 +7,7 @@ import pytest
 
 import engine
 from engine.commands.command_line import main
-from engine.course.bench import Bench
-from engine.course.measure import measured_paper
+from engine.course.bench import Bench, measured_paper
 from engine.course.papers import PAPERS
 from engine.course.runs import AttributesRun, TimerRun, filter_run
 from engine.mask.generators import gaussian

@@ -5,8 +5,8 @@ import time
 import numpy as np
 import pytest
 
-from engine.explain.limits import kept_limits, measured_gpu
-from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.explain import gpu_limits_code, kept_limits
+from engine.explain.limit_messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 from engine.mask.mask import Mask
 from engine.work.filter_task import FILTERING
@@ -22,7 +22,7 @@ LEAST, MOST = 0.4, 1.03
 @pytest.fixture(scope="module")
 def limits(gpu):
     """Return the limits, measured once; code is compiled then."""
-    return measured_gpu.gpu_limits(gpu)
+    return gpu_limits_code.gpu_limits(gpu)
 
 
 def test_that_each_limit_is_near_the_theoretical_one_and_not_above_it(limits):
@@ -47,7 +47,7 @@ def test_that_l2_is_faster_than_memory_outside_it(limits):
 
 
 def test_that_limits_measured_twice_differ_by_little(limits, gpu):
-    again = dict(measured_gpu.gpu_limits(gpu).rates())
+    again = dict(gpu_limits_code.gpu_limits(gpu).rates())
     shares = {name: again[name].measured / limit.measured for name, limit in limits.rates()}
     assert {name: share for name, share in shares.items() if not 0.95 < share < 1.05} == {}
 
@@ -55,7 +55,7 @@ def test_that_limits_measured_twice_differ_by_little(limits, gpu):
 @pytest.mark.alone
 def test_that_measuring_takes_two_seconds_at_most(limits, gpu):
     begin = time.perf_counter()
-    measured_gpu.gpu_limits(gpu)
+    gpu_limits_code.gpu_limits(gpu)
     assert time.perf_counter() - begin < 2.0
 
 
@@ -85,7 +85,7 @@ def test_that_the_limit_of_the_peers_is_this_one(limits, gpu):
     from bench.peers.libraries.device_limits import DeviceLimits
 
     notes = DeviceLimits(0, ()).about().notes
-    measured = measured_gpu.copy_bytes_per_s(gpu)
+    measured = gpu_limits_code.copy_bytes_per_s(gpu)
     assert notes["copy_bytes_per_s"] == pytest.approx(measured, rel=0.05)
     assert notes["copy_bytes_per_s"] <= 1.05 * limits.copy_bytes_per_s.measured
     assert notes["multiply_adds_per_s"] == limits.multiply_adds_per_s.theoretical

@@ -27,8 +27,8 @@ from engine.course.messages import (
 from engine.course.recorded import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost
-from engine.explain.limits.device_limits import DeviceLimits
-from engine.explain.limits.messages import KeptLimits, MeasureLimits
+from engine.explain.device_limits import DeviceLimits
+from engine.explain.limit_messages import KeptLimits, MeasureLimits
 from engine.explain.messages import (
     AblationJob,
     CodeRequest,
@@ -37,7 +37,7 @@ from engine.explain.messages import (
     TileRequest,
     TimeRequest,
 )
-from engine.explain.tiles.answers import describe
+from engine.explain.tiles import block_tiles
 from engine.geometry.block import Block
 from engine.host import protocol, shared
 from engine.host.messages import Ready, VariantInfo
@@ -305,7 +305,7 @@ class FakeEngineClient:
             (LaunchRequest,): lambda one: made_advice(one),
             (CompiledLaunchRequest,): lambda one: made_advice(one, REGISTERS),
             (CodeRequest,): lambda one: made_code(one),
-            (TileRequest,): lambda one: describe(one, lambda step: None),
+            (TileRequest,): lambda one: block_tiles(one, lambda step: None),
             (Run, AblationJob): lambda one: made_ablation(one.job),
             (TimeRequest,): lambda one: made_time(one, self.limits),
             (KeptLimits,): lambda one: self.limits.get(one.device),

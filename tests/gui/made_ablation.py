@@ -1,6 +1,6 @@
 """An ablation as the engine would find it, with times that nothing was run for."""
 
-from engine.explain.ablation.results import NO_GPU, Ablation, Altered, Cost
+from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
 from engine.geometry.block import Block
 from engine.results.measurement import Spread
 

@@ -1,10 +1,17 @@
 """The code of kernels as the engine would send it: short ones, which nothing was compiled for."""
 
 from engine.errors import BadValue
-from engine.explain.code.code_diff import listing_diff, source_diff
-from engine.explain.code.kernel_listing import ptx_listing
-from engine.explain.code.listing import Form, ListedKernel, counted
-from engine.explain.code.source import KernelSource, Role, SourceFunction, story_in
+from engine.explain.code_diff import listing_diff, source_diff
+from engine.explain.code_lines import (
+    Form,
+    KernelSource,
+    ListedKernel,
+    Role,
+    SourceFunction,
+    counted,
+    story_in,
+)
+from engine.explain.kernel_code import ptx_listing
 from engine.explain.messages import ShownCode
 from engine.geometry.block import Block
 

@@ -1,7 +1,7 @@
 """Limits of a GPU, runs on it, and the reason for the time of a run, as the engine would find them."""
 
 from engine.errors import Reason
-from engine.explain.limits.device_limits import DeviceLimits, Limit
+from engine.explain.device_limits import DeviceLimits, Limit
 from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.results.launch_facts import LaunchFacts

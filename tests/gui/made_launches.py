@@ -2,9 +2,9 @@
 
 from msgspec.structs import replace
 
+from engine.explain import answers
 from engine.explain.gpus import ABSENT_GPUS, DEFAULT
-from engine.explain.launch import answers
-from engine.explain.launch.launches import ExplainedLaunch, curves
+from engine.explain.launches import ExplainedLaunch, curves
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 
 REGISTERS = 60
@@ -13,7 +13,7 @@ REGISTERS = 60
 def made_advice(asked, registers=0):
     """Return the answer to a request, with so many registers per thread; 0: not known yet."""
     asked = replace(asked, architecture=asked.architecture or DEFAULT)
-    advice = answers.describe(asked, lambda step: None)
+    advice = answers.advice(asked, lambda step: None)
     gpu = ABSENT_GPUS[asked.architecture].attributes
     launches, drawn = [], []
     for launch in advice.launches:

@@ -7,7 +7,7 @@ import numpy as np
 from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt, Figure, Paper, Series
 from engine.course.recorded import RecordedPaper
 from engine.device_info import DeviceInfo
-from engine.explain.code.source import Role, SourceFunction
+from engine.explain.code_lines import Role, SourceFunction
 from engine.geometry.block import Block
 from engine.host.messages import Ready, VariantInfo
 from engine.host.protocol import Availability, Filtered, PictureHandle, ScreenLevels

@@ -14,8 +14,8 @@ from bench.peers.cells import Cell
 from bench.peers.device_clock import DeviceClock, check, refuse_without_device, use_device
 from bench.peers.library import About, Job, Ready
 from engine.device.devices import backend
+from engine.explain.gpu_limits_code import copy_bytes_per_s
 from engine.explain.gpus import theoretical_limits
-from engine.explain.limits.measured_gpu import copy_bytes_per_s
 
 
 class _Copies:

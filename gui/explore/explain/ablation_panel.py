@@ -9,7 +9,7 @@ from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QPushButton, QWidget
 
 from engine.device_info import SIMULATOR
-from engine.explain.ablation.results import (
+from engine.explain.ablation_results import (
     ON_PURPOSE,
     OVERLAPPING,
     Ablation,

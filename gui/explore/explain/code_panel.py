@@ -10,11 +10,18 @@ from PySide6.QtGui import QPalette, QResizeEvent
 from PySide6.QtWidgets import QWidget
 
 from engine.errors import EngineError
-from engine.explain.code.code_diff import Diff, measured_difference
-from engine.explain.code.instruction_classes import InstructionClass
-from engine.explain.code.listing import CodeLine, Form, InstructionCounts, ListedKernel, SourceLine
-from engine.explain.code.source import KernelSource, paragraphs_of
+from engine.explain.code_diff import Diff, measured_difference
+from engine.explain.code_lines import (
+    CodeLine,
+    Form,
+    InstructionCounts,
+    KernelSource,
+    ListedKernel,
+    SourceLine,
+    paragraphs_of,
+)
 from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
+from engine.explain.instructions import InstructionClass
 from engine.explain.messages import CodeRequest, ShownCode
 from engine.host.messages import VariantInfo
 from engine.work.messages import PictureJob

@@ -11,8 +11,15 @@ from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
 from engine.errors import EngineError
-from engine.explain.launch.launch_words import limit_sentence, numbers_of
-from engine.explain.launch.launches import MOST_REGISTERS, STATIC_BYTES, CurvePoint, Curves, ExplainedLaunch
+from engine.explain.launches import (
+    MOST_REGISTERS,
+    STATIC_BYTES,
+    CurvePoint,
+    Curves,
+    ExplainedLaunch,
+    limit_sentence,
+    numbers_of,
+)
 from engine.explain.messages import CompiledLaunchRequest, LaunchAdvice, LaunchRequest
 from engine.results.text_forms import percent_text
 from engine.work.messages import PictureJob

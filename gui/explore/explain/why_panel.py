@@ -7,7 +7,7 @@ from html import escape
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QLabel, QPushButton, QWidget
 
-from engine.explain.launch.launch_words import sides_text
+from engine.explain.launches import sides_text
 from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import ExplainedTime
 from engine.results.text_forms import (

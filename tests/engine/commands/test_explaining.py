@@ -6,7 +6,7 @@ import json
 import pytest
 
 from engine.errors import Reason
-from engine.explain.bounds import explained
+from engine.explain import why
 from engine.results.measurement import Bound, ExplainedTime
 
 BENCH = "bench --sizes 8 --masks 3 --budget 0 --variants"
@@ -23,7 +23,7 @@ def asked(monkeypatch):
         sentence = f"Copies bound {job.variant.key}."
         return ExplainedTime("CPU", bounds, measured_ms / 4, measured_ms, sentence, "", 1.5)
 
-    monkeypatch.setattr(explained, "explained_time", explained_time)
+    monkeypatch.setattr(why, "explained_time", explained_time)
     return found
 
 
@@ -59,8 +59,6 @@ def test_that_filter_says_why_it_takes_its_time(command, asked, tmp_path):
 
 def test_that_what_is_not_explained_is_said_with_its_reason(command, monkeypatch, tmp_path):
     not_known = Reason("no-kernel", "It has no kernels of ours")
-    monkeypatch.setattr(
-        explained, "explained_time", lambda *given: ExplainedTime("CPU", not_explained=not_known)
-    )
+    monkeypatch.setattr(why, "explained_time", lambda *given: ExplainedTime("CPU", not_explained=not_known))
     answer = command(BENCH, "cpu-serial --explain --out", tmp_path / "r.json")
     assert answer.out.splitlines()[-1] == "run 1: It has no kernels of ours."

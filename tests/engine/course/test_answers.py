@@ -13,7 +13,7 @@ from engine.course.messages import (
 from engine.course.paper import Cell, CourseTable
 from engine.course.papers import paper
 from engine.errors import Cancelled
-from engine.explain.counts.counting import _kept
+from engine.explain.counting import _kept
 from engine.results.progress import Progress
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
@@ -34,7 +34,7 @@ def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypat
         if step.stage == CELLS[1]:
             raise Cancelled("The request", "it was stopped")
 
-    monkeypatch.setattr("engine.course.measure.measured_paper", measured_paper)
+    monkeypatch.setattr("engine.course.bench.measured_paper", measured_paper)
     steps = []
     assert answers.measure_course(MeasureCourse("report", "cuda:1"), steps.append).tables == TABLES
     assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]

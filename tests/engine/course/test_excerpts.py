@@ -4,10 +4,9 @@ import ast
 
 import pytest
 
-from engine.course.excerpts import kernels_of
+from engine.course.files import csv_of, excerpt_lines, markdown_of
 from engine.course.papers import PAPERS, TABLE_TEXTS, paper
-from engine.course.sheet import csv_of, excerpt_lines, markdown_of
-from engine.course.tables import counted_tables
+from engine.course.tables import counted_tables, kernels_of
 
 PERFORMANCE = paper("performance")
 TITLES = [text.title for text in TABLE_TEXTS[PERFORMANCE] if text.code]

@@ -10,13 +10,11 @@ import pytest
 
 import engine.course.bench
 import engine.course.jobs
-from engine.course.bench import NO_SPEED, Bench
-from engine.course.files import svg_of
-from engine.course.measure import measured_paper
+from engine.course.bench import NO_SPEED, Bench, measured_paper
+from engine.course.files import csv_of, markdown_of, sheet_of, svg_of
 from engine.course.paper import Cell, CourseTable, Figure, Series
 from engine.course.papers import PAPERS, paper
 from engine.course.runs import BankRun, ProductRun, filter_run, significant
-from engine.course.sheet import csv_of, markdown_of, sheet_of
 from engine.course.tables import counted_tables
 from engine.errors import Cancelled, DeviceFault
 from engine.geometry.layout import Layout

@@ -10,6 +10,7 @@ import pytest
 import engine.course.bench
 from engine.course import cnn, lab, report
 from engine.course.cnn import diverging_warps
+from engine.course.files import Part, columns_of
 from engine.course.paper import MISPRINT
 from engine.course.papers import PAPERS, TABLE_TEXTS
 from engine.course.performance_lecture import TILED
@@ -25,7 +26,6 @@ from engine.course.runs import (
     Results,
     StreamsRun,
 )
-from engine.course.sheet import Part, columns_of
 from engine.course.tables import (
     counted_tables,
     tables_module,

@@ -6,11 +6,11 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
+from engine.course.files import Part, columns_of, markdown_of_table, tabs_of
 from engine.course.messages import CourseCode, MeasuredPaper
 from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt
-from engine.course.sheet import Part, columns_of, markdown_of_table, tabs_of
 from engine.errors import EngineError
-from engine.explain.code.source import Role, SourceFunction
+from engine.explain.code_lines import Role, SourceFunction
 from engine.geometry.block import Block
 from gui.course.course_model import CourseController, CourseModel
 from gui.course.course_table import IS_QUIET_ROLE, CourseTableModel, CourseTableView, reasons_of

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engine.explain.tiles.tile_plans import tile_plans
+from engine.explain.tiles import tile_plans
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask

@@ -6,7 +6,7 @@ import pytest
 from PySide6.QtGui import QTextDocumentFragment
 
 from engine.device_info import RECORDED
-from engine.explain.limits.messages import MeasureLimits
+from engine.explain.limit_messages import MeasureLimits
 from engine.explain.messages import TimeRequest
 from engine.host.messages import Ready
 from engine.host.request import Preview

@@ -1,0 +1,461 @@
+"""Siblings of a kernel, each without one cost and wrong on purpose, and their runs.
+
+They are no variants: nothing lists them, and their results are not looked at. A sibling is a change of the
+kernel's syntax tree, which calls `stand_in_code` in the place of what is gone. Only what a kernel writes
+itself can be taken out: an access that an emitter makes is in no source of Python.
+
+They run as every run does: warm, timed by the device's events, in samples. The whole kernel is verified
+first, as before every time. All of them, and the kernel among them, run one after another on the same memory:
+the picture, the values between two passes and the result, with rows of the program's own above and below. So
+a sibling without border test reads what is there, and nothing outside.
+
+Called on: the main thread of the engine's process, or of a script.
+"""
+
+import ast
+import inspect
+import linecache
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from engine.device.backend import Backend, Buffers
+from engine.device.cuda_kernels import PreparedPasses
+from engine.device.devices import backend, devices
+from engine.device.kernel_factory import definition_of, function_of, note_origin
+from engine.device.launches import Between, DeviceKind, Kernel, Operand, Pass, Placeholder
+from engine.device_info import AUTO
+from engine.errors import DeviceUnavailable
+from engine.explain import stand_in_code
+from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
+from engine.explain.bounds import executed
+from engine.explain.counting import counted_passes
+from engine.explain.gpus import ABSENT_GPUS, DEFAULT
+from engine.explain.instructions import issue_slots
+from engine.explain.launches import why_not_compiled
+from engine.explain.messages import AblationJob
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.host.request import Run
+from engine.results.launch_facts import WARP
+from engine.results.progress import Checkpoint, Progress, go_on
+from engine.run.measure import measure
+from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
+from engine.run.task import device_for
+from engine.work.filter_task import MaskJob
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
+from engine.work.resolved_job import resolved_job
+
+STAND_INS = "bare_index", "not_loaded", "fence", "NEVER"
+"""What an altered kernel may name beside what its source names."""
+_MADE = "_made"
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What is what in a kernel's source, by its names."""
+
+    pictures: frozenset[str]  # arrays with the picture, values between two passes, and results
+    weights: frozenset[str]  # arrays that the kernel is given with its launch
+    scalars: tuple[str, ...]  # float32 arguments
+    rules: frozenset[str]  # index rules of borders
+
+
+def altered(definition: ast.FunctionDef, cost: Cost, names: Names) -> bool:
+    """Take a cost out of a kernel's definition, in place; return whether there was any."""
+    change = _CHANGES[cost](names)
+    change.change(definition)
+    if change.changes:
+        definition.name = f"{definition.name}_without_{cost.name.lower()}"
+    return change.changes > 0
+
+
+class _Change(ast.NodeTransformer):
+    """A change of a kernel, which counts what it takes out."""
+
+    def __init__(self, names: Names) -> None:
+        self.names, self.changes = names, 0
+
+    def change(self, definition: ast.FunctionDef) -> None:
+        """Change a definition in place."""
+        self.generic_visit(definition)
+
+
+class _WithoutBorderTest(_Change):
+    """Leaves indices as they are, and the branch for cells inside as the only one."""
+
+    def change(self, definition: ast.FunctionDef) -> None:
+        self._tested = {
+            target.id
+            for node in ast.walk(definition)
+            if isinstance(node, ast.Assign) and self._is_rule(node.value)
+            for target in node.targets
+            if isinstance(target, ast.Name)
+        }
+        super().change(definition)
+
+    def _is_rule(self, node: ast.expr) -> bool:
+        match node:
+            case ast.Call(func=ast.Name(id=name)):
+                return name in self.names.rules
+        return False
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if not self._is_rule(node):
+            return node
+        self.changes += 1
+        return _call("bare_index", *node.args)
+
+    def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
+        self.generic_visit(node)
+        tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
+        is_border_test = all(
+            isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id in self._tested
+            for test in tests
+        )
+        return node.body if is_border_test and not node.orelse else node
+
+
+class _WithoutPictureLoads(_Change):
+    """Takes a number from a cell's address, which is formed as before."""
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        name = _array_of(node)
+        if name not in self.names.pictures or not isinstance(node.ctx, ast.Load):
+            return node
+        self.changes += 1
+        return _call("not_loaded", node.value, _index_of(node))
+
+
+class _WithoutWeightLoads(_Change):
+    """Takes an argument of the kernel for each weight, also for those in constant memory."""
+
+    def change(self, definition: ast.FunctionDef) -> None:
+        self._arrays = set(self.names.weights)
+        super().change(definition)
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        match node:
+            # The weights in constant memory, as the kernel calls them.
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=array)])) if (
+                array in self.names.weights
+            ):
+                self._arrays.add(name)
+                return None
+        self.generic_visit(node)
+        return node
+
+    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        self.generic_visit(node)
+        if _array_of(node) not in self._arrays or not self.names.scalars:
+            return node
+        self.changes += 1
+        return _load(self.names.scalars[0])
+
+
+class _WithoutStores(_Change):
+    """Stores what no picture gives: all of the result has to be computed to find out."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
+        match node.targets:
+            case [ast.Subscript(value=ast.Name(id=name))] if name in self.names.pictures:
+                self.changes += 1
+                kept = _assign(_MADE, node.value)
+                node.value = _load(_MADE)
+                test = ast.Compare(_load(_MADE), [ast.Eq()], [_load("NEVER")])
+                return [kept, ast.If(test, [node], [])]
+        return node
+
+
+class _WithoutBarrier(_Change):
+    """Leaves a fence for the compiler alone, so that loads and stores stay where they are."""
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if ast.unparse(node.func) != "cuda.syncthreads":
+            return node
+        self.changes += 1
+        return _call("fence")
+
+
+_CHANGES: dict[Cost, Callable[[Names], _Change]] = {
+    Cost.BORDER_TEST: _WithoutBorderTest,
+    Cost.PICTURE_LOADS: _WithoutPictureLoads,
+    Cost.WEIGHT_LOADS: _WithoutWeightLoads,
+    Cost.STORES: _WithoutStores,
+    Cost.BARRIER: _WithoutBarrier,
+}
+
+
+def _array_of(node: ast.Subscript) -> str:
+    return node.value.id if isinstance(node.value, ast.Name) else ""
+
+
+def _index_of(node: ast.Subscript) -> ast.Tuple:
+    """Return an index as a tuple, whatever the number of axes."""
+    return node.slice if isinstance(node.slice, ast.Tuple) else ast.Tuple([node.slice], ast.Load())
+
+
+def _call(name: str, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(_load(name), list(arguments), [])
+
+
+def _load(name: str) -> ast.Name:
+    return ast.Name(name, ast.Load())
+
+
+def _assign(name: str, value: ast.expr) -> ast.Assign:
+    return ast.Assign([ast.Name(name, ast.Store())], value)
+
+
+MOST_KEPT = 128
+_RULES = {border.rule for border in Border}
+
+
+@dataclass(frozen=True, eq=False)
+class Sibling:
+    """A kernel that was made here: a function, and the options that the kernel is compiled with."""
+
+    py_func: Callable[..., None]
+    targetoptions: dict[str, object]
+
+
+def without(passes: tuple[Pass, ...], cost: Cost) -> tuple[Pass, ...] | None:
+    """Return the passes without a cost; None where none of them has it."""
+    changed = [_without(step, cost) for step in passes]
+    if not any(changed):
+        return None
+    return tuple(one or step for one, step in zip(changed, passes, strict=True))
+
+
+def _without(step: Pass, cost: Cost) -> Pass | None:
+    kernel = _sibling(step.kernel, cost, _roles(step))
+    if kernel is None:
+        return None
+    # What is not read need not be written before the launch.
+    constant = None if cost is Cost.WEIGHT_LOADS else step.constant
+    return step._replace(name=kernel.py_func.__name__, kernel=kernel, constant=constant)
+
+
+_Roles = tuple[tuple[str, str], ...]
+
+
+def _roles(step: Pass) -> _Roles:
+    """Return what each argument of a pass is, by its name in the kernel."""
+
+    def role(argument: object) -> str:
+        if isinstance(argument, Placeholder | Between):
+            return "picture"
+        if isinstance(argument, np.ndarray):
+            return "weights"
+        return "scalar" if isinstance(argument, np.floating | float) else ""
+
+    names = inspect.signature(step.kernel.py_func).parameters
+    return tuple((name, role(one)) for name, one in zip(names, step.arguments, strict=True))
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
+    """Return a kernel without a cost; None where its source has none of it."""
+    function = kernel.py_func
+    definition, constants = definition_of(function)
+    rules = {name: value for name, value in constants.items() if _rule_of(value) in _RULES}
+
+    def of(wanted: str) -> tuple[str, ...]:
+        return tuple(name for name, role in roles if role == wanted)
+
+    names = Names(frozenset(of("picture")), frozenset(of("weights")), of("scalar"), frozenset(rules))
+    if not altered(definition, cost, names):
+        return None
+    sibling = Sibling(_made(definition, function, constants), kernel.targetoptions)
+    note_origin(sibling, kernel, cost, roles)
+    return sibling
+
+
+def _rule_of(value: object) -> object:
+    """Return the plain function of a device function."""
+    return getattr(value, "py_func", getattr(value, "fn", None))
+
+
+def _made(
+    definition: ast.FunctionDef, function: Callable[..., None], constants: dict[str, object]
+) -> Callable[..., None]:
+    """Return the function of a changed definition, and write its source down, where Python finds it."""
+    text = ast.unparse(ast.fix_missing_locations(definition)) + "\n"
+    # No file has such a name.
+    path = f"<{definition.name} of {Path(function.__code__.co_filename).name}>"
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    (written,) = ast.parse(text).body
+    assert isinstance(written, ast.FunctionDef)
+    stand_ins = {name: getattr(stand_in_code, name) for name in STAND_INS}
+    return function_of(written, constants | stand_ins, function.__globals__, path)
+
+
+BUDGET_S = 0.3
+
+
+def ablated(
+    job: MaskJob, device: str, budget_s: float = BUDGET_S, checkpoint: Checkpoint = go_on
+) -> Ablation:
+    """Time a job's kernel and its siblings on a device, in the process that this is called in.
+
+    In the simulator, which gives no times, instructions are counted. Raises EngineError
+    where the kernel cannot run or is not right, `Cancelled` by the checkpoint.
+    """
+    machine = backend(device)
+    info = machine.info
+    if not info.times_mean_speed:
+        return counted_ablation(job, checkpoint)
+    found = _begun(job, info.key, info.title)
+    if found.reason:
+        return found
+    verified = measure(job, machine, replace(NO_SAMPLES, is_recorded=False), checkpoint=checkpoint)
+    if verified.error is not None:
+        raise verified.error
+    if not verified.result.is_proven:
+        return replace(found, reason=f"The kernel gave no time: {verified.result.status}.")
+    with machine.selected():
+        runs = _Runs(job, machine, SamplingPlan(budget_s=budget_s), checkpoint)
+        return _each(found, job, runs.timed)
+
+
+def counted_ablation(job: MaskJob, checkpoint: Checkpoint = go_on) -> Ablation:
+    """Count the instructions that a variant's kernels and their siblings execute, without a GPU."""
+    found = _begun(job, "", "PTX of sm_90, interpreted", str(why_not_compiled() or ""))
+    if found.reason:
+        return found
+
+    def per_tap(changed: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
+        checkpoint(Progress(f"counting {_which(cost)}", fraction, 2.0))
+        # Without stores of results a branch depends on the results: of zeros, which it does not store.
+        run = counted_passes(job, changed, checkpoint, of_zeros=True)
+        slots = sum(executed(one, issue_slots) for one in run.passes)
+        return Altered(cost, instructions=slots * WARP / job.problem.multiply_adds)
+
+    return replace(_each(found, job, per_tap), reason=NO_GPU)
+
+
+def _begun(job: MaskJob, device: str, machine: str, reason: str = "") -> Ablation:
+    """Return an ablation in which nothing was run yet, with the reason where there are no siblings."""
+    variant, passes = job.variant, job.passes
+    found = Ablation(variant.key, variant.title, job.block, device, machine, reason=reason)
+    if reason:
+        return found
+    if not variant.has_kernels:
+        why = f"{variant.title} has no CUDA kernels of ours, so nothing can be taken out of them."
+        return replace(found, reason=why)
+    if without(passes, Cost.PICTURE_LOADS) is None or without(passes, Cost.STORES) is None:
+        why = (
+            f"The loads and stores of {variant.title} are emitted instruction by instruction, and do not "
+            "stand in its source: nothing can be taken out of it. Select a teaching kernel."
+        )
+        return replace(found, reason=why)
+    return found
+
+
+def _each(
+    found: Ablation,
+    job: MaskJob,
+    altered: Callable[[tuple[Pass, ...], Cost | None, float], Altered],
+) -> Ablation:
+    """Return an ablation with the whole kernel and every sibling, each as `altered` runs it."""
+    whole, siblings = altered(job.passes, None, 0.0), []
+    for number, cost in enumerate(Cost, start=1):
+        changed = without(job.passes, cost)
+        fraction = number / (1 + len(Cost))
+        siblings.append(altered(changed, cost, fraction) if changed else Altered(cost, cost.absent))
+    return replace(found, whole=whole, siblings=tuple(siblings))
+
+
+def _which(cost: Cost | None) -> str:
+    return f"without {cost.words}" if cost else "the whole kernel"
+
+
+class _Runs:
+    """The kernel and its siblings on the same memory."""
+
+    def __init__(self, job: MaskJob, machine: Backend, plan: SamplingPlan, checkpoint: Checkpoint) -> None:
+        self._job, self._machine, self._plan, self._checkpoint = job, machine, plan, checkpoint
+        self._rows = rows_around(job.problem, job.block)
+        self._buffers = self._allocated()
+        self._expected_s = job.task.expected_launch_s(job, machine.info)
+
+    def timed(self, passes: tuple[Pass, ...], cost: Cost | None, fraction: float) -> Altered:
+        """Return the times of the kernel without a cost."""
+        machine = self._machine
+
+        def step(progress: Progress) -> None:
+            stage = f"{_which(cost)}: {progress.stage}"
+            self._checkpoint(progress._replace(stage=stage, fraction=fraction))
+
+        step(Progress("compiling", fraction, 2.0 + self._expected_s))
+        prepared = _PassesWithin(passes, self._rows)
+        _, launch_ms = timed(lambda: machine.run(prepared, self._buffers))
+        kernel, _ = sampled_kernel(machine, prepared, self._buffers, self._plan, step, launch_ms / 1e3)
+        return Altered(cost, kernel=kernel)
+
+    def _allocated(self) -> Buffers:
+        """Return the picture and a result with rows of the program's own above and below each."""
+        job, rows = self._job, self._rows
+        samples = job.operands.samples
+        height, *rest = samples.shape
+        like = np.broadcast_to(np.zeros((), samples.dtype), (height + 2 * rows, *rest))
+        no_result = np.empty(0, job.problem.result_dtype)
+        made = self._machine.allocate(like, None, job.operands.layout, job.problem.result_dtype)
+        inner = slice(rows, rows + height)
+        # A part of an array does not hold its memory.
+        self._around = made
+        buffers = Buffers(made.image[inner], made.out[inner], no_result)
+        job.task.upload(self._machine, job.operands, buffers)
+        return buffers
+
+
+class _PassesWithin(PreparedPasses):
+    """Passes whose values between them have rows of the program's own above and below."""
+
+    def __init__(self, passes: tuple[Pass, ...], rows: int) -> None:
+        super().__init__(passes)
+        self._rows = rows
+
+    def _memory(self, out_shape: tuple[int, ...]) -> dict[object, object]:
+        height, *rest = out_shape
+        found = super()._memory((height + 2 * self._rows, *rest))
+        if Operand.SCRATCH in found:
+            # A part of an array does not hold its memory.
+            found["around"] = around = found[Operand.SCRATCH]
+            found[Operand.SCRATCH] = around[self._rows : self._rows + height]
+        return found
+
+
+def rows_around(problem: Problem, block: Block) -> int:
+    """Return how many rows above and below a picture a kernel without border test may read.
+
+    The threads of the last blocks reach past the picture by a block at most, a thread loads cells a block
+    away from its own, and the mask reaches past that. Cells left and right lie in other rows.
+    """
+    side = 2 * max(block.x, block.y)
+    rows, columns = problem.mask_shape
+    return side + rows + (side + columns) // problem.width + 1
+
+
+def run(request: Run[AblationJob], report: Checkpoint) -> Ablation:
+    """Time the job's kernel and its siblings; count their instructions where no GPU is."""
+    asked = request.job
+    chosen = variant(asked.variant, takes_auto=False)
+    job = resolved_job(asked).job_by(chosen, chosen.block_for(asked.block))
+    try:
+        # A kernel may be looked at while the CPU is chosen.
+        device = device_for(chosen, AUTO if asked.device == DeviceKind.CPU else asked.device)
+    except DeviceUnavailable:
+        if any(one.is_usable_gpu for one in devices()):
+            raise
+        job.refuse_problem(ABSENT_GPUS[DEFAULT])
+        return counted_ablation(job, report)
+    job.refuse(device)
+    return ablated(job, device.key, request.budget_s, report)

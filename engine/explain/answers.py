@@ -1,0 +1,168 @@
+"""Answers what a launch takes of a GPU before it runs, and what the code of a kernel is.
+
+The GPU need not be here: kernels are compiled, where that is asked for, and linked without it. The code is
+what a launch on it loads, kept in the same store (`engine.device.kernel_code`).
+
+Called on: the thread that reads the pipe; what compiles, on the main thread, when nothing else runs.
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING
+
+from engine.compiled.late_names import import_names
+from engine.device.device_list import cpu_info, missing
+from engine.device.devices import devices
+from engine.device.kernel_code import resources_of
+from engine.device.launches import DeviceKind
+from engine.device_info import AUTO, DeviceInfo
+from engine.explain.examples import Example, example_of
+from engine.explain.gpus import Architecture, architecture_of, attributes_of, gpu_for, gpu_text
+from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
+from engine.explain.launches import ExplainedLaunch, curves, why_not_compiled
+from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchAdvice, LaunchRequest, ShownCode
+from engine.geometry.block import Refusal, UnsupportedVariant
+from engine.results.launch_facts import KernelResources, occupancy_of
+from engine.results.progress import Checkpoint, Progress
+from engine.run.measure import facts_of
+from engine.run.task import AnyJob
+from engine.work.filtering.variants import variant
+from engine.work.messages import PictureJob
+from engine.work.resolved_job import resolved_job
+
+if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes 0.4 s
+    from engine.device.kernel_code import with_code
+
+
+def asked_job(asked: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
+    """Return the job of a filter by the variant that it names, and its device; a GPU need not be here."""
+    chosen = variant(asked.variant, takes_auto=False)
+    job = resolved_job(asked).job_by(chosen, chosen.block_for(asked.block))
+    if chosen.device is DeviceKind.CPU:
+        return job, cpu_info()
+    named = [device for device in devices() if device.key == asked.device]
+    return job, gpu_for(named or devices(), architecture)
+
+
+def kernel_job(asked: PictureJob, architecture: Architecture | None = None) -> tuple[AnyJob, DeviceInfo]:
+    """Return the same of a CUDA kernel of ours; UnsupportedVariant says why it has no launch there."""
+    job, device = asked_job(asked, architecture)
+    if not job.variant.has_kernels:
+        why = "has no kernels of ours"
+        if job.variant.device is DeviceKind.CPU:
+            why = "runs on the CPU, which has no launches and no blocks of threads"
+        raise UnsupportedVariant(job.variant.key, Refusal("no-kernels", f"{job.variant.title} {why}"))
+    job.refuse_problem(device)
+    return job, device
+
+
+Resources = tuple[KernelResources, ...]
+
+_MOST_KNOWN = 256
+# What this process has compiled, the newest last. The main thread writes it.
+_known: OrderedDict[Hashable, Resources] = OrderedDict()
+_COMPILING = Progress("compiling", 0.0, 1.0)
+
+
+def advice(request: LaunchRequest, report: Checkpoint) -> LaunchAdvice:
+    """Return the launches of a job, with registers where they are known or asked for, or why not."""
+    try:
+        job, gpu = kernel_job(request.job, request.architecture)
+    except UnsupportedVariant as error:
+        return LaunchAdvice(request.job.variant, reason=str(error.refusal))
+    return launch_advice(job, gpu, lambda: _resources(job, gpu, request, report))
+
+
+def launch_advice(job: AnyJob, gpu: DeviceInfo, resources: Callable[[], Resources]) -> LaunchAdvice:
+    """Return the launches of a job of our kernels; `resources` are asked where kernels can be compiled."""
+    not_compiled, attributes = why_not_compiled(), attributes_of(gpu)
+    taken = () if not_compiled else resources()
+    launches = job.variant.plan(job.problem, job.block)
+    known = taken or [KernelResources(0, launch.shared_bytes, 0) for launch in launches]
+    found = [
+        (facts, occupancy_of(facts.threads, one, attributes), curves(facts.threads, one, attributes))
+        for facts, one in zip(facts_of(job, launches, known, gpu), known, strict=True)
+    ]
+    explained = tuple(
+        ExplainedLaunch(facts, held, launch.constant_bytes)
+        for launch, (facts, held, _) in zip(launches, found, strict=True)
+    )
+    drawn = tuple(curve for _, _, curve in found)
+    return LaunchAdvice(job.variant.key, gpu_text(gpu), explained, drawn, str(not_compiled or ""))
+
+
+def _resources(job: AnyJob, gpu: DeviceInfo, asked: LaunchRequest, report: Checkpoint) -> Resources:
+    """Return what the kernels take; empty where this process has not compiled them and need not."""
+    key = job.variant.key, job.problem, job.constant.weights_digest, job.block, gpu.limits.compute_capability
+    if key not in _known and isinstance(asked, CompiledLaunchRequest):
+        # One that is not wanted any more ends between two kernels.
+        _known[key] = kernel_resources(job, gpu, lambda: report(_COMPILING))
+        if len(_known) > _MOST_KNOWN:
+            _known.popitem(last=False)
+    return _known.get(key, ())
+
+
+def kernel_resources(job: AnyJob, gpu: DeviceInfo, between: Callable[[], object] = lambda: None) -> Resources:
+    """Return what each kernel takes on a GPU, one per launch; `between` is called before each.
+
+    It must be something that the variant accepts there, in a process that compiles kernels
+    (`engine.explain.launches.why_not_compiled`). A kernel takes 0.2 to 0.5 s where it is not kept.
+    """
+    import_names(__name__)
+    found = []
+    for step in job.passes:
+        between()
+        found.append(with_code(step.kernel, step.signature, architecture_of(gpu), resources_of))
+    return tuple(found)
+
+
+# A kernel takes less; numba.cuda is imported for the first.
+_EXPECTED_S = 2.0
+
+
+def shown_code(request: CodeRequest, report: Checkpoint) -> ShownCode:
+    """Return the code of a job's kernel, or its diff to another one."""
+    report(Progress("reading the code", 0.0, _EXPECTED_S))
+    keys = [_key(request.job), *([request.other] if request.other else [])]
+    found = [_example(request.job, key, request.architecture) for key in keys]
+    example, kernels = found[0][0], []
+    if request.form is not None:
+        for one, _ in found:
+            report(Progress(f"compiling {one.variant.key}", 0.5, _EXPECTED_S))
+            kernels.append(listed_kernels(one, request.form, request.architecture))
+    return ShownCode(
+        keys[0],
+        example.block if example.variant.uses_block else None,
+        example.compiled_for,
+        found[0][1],
+        found[-1][1] if request.other else "",
+        source_of(example),
+        kernels[0] if kernels else (),
+        kernel_diff(example, found[1][0], request.form, request.architecture) if request.other else None,
+    )
+
+
+def _key(job: PictureJob) -> str:
+    """Return the key of a job's variant; of an operation "auto" is the one that would run."""
+    if job.operation is not None and job.variant == AUTO:
+        key: str = resolved_job(job).choice.variant.key
+        return key
+    return job.variant
+
+
+def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Example, str]:
+    """Return what a kernel is compiled for: the job, or, with the reason, what the kernel takes instead."""
+    # No device is needed.
+    resolved = resolved_job(job.changed(variant=key))
+    # The block is that of the job's own kernel.
+    block = job.block if key == job.variant else None
+    chosen = resolved.step_task.named(resolved.step)
+    example = Example(chosen, resolved.problem, resolved.constant, block)
+    if missing or not example.variant.has_kernels:
+        return example, ""
+    try:
+        example.passes(architecture)
+    except UnsupportedVariant as error:
+        instead = example_of(example.variant)
+        return instead, f"{key}: {error.refusal.short}. So it is shown for {instead.compiled_for}."
+    return example, ""

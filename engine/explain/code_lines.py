@@ -1,0 +1,320 @@
+"""The code of a kernel as data: listings of instructions with their counts, and its source with its story.
+
+The counts are static: of instructions that are written, not of those that run. The loop over taps is the
+innermost one with the most float32 multiply-adds; all that is written in it, over these, is what a tap costs.
+A branch that is written in the loop counts as if it were always taken. Kernels for tensor cores have no such
+number: one instruction has many taps.
+
+The story is the docstring of the kernel's module: its idea, who loads what, its limit. No Numba in here.
+"""
+
+import ast
+import inspect
+import re
+import sys
+from collections import Counter
+from dataclasses import dataclass
+from enum import StrEnum
+from operator import itemgetter
+from textwrap import dedent
+from typing import NamedTuple
+
+from engine.explain.instructions import InstructionClass
+from engine.run.variant import AnyVariant
+
+
+class Form(StrEnum):
+    """What a listing is written in."""
+
+    PTX = "ptx"
+    SASS = "sass"
+
+
+# The folder of the engine: `engine`, or what it is called where it is installed.
+_FOLDER = __name__.rpartition(".explain.")[0].rpartition(".")[2]
+
+
+class SourceLine(NamedTuple):
+    """A line of a file, which is named from the root of the program on."""
+
+    path: str
+    line: int
+
+
+def short_path(path: str) -> str:
+    """Return the path of a file of the engine, with slashes, from the folder that holds its own on.
+
+    The kept code of another copy of the same sources names files elsewhere.
+    """
+    path = path.replace("\\", "/")
+    at = path.rfind(f"/{_FOLDER}/")
+    return path[at + 1 :] if at >= 0 else path
+
+
+@dataclass(frozen=True, slots=True)
+class CodeLine:
+    """A line: an instruction with its class, a label, or a declaration, which have none.
+
+    `label` is the name that the line gives the next instruction; `target` that of where an instruction
+    branches to.
+    """
+
+    text: str
+    kind: InstructionClass | None = None
+    opcode: str = ""
+    label: str = ""
+    target: str = ""
+    source: SourceLine | None = None
+    is_64_bit: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The code of one kernel for an architecture."""
+
+    form: Form
+    kernel: str
+    architecture: str
+    lines: tuple[CodeLine, ...]
+
+    @property
+    def instructions(self) -> tuple[CodeLine, ...]:
+        """The lines that are instructions."""
+        return tuple(line for line in self.lines if line.kind is not None)
+
+    @property
+    def text(self) -> str:
+        """All lines."""
+        return "\n".join(line.text for line in self.lines)
+
+    def of_source(self, source: SourceLine) -> tuple[int, ...]:
+        """Return the numbers, from 0, of the lines that come from a line of the source."""
+        return tuple(at for at, line in enumerate(self.lines) if line.source == source)
+
+    def sources(self) -> dict[SourceLine, tuple[int, ...]]:
+        """Return the lines of the source, each with the numbers of the lines that come from it."""
+        found: dict[SourceLine, list[int]] = {}
+        for at, line in enumerate(self.lines):
+            if line.source is not None:
+                found.setdefault(line.source, []).append(at)
+        return {source: tuple(numbers) for source, numbers in sorted(found.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class TapCounts:
+    """What a tap costs: `first` and `last` are the lines of the loop, from 0; `taps` those of a round."""
+
+    first: int
+    last: int
+    taps: int
+    is_loop: bool  # otherwise the whole kernel, whose taps are written one after another
+    by_class: dict[InstructionClass, int]
+    on_64_bit: int
+
+    @property
+    def where(self) -> str:
+        """Where these taps are, in words."""
+        if self.is_loop:
+            lines = f"{self.first + 1} to {self.last + 1}"
+            return f"in the loop of lines {lines}, a round of which has {self.taps}"
+        return f"over the whole kernel, which has {self.taps} one after another"
+
+    @property
+    def per_tap(self) -> dict[InstructionClass, float]:
+        """Instructions of each class for a tap."""
+        return {kind: count / self.taps for kind, count in self.by_class.items()}
+
+    @property
+    def instructions(self) -> float:
+        """Instructions for a tap."""
+        return sum(self.by_class.values()) / self.taps
+
+    @property
+    def integer_64(self) -> float:
+        """Those of them that work on 64-bit integers or addresses, whatever their class."""
+        return self.on_64_bit / self.taps
+
+
+@dataclass(frozen=True, slots=True)
+class InstructionCounts:
+    """The instructions of a kernel by class, in the order of the classes."""
+
+    by_class: dict[InstructionClass, int]
+    on_64_bit: int
+    taps: TapCounts | None
+
+    @property
+    def total(self) -> int:
+        """All instructions."""
+        return sum(self.by_class.values())
+
+
+def counted(listing: Listing) -> InstructionCounts:
+    """Return the counts of a listing."""
+    by_class, wide = _by_class(listing.lines)
+    return InstructionCounts(by_class, wide, _taps(listing))
+
+
+def loops(listing: Listing) -> dict[int, int]:
+    """Return the last line of each loop by its first: from a label to the last branch back to it."""
+    labels = {line.label: at for at, line in enumerate(listing.lines) if line.label}
+    ends = ((labels.get(line.target, at), at) for at, line in enumerate(listing.lines))
+    return {first: last for first, last in ends if first < last}
+
+
+def _taps(listing: Listing) -> TapCounts | None:
+    if any(line.kind is InstructionClass.TENSOR for line in listing.lines):
+        # A product of matrices has many taps in an instruction.
+        return None
+    ends = loops(listing)
+    inner = [
+        (_multiply_adds(listing.lines[first : last + 1]), first, last)
+        for first, last in ends.items()
+        if not any(first < other and end <= last for other, end in ends.items())
+    ]
+    whole = _multiply_adds(listing.lines), 0, len(listing.lines) - 1
+    most = max(inner, key=itemgetter(0), default=whole)
+    taps, first, last = most if most[0] else whole
+    counts = _by_class(listing.lines[first : last + 1])
+    return TapCounts(first, last, taps, bool(inner and most[0]), *counts) if taps else None
+
+
+def _multiply_adds(lines: tuple[CodeLine, ...]) -> int:
+    """Return the float32 multiply-adds; where there are none, the products, which are summed otherwise."""
+    kinds = Counter(line.kind for line in lines)
+    return kinds[InstructionClass.FLOAT_FMA] or kinds[InstructionClass.FLOAT_MULTIPLY]
+
+
+def _by_class(lines: tuple[CodeLine, ...]) -> tuple[dict[InstructionClass, int], int]:
+    kinds = Counter(line.kind for line in lines)
+    return {kind: kinds[kind] for kind in InstructionClass if kinds[kind]}, sum(
+        line.is_64_bit for line in lines
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ListedKernel:
+    """A kernel of a variant: the passes that launch it, its listing and counts."""
+
+    passes: tuple[str, ...]
+    listing: Listing
+    counts: InstructionCounts
+
+    @property
+    def heading(self) -> str:
+        """What stands above its listing: kernel, form, architecture, and passes that have other names."""
+        passes = "" if self.passes == (self.listing.kernel,) else f" ({', '.join(self.passes)})"
+        return f"{self.listing.kernel}: {self.listing.form.upper()} for {self.listing.architecture}{passes}"
+
+
+_ENGINE = __name__.rpartition("explain.")[0]
+
+
+class Role(StrEnum):
+    """What a function is for a kernel."""
+
+    KERNEL = "kernel"
+    DEVICE_FUNCTION = "device function"
+    EMITTER = "emitter"
+    HELPER = "helper of emitters"
+    HOST = "host code"
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFunction:
+    """A function with the lines of its file, as they are there; a kernel's name is that of the inner one."""
+
+    role: Role
+    name: str
+    path: str  # from the folder that holds the engine's own on, with slashes
+    first_line: int  # from 1
+    lines: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """All its lines."""
+        return "\n".join(self.lines)
+
+    @property
+    def tree(self) -> ast.Module:
+        """Its syntax tree, whose line numbers are positions in `lines`, from 1."""
+        indent = len(self.lines[0]) - len(self.lines[0].lstrip())
+        return ast.parse("\n".join(line[indent:] for line in self.lines))
+
+    @property
+    def is_kernel(self) -> bool:
+        """Whether it is a kernel, or a compiled function of the CPU."""
+        return self.role is Role.KERNEL
+
+
+SAVES = "What it saves"
+"""The section that names the variant which a step is compared with."""
+
+
+def paragraphs_of(text: str) -> list[str]:
+    """Return the paragraphs of a text, each in one line."""
+    return [" ".join(one.split()) for one in re.split(r"\n\s*\n", text) if one.strip()]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the story: its heading (empty: none) and its text, paragraphs apart by empty lines."""
+
+    heading: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """The docstring of a module in its parts."""
+
+    title: str
+    sections: tuple[Section, ...]
+
+    def part(self, heading: str) -> str:
+        """Return the text under a heading; empty where there is none."""
+        return next((section.text for section in self.sections if section.heading == heading), "")
+
+
+def module_of(variant: AnyVariant) -> str:
+    """Return the name of the module that declares a variant."""
+    # Not by `getattr`, which has modules look for names that they make when asked: 14 ms a variant.
+    modules = list(sys.modules.items())
+    names = [name for name, each in modules if getattr(each, "__dict__", {}).get("VARIANT") is variant]
+    # Another module may have imported it.
+    ours = (name for name in names if name.startswith(_ENGINE))
+    return next(ours, names[0] if names else variant.passes.__module__)
+
+
+def story_of(variant: AnyVariant) -> Story:
+    """Return the story of a variant, or of its module."""
+    told = variant.story or sys.modules[module_of(variant)].__doc__ or variant.idea
+    return story_in(inspect.cleandoc(told))
+
+
+# A heading is a line of its own above lines that are indented.
+_SECTION = re.compile(r"(?m)^(\S.*)\n( {4}.*\n(?: {4}.*\n|\n)*)")
+
+
+def story_in(docstring: str) -> Story:
+    """Return a docstring in its parts: under a heading, or without one between them."""
+    title, _, rest = docstring.strip().partition("\n")
+    plain, *others = _SECTION.split(f"{rest}\n")
+    parts = [Section("", plain.strip())]
+    for heading, text, after in zip(others[::3], others[1::3], others[2::3], strict=True):
+        parts += [Section(heading.strip(), dedent(text).strip()), Section("", after.strip())]
+    return Story(title.strip(), tuple(part for part in parts if part.text))
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSource:
+    """The story of a variant's module, and its functions: kernels first, then what they call."""
+
+    story: Story
+    functions: tuple[SourceFunction, ...]
+    remark: str  # what a reader has to know first; empty where the source is a kernel's
+
+    @property
+    def kernels(self) -> tuple[SourceFunction, ...]:
+        """The functions that are kernels, or compiled functions of the CPU."""
+        return tuple(one for one in self.functions if one.is_kernel)

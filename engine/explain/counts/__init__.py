@@ -1,1 +1,0 @@
-"""What a kernel asks of memory, counted from its own source."""

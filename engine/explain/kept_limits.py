@@ -1,0 +1,53 @@
+"""Limits that were measured before, here or on a recorded machine: read in a millisecond. No Numba."""
+
+import json
+
+import msgspec
+
+from engine.compiled.code_store import code_store
+from engine.compiled.cpu_target import cpu_target
+from engine.device.device_list import cpu_info, listed_devices
+from engine.device_info import RECORDED, DeviceInfo
+from engine.errors import DeviceUnavailable
+from engine.explain.device_limits import DeviceLimits
+from engine.explain.limit_messages import KeptLimits
+from engine.files.reading import faults_of_asset
+from engine.results.export import RUNS, recorded_document, recorded_path
+from engine.results.progress import Checkpoint
+
+_KIND = "limits"
+
+
+def kept_limits(device: DeviceInfo) -> DeviceLimits | None:
+    """Return the limits of a device of this machine; None where they have not been measured."""
+    kept = code_store().load(_KIND, _key(device))
+    return None if kept is None else msgspec.json.decode(kept, type=DeviceLimits)
+
+
+def keep(device: DeviceInfo, limits: DeviceLimits) -> None:
+    """Keep the limits of a device for later processes."""
+    code_store().save(_KIND, _key(device), msgspec.json.encode(limits))
+
+
+def answer(request: KeptLimits, report: Checkpoint) -> DeviceLimits | None:
+    """Return kept limits. Called on: the host's pipe."""
+    if request.device == RECORDED:
+        return recorded_limits()
+    for device in listed_devices():
+        if device.key == request.device:
+            return kept_limits(device)
+    raise DeviceUnavailable(f"device '{request.device}'", "there is no such device here")
+
+
+def recorded_limits() -> DeviceLimits | None:
+    """Return the limits of the GPU whose runs came with the program; None where none did."""
+    if not (document := recorded_document(RUNS)):
+        return None
+    with faults_of_asset(recorded_path(RUNS), "The recording"):
+        return msgspec.convert(document["limits"], DeviceLimits)
+
+
+def _key(device: DeviceInfo) -> str:
+    cpu = cpu_target()
+    facts = device.title, *device.facts.values(), *cpu_info().facts.values(), cpu.name, cpu.features
+    return json.dumps(facts, allow_nan=False)

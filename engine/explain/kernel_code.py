@@ -1,0 +1,416 @@
+"""The source of a kernel, and its PTX and SASS, compiled for an architecture that need not be here.
+
+A kernel is an inner function of a factory; the factory is shown whole, because what the compiler takes for
+constants stands around the kernel. From there on follows what the kernel calls: the rules of borders and of
+results, and the emitters of what Numba does not make. The emission layer itself (`engine.variants.emit`) is
+left out: docs/emission.md has its words.
+"""
+
+import ast
+import functools
+import inspect
+import re
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, FunctionType, MethodType, ModuleType
+from typing import TYPE_CHECKING, Any
+
+from engine.compiled.late_names import import_names
+from engine.compiled.machine_code import MachineFunction
+from engine.device.device_list import missing
+from engine.device.launches import DeviceKind, Kernel, Pass, Signature
+from engine.errors import BadValue
+from engine.explain.code_diff import Diff, MeasuredDifference, listing_diff, source_diff
+from engine.explain.code_lines import (
+    CodeLine,
+    Form,
+    KernelSource,
+    ListedKernel,
+    Listing,
+    Role,
+    SourceFunction,
+    SourceLine,
+    counted,
+    short_path,
+    story_of,
+)
+from engine.explain.examples import AnyKernel, Example
+from engine.explain.gpus import Architecture
+from engine.explain.instructions import (
+    InstructionClass,
+    is_ptx_64_bit,
+    is_sass_64_bit,
+    ptx_class,
+    sass_class,
+)
+
+if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
+    from engine.device import kernel_code
+
+
+# `engine`, or what it is called where it is installed.
+_ENGINE = __name__.rpartition(".explain.")[0]
+_CALLED = tuple(f"{_ENGINE}.{folder}." for folder in ("variants", "device", "geometry"))
+# The words that emitters are written in, and how threads share what is to be done.
+_LEFT_OUT = tuple(f"{_ENGINE}.{begin}" for begin in ("variants.emit.", "device.thread_"))
+
+
+def source_of(example: Example) -> KernelSource:
+    """Return the source of a variant, compiled for an example; nothing is compiled."""
+    variant = example.variant
+    if variant.has_kernels and missing:
+        # Kernels with memory of their own cannot be made, so what they call is not known.
+        remark = f"The functions that the kernel calls are not shown: {missing}."
+        return KernelSource(story_of(variant), _functions(_factories(variant)), remark)
+    if variant.has_kernels:
+        kernels = [step.kernel.py_func for step in example.passes()]
+        functions = _functions(_reached([(Role.KERNEL, one) for one in kernels]))
+        return KernelSource(story_of(variant), functions, "")
+    host = list(_reached([(Role.HOST, variant.prepare)]))
+    compiled = [(role, one) for role, one in host if role is not Role.HOST]
+    remark = ""
+    if not compiled:
+        remark = (
+            f"No kernel of ours: the package {variant.library} computes, and its source is not here. The "
+            "code below calls it."
+        )
+    elif variant.device is DeviceKind.CPU:
+        remark = "Compiled for the CPU by Numba: it has machine code of this processor and no PTX."
+    return KernelSource(story_of(variant), _functions(compiled or host), remark)
+
+
+def function_source(module: str, name: str) -> SourceFunction:
+    """Return a function of a module that is no kernel, or a method ("Class.name"); neither is imported."""
+    spec = find_spec(f"{_ENGINE}.{module}")
+    path = str(spec and spec.origin)
+    lines, tree = _file(path)
+    node: Any = tree
+    for part in name.split("."):
+        node = next(one for one in node.body if getattr(one, "name", "") == part)
+    return _of_node(Role.HOST, node.name, node, path, lines)
+
+
+def _factories(variant: AnyKernel) -> Iterator[tuple[Role, FunctionType]]:
+    """Yield the factories of kernels that a variant's passes call, which are not made."""
+    for _, function in _reached([(Role.HOST, variant.passes)]):
+        _, tree = _file(function.__code__.co_filename)
+        node = _around(tree, function.__code__.co_firstlineno)
+        if node is not None and any(ast.unparse(one) == "kernel_factory" for one in node.decorator_list):
+            yield Role.KERNEL, function
+
+
+def _functions(found: Any) -> tuple[SourceFunction, ...]:
+    """Return the functions of objects, each place once, by their roles."""
+    by_place: dict[tuple[str, int], SourceFunction] = {}
+    for role, function in found:
+        shown = _shown(role, function)
+        if shown is not None:
+            by_place.setdefault((shown.path, shown.first_line), shown)
+    order = list(Role)
+    return tuple(sorted(by_place.values(), key=lambda one: order.index(one.role)))
+
+
+def _shown(role: Role, function: FunctionType) -> SourceFunction | None:
+    """Return the outermost function, or the method, around a function."""
+    code = function.__code__
+    lines, tree = _file(code.co_filename)
+    node = _around(tree, code.co_firstlineno)
+    if node is None:
+        return None
+    name = function.__name__ if role is Role.KERNEL else node.name
+    return _of_node(role, name, node, code.co_filename, lines)
+
+
+def _of_node(role: Role, name: str, node: Any, path: str, lines: list[str]) -> SourceFunction:
+    first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+    return SourceFunction(role, name, short_path(path), first, tuple(lines[first - 1 : node.end_lineno]))
+
+
+@functools.cache
+def _file(path: str) -> tuple[list[str], ast.Module]:
+    text = Path(path).read_text(encoding="utf-8")
+    return text.split("\n"), ast.parse(text)
+
+
+def _around(tree: ast.Module, line: int) -> Any:
+    """Return the outermost function around a line; of a class its method."""
+
+    def holding(body: list[ast.stmt]) -> object:
+        for node in body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+                if first <= line <= (node.end_lineno or first):
+                    return node
+        return None
+
+    node = holding(tree.body)
+    return holding(node.body) or node if isinstance(node, ast.ClassDef) else node
+
+
+def _reached(begin: list[tuple[Role, object]]) -> Iterator[tuple[Role, FunctionType]]:
+    """Yield every function of ours that these reach, with its role, the nearest first."""
+    waiting, seen = list(begin), set()
+    while waiting:
+        role, value = waiting.pop(0)
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        value = inspect.unwrap(value) if isinstance(value, FunctionType) else value
+        if isinstance(value, FunctionType):
+            # What a data class makes for itself stands in no file.
+            if not (_is_ours(value.__module__) and value.__code__.co_filename.endswith(".py")):
+                continue
+            yield role, value
+            waiting += [(_role_of(role, one), one) for one in _named_in(value)]
+        else:
+            waiting += list(_within(role, value))
+
+
+def _role_of(caller: Role, value: object) -> Role:
+    """Return the role of what a function of a role names."""
+    if caller is Role.HOST:
+        return Role.HOST
+    if caller in (Role.EMITTER, Role.HELPER):
+        return Role.HELPER
+    return Role.DEVICE_FUNCTION
+
+
+def _within(role: Role, value: object) -> Iterator[tuple[Role, object]]:
+    """Yield the functions that an object stands for."""
+    if isinstance(value, MachineFunction):
+        if _is_ours(value.module):
+            yield Role.KERNEL, value.function()
+    elif isinstance(factory := getattr(value, "factory", None), FunctionType):
+        # What makes code for the CPU (`engine.variants.operations.kernels.CpuCode`).
+        yield Role.KERNEL, factory
+    elif isinstance(value, MethodType | functools.partial):
+        yield role, value.__func__ if isinstance(value, MethodType) else value.func
+    elif isinstance(value, dict):
+        yield from ((role, one) for one in value.values())
+    elif isinstance(value, tuple | list):
+        yield from ((role, one) for one in value)
+    elif isinstance(emit := getattr(value, "emit", None), FunctionType):
+        # What an emitter makes, for the device or the CPU.
+        yield Role.EMITTER, emit
+    elif isinstance(value, type):
+        if role is Role.HOST and _is_ours(value.__module__):
+            for one in value.__mro__:
+                yield from ((role, member) for member in vars(one).values() if _is_code(member))
+    elif isinstance(function := getattr(value, "py_func", None), FunctionType):
+        # Compiled by Numba when a kernel calls it.
+        yield role, function
+    elif isinstance(function := getattr(value, "__wrapped__", None), FunctionType):
+        # It keeps what it once made.
+        yield role, function
+
+
+def _is_code(member: object) -> bool:
+    return isinstance(member, FunctionType | MachineFunction | staticmethod)
+
+
+def _is_ours(module: str | None) -> bool:
+    name = f"{module or ''}"
+    return name.startswith(_CALLED) and not name.startswith(_LEFT_OUT)
+
+
+def _named_in(function: FunctionType) -> list[object]:
+    """Return what a function, and the functions within it, name: values around it and of its module."""
+    names: list[str] = []
+    codes: list[CodeType] = [function.__code__]
+    while codes:
+        code = codes.pop(0)
+        names += code.co_names
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    around = inspect.getclosurevars(function).nonlocals if function.__closure__ else {}
+    module = vars(sys.modules[function.__module__]) if function.__module__ in sys.modules else {}
+    found = [*around.values(), *(module[name] for name in dict.fromkeys(names) if name in module)]
+    for one in [one for one in found if isinstance(one, ModuleType) and _is_ours(one.__name__)]:
+        found += [vars(one)[name] for name in names if name in vars(one)]
+    return [one for one in found if _may_be_code(one)]
+
+
+def _may_be_code(value: object) -> bool:
+    return callable(value) or isinstance(value, MachineFunction | dict | tuple | list)
+
+
+# A place that the compiler could not attribute has line 0.
+_LOCATION = re.compile(r"\s*\.loc\s+(\d+)\s+(\d+)\s")
+_FILE = re.compile(r'\s*\.file\s+(\d+)\s+"([^"]*)"')
+_PTX_LABEL = re.compile(r"(\$\w+):")
+_PTX_INSTRUCTION = re.compile(r"\s+(?:\{\s*)?(?:@!?%p\d+\s+)?([a-z][\w.:]*)\b")
+_MANGLED = re.compile(r"_ZN\w+?(?=_param_\d+|\W|$)")
+
+
+def ptx_listing(ptx: str, kernel: str, architecture: str) -> Listing:
+    """Return the PTX of one kernel, compiled with lines, as a listing.
+
+    Numba's names, which are long and counted from the start of a process, become short: the kernel's name,
+    and `shared`, `shared_2`, ... for its arrays.
+    """
+    files = {int(number): short_path(path) for number, path in _FILE.findall(ptx)}
+    lines: list[CodeLine] = []
+    source: SourceLine | None = None
+    for text in _with_short_names(_code(ptx), kernel).split("\n"):
+        if location := _LOCATION.match(text):
+            line = int(location[2])
+            source = SourceLine(files[int(location[1])], line) if line else None
+            continue
+        if _is_left_out(text):
+            continue
+        if label := _PTX_LABEL.match(text):
+            lines.append(CodeLine(text, label=label[1]))
+            continue
+        found = _PTX_INSTRUCTION.match(text)
+        if found is None or text.lstrip().startswith("."):
+            lines.append(CodeLine(text))
+            continue
+        opcode = found[1]
+        target = re.search(r"\bbra(?:\.uni)?\s+(\$\w+)", text)
+        lines.append(
+            CodeLine(
+                text,
+                ptx_class(opcode),
+                opcode,
+                target=target[1] if target else "",
+                source=source,
+                is_64_bit=is_ptx_64_bit(opcode),
+            )
+        )
+    return Listing(Form.PTX, kernel, architecture, tuple(_without_empty_runs(lines)))
+
+
+def _code(ptx: str) -> str:
+    """Leave out the names of functions that were inlined, which stand behind the code for a debugger."""
+    return re.split(r"(?m)^\$L__func_end\d+:|^\s*\.section\b", ptx)[0]
+
+
+def _is_left_out(text: str) -> bool:
+    return bool(_FILE.match(text)) or text.lstrip().startswith("//") or "NumbaEnv" in text
+
+
+def _without_empty_runs(lines: list[CodeLine]) -> list[CodeLine]:
+    kept: list[CodeLine] = []
+    for line in lines:
+        if line.text.strip() or (kept and kept[-1].text.strip()):
+            kept.append(line)
+    return kept[:-1] if kept and not kept[-1].text.strip() else kept
+
+
+def _with_short_names(ptx: str, kernel: str) -> str:
+    entry = re.search(r"\.entry\s+([^\s(]+)", ptx)
+    text = ptx if entry is None else ptx.replace(entry[1], kernel)
+    text = _MANGLED.sub(lambda found: _last_name(found[0]), text)
+    arrays: dict[str, str] = {}
+
+    def short(found: re.Match[str]) -> str:
+        number = len(arrays) + 1
+        return arrays.setdefault(found[0], "shared" if number == 1 else f"shared_{number}")
+
+    return re.sub(r"_cudapy_smem\w*", short, text)
+
+
+def _last_name(mangled: str) -> str:
+    """Return the name of a function within the name that a linker sees: lengths and names in turn."""
+    at, name = len("_ZN"), mangled
+    if "NumbaEnv" in mangled:
+        return mangled
+    while number := re.compile(r"\d+").match(mangled, at):
+        at = number.end() + int(number[0])
+        name = mangled[number.end() : at]
+    return name
+
+
+_PLACE = re.compile(r'\s*//## File "([^"]*)", line (\d+)')
+# A subroutine of the machine's own library begins at a name with dollars.
+_SASS_LABEL = re.compile(r"(\.L\w+|\$[\w$]+):")
+_SASS_INSTRUCTION = re.compile(r"\s*/\*[0-9a-f]+\*/\s+(?:\{\s*)?((?:@!?U?P\w+\s+)?([A-Z][\w.]*)(.*?))\s*;")
+# The guard of an instruction that does nothing in any thread: some stand before a copy to shared memory.
+_NEVER = "@!PT "
+_TARGET = re.compile(r"`\((\.L\w+|\$[\w$]+)\)")
+
+
+def sass_listing(text: str, kernel: str, architecture: str) -> Listing:
+    """Return what nvdisasm wrote of one kernel as a listing, without the padding behind its end."""
+    lines: list[CodeLine] = []
+    source: SourceLine | None = None
+    for line in text.split("\n"):
+        if place := _PLACE.match(line):
+            number = int(place[2])
+            source = SourceLine(short_path(place[1]), number) if number else None
+        elif label := _SASS_LABEL.match(line):
+            lines.append(CodeLine(line, label=label[1]))
+        elif found := _SASS_INSTRUCTION.match(line):
+            whole, opcode, operands = found[1], found[2], found[3].strip()
+            target = _TARGET.search(operands)
+            lines.append(
+                CodeLine(
+                    f"    {' '.join(whole.split())};",
+                    InstructionClass.OTHER if whole.startswith(_NEVER) else sass_class(opcode, operands),
+                    opcode,
+                    target=target[1] if target else "",
+                    source=source,
+                    is_64_bit=is_sass_64_bit(opcode, operands),
+                )
+            )
+    return Listing(Form.SASS, kernel, architecture, tuple(_without_padding(lines)))
+
+
+def _without_padding(lines: list[CodeLine]) -> list[CodeLine]:
+    """Leave out what follows the last instruction: no operations, and a branch to itself."""
+    end = len(lines)
+    while end and (not lines[end - 1].kind or lines[end - 1].opcode == "NOP"):
+        end -= 1
+    if end > 1 and lines[end - 1].target and lines[end - 1].target == lines[end - 2].label:
+        end -= 2
+    return lines[:end]
+
+
+def listed_kernels(example: Example, form: Form, architecture: Architecture) -> tuple[ListedKernel, ...]:
+    """Return each kernel of a variant once, in the order of their launches.
+
+    Raises BadValue for a variant without kernels of ours, where the CUDA compiler is missing, and for SASS
+    without a disassembler; UnsupportedVariant where the variant does not run on such a device.
+    """
+    variant, what = example.variant, f"{form.upper()} of {example.variant.key}"
+    if not variant.has_kernels:
+        why = f"it has no CUDA kernel of ours{', but calls a library' if variant.library else ''}"
+        raise BadValue(what, why, "Look at its source instead.")
+    if missing:
+        raise BadValue(what, missing, "Without it the source is shown.")
+    launched: dict[tuple[int, str], list[Pass]] = {}
+    for step in example.passes(architecture):
+        launched.setdefault((id(step.kernel), str(step.signature)), []).append(step)
+    found = []
+    for steps in launched.values():
+        listing = listing_of(steps[0].kernel, steps[0].signature, architecture, form)
+        found.append(ListedKernel(tuple(one.name for one in steps), listing, counted(listing)))
+    return tuple(found)
+
+
+def kernel_diff(
+    left: Example,
+    right: Example,
+    form: Form | None,
+    architecture: Architecture,
+    measured: MeasuredDifference | None = None,
+) -> Diff:
+    """Return what differs between two kernels in a form; None: in their source."""
+    names = left.variant.key, right.variant.key
+    if form is None:
+        return source_diff(source_of(left).functions, source_of(right).functions, names, measured)
+    sides = [[one.listing for one in listed_kernels(side, form, architecture)] for side in (left, right)]
+    return listing_diff(sides[0], sides[1], names, measured)
+
+
+@lru_cache(maxsize=64)
+def listing_of(kernel: Kernel, signature: Signature, architecture: Architecture, form: Form) -> Listing:
+    """Return the listing of a kernel for arguments of these types; SASS needs a disassembler."""
+    import_names(__name__)
+    code, name = (kernel, signature, (architecture.major, architecture.minor)), kernel.py_func.__name__
+    if form is Form.PTX:
+        return ptx_listing(kernel_code.explained_ptx(*code), name, str(architecture))
+    text = kernel_code.disassembled(kernel_code.explained_machine_code(*code))
+    return sass_listing(text, name, str(architecture))

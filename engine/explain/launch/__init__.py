@@ -1,1 +1,0 @@
-"""What a launch takes of a GPU, before it runs."""

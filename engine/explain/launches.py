@@ -1,0 +1,230 @@
+"""The launches of a variant on a GPU, before any run: what the window is told of them, curves, and in words.
+
+Pure arithmetic: resident blocks, occupancy, waves, halo, idle threads; no device is asked. No Numba in here.
+Curves, the data of plots, show occupancy against one of them while everything else stays as it is, as in
+NVIDIA's calculator.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from engine.device.device_list import INSTALL, missing
+from engine.device_info import GpuAttributes
+from engine.errors import Reason
+from engine.results.launch_facts import WARP, KernelResources, LaunchFacts, Occupancy, occupancy_of
+from engine.results.text_forms import MISSING, digits_text, percent_text
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedLaunch:
+    """One launch, as it would be."""
+
+    facts: LaunchFacts
+    occupancy: Occupancy  # without registers where they are not known: then at most this
+    constant_bytes: int  # that the kernel declares
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether the registers are known."""
+        return self.facts.registers is not None
+
+
+def why_not_compiled() -> Reason | None:
+    """Return why this process compiles no kernels, or None."""
+    if missing:
+        return Reason("package-missing", f"Not compiled: {missing}", remedy=INSTALL)
+    return None
+
+
+MOST_REGISTERS = 255
+"""That a thread can have, on every GPU since compute capability 3.5."""
+STATIC_BYTES = 48 * 1024
+"""The most static shared memory of a block, on every GPU."""
+_REGISTER_STEP, _BYTE_STEP = 8, 1024
+
+
+class CurvePoint(NamedTuple):
+    """The occupancy at one place of a curve."""
+
+    at: int  # threads, registers per thread, or bytes
+    blocks: int  # resident on a multiprocessor
+    share: float  # the occupancy, 0 to 1
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """The curves of a launch, each from low to high; no registers where they are not known."""
+
+    threads: tuple[CurvePoint, ...]  # of a block, whole warps
+    registers: tuple[CurvePoint, ...]  # per thread
+    shared_bytes: tuple[CurvePoint, ...]  # per block
+
+
+def curves(threads: int, resources: KernelResources, gpu: GpuAttributes) -> Curves:
+    """Return the curves through the launch of a block of so many threads."""
+
+    def curve(
+        places: Iterable[int], at: Callable[[int], tuple[int, KernelResources]]
+    ) -> tuple[CurvePoint, ...]:
+        points = ((place, occupancy_of(*at(place), gpu)) for place in places)
+        return tuple(CurvePoint(place, found.blocks, found.share) for place, found in points)
+
+    registers = (*range(_REGISTER_STEP, MOST_REGISTERS, _REGISTER_STEP), MOST_REGISTERS)
+    return Curves(
+        curve(range(WARP, gpu.most_block_threads + 1, WARP), lambda many: (many, resources)),
+        curve(
+            registers if resources.registers else (),
+            lambda many: (threads, resources._replace(registers=many)),
+        ),
+        curve(
+            range(0, STATIC_BYTES + 1, _BYTE_STEP),
+            lambda many: (threads, resources._replace(shared_bytes=many)),
+        ),
+    )
+
+
+_KIB = 1024
+# How a sentence begins; with others, the first of them.
+_LIMITS = {
+    "threads": "The room for threads limits",
+    "blocks": "The most blocks that fit limit",
+    "registers": "Registers limit",
+    "shared memory": "Shared memory limits",
+    "barriers": "Barriers limit",
+}
+
+
+class LaunchNumber(NamedTuple):
+    """A number of a launch in words, and what it means."""
+
+    name: str
+    text: str
+    tip: str
+
+
+def numbers_of(launch: ExplainedLaunch, unknown: str = "not known") -> tuple[LaunchNumber, ...]:
+    """Return what is worth knowing of a launch, in the order of reading; `unknown` stands for registers."""
+    facts, found = launch.facts, launch.occupancy
+    block = " × ".join(str(side) for side in facts.block if side > 1) or "1"
+    room = ", ".join(f"{limit.what} {limit.blocks}" for limit in found.limits)
+    constant = f", {_bytes(launch.constant_bytes)} of constant memory" if launch.constant_bytes else ""
+    return (
+        LaunchNumber("Grid", f"{sides_text(facts.grid)}, {_several(facts.blocks, 'block')}", "All blocks."),
+        LaunchNumber(
+            "Threads per block",
+            f"{facts.threads:,}, {_several(found.block_warps, 'warp')}",
+            f"{block} threads. A warp has 32, and a block takes whole warps.",
+        ),
+        LaunchNumber(
+            "Registers per thread",
+            _registers(launch, unknown),
+            "That the kernel takes, compiled for this architecture. What had no room in registers, and a "
+            "thread's own arrays, lie in its local memory, which is global memory.",
+        ),
+        LaunchNumber(
+            "Shared memory",
+            MISSING if facts.shared_bytes is None else f"{_bytes(facts.shared_bytes)}{constant}",
+            "Of each block; constant memory is what the kernel declares.",
+        ),
+        LaunchNumber(
+            "Resident blocks",
+            f"{found.blocks}, limited by {found.limited_by}",
+            f"Blocks that a multiprocessor holds at once. It has room for, by resource: {room}.",
+        ),
+        LaunchNumber(
+            "Occupancy",
+            f"{_at_most(launch)}{percent_text(found.share)}, {found.warps} of {found.most_warps} warps",
+            "Resident warps over those that a multiprocessor has room for. More of them hide more latency, "
+            "but a kernel with more need not be faster.",
+        ),
+        LaunchNumber(
+            "Waves",
+            MISSING
+            if facts.waves is None or facts.last_wave is None
+            else f"{digits_text(facts.waves, 3)}, the last {percent_text(facts.last_wave)} full",
+            "How often the GPU is filled until all blocks of the grid have run. While a last wave runs that "
+            "is not full, multiprocessors stand idle.",
+        ),
+        LaunchNumber(
+            "Halo redundancy",
+            MISSING
+            if facts.halo_redundancy is None
+            else f"{digits_text(facts.halo_redundancy, 3)} cells per result",
+            "Cells of the input tile per result of its block: 1 would be without a halo.",
+        ),
+        LaunchNumber(
+            "Idle threads",
+            MISSING if facts.idle_threads is None else percent_text(facts.idle_threads),
+            "Threads of the grid that compute no result, such as those beyond the picture's edge.",
+        ),
+    )
+
+
+def sides_text(sides: tuple[int, int, int]) -> str:
+    """Return the sides of a grid or a block: two, and the third where it is not 1."""
+    across, down, deep = sides
+    return f"{across:,} × {down:,}" + (f" × {deep:,}" if deep > 1 else "")
+
+
+def limit_sentence(launch: ExplainedLaunch, drawn: Curves) -> str:
+    """Return what limits the occupancy of a launch, and what would change it."""
+    found = launch.occupancy
+    if found.refusal:
+        return f"No block can be launched: {found.refusal}."
+    share = f"{_at_most(launch)}{percent_text(found.share)}"
+    if found.share >= 1:
+        return f"The occupancy is {share}: no further warp has room."
+    limit = _limit(found.limited_by)
+    said = f"{limit} the occupancy to {share}" if found.blocks else f"{limit} it: not one block fits"
+    ways = list(_ways(launch, drawn))
+    if not ways:
+        return f"{said}. No change of threads, registers or shared memory alone would raise it."
+    return f"{said}. It would be {', or '.join(ways)}."
+
+
+def _ways(launch: ExplainedLaunch, drawn: Curves) -> Iterator[str]:
+    """Yield what alone would raise the occupancy, each with what it would be.
+
+    Of registers and shared memory that is the least change, of threads the nearest block that is best.
+    """
+    facts, share = launch.facts, launch.occupancy.share
+    fewer = _highest_below(drawn.registers, facts.registers or 0, share)
+    if fewer is not None:
+        yield f"{percent_text(fewer.share)} with {fewer.at} registers per thread"
+    less = _highest_below(drawn.shared_bytes, facts.shared_bytes or 0, share)
+    if less is not None:
+        yield f"{percent_text(less.share)} with {less.at // _KIB} KiB of shared memory"
+    best = max(drawn.threads, key=lambda point: (point.share, -abs(point.at - facts.threads)))
+    if best.share > share:
+        yield f"{percent_text(best.share)} with {best.at:,} threads per block"
+
+
+def _highest_below(curve: tuple[CurvePoint, ...], now: int, share: float) -> CurvePoint | None:
+    """Return the last point before `now` with a higher occupancy."""
+    return next((point for point in reversed(curve) if point.at < now and point.share > share), None)
+
+
+def _limit(limited_by: str) -> str:
+    """Return the beginning of a sentence: Registers limit, Registers and blocks limit."""
+    first, *others = limited_by.split(", ")
+    return " and ".join((first.capitalize(), *others)) + " limit" if others else _LIMITS[first]
+
+
+def _at_most(launch: ExplainedLaunch) -> str:
+    return "" if launch.is_compiled else "at most "
+
+
+def _registers(launch: ExplainedLaunch, unknown: str) -> str:
+    if launch.facts.registers is None:
+        return unknown
+    local = launch.facts.local_bytes
+    return f"{launch.facts.registers}" + (f", {_bytes(local)} of local memory" if local else "")
+
+
+def _bytes(count: int) -> str:
+    return f"{count:,} byte{'' if count == 1 else 's'}"
+
+
+def _several(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

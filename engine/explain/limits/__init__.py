@@ -1,1 +1,0 @@
-"""What a device can do at most: measured once per machine and kept, beside what its driver states."""

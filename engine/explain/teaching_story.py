@@ -1,0 +1,235 @@
+"""The teaching order as a story: each kernel is what it changes in the one that it is compared with.
+
+It is shown as slides: one HTML file, without anything from elsewhere, to show or to print.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+
+from engine.explain.code_diff import (
+    Change,
+    Diff,
+    MeasuredDifference,
+    UnifiedLine,
+    machine_text,
+    measured_difference,
+    source_diff,
+)
+from engine.explain.code_lines import SAVES, KernelSource, Story, paragraphs_of, story_of
+from engine.explain.examples import AnyKernel, example_of
+from engine.explain.kernel_code import source_of
+from engine.results.measurement import AnyResult
+from engine.tasks.registry import TASKS
+
+_FIRST_HEADING = "Filters with a mask"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A kernel of the story; the first ones of a family change no other."""
+
+    key: str
+    title: str
+    story: Story
+    source: KernelSource
+    before: str = ""  # the key of the kernel that it is compared with; empty: none
+    diff: Diff | None = None
+    measured: MeasuredDifference | None = None
+
+    @property
+    def idea(self) -> str:
+        """What the kernel does, in a paragraph or two."""
+        return self.story.part("Idea")
+
+    @property
+    def saves(self) -> str:
+        """What the module says that it saves."""
+        return self.story.part(SAVES)
+
+
+@dataclass(frozen=True, slots=True)
+class Chapter:
+    """The kernels of a task."""
+
+    title: str
+    steps: tuple[Step, ...]
+
+
+def teaching_story(results: Sequence[AnyResult] = ()) -> tuple[Chapter, ...]:
+    """Return a chapter for each task with kernels of ours; nothing is compiled.
+
+    What a step saved is taken from results, where they have both kernels on one problem.
+    """
+    chapters = []
+    for task in TASKS.values():
+        known = {one.key: one for one in task.variants if one.has_kernels}
+        if known:
+            # Without the command that measures them.
+            title = (task.heading or _FIRST_HEADING).partition(" (")[0]
+            chapters.append(Chapter(title, tuple(_steps(known, results))))
+    return tuple(chapters)
+
+
+def compared_with(variant: AnyKernel, known: Sequence[AnyKernel]) -> AnyKernel | None:
+    """Return the kernel that a variant's module compares it with; None where it names none of the known.
+
+    What it saves is said against one ("Against `naive`: ..."); else the first one that is named there, in the
+    title, or in the idea.
+    """
+    story, by_key = story_of(variant), {one.key: one for one in known if one is not variant}
+    saves = story.part(SAVES)
+    named = re.findall(r"Against `([\w-]+)`", saves)
+    for text in (saves, story.title, story.part("Idea")):
+        named += re.findall(r"`([\w-]+)`", text)
+    return next((by_key[key] for key in named if key in by_key), None)
+
+
+def _steps(known: dict[str, AnyKernel], results: Sequence[AnyResult]) -> Iterator[Step]:
+    sources = {key: source_of(example_of(variant)) for key, variant in known.items()}
+    for key, variant in known.items():
+        source = sources[key]
+        before = compared_with(variant, tuple(known.values())) or _of_same_kernels(variant, known, sources)
+        step = Step(key, variant.title, source.story, source)
+        if before is not None:
+            measured = measured_difference(results, before.key, key)
+            kernels = sources[before.key].kernels, source.kernels
+            diff = source_diff(*kernels, (before.key, key), measured)
+            step = replace(step, before=before.key, diff=diff, measured=measured)
+        yield step
+
+
+def _of_same_kernels(
+    variant: AnyKernel, known: dict[str, AnyKernel], sources: dict[str, KernelSource]
+) -> AnyKernel | None:
+    """Return the first kernel of the story with the same source, where it comes before a variant."""
+    own = sources[variant.key].kernels
+    first = next(key for key, source in sources.items() if source.kernels == own)
+    return None if first == variant.key else known[first]
+
+
+TITLE = "One kernel after another"
+# Equal lines before and after a difference.
+_AROUND = 3
+# Of a kernel that is compared with none.
+_MOST_LINES = 90
+
+_STYLE = """
+body { margin: 0; background: #ffffff; color: #1a1a1a; font: 18px/1.45 system-ui, sans-serif; }
+section { min-height: 100vh; padding: 2.5rem 4vw; border-bottom: 1px solid #d0d0d0; }
+h2 code, .quiet { color: #595959; font-weight: normal; }
+p { max-width: 62rem; }
+a, .measured { color: #0b5cad; }
+code, pre { font-family: ui-monospace, "DejaVu Sans Mono", Menlo, Consolas, monospace; }
+pre { font-size: 14px; line-height: 1.35; border: 1px solid #d0d0d0; overflow-x: auto; }
+pre span { display: block; padding: 0 1rem; white-space: pre; min-height: 1.35em; }
+.removed { background: #fbe3e0; color: #8c1d0f; }
+.added { background: #ddf3e4; color: #0c5a2b; }
+.gap { border-top: 1px dashed #d0d0d0; min-height: 0 !important; margin: .4em 0; }
+th, td { text-align: left; padding: .2rem 1.2rem .2rem 0; border-bottom: 1px solid #d0d0d0; }
+@media print { * { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  @page { size: A4 landscape; margin: 12mm; }
+  body { font-size: 12pt; } pre { font-size: 8pt; } pre span { white-space: pre-wrap; }
+  section { min-height: 0; padding: 0; border: 0; break-after: page; } }
+"""
+
+
+def slides(chapters: Sequence[Chapter], about: str = "") -> str:
+    """Return the HTML of the slides: a cover, a slide for each chapter, and one for each step.
+
+    `about` says where the times come from.
+    """
+    body = [_cover(chapters, about)]
+    for chapter in chapters:
+        body.append(_chapter(chapter))
+        body += map(_slide, chapter.steps)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(TITLE)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        + "\n".join(body)
+        + "\n</body>\n</html>\n"
+    )
+
+
+def about_text(results: Sequence[AnyResult]) -> str:
+    """Return where the times of slides come from."""
+    devices = sorted(set(map(machine_text, results)))
+    return f"Times: {', '.join(devices)}." if devices else "No times were given."
+
+
+def _cover(chapters: Sequence[Chapter], about: str) -> str:
+    links = "".join(
+        f'<li><a href="#{_anchor(chapter.title)}">{escape(chapter.title)}</a> '
+        f'<span class="quiet">{len(chapter.steps)} kernels</span></li>'
+        for chapter in chapters
+    )
+    return (
+        f"<section><h1>{escape(TITLE)}</h1>"
+        "<p>Each step is what it changes in the kernel that it is compared with: the idea, the lines, and "
+        f'what they saved.</p><ul>{links}</ul><p class="quiet">{escape(about)}</p></section>'
+    )
+
+
+def _chapter(chapter: Chapter) -> str:
+    rows = "".join(
+        f'<tr><td><a href="#{step.key}"><code>{step.key}</code></a></td><td><code>{step.before or "–"}</code>'
+        f"</td><td>{_lines(step)}</td><td>{f'{step.measured.saved:+.0%}' if step.measured else '–'}</td></tr>"
+        for step in chapter.steps
+    )
+    return (
+        f'<section id="{_anchor(chapter.title)}"><h1>{escape(chapter.title)}</h1><table><tr><th>kernel</th>'
+        f"<th>compared with</th><th>lines</th><th>time saved</th></tr>{rows}</table></section>"
+    )
+
+
+def _slide(step: Step) -> str:
+    against = f" <code>against {step.before}</code>" if step.before else ""
+    parts = [f'<section id="{step.key}"><h2>{escape(step.title)}: {_worded(step.key)}{against}</h2>']
+    if step.measured:
+        parts.append(f'<p class="measured">{escape(step.measured.sentence)}</p>')
+    parts += [f"<p>{_inline(one)}</p>" for one in paragraphs_of(step.idea or step.story.title)]
+    parts += [f'<p class="quiet">{_inline(one)}</p>' for one in paragraphs_of(step.saves)]
+    parts.append(_code(step))
+    return "".join([*parts, "</section>"])
+
+
+def _code(step: Step) -> str:
+    where = ", ".join(f"{one.path}, line {one.first_line}" for one in step.source.kernels)
+    head = f'<p class="quiet">{escape(where)}</p>'
+    if step.diff is None:
+        lines = [line for one in step.source.kernels for line in one.lines]
+        shown = [f"<span>{escape(line)}</span>" for line in lines[:_MOST_LINES]]
+        if len(lines) > _MOST_LINES:
+            shown.append(f'<span class="quiet">… {len(lines) - _MOST_LINES} lines more</span>')
+        return f"{head}<pre>{''.join(shown)}</pre>"
+    if not step.diff.removed and not step.diff.added:
+        return f"{head}<p>The same kernel; what differs is what the compiler takes for constants.</p>"
+    return f"{head}<pre>{''.join(map(_diff_line, step.diff.unified(_AROUND)))}</pre>"
+
+
+def _diff_line(line: UnifiedLine) -> str:
+    if line.change is Change.SAME and line.left_number is None:
+        return '<span class="gap"></span>'
+    kind = "" if line.change is Change.SAME else f' class="{line.change}"'
+    return f"<span{kind}>{escape(line.marked)}</span>"
+
+
+def _lines(step: Step) -> str:
+    if step.diff is None:
+        return f"{sum(len(one.lines) for one in step.source.kernels)}"
+    return f"−{step.diff.removed} +{step.diff.added}"
+
+
+def _worded(key: str) -> str:
+    return f"<code>{escape(key)}</code>"
+
+
+def _inline(text: str) -> str:
+    """Return a text with what stands between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def _anchor(title: str) -> str:
+    return re.sub(r"\W+", "-", title.lower()).strip("-")

@@ -1,0 +1,437 @@
+"""Who loads what in a block of a filter's kernel: the block runs in the interpreter of PTX.
+
+It takes 2 to 150 ms, beside compiling a new kernel; no device and no copy of the picture. A load is kept
+where its value reaches a store to shared memory through registers alone, or is copied there without one. Sums
+of what was kept before are no loads.
+
+Which cell of the picture a value in shared memory stands for is told by where it lies: a ghost cell has a
+value that was not loaded, or that of another cell. What was loaded says how the rows of a tile lie there, and
+so where its ghost cells do. Where rows do not lie one after another, as where vectors are swapped, it is
+known of what was loaded from its own place alone.
+
+Called on: the main thread of the engine's process, or of a script.
+"""
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.compiled.late_names import import_names
+from engine.device.launches import Operand, Pass
+from engine.explain.answers import kernel_job
+from engine.explain.counting import buffers_of
+from engine.explain.launches import why_not_compiled
+from engine.explain.messages import BlockTiles, TileRequest
+from engine.geometry.block import Block, UnsupportedVariant
+from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
+from engine.ptx import Array, PtxError
+from engine.ptx.active import WARP, Numbers
+from engine.ptx.kernel import Kernel
+from engine.ptx.memory import Access
+from engine.ptx.program import kernel_of
+from engine.results.progress import Checkpoint, Progress, go_on
+from engine.work.filter_task import MaskJob
+from engine.work.filtering.problem import Problem
+
+if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
+    from engine.device import interpreter
+
+
+NOT_OF_PICTURE = -1
+"""In place of a sample: a value that was not loaded, as that of a ghost cell."""
+# In place of a load: one from constant, shared or local memory.
+_ELSEWHERE = -1
+
+
+class Origin(NamedTuple):
+    """A load that a stored value may come from: into which of its registers, and how many share that one."""
+
+    load: int
+    register: int
+    registers: int
+    turn: int  # which of the values that come from this register it is
+
+
+class Accesses(NamedTuple):
+    """Samples that threads accessed, one each."""
+
+    threads: Numbers
+    samples: Numbers  # counted from the beginning of the array; NOT_OF_PICTURE
+    times: Numbers  # which of the block's accesses it was
+    addresses: Numbers  # of values that are put into shared memory: where
+
+    def of(self, threads: range) -> "Accesses":
+        """Return those of some threads."""
+        is_own = (self.threads >= threads.start) & (self.threads < threads.stop)
+        return Accesses(*(one[is_own] for one in self))
+
+
+@lru_cache(maxsize=64)
+def _origins(kernel: Kernel) -> dict[int, list[list[Origin]]]:
+    """Return for each store where each of its values may come from."""
+    reaching: dict[int, set[tuple[int, int, int]]] = defaultdict(set)
+    size = -1
+    while size != (size := sum(map(len, reaching.values()))):
+        for one in kernel.instructions:
+            if one.name in ("ld", "ldu"):
+                space = one.first_of("const", "shared", "local", "global")
+                targets = kernel.registers_in(one.operands[0])
+                for at, register in enumerate(targets):
+                    number = one.number if space in ("global", "") else _ELSEWHERE
+                    reaching[register].add((number, at, len(targets)))
+            else:
+                read = set().union(*(reaching[register] for register in kernel.read_by(one)))
+                for register in kernel.written_by(one):
+                    reaching[register] |= read
+    turns: dict[tuple[int, int, int], int] = defaultdict(int)
+    found: dict[int, list[list[Origin]]] = defaultdict(list)
+    for one in kernel.instructions:
+        for text in one.operands[1].strip("{}").split(",") if one.name == "st" else ():
+            origins = sorted(reaching[kernel.registers.get(text.strip(), -1)])
+            found[one.number].append([Origin(*origin, turns[origin]) for origin in origins])
+            for origin in origins:
+                turns[origin] += 1
+    return found
+
+
+class BlockLoads:
+    """Notes the accesses of one block (`note`, for `engine.ptx.run`) between two arrays."""
+
+    def __init__(self, kernel: Kernel, source: Array, result: Array, threads: int) -> None:
+        self._origins = _origins(kernel)
+        self._source, self._result, self._threads = source, result, threads
+        self._now = 0
+        # Loads that did not read the source.
+        self._others = {_ELSEWHERE}
+        # Of each load when each thread did it last, which sample was the first, and how many there are.
+        self._last: dict[int, tuple[Numbers, Numbers, int]] = {}
+        self._stored: dict[int, Numbers] = {}  # when each thread did each store last
+        self._loads: list[tuple[int, Accesses]] = []
+        self._results: list[Accesses] = []
+        self._kept: list[Accesses] = []
+        self.keeping = set[int]()  # the loads whose values are kept
+        self.at_once = 1  # samples that a thread loads at once, at most
+        self.unit = 1  # bytes of a value in shared memory
+
+    def note(self, access: Access) -> None:
+        """Note an access of some threads."""
+        segment, number, size = access.segment, access.instruction.number, access.size
+        threads = access.active.slots
+        offsets = np.broadcast_to(access.offsets.view(np.int64), threads.shape)
+        self._now += 1
+        if segment.array is self._source.values:
+            self._load(number, threads, offsets // self._source.values.itemsize, size)
+        elif access.effect == "read":
+            self._others.add(number)
+        elif segment.array is self._result.values:
+            itemsize = self._result.values.itemsize
+            self._results.append(self._samples(threads, offsets // itemsize, size // itemsize))
+        elif segment.space == "shared":
+            self._keep(access, threads, offsets)
+
+    def _samples(self, threads: Numbers, first: Numbers, count: int) -> Accesses:
+        samples = (first[:, None] + np.arange(count)).reshape(-1)
+        return Accesses(np.repeat(threads, count), samples, np.full(len(samples), self._now), samples)
+
+    def _load(self, number: int, threads: Numbers, first: Numbers, size: int) -> None:
+        count = size // self._source.values.itemsize
+        self.at_once = max(self.at_once, count)
+        never = np.full(self._threads, -1), np.zeros(self._threads, np.int64), count
+        times, firsts, _ = self._last.setdefault(number, never)
+        times[threads], firsts[threads] = self._now, first
+        self._loads.append((number, self._samples(threads, first, count)))
+
+    def _keep(self, access: Access, threads: Numbers, offsets: Numbers) -> None:
+        number = access.instruction.number
+        if access.effect == "copy":
+            values = [[Origin(number, 0, 1, at)] for at in range(access.size // self._source.values.itemsize)]
+        else:
+            values = self._origins[number]
+        loads = {origin.load for origins in values for origin in origins}
+        if loads & self._others:
+            return
+        self.keeping |= loads
+        self.unit = access.size // len(values)
+        stored = self._stored.setdefault(number, np.full(self._threads, -1))
+        for at, origins in enumerate(values):
+            # The load that came last, since the thread stored here before.
+            latest, samples = stored[threads], np.full(len(threads), NOT_OF_PICTURE)
+            for origin in origins:
+                if origin.load in self._last:
+                    times, firsts, count = self._last[origin.load]
+                    each = max(1, count // origin.registers)
+                    is_later = times[threads] > latest
+                    latest = np.where(is_later, times[threads], latest)
+                    own = firsts[threads] + origin.register * each + origin.turn % each
+                    samples = np.where(is_later, own, samples)
+            times = np.full(len(threads), self._now)
+            self._kept.append(Accesses(threads, samples, times, offsets + at * self.unit))
+        stored[threads] = self._now
+
+    @property
+    def kept(self) -> Accesses:
+        """What is kept, in the order of the stores."""
+        return _joined(self._kept)
+
+    @property
+    def direct(self) -> Accesses:
+        """The loads of what is not kept."""
+        return _joined([one for number, one in self._loads if number not in self.keeping])
+
+    @property
+    def results(self) -> Accesses:
+        """The stores of results."""
+        return _joined(self._results)
+
+
+def _joined(parts: list[Accesses]) -> Accesses:
+    none = Accesses(*(np.zeros(0, np.int64),) * 4)
+    return Accesses(*map(np.concatenate, zip(none, *parts, strict=True)))
+
+
+NOWHERE = np.iinfo(np.int32).min
+"""In place of a row: nobody knows which cell it is."""
+
+
+def places(
+    kept: Accesses,
+    rows: Numbers,
+    columns: Numbers,
+    unit: int,
+    size: tuple[int, int],
+    is_near: NDArray[np.bool_],
+) -> tuple[Numbers, Numbers]:
+    """Return row and column of each value, before the border's rule.
+
+    Parameters
+    ----------
+    kept : Accesses
+    rows, columns : ndarray of int
+        Where in the picture each was loaded from; those of values that were not loaded have no meaning.
+    unit : int
+        Bytes of a value.
+    size : (int, int)
+        Rows and columns of the picture.
+    is_near : ndarray of bool
+        Which were loaded from a place that is under the mask of a result: others may be in place of a ghost
+        cell.
+    """
+    is_loaded = kept.samples != NOT_OF_PICTURE
+    own = np.where(is_loaded, rows, NOWHERE), columns
+    if not is_near.any():
+        return own
+    lots = _lots(kept)
+    pitch = _pitch(kept.addresses[is_near], rows[is_near], columns[is_near], lots[is_near])
+    if pitch < unit:
+        return own
+    # Where row 0 and column 0 of the picture would lie, and how many values lie between two rows.
+    zeros, wide = kept.addresses - rows * pitch - columns * unit, pitch // unit
+    zero_of, known = np.zeros(lots.max() + 1, np.int64), np.unique(lots[is_near])
+    for lot in known:
+        zero_of[lot] = _commonest(zeros[is_near & (lots == lot)])
+    is_known = np.isin(lots, known)
+    at = (kept.addresses - zero_of[lots]) // unit
+    is_right = is_near & (zeros == zero_of[lots])
+    # The tile begins with its first row's first cell.
+    lowest, first = columns[is_right].min(), at[is_known][kept.addresses[is_known].argmin()]
+    left = lowest - (lowest - first) % wide
+    found_columns = np.where(is_known, (at - left) % wide + left, columns)
+    found_rows = np.where(is_known, (at - found_columns) // wide, own[0])
+    is_inside = (found_rows >= 0) & (found_rows < size[0]) & (found_columns >= 0) & (found_columns < size[1])
+    is_wrong = is_inside & ((found_rows != own[0]) | (found_columns != columns))
+    return own if is_wrong.any() else (found_rows, found_columns)
+
+
+def _lots(kept: Accesses) -> Numbers:
+    """Return how often each place was filled before: a block keeps one thing after another there."""
+    order = np.lexsort((kept.times, kept.addresses))
+    addresses = kept.addresses[order]
+    at = np.arange(len(order))
+    is_new = np.concatenate(([True], addresses[1:] != addresses[:-1]))[: len(order)]
+    lots = np.zeros(len(order), np.int64)
+    lots[order] = at - np.maximum.accumulate(np.where(is_new, at, 0))
+    return lots
+
+
+def _pitch(addresses: Numbers, rows: Numbers, columns: Numbers, lots: Numbers) -> int:
+    """Return how many bytes rows lie apart; more than there are where all lie in one row."""
+    order = np.lexsort((addresses, columns, lots))
+    by = [np.diff(one[order]) for one in (lots, columns, rows)]
+    apart = np.diff(addresses[order])[(by[0] == 0) & (by[1] == 0) & (by[2] == 1)]
+    return _commonest(apart) if len(apart) else 1 << 40
+
+
+def _commonest(values: Numbers) -> int:
+    found, counts = np.unique(values, return_counts=True)
+    return int(found[counts.argmax()])
+
+
+# Cells around those under the mask that are drawn where the block loads them.
+_AROUND = 64
+
+
+def tile_plans(job: MaskJob, at: tuple[int, int], checkpoint: Checkpoint = go_on) -> tuple[TilePlan, ...]:
+    """Return the tile of the block at (across, down) of the grid, one per pass.
+
+    Where the warps of a block wait for nobody, each has its own. It must be something that the variant
+    accepts, in a process that compiles kernels (`engine.explain.launches.why_not_compiled`).
+    """
+    import_names(__name__)
+    buffers, found = buffers_of(job), list[TilePlan]()
+    for step in job.passes:
+        checkpoint(Progress("running a block", 0.5, 1.0))
+        arrays = interpreter.arrays_of(step, buffers.image, buffers.out)
+        found += _Pass(job.problem, step, arrays, at).tiles()
+    return tuple(found)
+
+
+class _Box(NamedTuple):
+    """A rectangle of cells of the picture and around it."""
+
+    top: int
+    left: int
+    rows: int
+    columns: int
+
+    @classmethod
+    def of(cls, rows: Numbers, columns: Numbers) -> "_Box":
+        """Return the smallest one with these cells."""
+        top, left = int(rows.min()), int(columns.min())
+        return cls(top, left, int(rows.max()) + 1 - top, int(columns.max()) + 1 - left)
+
+    def has(self, rows: Numbers, columns: Numbers, around: int = 0) -> NDArray[np.bool_]:
+        """Return which cells lie in it, or so many around it."""
+        is_row = (rows >= self.top - around) & (rows < self.top + self.rows + around)
+        return is_row & (columns >= self.left - around) & (columns < self.left + self.columns + around)
+
+    def with_cells(self, rows: Numbers, columns: Numbers) -> "_Box":
+        """Return the smallest one that has it and these cells."""
+        corners = [self.top, self.top + self.rows - 1], [self.left, self.left + self.columns - 1]
+        return self.of(np.concatenate([corners[0], rows]), np.concatenate([corners[1], columns]))
+
+
+class _Pass:
+    """One pass of a filter, whose block has run."""
+
+    def __init__(self, problem: Problem, step: Pass, arrays: dict[Any, Array], at: tuple[int, int]) -> None:
+        source, result = (one for one in step.arguments if isinstance(one, Operand))
+        self._problem, self._block = problem, Block(*step.launch.block[:2])
+        self._source, self._result = arrays[source].values, arrays[result].values
+        kernel = kernel_of(interpreter.ptx_of(step))
+        self._loads = BlockLoads(kernel, arrays[source], arrays[result], self._block.threads)
+        run = interpreter.run_pass(
+            step,
+            arrays,
+            checks=False,
+            counted=False,
+            chosen_blocks=[(*at, 0)],
+            on_access=self._loads.note,
+        )
+        # Channels are samples side by side where no block has one of them alone.
+        self._apart = problem.channels if step.launch.grid[2] == 1 else 1
+        self._width = problem.width * self._apart
+        self._is_first, self._is_last = source is Operand.IMAGE, result is Operand.OUT
+        (rows, columns), (top, left) = problem.mask_shape, problem.anchor
+        # Of two passes the first goes along the rows, the second along the columns.
+        if not self._is_last:
+            rows, top = 1, 0
+        if not self._is_first:
+            columns, left = 1, 0
+        self._window, self._anchor = (rows, columns), (top, left * self._apart)
+        self._has_own_warps = bool(self._loads.keeping) and not run.counts.barriers
+
+    def tiles(self) -> list[TilePlan]:
+        """Return the tile of the block, or of each of its warps that computes something."""
+        titles = {(True, False): "along the rows", (False, True): "along the columns"}
+        parts = [(range(self._block.threads), titles.get((self._is_first, self._is_last), ""))]
+        if self._has_own_warps and self._block.threads > WARP:
+            firsts = range(0, self._block.threads, WARP)
+            parts = [(range(one, one + WARP), f"strip of warp {one // WARP}") for one in firsts]
+        return [plan for threads, title in parts if (plan := self._tile(threads, title)) is not None]
+
+    def _at(self, samples: Numbers, values: np.ndarray) -> tuple[Numbers, Numbers]:
+        """Return row and column in the picture of samples of an array."""
+        rows, columns = np.divmod(samples, values[0].size)
+        return rows, columns // (self._problem.channels // self._apart)
+
+    def _tile(self, threads: range, title: str) -> TilePlan | None:
+        """Return the tile of some threads; None of those that have no result in the picture."""
+        results = self._loads.results.of(threads)
+        rows, columns = self._at(results.samples, self._result)
+        is_one = columns < self._width
+        if not is_one.any():
+            return None
+        rows, columns = rows[is_one], columns[is_one]
+        own = _Box.of(rows, columns)
+        writers = np.full((own.rows, own.columns), NOBODY, np.int32)
+        writers[rows - own.top, columns - own.left] = results.threads[is_one]
+        top, left = own.top - self._anchor[0], own.left - self._anchor[1]
+        needed = _Box(
+            top, left, own.rows + self._window[0] - 1, own.columns + (self._window[1] - 1) * self._apart
+        )
+        kept, direct = self._loads.kept.of(threads), self._loads.direct.of(threads)
+        box, loaders, steps = self._loaders(needed, kept, direct)
+        return TilePlan(
+            height=self._problem.height,
+            width=self._width,
+            border=self._problem.border,
+            block=self._block,
+            first=box[:2],
+            loaders=loaders,
+            steps=steps,
+            first_result=own[:2],
+            writers=writers,
+            window_shape=self._window,
+            window_at=(top - box.top, left - box.left),
+            apart=self._apart,
+            loads=int((kept.samples != NOT_OF_PICTURE).sum()),
+            direct_reads=len(direct.samples),
+            at_once=self._loads.at_once,
+            reads="N" if self._is_first else "S",
+            writes="P" if self._is_last else "S",
+            title=title,
+        )
+
+    def _loaders(
+        self, needed: _Box, kept: Accesses, direct: Accesses
+    ) -> tuple[_Box, NDArray[np.int32], NDArray[np.int32]]:
+        """Return the tile's cells, who loads each, and in which step; `needed` are those under the mask."""
+        rows, columns = self._at(kept.samples, self._source)
+        is_loaded, size = kept.samples != NOT_OF_PICTURE, (self._problem.height, self._width)
+        is_near = is_loaded & needed.has(rows, columns)
+        rows, columns = places(kept, rows, columns, self._loads.unit, size, is_near)
+        drawn = is_loaded & needed.has(rows, columns, _AROUND)
+        box = needed.with_cells(rows[drawn], columns[drawn])
+        loaders = np.full((box.rows, box.columns), NOBODY, np.int32)
+        steps = np.zeros_like(loaders)
+        direct_rows, direct_columns = self._at(direct.samples, self._source)
+        is_here = box.has(direct_rows, direct_columns)
+        loaders[direct_rows[is_here] - box.top, direct_columns[is_here] - box.left] = DIRECT
+        numbers = np.unique(kept.times, return_inverse=True)[1]
+        # Of a cell that is kept more than once the first time counts.
+        here = np.flatnonzero(box.has(rows, columns))[::-1]
+        there = rows[here] - box.top, columns[here] - box.left
+        loaders[there], steps[there] = kept.threads[here], numbers[here] + 1
+        return box, loaders, steps
+
+
+def block_tiles(request: TileRequest, report: Checkpoint) -> BlockTiles:
+    """Return who loads what in a block, or why that is not known."""
+    key = request.job.variant
+    try:
+        job, _ = kernel_job(request.job)
+    except UnsupportedVariant as error:
+        return BlockTiles(key, reason=str(error.refusal))
+    if (not_compiled := why_not_compiled()) is not None:
+        return BlockTiles(key, reason=str(not_compiled))
+    across, down, _ = job.variant.plan(job.problem, job.block)[0].grid
+    at_x, at_y = request.at or (int(across > 2), int(down > 2))
+    at = min(max(at_x, 0), across - 1), min(max(at_y, 0), down - 1)
+    try:
+        tiles = tile_plans(job, at, report)
+    except PtxError as error:
+        return BlockTiles(key, reason=str(error))
+    return BlockTiles(key, (across, down), at, tiles)

@@ -1,1 +1,0 @@
-"""Who loads what in a block of a kernel, seen in its run."""

@@ -1,0 +1,361 @@
+"""An ablation: steps, words and data; siblings lack exactly one cost and read nothing that is not theirs."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bench.ncu import TEACHING
+from engine.device.interpreter import ptx_of, run_pass
+from engine.device.launches import Operand
+from engine.device_info import SIMULATOR
+from engine.errors import Cancelled
+from engine.explain import ablation_runs
+from engine.explain.ablation_results import (
+    ON_PURPOSE,
+    OVERLAPPING,
+    Ablation,
+    Altered,
+    Cost,
+    ablation_document,
+    ablation_sentences,
+    most_sentence,
+)
+from engine.explain.ablation_runs import ablated, rows_around, without
+from engine.explain.code_lines import counted
+from engine.explain.examples import example_of
+from engine.explain.instructions import InstructionClass as Class
+from engine.explain.kernel_code import ptx_listing
+from engine.explain.messages import AblationJob
+from engine.geometry.block import Block, Limits, UnsupportedVariant
+from engine.geometry.border import Border
+from engine.host import shared
+from engine.host.protocol import PictureHandle, ScreenLevels
+from engine.host.request import Run
+from engine.mask.generators import gaussian
+from engine.ptx import Array
+from engine.results.measurement import Spread
+from engine.run.task import Choice
+from engine.variants.ladder import naive
+from engine.work.filter_task import describe_problem
+from engine.work.filtering.variants import MaskClass, variant
+from tests.engine.explain.jobs import filtering
+from tests.engine.variants.emitted import needs_nvvm
+from tests.picture_jobs import filter_job, mask_request
+
+
+def made(whole_ms, **without_ms):
+    """Return an ablation with these medians, by the names of the costs."""
+    siblings = [
+        Altered(cost, kernel=Spread((without_ms[cost.name],)))
+        if cost.name in without_ms
+        else Altered(cost, cost.absent)
+        for cost in Cost
+    ]
+    whole = Altered(kernel=Spread((whole_ms,)))
+    return Ablation("naive", "Naive", Block(32, 8), "cuda:0", "Made GPU", whole, tuple(siblings))
+
+
+MADE = made(4.0, BORDER_TEST=3.0, STORES=3.5)
+
+
+# Words and data.
+
+
+def test_that_a_step_is_the_kernels_time_less_that_of_its_sibling():
+    assert [(step.begin, step.end) for step in MADE.steps()] == [(4.0, 0.0), (4.0, 3.0), (3.0, 2.5), (2.5, 0)]
+
+
+def test_that_the_words_name_the_cost_that_takes_most_and_say_what_is_hidden_or_overlaps():
+    assert most_sentence(MADE) == "Most is taken by the border test: 1.00 ms of 4.00 ms, 25.0 %."
+    assert "each is hidden behind another" in most_sentence(made(4.0, BORDER_TEST=4.5, STORES=4.0))
+    assert OVERLAPPING in ablation_sentences(made(4.0, BORDER_TEST=1.0, STORES=2.0))
+    assert OVERLAPPING not in ablation_sentences(MADE)
+    assert ablation_sentences(MADE)[-1] == ON_PURPOSE
+
+
+def test_that_json_has_every_sample_and_what_each_cost_takes():
+    document = json.loads(json.dumps(ablation_document(MADE)))
+    assert document["saves"] == {"border-test": 1.0, "stores": 0.5}
+    assert (document["unit"], document["whole"]["kernel"]["samples_ms"]) == ("ms", [4.0])
+    assert {one["without"]: one["why_not"] for one in document["siblings"]}["barrier"] == "It has no barrier."
+
+
+def test_that_instructions_stand_where_there_are_no_times():
+    whole = Altered(instructions=50.0)
+    siblings = (Altered(Cost.STORES, instructions=49.0),)
+    found = Ablation("naive", "Naive", Block(8, 8), "", "sm_90", whole, siblings)
+    assert [(step.begin, step.end) for step in found.steps()] == [(50.0, 0.0), (50.0, 49.0), (49.0, 0.0)]
+
+
+# What there is no sibling of, and no variant.
+
+
+def test_that_a_narrow_picture_has_more_rows_around_it():
+    narrow, broad = (filtering("naive", (16, 16), side=64, width=width) for width in (1, 4096))
+    assert rows_around(narrow.problem, narrow.block) > rows_around(broad.problem, broad.block)
+
+
+# What the window asks.
+
+
+@pytest.fixture
+def picture():
+    """A picture of 40 x 30 pixels, float32 and grey, in shared memory."""
+    (pixels,) = shared.create(((30, 40, 1), "float32"))
+    shared.attach(pixels)[...] = np.random.default_rng(2).random((30, 40, 1))
+    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
+    shared.unlink(pixels.name)
+
+
+@pytest.fixture
+def without_gpu(monkeypatch):
+    """Let there be no device but the CPU."""
+    cpu = [one for one in ablation_runs.devices() if one.key == "cpu"]
+    monkeypatch.setattr(ablation_runs, "devices", lambda: cpu)
+    monkeypatch.setattr("engine.device.devices.devices", lambda: cpu)
+
+
+def asked_job(picture, key, **more):
+    return mask_request(AblationJob, picture=picture, variant=key, mask=gaussian(5), **more)
+
+
+def asked(job, report=lambda step: None):
+    return ablation_runs.run(Run(job), report)
+
+
+@needs_nvvm
+@pytest.mark.slow
+def test_that_instructions_are_counted_where_no_gpu_is(picture, without_gpu):
+    found = asked(asked_job(picture, "naive"))
+    assert (found.device, found.is_timed) == ("", False)
+    amounts = {step.altered.cost: step.amount for step in list(found.steps())[:-1]}
+    # The border is tested at each of the 25 taps.
+    assert amounts.pop(Cost.BORDER_TEST) > max(one for cost, one in amounts.items() if cost is not None)
+
+
+@needs_nvvm
+@pytest.mark.slow
+def test_that_a_kernel_is_looked_at_while_the_cpu_is_chosen(picture, without_gpu):
+    assert list(asked(asked_job(picture, "naive", device="cpu")).steps())
+
+
+@needs_nvvm
+@pytest.mark.slow
+def test_that_an_ablation_is_stopped_between_two_siblings(picture, without_gpu):
+    def stop(step):
+        if step.stage == "counting without picture loads":
+            raise Cancelled("The run was stopped")
+
+    with pytest.raises(Cancelled):
+        asked(asked_job(picture, "naive"), stop)
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("cpu-serial", "has no CUDA kernels of ours"),
+        ("register-blocked", "are emitted instruction by instruction"),
+    ],
+)
+def test_that_a_variant_without_siblings_says_why(picture, without_gpu, key, words):
+    found = asked(asked_job(picture, key))
+    assert words in found.reason
+    assert not found.siblings
+
+
+def test_that_an_illegal_block_is_refused(picture, without_gpu):
+    with pytest.raises(UnsupportedVariant, match="1,024 threads per block"):
+        asked(asked_job(picture, "naive", block=Block(64, 64)))
+
+
+HAVE_BARRIER = {key for key in TEACHING if variant(key).block_covers_input} | {
+    "tiled", "cached", "cached-constant", "separable-l1", "separable-l2", "implicit-gemm",
+    "row-tiled", "row-cached", "row-tiled-constant", "row-cached-constant",
+}  # fmt: skip
+# What a sibling may hardly have more or fewer of than its kernel: neither is part of its cost.
+KEPT = {
+    Cost.BORDER_TEST: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.BARRIER),
+    Cost.PICTURE_LOADS: (Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT, Class.BARRIER),
+    Cost.WEIGHT_LOADS: (Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.STORE_SHARED, Class.BARRIER),
+    Cost.STORES: (Class.LOAD_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT, Class.BARRIER),
+    Cost.BARRIER: (Class.LOAD_GLOBAL, Class.STORE_GLOBAL, Class.LOAD_SHARED, Class.LOAD_CONSTANT),
+}
+
+
+def job_of(key, side=9, width=None, *, block=None, border=Border.ZERO, mask_side=3, dtype="float32"):
+    """Return the job of a teaching kernel on a random picture."""
+    chosen = variant(key)
+    rows = 1 if chosen.masks is MaskClass.ONE_ROW else mask_side
+    samples = np.random.default_rng(5).integers(0, 9, (side, width or side, 1)).astype(dtype)
+    mask = gaussian(rows, mask_side, 1.0)
+    problem = describe_problem(samples, mask, border, 0.0)
+    return filter_job(Choice(chosen, chosen.block_for(block)), problem, mask, samples)
+
+
+def passes_of(job):
+    return job.variant.passes(job.problem, job.operands.constant, job.block)
+
+
+def siblings_of(job):
+    found = {cost: without(passes_of(job), cost) for cost in Cost}
+    return {cost: passes for cost, passes in found.items() if passes is not None}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_a_teaching_kernel_has_a_sibling_for_each_cost_that_it_has(key):
+    expected = set(Cost) if key in HAVE_BARRIER else set(Cost) - {Cost.BARRIER}
+    assert set(siblings_of(job_of(key))) == expected
+
+
+def test_that_nothing_is_taken_out_of_a_kernel_whose_accesses_are_emitted():
+    for key in ["register-blocked", "low-rank-2", "box", "separable-fused"]:
+        passes = example_of(variant(key)).passes()
+        assert None in [without(passes, cost) for cost in (Cost.PICTURE_LOADS, Cost.STORES)]
+
+
+def test_that_the_kernel_itself_is_not_changed():
+    (step,) = passes_of(job_of("naive"))
+    before = step.kernel.py_func.__code__
+    siblings_of(job_of("naive"))
+    assert step.kernel is naive.kernel(Border.ZERO, "float32")
+    assert step.kernel.py_func.__code__ is before
+
+
+# The code.
+
+
+def counts_of(step):
+    """Return the instructions of a kernel or of its sibling."""
+    return counted(ptx_listing(ptx_of(step), step.kernel.py_func.__name__, "sm_90"))
+
+
+def classes_of(passes):
+    counts = [counts_of(step) for step in passes]
+    return {kind: sum(one.by_class.get(kind, 0) for one in counts) for kind in Class}
+
+
+# Two kernels that differ in one thing share the costs whose code is looked at, which takes 0.4 s each: every
+# cost is with every way of reading, with weights in each memory, and along a row and in both directions.
+# Below, every sibling of every kernel runs.
+FIRST_COSTS = {"naive", "naive-uncoalesced", "tiled", "cached", "separable-l1"}
+FIRST_COSTS |= {"row-naive", "row-tiled-constant", "row-cached-constant"}
+ALL_COSTS = {"separable-l0", "implicit-gemm"}
+
+
+def costs_looked_at(key):
+    """Return the costs whose siblings are compiled, of a kernel."""
+    return list(Cost) if key in ALL_COSTS else list(Cost)[key not in FIRST_COSTS :: 2]
+
+
+@needs_nvvm
+@pytest.mark.slow
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_exactly_one_cost_is_gone_from_the_code(key):
+    job = job_of(key, 64)
+    whole = classes_of(passes_of(job))
+    siblings = siblings_of(job)
+    for cost in siblings.keys() & costs_looked_at(key):
+        found = classes_of(siblings[cost])
+        for kind in KEPT[cost]:
+            # Loads of one weight that are written twice may become one.
+            assert found[kind] == pytest.approx(whole[kind], abs=3), (cost, kind)
+        assert is_gone(cost, found, whole), cost
+
+
+def is_gone(cost, found, whole):
+    """Return whether a class of instructions is gone, or as few are left as the cost's absence leaves."""
+    has_constant = whole[Class.LOAD_CONSTANT] > 0
+    if cost is Cost.BORDER_TEST:
+        return found[Class.CONTROL] < whole[Class.CONTROL]
+    if cost is Cost.PICTURE_LOADS:
+        # What is left are weights; the addresses of cells are still formed.
+        wide = found[Class.INTEGER_64] / whole[Class.INTEGER_64]
+        return (
+            found[Class.LOAD_GLOBAL] < whole[Class.LOAD_GLOBAL]
+            and 0.95 < wide < 1.05
+            and (not has_constant or found[Class.LOAD_GLOBAL] == 0)
+        )
+    if cost is Cost.WEIGHT_LOADS:
+        fewer = whole[Class.LOAD_GLOBAL] - found[Class.LOAD_GLOBAL]
+        return found[Class.LOAD_CONSTANT] == 0 and (has_constant or fewer > 0)
+    if cost is Cost.STORES:
+        return (
+            found[Class.STORE_GLOBAL] == whole[Class.STORE_GLOBAL]
+            and found[Class.CONTROL] > whole[Class.CONTROL]
+        )
+    return found[Class.BARRIER] == 0 < whole[Class.BARRIER]
+
+
+@needs_nvvm
+@pytest.mark.slow
+@pytest.mark.parametrize(("number", "border"), [*enumerate(Border)])
+def test_that_every_type_and_border_has_its_siblings(number, border):
+    # The test of each border is taken out; every other cost with either type, and with half of the borders.
+    dtype, looked_at = ("uint8", "uint16")[number % 2], list(Cost)[number // 2 % 2 :: 2]
+    job = job_of("tiled", 64, border=border, dtype=dtype)
+    whole = classes_of(passes_of(job))
+    siblings = siblings_of(job)
+    for cost in siblings.keys() & {Cost.BORDER_TEST, *looked_at}:
+        found = classes_of(siblings[cost])
+        assert is_gone(cost, found, whole), cost
+
+
+# The addresses.
+
+
+def interpreted(job, passes, rows=0):
+    """Return the result of passes, with rows of other memory around each array, and what is found."""
+    height, width, channels = job.operands.samples.shape
+    shape = height + 2 * rows, job.operands.layout.row_pixels(width, channels, 4), channels
+    arrays = {}
+    for argument in (Operand.IMAGE, Operand.SCRATCH, Operand.OUT):
+        memory = np.full(shape, np.nan if argument is Operand.OUT else 1, np.float32)
+        inner = memory[rows : rows + height]
+        arrays[argument] = Array(str(argument), inner, around=memory)
+    arrays[Operand.IMAGE].values[:, :width] = job.operands.samples
+    found = [one for step in passes for one in run_pass(step, arrays, counted=False).findings]
+    return arrays[Operand.OUT].values[:, :width], found
+
+
+# Two pictures with the same block and mask have the same code, which takes the longest.
+CASES = [(9, 9, None, 3), (33, 17, None, 3), (5, 40, Block(32, 4), 9), (2, 3, Block(32, 4), 9)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_without_border_test_a_kernel_reads_no_further_than_there_are_rows_around(key, case):
+    height, width, block, mask_side = case
+    job = job_of(key, height, width, block=block, mask_side=mask_side)
+    if job.variant.why_not(job.problem, job.operands.constant, job.block, Limits()):
+        # A block that is smaller than the mask: its own one instead.
+        job = job_of(key, height, width, mask_side=mask_side)
+    rows = rows_around(job.problem, job.block)
+    _, found = interpreted(job, without(passes_of(job), Cost.BORDER_TEST), rows)
+    assert "outside" not in {one.kind for one in found}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_every_other_sibling_stays_within_its_arrays(key):
+    job = job_of(key, 33, 17)
+    for cost, passes in siblings_of(job).items():
+        if cost is not Cost.BORDER_TEST:
+            out, found = interpreted(job, passes)
+            assert "outside" not in {one.kind for one in found}, cost
+            # Stores that are not made leave the result as it was.
+            assert np.isnan(out).all() == (cost is Cost.STORES), cost
+
+
+# The simulator.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", TEACHING)
+def test_that_the_simulator_counts_every_sibling_and_gives_no_time(key):
+    found = ablated(job_of(key), SIMULATOR, 0.0)
+    counted_ones = [one.cost for one in found.siblings if one.instructions is not None]
+    assert counted_ones == list(siblings_of(job_of(key)))
+    assert all(one.kernel is None for one in found.siblings)

@@ -1,0 +1,195 @@
+"""What the window learns of a kernel's launches, code and tiles, also without a GPU."""
+
+import pytest
+
+from engine.errors import Cancelled
+from engine.explain import answers, launches
+from engine.explain.code_lines import Form
+from engine.explain.gpus import Architecture
+from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchRequest, TileRequest
+from engine.explain.tiles import block_tiles
+from engine.geometry.block import Block
+from engine.geometry.border import Border
+from engine.host import shared
+from engine.host.protocol import PictureHandle, ScreenLevels
+from engine.mask.generators import gaussian
+from engine.mask.mask import Mask
+from engine.work.filtering.variants import VARIANTS, MaskClass
+from tests.engine.variants.emitted import NEEDS_NVVM, needs_nvvm
+from tests.picture_jobs import mask_job, operation_job
+
+
+@pytest.fixture(autouse=True)
+def _nothing_compiled(monkeypatch):
+    monkeypatch.setattr(answers, "_known", type(answers._known)())
+
+
+def launch_job(picture, key, **fields):
+    return mask_job(picture=picture, variant=key, **{"mask": gaussian(5)} | fields)
+
+
+def launch_advice(job, kind=LaunchRequest, report=lambda step: None):
+    return answers.advice(kind(job, AMPERE), report)
+
+
+def test_that_a_launch_is_described_at_once_without_its_registers(picture):
+    advice = launch_advice(launch_job(picture, "tiled", block=Block(16, 8)))
+    (launch,), (drawn,) = advice.launches, advice.curves
+    assert advice.gpu == "sm_86 (GeForce RTX 3090)"
+    assert launch.facts.grid == (13, 17, 1)
+    assert (launch.facts.registers, drawn.registers, advice.is_complete) == (None, (), False)
+
+
+@pytest.mark.slow
+@NEEDS_NVVM[0]
+@NEEDS_NVVM[1]
+def test_that_registers_that_were_found_are_in_every_later_answer(picture):
+    job = launch_job(picture, "tiled")
+    compiled = launch_advice(job, CompiledLaunchRequest)
+    assert compiled.is_complete
+    assert compiled.launches[0].facts.registers > 16
+    assert launch_advice(job) == compiled
+    # Another block is another kernel.
+    assert not launch_advice(launch_job(picture, "tiled", block=Block(8, 8))).is_complete
+
+
+@NEEDS_NVVM[0]
+@NEEDS_NVVM[1]
+def test_that_a_question_that_is_not_wanted_any_more_compiles_nothing(picture):
+    def stop(step):
+        raise Cancelled("The request", "it was stopped")
+
+    with pytest.raises(Cancelled):
+        launch_advice(launch_job(picture, "tiled"), CompiledLaunchRequest, stop)
+
+
+@pytest.mark.parametrize(
+    ("key", "fields", "reason"),
+    [
+        ("cpu-serial", {}, "runs on the CPU, which has no launches"),
+        ("fft", {}, "no kernels of ours"),
+        ("tiled", {"block": Block(64, 64)}, "The nearest legal block is 64 × 16."),
+    ],
+)
+def test_that_where_there_is_no_launch_the_reason_is_said(picture, key, fields, reason):
+    advice = launch_advice(launch_job(picture, key, **fields))
+    assert reason in advice.reason
+    assert (advice.launches, advice.is_complete) == ((), True)
+
+
+def test_that_a_process_that_compiles_nothing_says_so(picture, monkeypatch):
+    monkeypatch.setattr("engine.explain.launches.missing", "numba-cuda is not installed")
+    advice = launch_advice(launch_job(picture, "tiled"), CompiledLaunchRequest)
+    assert advice.launches
+    assert advice.reason.startswith("Not compiled: numba-cuda is not installed.")
+
+
+AMPERE = Architecture(8, 6)
+
+
+@pytest.fixture(name="colours")
+def _colours():
+    """A picture of 200 x 130 pixels, 8 bit and in colour, in shared memory."""
+    (pixels,) = shared.create(((130, 200, 3), "uint8"))
+    yield PictureHandle(pixels, None, ScreenLevels(()), "made", "made")
+    shared.unlink(pixels.name)
+
+
+@pytest.fixture
+def job_of(colours):
+    """Return a function that makes a job of a variant with a Gaussian of 5 x 5."""
+
+    def job(key, **fields):
+        return mask_job(picture=colours, variant=key, **{"mask": gaussian(5)} | fields)
+
+    return job
+
+
+def shown(job, **fields):
+    return answers.shown_code(CodeRequest(job, architecture=AMPERE, **fields), lambda step: None)
+
+
+def test_that_the_source_is_that_of_the_job(job_of):
+    code = shown(job_of("tiled", block=Block(16, 8), border=Border.MIRROR))
+    assert code.source.kernels[0].name == "correlate_tiled"
+    assert {one.name for one in code.source.functions[1:]} == {"mirror"}
+    assert "border mirror, picture uint8, 3 channels" in code.compiled_for
+    assert (code.block, code.note) == (Block(16, 8), "")
+
+
+def test_that_a_kernel_that_cannot_do_the_job_is_shown_for_what_it_takes(job_of):
+    code = shown(job_of("row-tiled"))
+    assert code.source.kernels[0].name == "correlate_row_tiled"
+    assert code.note.startswith("row-tiled: ")
+    assert "So it is shown for mask gaussian 1 × 5" in code.note
+
+
+def test_that_the_kernels_of_other_operations_have_source(colours):
+    job = operation_job(operation="median", settings={"size": 5}, variant="median-tiled", picture=colours)
+    code = shown(job, other="median-naive")
+    assert code.compiled_for.startswith("operation median (size=5)")
+    assert (code.diff.left, code.diff.right) == ("median-tiled", "median-naive")
+
+
+def test_that_of_another_operation_automatic_is_what_would_run(colours):
+    job = operation_job(operation="median", picture=colours, device="cpu")
+    assert shown(job).variant == "cpu-median"
+
+
+def test_that_two_sources_are_compared(job_of):
+    diff = shown(job_of("naive"), other="tiled").diff
+    assert (diff.left, diff.right) == ("naive", "tiled")
+    assert any("cuda.shared.array" in row.right for row in diff.rows if not row.left)
+
+
+@pytest.mark.slow
+@needs_nvvm
+def test_that_two_listings_are_compared(job_of):
+    code = shown(job_of("naive"), form=Form.PTX, other="constant")
+    assert any("ld.const" in row.right for row in code.diff.rows)
+
+
+def described(picture, key, at=None, **fields):
+    fields = {"mask": gaussian(5), "border": Border.ZERO} | fields
+    job = mask_job(picture=picture, variant=key, **fields)
+    return block_tiles(TileRequest(job, at), lambda step: None)
+
+
+@pytest.mark.slow
+def test_that_every_kernel_is_described_or_says_why_not(picture):
+    for known in [v for v in VARIANTS if v.has_kernels]:
+        mask = Mask([[1.0] * 5]) if known.masks is MaskClass.ONE_ROW else gaussian(5)
+        found = described(picture, known.key, mask=mask)
+        assert found.variant == known.key
+        assert bool(found.tiles) != bool(found.reason)
+        for plan in found.tiles:
+            assert plan.loaders.shape == plan.steps.shape
+            assert plan.loads or plan.direct_reads
+
+
+def test_that_any_block_can_be_shown(picture):
+    found = described(picture, "tiled", block=Block(16, 8))
+    assert (found.grid, found.at) == ((13, 17), (1, 1))
+    assert not found.tiles[0].ghosts.any()
+    corner = described(picture, "tiled", (0, 0), block=Block(16, 8))
+    assert corner.tiles[0].ghosts.sum() == 20 * 2 + 10 * 2
+    # A block that the grid has no longer, after another picture or block was chosen.
+    assert described(picture, "tiled", (99, 99), block=Block(16, 8)).at == (12, 16)
+
+
+def test_that_where_there_is_no_tile_the_reason_is_said(picture):
+    found = described(picture, "tiled", block=Block(64, 64))
+    assert "4,096 threads; the limit is 1,024" in found.reason
+    assert "The nearest legal block is 64 × 16." in found.reason
+    assert not found.tiles
+    assert "no blocks of threads" in described(picture, "cpu-serial").reason
+    # A library's, and it may not be installed.
+    assert described(picture, "fft").reason
+    assert "mask of one row" in described(picture, "row-tiled").reason
+
+
+def test_that_where_nothing_is_compiled_the_reason_is_said(picture, monkeypatch):
+    monkeypatch.setattr(launches, "missing", "numba-cuda is not installed")
+    found = described(picture, "tiled")
+    assert not found.tiles
+    assert "numba-cuda is not installed" in found.reason

@@ -1,0 +1,317 @@
+"""What launches ask of memory: hand-counted examples, the models of work, results of the same run."""
+
+import gc
+import weakref
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from msgspec import structs
+
+from engine.errors import Cancelled
+from engine.explain import counting
+from engine.explain.counting import Axis, counted_run, places, sampled
+from engine.geometry.block import Block
+from engine.geometry.layout import Layout
+from engine.mask.mask import Mask
+from engine.run.task import Choice
+from engine.tasks.network.operands import trained_weights
+from engine.tasks.network.task import NETWORK_VARIANTS, network_job
+from engine.work.filtering.variants import MaskClass, variant
+from engine.work.operations.table import OPERATION_VARIANTS
+from tests.engine.explain.jobs import filtering, operation, product, zeros
+from tests.engine.variants.cases import problem_of
+from tests.picture_jobs import filter_job
+
+# One of each sort of access: tests/engine/variants holds the models of all kernels against what they do.
+LIKE_OTHERS = ("naive-uncoalesced", "tiled", "separable-l1", "cached-constant", "low-rank-2", "box")
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept():
+    """Count anew in each test."""
+    counting._kept.clear()
+
+
+def counted(job):
+    """Return the counts of a job with one launch."""
+    run = counted_run(job)
+    assert run.not_counted is None, run.not_counted
+    (only,) = run.passes
+    return only
+
+
+def of(found, array, kind="loads"):
+    """Return the requests to an array."""
+    return next(one.requests for one in found.arrays if (one.array, one.kind) == (array, kind))
+
+
+# One tap: nothing overlaps, no edge.
+def test_that_neighbours_in_a_row_are_four_sectors_of_one_line():
+    found = counted(filtering("naive", (32, 8), (1, 1)))
+    # 512 x 512 results by warps of 32.
+    assert of(found, "image").requests == 512 * 512 // 32
+    assert found.is_exact
+    for requests in (of(found, "image"), of(found, "out", "stores")):
+        assert (requests.sectors_per_request, requests.transactions_per_request) == (4, 1)
+        assert requests.efficiency == 1.0
+
+
+def test_that_a_warp_down_a_column_takes_32_sectors_of_32_lines():
+    found = counted(filtering("naive-uncoalesced", (32, 8), (1, 1)))
+    for requests in (of(found, "image"), of(found, "out", "stores")):
+        assert (requests.sectors_per_request, requests.transactions_per_request) == (32, 32)
+        assert requests.efficiency == 1 / 8
+
+
+def test_that_a_weight_is_one_sector_for_all_threads_of_a_warp():
+    found = counted(filtering("naive", (32, 8)))
+    assert of(found, "weights").requests == 25 * 512 * 512 // 32
+    assert of(found, "weights").sectors_per_request == 1
+    assert of(found, "weights").efficiency == 4.0
+
+
+def test_that_constant_memory_is_one_request_with_one_address_per_tap_and_warp():
+    found = counted(filtering("constant", (32, 8)))
+    assert found.of("constant_loads").requests == 25 * 512 * 512 // 32
+    assert found.of("constant_loads").wavefronts_per_request == 1
+    assert {one.array for one in found.arrays if one.memory == "global"} == {"image", "out"}
+
+
+def test_that_a_shifted_row_takes_a_fifth_sector():
+    # Of five taps in a row one begins on a line, and four reach into the next sector; at both sides of the
+    # picture, 32 blocks of 8 rows... two taps of one warp in 16 have ghost cells instead, and four sectors.
+    found = counted(filtering("naive", (32, 8), (1, 5)))
+    sectors = 512 * (16 * (4 + 4 * 5) - 4)
+    assert of(found, "image").sectors == sectors
+    assert of(found, "image").requests == 512 * 16 * 5
+
+
+def test_that_tiles_of_whole_warps_have_no_bank_conflicts():
+    found = counted(filtering("tiled", (32, 8)))
+    assert found.of("shared_loads").requests == 25 * 512 * 512 // 32
+    assert found.of("shared_loads").wavefronts_per_request == 1
+    assert found.of("shared_stores").wavefronts_per_request == 1
+
+
+def test_that_two_rows_of_a_narrow_tile_meet_in_banks():
+    # 16 threads a row, 20 cells: words 0 to 15 and 20 to 35, so that 32 to 35 meet 0 to 3.
+    found = counted(filtering("tiled", (16, 16)))
+    assert found.of("shared_loads").wavefronts_per_request == 2
+
+
+def test_that_each_warp_comes_to_each_barrier():
+    found = counted(filtering("tiled", (32, 8)))
+    assert found.barriers == 512 * 512 // 32
+
+
+def test_that_a_halo_makes_blocks_ask_for_more_than_the_picture():
+    found = counted(filtering("tiled", (32, 8)))
+    picture = next(one for one in found.arrays if one.array == "image")
+    assert picture.block_sectors > picture.launch_sectors == 512 * 512 * 4 // 32
+
+
+def test_that_packed_rows_that_begin_anywhere_take_more_sectors():
+    how = {"block": (32, 8), "mask_shape": (1, 1), "width": 509}
+    pitched, packed = (counted(filtering("naive", **how, layout=one)) for one in Layout)
+    assert of(pitched, "image").sectors_per_request < of(packed, "image").sectors_per_request
+
+
+def test_that_tiles_of_a_product_need_a_request_for_each_tile():
+    found = counted(product("matmul-tiled", 32))
+    assert found.of("global_loads").requests == 2 * 2 * 64 * 64 // 32
+    assert found.of("shared_loads").wavefronts_per_request == 1
+
+
+def test_that_sixteen_bytes_a_thread_take_four_wavefronts():
+    found = counted(filtering("register-blocked"))
+    assert found.of("shared_loads").wavefronts_per_request == 4
+    assert found.of("global_stores").sectors_per_request == 16
+
+
+# Whole launches.
+
+
+def count_every_block(monkeypatch):
+    """Let every block of a launch be counted."""
+    monkeypatch.setattr(counting, "FEW_COUNTED", 1e12)
+
+
+def whole_job(chosen, dtype="float32", channels=1):
+    """Return the job of a variant on a small picture, with a mask that it takes."""
+    sides = (1, 5) if chosen.masks is MaskClass.ONE_ROW else (9, 9) if chosen.rank > 1 else (5, 5)
+    weights = np.ones(sides)
+    if chosen.rank > 1:
+        random = np.random.default_rng(1)
+        weights = sum(np.outer(*random.standard_normal((2, 9))) for _ in range(chosen.rank))
+    mask, block = Mask(weights), chosen.block_for(Block(16, 8))
+    problem = problem_of(60, 70, mask, channels, dtype)
+    return filter_job(Choice(chosen, block), problem, mask, zeros(60, 70, channels, dtype=dtype))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("chosen", "dtype", "channels"),
+    [
+        # Every second one of 8 bit, but emitted loaders, which load somewhere else what they do not need: the
+        # model leaves that out.
+        (chosen, "uint8", 3) if chosen.uses_block and number % 2 else (chosen, "float32", 1)
+        for number, chosen in enumerate(map(variant, LIKE_OTHERS))
+    ],
+    ids=lambda one: getattr(one, "key", str(one)),
+)
+def test_that_the_bytes_asked_for_are_those_of_the_model_of_work(chosen, dtype, channels, monkeypatch):
+    count_every_block(monkeypatch)
+    job = whole_job(chosen, dtype, channels)
+    run, work = counted_run(job), chosen.work(job.problem, job.block)
+    assert run.not_counted is None, run.not_counted
+    assert all(one.counted_blocks == one.blocks and one.is_exact for one in run.passes)
+    assert run.total("global_loads").bytes == work.global_load_bytes
+    assert run.total("global_stores").bytes == work.global_store_bytes
+    assert run.total("shared_loads").bytes == 4 * work.shared_loads
+    assert run.total("shared_stores").bytes == 4 * work.shared_stores
+    if chosen.uses_block:
+        # Emitted code loads several weights at once, and some once that its source loads again and again.
+        assert run.total("constant_loads").bytes == 4 * work.constant_loads
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("stage", NETWORK_VARIANTS.on("cuda")[::4], ids=lambda stage: stage.key)
+def test_that_the_bytes_of_a_network_are_those_of_the_model_of_work(stage):
+    job = network_job(stage, np.zeros((1, 28, 28), np.float32), trained_weights())
+    run, work = counted_run(job), stage.work(job.problem, job.block)
+    assert run.not_counted is None, run.not_counted
+    assert run.total("global_loads").bytes == work.global_load_bytes
+    assert run.total("shared_loads").bytes == 4 * work.shared_loads
+    assert run.total("shared_stores").bytes == 4 * work.shared_stores
+
+
+# Loaded again and again in the source, once by the compiled code.
+LOADED_ONCE = ("median-naive", "dct-direct")
+DEPENDING = ("histogram-global", "histogram-shared", "cuda-equalise", "median-local")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "chosen",
+    [one for one in OPERATION_VARIANTS.on("cuda") if one.key in (*LOADED_ONCE, *DEPENDING, "match-tiled")],
+    ids=lambda one: one.key,
+)
+def test_that_operations_are_counted_unless_their_accesses_depend_on_samples(chosen):
+    samples = np.random.default_rng(1).integers(0, 255, (40, 48, 3), np.uint8)
+    settings = {"left": 3, "top": 4, "width": 5, "height": 6} if chosen.operation == "find-patch" else {}
+    job = operation(chosen, samples, **settings)
+    run, work = counted_run(job), chosen.work(job.problem, job.block)
+    if chosen.key in DEPENDING:
+        assert run.not_counted.code == "depends-on-samples"
+        return
+    assert run.not_counted is None, run.not_counted
+    loaded = run.total("global_loads").bytes
+    assert loaded < work.global_load_bytes if chosen.key in LOADED_ONCE else loaded == work.global_load_bytes
+    assert run.total("shared_loads").bytes == 4 * work.shared_loads
+
+
+# Some of the blocks.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("key", "mask_shape"),
+    [
+        *((key, (3, 3)) for key in ("naive-uncoalesced", "cached-constant", "register-blocked")),
+        *((key, (9, 9)) for key in ("constant", "tiled-input")),
+        ("tiled", (31, 31)),
+    ],
+)
+def test_that_some_blocks_stand_for_all_others(key, mask_shape, monkeypatch):
+    # Of the largest mask half as many blocks each way: that took 8 s, as long as all others.
+    side, width = (300, 420) if mask_shape != (31, 31) else (150, 210)
+    job = filtering(key, (16, 16), mask_shape, side=side, width=width)
+    monkeypatch.setattr(counting, "FEW_COUNTED", 0)
+    some = counted_run(job)
+    count_every_block(monkeypatch)
+    counting._kept.clear()
+    every = counted_run(job)
+    for one, whole in zip(some.passes, every.passes, strict=True):
+        assert one.counted_blocks < one.blocks == whole.blocks == whole.counted_blocks
+        assert one.barriers == whole.barriers
+        for mine, theirs in zip(one.arrays, whole.arrays, strict=True):
+            assert mine.requests.requests == theirs.requests.requests
+            if one.is_exact:
+                assert mine == theirs
+            else:
+                assert mine.requests.sectors == pytest.approx(theirs.requests.sectors, rel=0.002)
+
+
+@pytest.mark.slow
+def test_that_the_largest_masks_are_counted_in_few_blocks():
+    found = counted(filtering("naive", (16, 16), (63, 63), side=4096))
+    assert found.counted_blocks < 60
+    assert found.blocks == 256 * 256
+
+
+def test_that_blocks_at_both_ends_stand_for_themselves():
+    assert places(10, Axis(1, 2, 2)) == [(0, 1.0), (3, 4.0), (4, 3.0), (8, 1.0), (9, 1.0)]
+    assert places(4, Axis(1, 2, 2)) == [(place, 1.0) for place in range(4)]
+
+
+def test_that_the_blocks_counted_stand_for_all_of_a_grid():
+    axes = (Axis(1, 2, 2), Axis(1, 1, 1), Axis(1, 1, 1))
+    assert sum(one.weight for one in sampled((100, 7, 3), axes)) == 2100
+
+
+# Kept, stopped, refused.
+
+
+def test_that_a_launch_is_counted_once(monkeypatch):
+    first = counted(filtering("naive"))
+    monkeypatch.setattr(counting.interpreter, "run_pass", None)
+    assert counted(filtering("naive")) is first
+
+
+def test_that_what_is_kept_holds_no_picture(monkeypatch):
+    job = filtering("naive", side=512)
+    buffers = counting.buffers_of(job)
+    picture = weakref.ref(buffers.image)
+    with monkeypatch.context() as within:
+        within.setattr(counting, "buffers_of", partial(lambda found, job: found, buffers))
+        counted_run(job)
+    del buffers
+    gc.collect()
+    assert picture() is None
+
+
+def test_that_stopped_counting_leaves_nothing_behind():
+    def stopped(progress):
+        raise Cancelled("counting")
+
+    with pytest.raises(Cancelled):
+        counted_run(filtering("naive"), stopped)
+    assert counted(filtering("naive")).blocks > 0
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        ("cpu-parallel", "It runs on the CPU"),
+        ("fft", "kernels are not counted"),
+    ],
+)
+def test_that_what_is_not_counted_says_why(key, words):
+    assert words in str(counted_run(filtering(key)).not_counted)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("channels", [1, 3])
+def test_that_kernels_of_tensor_cores_are_counted_by_words(channels):
+    job = filtering("digit-sums", channels=channels, dtype="uint8")
+    job = replace(job, problem=structs.replace(job.problem, result_dtype="uint8"))
+    found, work = counted(job), job.variant.work(job.problem, job.block)
+    # At the picture's sides threads load somewhere else what they do not need: the model leaves that out.
+    assert work.global_load_bytes <= found.of("global_loads").bytes < 1.01 * work.global_load_bytes
+    assert found.of("global_stores").bytes == work.global_store_bytes
+    # 16 bytes a thread, side by side only where samples of a channel are.
+    assert of(found, "out", "stores").sectors_per_request == (16 if channels == 1 else 32)
+    if channels == 1:
+        assert found.of("shared_loads").bytes == work.shared_loads

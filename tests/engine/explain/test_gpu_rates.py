@@ -1,0 +1,71 @@
+"""The kernels that measure a GPU: the compiler leaves each of them all its work. It needs NVVM, no device."""
+
+import re
+
+import pytest
+
+from engine.device.device_list import missing
+from engine.device.numba_cuda import cuda, float32, int32
+from engine.explain import gpu_limits_code as rates
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nvvm,
+    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
+]
+CAPABILITIES = ((7, 5), (8, 6), (9, 0))
+VALUES = (float32, float32, int32, int32, float32[::1])
+CHAINED = rates._CHAINS * rates._STEPS
+# What a round executes, by what the instruction begins with.
+ARITHMETIC = {
+    rates.MULTIPLY_ADDS: {"fma.rn.f32": CHAINED},
+    rates.MIXED: {"fma.rn.f32": CHAINED, "add.s32": CHAINED // 2, "xor.b32": CHAINED // 2},
+    rates.INT8_TENSOR: {"mma.sync.aligned.m16n8k32": 64},
+}
+
+
+def loops_of(kernel, signature, capability):
+    """Return the instructions of each loop of a kernel: from a label to a branch back to it."""
+    ptx, _ = cuda.compile_ptx(kernel.py_func, signature, cc=capability)
+    found = re.findall(r"^(\$\w+):((?:(?!^\$).)*?)bra(?:\.uni)?\s+\1;", ptx, re.MULTILINE | re.DOTALL)
+    return [body for _, body in found]
+
+
+def count(body, name):
+    """Return how many instructions begin with a name, but for the one that counts the rounds down."""
+    return len(re.findall(rf"^\s+{re.escape(name)}(?!.*, -1;)", body, re.MULTILINE))
+
+
+def named(value):
+    return value.name if isinstance(value, rates.Work) else ".".join(map(str, value))
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=named)
+@pytest.mark.parametrize("work", ARITHMETIC, ids=named)
+def test_that_a_round_of_arithmetic_has_as_many_instructions_as_are_counted(work, capability):
+    if work is rates.INT8_TENSOR and capability < (8, 0):
+        pytest.skip("has no such tensor cores")
+    (loop,) = loops_of(rates.arithmetic_kernel(work.name), VALUES, capability)
+    assert {name: count(loop, name) for name in ARITHMETIC[work]} == ARITHMETIC[work]
+
+
+@pytest.mark.parametrize("work", [rates.MULTIPLY_ADDS, rates.MIXED], ids=named)
+def test_that_a_round_does_what_each_thread_is_counted_for(work):
+    assert sum(ARITHMETIC[work].values()) == work.units
+
+
+def test_that_a_product_counts_its_multiply_adds_once_for_the_warp():
+    assert rates.INT8_TENSOR.units * 32 == 64 * 16 * 8 * 32
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=named)
+def test_that_a_round_of_shared_loads_reads_what_is_counted(capability):
+    kernel = rates.shared_kernel()
+    loops = loops_of(kernel, (int32, float32[::1]), capability)
+    assert 16 * max(count(loop, "ld.volatile.shared.v4.f32") for loop in loops) == rates.SHARED_LOADS.units
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=named)
+def test_that_loads_from_l2_pass_the_first_cache_by(capability):
+    loops = loops_of(rates.l2_kernel(), (float32[::1], int32, float32[::1]), capability)
+    assert 16 * max(count(loop, "ld.global.cg.v4.f32") for loop in loops) == rates.L2_LOADS.units

@@ -1,0 +1,130 @@
+"""Launches before any run: with and without registers, on GPUs of any size; their curves and sentences."""
+
+import pytest
+
+from engine.explain import answers
+from engine.explain.gpus import ABSENT_GPUS, Architecture
+from engine.explain.launches import STATIC_BYTES, ExplainedLaunch, curves, limit_sentence
+from engine.geometry.block import Block
+from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
+from engine.run.task import Job
+from engine.tasks.product.problem import MatrixProduct, matmul_variant
+from engine.work.filtering.problem import Problem
+from engine.work.filtering.variants import variant
+from engine.work.operations.problem import OperationProblem
+from engine.work.operations.table import operation_variant
+
+HD = Problem(1080, 1920, 1, "uint8", (5, 5), (2, 2))
+H200, GA102 = ABSENT_GPUS[9, 0], ABSENT_GPUS[8, 6]
+
+
+def launches_of(known, problem, block, gpu, resources=()):
+    """Return the launches of a variant; they depend on no operands."""
+    return answers.launch_advice(Job(None, known, block, problem, None), gpu, lambda: resources).launches
+
+
+@pytest.fixture(autouse=True)
+def _is_compiled(monkeypatch):
+    """Registers are known where a test says them, also without a compiler."""
+    monkeypatch.setattr(answers, "why_not_compiled", lambda: None)
+
+
+def test_that_a_launch_says_what_limits_it_and_how_often_it_fills_the_gpu():
+    (launch,) = launches_of(variant("tiled"), HD, Block(16, 16), H200, [KernelResources(60, 1600, 0)])
+    facts = launch.facts
+    assert (facts.grid, facts.blocks, facts.threads) == ((120, 68, 1), 8160, 256)
+    assert (facts.registers, facts.resident_blocks, facts.limited_by) == (60, 4, "registers")
+    assert (facts.occupancy, launch.occupancy.warps, launch.occupancy.most_warps) == (0.5, 32, 64)
+    assert facts.waves == 8160 / (4 * 132)
+    assert facts.last_wave == pytest.approx(8160 / (4 * 132) - 15)
+    assert facts.halo_redundancy == 400 / 256
+    # Of 68 rows of blocks the last has 8 rows of results.
+    assert facts.idle_threads == 1 - 1080 / 1088
+
+
+def test_that_without_registers_a_launch_has_the_occupancy_of_its_plan():
+    (launch,) = launches_of(variant("tiled"), HD, Block(16, 16), H200)
+    assert not launch.is_compiled
+    assert (launch.facts.registers, launch.facts.local_bytes, launch.facts.shared_bytes) == (None, None, 1600)
+    assert (launch.facts.occupancy, launch.facts.limited_by) == (1.0, "threads")
+
+
+def test_that_a_product_and_an_operation_have_idle_threads_at_their_edges():
+    product = MatrixProduct(100, 50, 70)
+    (launch,) = launches_of(matmul_variant("matmul-tiled"), product, Block(16, 16), H200)
+    assert launch.facts.idle_threads == 1 - 100 * 70 / (7 * 5 * 256)
+    negative = OperationProblem("negative", 100, 70, 3, "uint8", (100, 70, 3), "uint8")
+    chosen = operation_variant("cuda-negative", "negative")
+    (launch,) = launches_of(chosen, negative, Block(32, 8), GA102)
+    assert launch.facts.idle_threads == 1 - 3 * 100 * 70 / (3 * 3 * 13 * 256)
+
+
+TAKEN = KernelResources(40, 1728, 0, barriers=1)
+
+
+def test_that_the_curves_go_through_the_launch_itself():
+    drawn = curves(256, TAKEN, GA102.attributes)
+    here = occupancy_of(256, TAKEN, GA102.attributes)
+    by_threads = {point.at: point for point in drawn.threads}
+    by_registers = {point.at: point for point in drawn.registers}
+    assert by_threads[256].blocks == by_registers[40].blocks == here.blocks
+    assert by_threads[256].share == here.share
+    assert list(by_threads) == list(range(32, 1025, 32))
+    assert drawn.registers[-1].at == 255
+    assert drawn.shared_bytes[-1].at == STATIC_BYTES
+
+
+def test_that_more_registers_or_shared_memory_never_raise_the_occupancy():
+    drawn = curves(256, TAKEN, GA102.attributes)
+    for curve in (drawn.registers, drawn.shared_bytes):
+        shares = [point.share for point in curve]
+        assert shares == sorted(shares, reverse=True)
+
+
+def test_that_unknown_registers_have_no_curve():
+    drawn = curves(256, KernelResources(0, 1728, 0), GA102.attributes)
+    assert drawn.registers == ()
+    assert drawn.threads
+
+
+HOPPER = ABSENT_GPUS[Architecture(9, 0)].attributes
+
+
+def made(threads, registers, shared_bytes=0, local_bytes=0):
+    """Return a launch of 1,000 blocks on a H200, and its curves."""
+    taken = KernelResources(registers, shared_bytes, local_bytes)
+    facts = launch_facts((1000, 1, 1), (threads, 1, 1), taken, HOPPER)
+    launch = ExplainedLaunch(facts, occupancy_of(threads, taken, HOPPER), 0)
+    return launch, curves(threads, taken, HOPPER)
+
+
+# It has room for 64 warps, 32 blocks, 65,536 registers, and 228 KiB, of which a block takes 1 KiB more.
+def test_that_the_sentence_names_the_limit_and_what_would_change_it():
+    for launch, words in [
+        ((256, 32), "The occupancy is 100 %: no further warp has room."),
+        (
+            (256, 0),
+            "The occupancy is at most 100 %: no further warp has room.",
+        ),
+        (
+            (32, 32),
+            "The most blocks that fit limit the occupancy to 50.0 %. "
+            "It would be 100 % with 64 threads per block.",
+        ),
+        (
+            (256, 128),
+            "Registers limit the occupancy to 25.0 %. It would be 37.5 % with 80 registers per thread.",
+        ),
+        (
+            (256, 32, 40 * 1024),
+            "Shared memory limits the occupancy to 62.5 %. It would be 75.0 % with 37 KiB of shared memory, "
+            "or 100 % with 512 threads per block.",
+        ),
+        (
+            (768, 24),
+            "The room for threads limits the occupancy to 75.0 %. "
+            "It would be 100 % with 512 threads per block.",
+        ),
+        ((2048, 32), "No block can be launched: a block may have 1,024 threads."),
+    ]:
+        assert limit_sentence(*made(*launch)) == words

@@ -1,0 +1,173 @@
+"""PTX and SASS of kernels with the lines of their source: the very instructions that are launched."""
+
+import re
+import struct
+
+import pytest
+
+from engine.compiled.code_store import CodeStore
+from engine.device.device_list import missing
+from engine.explain.code_lines import Form, SourceLine
+from engine.explain.examples import Asked, example_of, variant_named
+from engine.explain.gpus import DEFAULT, Architecture
+from engine.explain.instructions import InstructionClass as Class
+from engine.explain.kernel_code import listed_kernels, source_of
+from engine.geometry.block import Block, UnsupportedVariant
+from engine.mask.mask import Mask
+from tests.engine.variants.emitted import kept_ptx
+
+if not missing:
+    from engine.device import kernel_code
+    from engine.device.kernel_code import COMPILED_WITH, architecture_of, with_code
+    from engine.device.numba_cuda import cuda
+
+NVDISASM = not missing and kernel_code.disassembler()
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.nvvm,
+    pytest.mark.skipif(bool(missing), reason="needs the CUDA compiler"),
+]
+
+# One of each sort of code; of `cuda-equalise` NVVM refuses the variables ("Symbol name with unsupported").
+FAMILIES = [
+    "naive", "cached-constant", "digit-sums", "low-rank-2", "cuda-equalise", "matmul-tiled", "median-local",
+    "network-fast",
+]  # fmt: skip
+
+LINKED = FAMILIES[::2]
+
+
+@pytest.fixture
+def store(monkeypatch, tmp_path):
+    """Keep code in a folder of the test."""
+    made = CodeStore(tmp_path)
+    monkeypatch.setattr(kernel_code, "code_store", lambda: made)
+    monkeypatch.delenv("HALOSCOPE_KEEP_KERNELS", raising=False)
+    return tmp_path
+
+
+def listed(key, form=Form.PTX, architecture=DEFAULT, **asked):
+    return listed_kernels(example_of(variant_named(key), Asked(**asked)), form, architecture)
+
+
+def plain_ptx(step):
+    """Return the PTX of a kernel as the tests of kernels compile it, without lines."""
+    options = {name: step.kernel.targetoptions[name] for name in COMPILED_WITH}
+
+    def compile_now():
+        ptx, _ = cuda.compile(
+            step.kernel.py_func, step.signature, device=False, abi="numba", cc=architecture_of((9, 0)),
+            output="ptx", **options,
+        )  # fmt: skip
+        return ptx
+
+    return kept_ptx(step, (9, 0), "as it is launched", compile_now)
+
+
+def instructions(ptx):
+    """Return the lines of PTX without places and without names that are counted in a process."""
+    # Behind the code the names of inlined functions may stand, which belong to places.
+    code = re.split(r"\$L__func_end|\.section\b", ptx)[0]
+    lines = (line.strip() for line in re.sub(r"_ZN\w+|smem\w*", "name", code).split("\n"))
+    return [line for line in lines if line and not line.startswith((".loc", ".file", "//", "}"))]
+
+
+def sections_of_code(content):
+    """Return the instructions in a file of machine code: its executable sections."""
+    (first,), (size, count, _) = struct.unpack_from("<Q", content, 40), struct.unpack_from("<3H", content, 58)
+    sections = [struct.unpack_from("<IIQQQQ", content, first + n * size) for n in range(count)]
+    return [content[at : at + length] for _, _, flags, _, at, length in sections if flags & 4]
+
+
+def test_that_ptx_with_lines_is_that_without():
+    for key in FAMILIES:
+        for step in example_of(variant_named(key)).passes():
+            explained = kernel_code.explained_ptx(step.kernel, step.signature, (9, 0))
+            assert ".loc" in explained
+            assert instructions(explained) == instructions(plain_ptx(step))
+
+
+def test_that_machine_code_with_lines_is_that_which_is_launched():
+    for key in LINKED:
+        for step in example_of(variant_named(key)).passes():
+            explained = kernel_code.explained_machine_code(step.kernel, step.signature, (9, 0))
+            launched = with_code(step.kernel, step.signature, (9, 0), bytes)
+            assert len(explained) > len(launched)
+            assert sections_of_code(explained) == sections_of_code(launched)
+
+
+def test_that_every_instruction_has_a_class():
+    for key in FAMILIES:
+        for one in listed(key):
+            assert Class.OTHER not in one.counts.by_class
+            assert one.counts.total == len(one.listing.instructions) > 20
+
+
+def test_that_instructions_come_from_lines_of_the_source():
+    for key in FAMILIES:
+        functions = source_of(example_of(variant_named(key))).functions
+        lines = {
+            SourceLine(one.path, number)
+            for one in functions
+            for number in range(one.first_line, one.first_line + len(one.lines))
+        }
+        for one in listed(key):
+            sources = one.listing.sources()
+            assert sources
+            assert set(sources) <= lines
+
+
+def test_that_lines_of_source_and_of_ptx_mark_each_other():
+    (one,) = listed("naive")
+    (kernel,) = source_of(example_of(variant_named("naive"))).kernels
+    at = next(number for number, line in enumerate(kernel.lines) if "partial += value" in line)
+    source = SourceLine(kernel.path, kernel.first_line + at)
+    marked = [one.listing.lines[number] for number in one.listing.of_source(source)]
+    assert all(line.source == source for line in marked)
+    assert {line.opcode for line in marked} >= {"fma.rn.f32", "ld.global.f32"}
+    assert [line for line in one.listing.lines if line.opcode == "fma.rn.f32" and line not in marked] == []
+
+
+def test_that_kernels_for_tensor_cores_have_no_cost_of_a_tap():
+    (one,) = listed("digit-sums")
+    assert one.counts.by_class[Class.TENSOR]
+    assert one.counts.taps is None
+
+
+def test_that_a_kernel_is_listed_once_with_all_its_passes():
+    names = [one.passes for one in listed("network-pool")]
+    assert names == [("convolution-1", "convolution-2"), ("pool-1", "pool-2")]
+
+
+@pytest.mark.usefixtures("store")
+def test_that_the_second_time_nothing_is_compiled(monkeypatch):
+    first = listed("cached")
+
+    def refuse(*arguments, **named):
+        raise AssertionError("compiled again")
+
+    monkeypatch.setattr(kernel_code, "cuda", refuse)
+    assert listed("cached") == first
+
+
+def test_that_a_kernel_that_does_not_run_there_says_so():
+    with pytest.raises(UnsupportedVariant, match="compute capability"):
+        listed("digit-sums", architecture=Architecture(7, 5))
+
+
+def test_that_a_block_that_is_too_small_by_default_gives_way_and_one_that_was_chosen_is_refused():
+    mask = Mask([[1.0] * 33] * 33)
+    assert listed("tiled-input", mask=Mask([[1.0] * 9] * 9))
+    with pytest.raises(UnsupportedVariant):
+        listed("tiled-input", mask=mask, block=Block(8, 8))
+
+
+@pytest.mark.skipif(not NVDISASM, reason="nvdisasm is not installed")
+@pytest.mark.parametrize("key", LINKED)
+def test_that_every_instruction_of_the_machine_has_a_class(key):
+    for one in listed(key, Form.SASS):
+        assert one.listing.sources()
+        others = [line for line in one.listing.lines if line.kind is Class.OTHER]
+        # @!PT: nothing in any thread.
+        assert {line.opcode for line in others if "@!PT " not in line.text} <= {"NOP"}

@@ -1,0 +1,316 @@
+"""The source of every kernel, diffs of kernels, and the teaching order as a story of them."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from engine.device_info import RECORDED
+from engine.explain import kernel_code
+from engine.explain.code_diff import (
+    Change,
+    listing_diff,
+    measured_difference,
+    source_diff,
+)
+from engine.explain.code_lines import Role, SourceFunction, story_in, story_of
+from engine.explain.examples import example_of, variant_named
+from engine.explain.kernel_code import ptx_listing, sass_listing, source_of
+from engine.explain.teaching_story import compared_with, slides, teaching_story
+from engine.tasks.registry import TASKS
+from engine.work.filtering.variants import VARIANTS
+from tests.fresh_python import ROOT
+from tests.made_runs import make_failure, make_result
+
+EVERY = [variant.key for task in TASKS.values() for variant in task.variants]
+
+
+def source(key):
+    return source_of(example_of(variant_named(key)))
+
+
+def named(key, role):
+    return [one.name for one in source(key).functions if one.role is role]
+
+
+def test_that_every_variant_has_source_that_stands_in_its_files():
+    for key in EVERY:
+        found = source(key)
+        assert found.functions
+        for one in found.functions:
+            lines = (ROOT / one.path).read_text(encoding="utf-8").split("\n")
+            first = one.first_line - 1
+            assert tuple(lines[first : first + len(one.lines)]) == one.lines
+            assert "def " in one.text
+
+
+@pytest.mark.slow
+def test_that_a_source_begins_with_a_kernel_unless_a_library_computes():
+    for key in EVERY:
+        found, library = source(key), variant_named(key).library
+        first = found.functions[0]
+        assert first.role is (Role.HOST if library else Role.KERNEL)
+        assert first.path.startswith("engine/variants/")
+        assert (library in found.remark) if library else found.kernels
+
+
+@pytest.mark.slow
+def test_that_every_variant_tells_its_story():
+    for key in EVERY:
+        variant = variant_named(key)
+        story = story_of(variant)
+        assert key in story.title
+        assert all(section.text for section in story.sections)
+
+
+def test_that_a_kernel_is_shown_with_the_factory_around_it():
+    (kernel,) = source("naive").kernels
+    assert (kernel.name, kernel.path) == ("correlate_naive", "engine/variants/ladder/naive.py")
+    assert kernel.lines[0] == "@kernel_factory"
+    assert kernel.lines[-1] == "    return correlate_naive"
+
+
+def test_that_two_passes_have_two_kernels():
+    assert named("separable-l1", Role.KERNEL) == ["separable_l1_horizontal", "separable_l1_vertical"]
+
+
+def test_that_emitters_belong_to_what_calls_them():
+    assert named("register-blocked", Role.EMITTER) == ["accumulator", "tile_loader", "result_storer"]
+    assert "row_sums" in named("register-blocked", Role.HELPER)
+
+
+@pytest.mark.slow
+def test_that_the_words_of_the_emission_layer_are_left_out():
+    paths = {one.path for key in EVERY for one in source(key).functions}
+    assert not [path for path in paths if path.startswith(("engine/variants/emit/", "engine/device/thread_"))]
+
+
+def test_that_compiled_functions_of_the_cpu_are_kernels():
+    assert named("cpu-separable-serial", Role.KERNEL) == ["along_rows_serial", "down_columns_serial"]
+    assert "no PTX" in source("cpu-serial").remark
+
+
+# What computes the steps of a chain is only known where their passes can be made.
+_WITH_A_FACTORY = [key for key in EVERY if variant_named(key).has_kernels and key != "cuda-chain"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", _WITH_A_FACTORY)
+def test_that_without_numba_cuda_the_factory_of_a_kernel_is_shown(key, monkeypatch):
+    made = {one.path for one in source(key).kernels}
+    monkeypatch.setattr(kernel_code, "missing", "numba-cuda is not installed")
+    found = source(key)
+    assert made <= {one.path for one in found.kernels}
+    assert all("@kernel_factory" in one.text for one in found.kernels)
+    assert found.remark.endswith("numba-cuda is not installed.")
+
+
+def test_that_a_docstring_is_read_in_its_parts():
+    story = story_in("`a`: b.\n\nIdea\n    One.\n    Two.\n\n    Three.\nLimit\n    Four.\n\nSource: C.\n")
+    assert story.title == "`a`: b."
+    parts = [(one.heading, one.text) for one in story.sections]
+    assert parts == [("Idea", "One.\nTwo.\n\nThree."), ("Limit", "Four."), ("", "Source: C.")]
+
+
+NAMES = ("a", "b")
+
+
+def function(text, name="correlate", path="engine/variants/a.py", first_line=10, role=Role.KERNEL):
+    return SourceFunction(role, name, path, first_line, tuple(text.split("\n")))
+
+
+def diff(left, right):
+    return source_diff([function(left, "correlate_a")], [function(right, "correlate_b")], NAMES)
+
+
+def test_that_kernels_that_differ_in_their_names_alone_are_equal():
+    found = diff("def correlate_a(x):\n    return x", "def correlate_b(x):\n    return x")
+    assert (found.removed, found.added) == (0, 0)
+    assert {row.change for row in found.rows} == {Change.SAME}
+
+
+def test_that_docstrings_are_no_difference():
+    found = diff(
+        'def f():\n    """One.\n\n    Two.\n    """\n    return 1', 'def f():\n    """Three."""\n    return 1'
+    )
+    assert (found.removed, found.added) == (0, 0)
+
+
+def test_that_lines_keep_their_numbers_in_their_files():
+    found = diff("def f():\n    a = 1\n    return a", "def f():\n    return a")
+    rows = [(row.change, row.left_number, row.right_number) for row in found.rows]
+    assert rows == [(Change.SAME, 10, 10), (Change.REMOVED, 11, None), (Change.SAME, 12, 11)]
+
+
+def test_that_changed_lines_stand_side_by_side():
+    found = diff("def f():\n    a = 1\n    return a", "def f():\n    a = 2\n    b = 3\n    return a")
+    changes = [row.change for row in found.rows]
+    assert changes == [Change.SAME, Change.CHANGED, Change.ADDED, Change.SAME]
+    assert (found.removed, found.added) == (1, 2)
+
+
+def test_that_in_one_column_removed_lines_come_before_added_ones():
+    found = diff(
+        "def f():\n    a = 1\n    c = 1\n    return a", "def f():\n    a = 2\n    b = 3\n    return a"
+    )
+    assert [line.marked for line in found.unified()] == [
+        " def f():", "-    a = 1", "-    c = 1", "+    a = 2", "+    b = 3", "     return a"
+    ]  # fmt: skip
+
+
+def test_that_equal_lines_far_from_a_difference_are_left_out_for_a_gap():
+    lines = [f"    x{number} = 1" for number in range(20)]
+    left, right = list(lines), list(lines)
+    left[3], right[16] = "    y = 1", "    z = 1"
+    found = diff("\n".join(["def f():", *left]), "\n".join(["def f():", *right]))
+    shown = found.unified(around=1)
+    gaps = [at for at, line in enumerate(shown) if line.left_number is line.right_number is None]
+    assert (len(shown), len(gaps)) == (9, 1)
+
+
+def test_that_functions_that_both_kernels_call_are_left_out():
+    rule = function(
+        "def mirror():\n    return 1", "mirror", "engine/geometry/border.py", 60, Role.DEVICE_FUNCTION
+    )
+    left = [function("def f():\n    return 1", "correlate_a"), rule]
+    right = [function("def f():\n    return 2", "correlate_b", "engine/variants/b.py"), rule]
+    found = source_diff(left, right, NAMES)
+    assert not [row for row in found.rows if "mirror" in row.left + row.right]
+
+
+def test_that_each_side_of_a_diff_is_the_whole_kernel():
+    found = source_diff(source("naive").functions, source("tiled").functions, NAMES)
+    right = [row.right for row in found.rows if row.right_number is not None]
+    (kernel,) = [one for one in source("tiled").functions if one.is_kernel]
+    without_docstring = [line for line in kernel.lines if '"""' not in line]
+    assert right == without_docstring
+
+
+def test_that_registers_labels_and_names_are_no_difference_in_ptx():
+    code = (
+        "\n.visible .entry _ZN1{0}E(\n)\n{{\n$L__BB{1}_2:\n\tadd.s64 \t%rd{1}, %rd{1}, 8;\n"
+        "\tbra.uni \t$L__BB{1}_2;\n}}"
+    )
+    left, right = (
+        ptx_listing(code.format(name, number), f"kernel_{name}", "sm_90") for name, number in ("a1", "b2")
+    )
+    found = listing_diff([left], [right], NAMES)
+    assert (found.removed, found.added) == (0, 0)
+    assert [row.right for row in found.rows if "add" in row.right] == ["\tadd.s64 \t%rd2, %rd2, 8;"]
+
+
+def test_that_registers_and_addresses_are_no_difference_in_sass():
+    code = "        /*{1}0*/                   IADD3 R{0}, P0, R{0}, UR{0}, RZ ;\n"
+    left, right = (sass_listing(code.format(number, f"00{number}"), "k", "sm_90") for number in (1, 2))
+    assert listing_diff([left], [right], NAMES).removed == 0
+
+
+def test_that_of_measured_blocks_the_fastest_counts():
+    runs = [
+        make_result("naive", 3.0),
+        make_result("naive", 2.0),
+        make_result("tiled", 1.0),
+        make_result("tiled", 4.0),
+    ]
+    found = measured_difference(runs, "naive", "tiled")
+    assert (found.before_ms, found.after_ms, found.saved) == (2.0, 1.0, 0.5)
+    assert "Gaussian" in found.problem
+
+
+def test_that_without_both_times_on_one_device_nothing_was_saved():
+    assert measured_difference([make_result("naive", 1.0)], "naive", "tiled") is None
+    assert measured_difference([make_result("naive", 1.0), make_failure("tiled")], "naive", "tiled") is None
+    elsewhere = make_result("tiled", 1.0, device="cuda:1")
+    assert measured_difference([make_result("naive", 1.0), elsewhere], "naive", "tiled") is None
+
+
+def test_that_recorded_times_are_marked_and_give_way_to_measured_ones():
+    recorded = [make_result(key, ms, device=RECORDED) for key, ms in (("naive", 9.0), ("tiled", 3.0))]
+    assert "recorded, " in measured_difference(recorded, "naive", "tiled").sentence
+    here = [make_result("naive", 2.0), make_result("tiled", 0.5)]
+    found = measured_difference([*recorded, *here], "naive", "tiled")
+    assert (found.before_ms, found.after_ms) == (2.0, 0.5)
+    assert "recorded" not in found.sentence
+
+
+RUNS = [make_result("naive", 2.0), make_result("tiled", 0.5)]
+
+
+@pytest.fixture(scope="module")
+def chapters():
+    return teaching_story(RUNS)
+
+
+@pytest.fixture(scope="module")
+def steps(chapters):
+    return {step.key: step for chapter in chapters for step in chapter.steps}
+
+
+class Outline(HTMLParser):
+    """What a page refers to, and whether its elements are closed in order."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.anchors, self.links = [], set(), set()
+
+    def handle_starttag(self, tag, attrs):
+        if tag != "meta":
+            self.open.append(tag)
+        self.anchors |= {value for name, value in attrs if name == "id"}
+        self.links |= {value for name, value in attrs if name in ("href", "src")}
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_that_a_kernel_is_compared_with_the_one_that_its_module_names():
+    for key, before in [
+        ("tiled", "naive"),
+        ("constant", "naive"),
+        ("cached", "tiled"),
+        ("cached-constant", "cached"),
+        ("separable-l2", "separable-l1"),
+        ("register-blocked", "tiled"),
+        ("separable-fused", "register-blocked"),
+        ("row-naive", "naive"),
+        ("naive", None),
+        ("digit-sums", None),
+    ]:
+        found = compared_with(variant_named(key), [one for one in VARIANTS if one.has_kernels])
+        assert (found and found.key) == before
+
+
+@pytest.mark.slow
+def test_that_the_steps_are_in_teaching_order(chapters):
+    assert [step.key for step in chapters[0].steps] == [one.key for one in VARIANTS if one.has_kernels]
+
+
+def test_that_a_step_has_its_idea_its_lines_and_what_it_saved(steps):
+    tiled = steps["tiled"]
+    assert "shared memory" in tiled.idea
+    assert tiled.saves.startswith("Against `naive`")
+    assert (tiled.diff.left, tiled.diff.right) == ("naive", "tiled")
+    assert tiled.measured.saved == 0.75
+
+
+def test_that_variants_of_one_kernel_are_compared_with_the_first(steps):
+    assert steps["low-rank-3"].before == "separable-fused"
+    assert steps["low-rank-3"].diff.removed == 0
+
+
+def test_that_slides_need_nothing_from_elsewhere(chapters):
+    page = slides(chapters)
+    outline = Outline()
+    outline.feed(page)
+    assert outline.open == []
+    assert all(link.startswith("#") for link in outline.links)
+    assert {link[1:] for link in outline.links} <= outline.anchors
+    assert not re.search(r"<script|<link|@import|url\(", page)
+
+
+def test_that_a_slide_shows_what_was_saved(chapters):
+    page = slides(chapters, "Measured here & now.")
+    slide = page.partition('<section id="tiled">')[2].partition("</section>")[0]
+    assert "0.500 ms instead of 2.00 ms, 75 % less than naive" in slide
+    assert '<span class="added">+' in slide
+    assert "Measured here &amp; now." in page
