@@ -338,7 +338,7 @@ class LaunchPanel(QWidget):
         fill_box(self.axis, {key: along.name for key, along in AXES.items()}, "threads")
         self.sentence.setForegroundRole(QPalette.ColorRole.WindowText)
         self.sentence.setAccessibleName("What limits the occupancy")
-        body = folding_row((self.numbers, 2), (self.plot, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
+        body = folding_row((self.numbers, 4), (self.plot, 3), spacing=2 * GRID, beside_from=_BESIDE_FROM)
         said = row(self.passes, (self.sentence, 1), self.axis)
         shown = QWidget()
         shown.setLayout(column(said, self.note, (body, 1), spacing=HALF_GRID))
