@@ -3,7 +3,7 @@
 python -m bench.auto --device cpu --only cpu-box     rows of one variant; the others stay
 python -m bench.auto --device cuda                   the whole table, on this GPU
 
-The table is `cost_table_cpu.json` or `cost_table_cuda.json` in `engine/work/filtering/auto`. Measure on a
+The table is `cost_table_cpu.json` or `cost_table_cuda.json` in `engine/work/filtering`. Measure on a
 machine where nothing else runs; rows on the same GPU as the others'. Results are not verified here: tests do.
 `python -m bench.choices` then says how good the choices are.
 """
@@ -27,7 +27,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.fast import digit_sums
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.auto.costs import (
+from engine.work.filtering.planner import (
     CORE_MULTIPLY_ADDS_G_S,
     MANY,
     Rates,
@@ -38,8 +38,8 @@ from engine.work.filtering.auto.costs import (
     repeated,
     table_path,
 )
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, Growth, MaskClass, Variant, variant
+from engine.work.problem import Problem
 
 PICTURE_SIDES = (256, 512, 1024, 2048, 4096)
 MASK_SIDES = (3, 5, 7, 9, 15, 23, 31, 63)

@@ -33,11 +33,10 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.work.filtering.auto.costs import cost_table
-from engine.work.filtering.auto.planner import choose, holds_bound
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.planner import choose, cost_table, holds_bound
 from engine.work.filtering.variants import variant
 from engine.work.pictures import DTYPES, MAX_CHANNELS
+from engine.work.problem import Problem
 
 SIDES, MASK_SIDES = (200, 6000), (2, 31)
 # What is estimated to take so many times as long as the choice of `auto` is left out.

@@ -33,9 +33,9 @@ from engine.variants.network.steps import TILE
 from engine.variants.operations.compress import basis, steps_of
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import variant
-from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import operation_variant
 from engine.work.pictures import random_picture
+from engine.work.problem import OperationProblem, Settings
 
 SOURCE = Path(__file__).with_suffix(".c")
 SAMPLES = {"float32": "float", "uint8": "unsigned char"}

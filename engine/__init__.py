@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from engine.mask.mask import Mask
     from engine.mask.presets import preset, preset_names
     from engine.mask.text import format_mask, parse_mask
-    from engine.work.filtering.results import RunResult
+    from engine.work.columns import RunResult
 
 __version__ = "0.2.0"
 
@@ -60,7 +60,7 @@ _NAMES = {
     "engine.mask.mask": "Mask",
     "engine.mask.presets": "preset preset_names",
     "engine.mask.text": "format_mask parse_mask",
-    "engine.work.filtering.results": "RunResult",
+    "engine.work.columns": "RunResult",
     "engine.flow.filtering": "Streamed filter_stream pinned_array",
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names.split()}

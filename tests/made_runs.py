@@ -15,8 +15,8 @@ from engine.results.problem import Work
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from engine.tasks.product.problem import MatrixProduct, ProductResult
 from engine.verify.verification import Verification
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.results import RunResult
+from engine.work.columns import RunResult
+from engine.work.problem import Problem
 
 MASK = Mask(np.ones((5, 5)) / 25, name="Gaussian")
 PROBLEM = Problem(512, 512, 3, "uint8", (5, 5), (2, 2), Border.ZERO)

@@ -6,13 +6,11 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.task import Choice, Job
 from engine.work.filter_task import FILTERING
-from engine.work.filtering.problem import Problem
 from engine.work.messages import PictureJob
-from engine.work.operations.problem import Settings
 from engine.work.pictures import Operands
-from engine.work.request import PictureRequest
+from engine.work.problem import Problem, Settings
 from engine.work.resolve import Resolved
-from engine.work.steps import Chain, MaskStep, OperationStep
+from engine.work.steps import Chain, MaskStep, OperationStep, PictureRequest
 
 
 def mask_request(kind: type[PictureRequest] = PictureRequest, range_mode: Any = "clip", **given: Any) -> Any:

@@ -2,7 +2,7 @@
 
 What is compared, and how closely:
 
-- float32 results lie within the rounding bound of `engine.work.filtering.agreement`, sample by sample;
+- float32 results lie within the rounding bound of `engine.work.filtering.oracle`, sample by sample;
 - 8-bit results lie within one step of the oracle's, rounded half to even: libraries cut, round half up or
   half to even; our own have to be equal to it where no sum is rounded before, and within half a step and the
   float32 bound elsewhere;
@@ -26,8 +26,8 @@ from engine.mask.mask import Mask
 from engine.verify.closeness import compare
 from engine.verify.regions import Region
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import is_exact_class, regions_to_check, rounding_bound
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.oracle import is_exact_class, regions_to_check, rounding_bound
+from engine.work.problem import Problem
 
 # 0.3 s: there are some fifty cells, and half of them are compared in part anyhow.
 AFFORDABLE_MULTIPLY_ADDS = 60_000_000
@@ -134,7 +134,7 @@ class Oracle:
                     number,
                     region,
                     oracle.correlate(self._pictures[number], self._mask, border, 0.0, region),
-                    oracle.magnitudes(self._pictures[number], self._mask, border, 0.0, region),
+                    oracle.correlate(self._pictures[number], self._mask, border, 0.0, region, absolute=True),
                 )
                 for number in sorted({0, self._cell.batch - 1})
                 for region in self._regions

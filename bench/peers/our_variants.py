@@ -7,10 +7,10 @@ from engine.errors import EngineError
 from engine.mask.mask import Mask
 from engine.run.task import Choice
 from engine.work.filter_task import FILTERING, describe_problem
-from engine.work.filtering.auto.planner import choose
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, Variant
 from engine.work.pictures import as_samples
+from engine.work.problem import Problem
 
 
 def keys(names: tuple[str, ...], kind: DeviceKind) -> tuple[str, ...]:

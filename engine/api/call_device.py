@@ -22,16 +22,15 @@ from engine.errors import DeviceUnavailable, EngineError, Reason
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.work.filter_task import FILTERING
-from engine.work.filtering.auto.calls import (
+from engine.work.filtering.planner import (
     CPU_CALL_US,
     LEAST_GPU_CALL_US,
     cpu_call_us,
     gpu_call_us,
     why_faster,
 )
-from engine.work.request import one_step
 from engine.work.resolve import Resolved
-from engine.work.steps import MaskStep
+from engine.work.steps import MaskStep, one_step
 
 # Sides of the square float32 pictures that are copied there and back: 32 KB to 128 MB in all.
 SIDES = (64, 256, 512, 1024, 2048, 4096)

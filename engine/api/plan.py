@@ -35,8 +35,8 @@ from engine.mask.mask import Mask
 from engine.results.text_forms import html_table
 from engine.work.filter_task import FILTERING, refuse_non_finite
 from engine.work.pictures import as_samples, sample_type
-from engine.work.request import PictureRequest
 from engine.work.resolve import Resolved
+from engine.work.steps import PictureRequest
 
 if TYPE_CHECKING:
     from engine.api.device_calls import DeviceCalls

@@ -11,9 +11,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.work.pictures import as_samples
-from engine.work.request import PictureRequest, one_step
 from engine.work.resolve import Resolved
-from engine.work.steps import MaskStep
+from engine.work.steps import MaskStep, PictureRequest, one_step
 
 if TYPE_CHECKING:
     # What is measured is loaded by the first call that does.
@@ -79,7 +78,7 @@ def as_mask(mask: MaskLike, anchor: tuple[int, int] | None) -> Mask:
     """Return a mask, with the anchor if one is given; an `EngineError` for an unknown name or a bad file."""
     if isinstance(mask, str):
         # Weights need no presets.
-        from engine.mask.resolve import resolve_mask
+        from engine.mask.presets import resolve_mask
 
         mask = resolve_mask(mask)
     if not isinstance(mask, Mask):

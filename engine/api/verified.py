@@ -22,18 +22,16 @@ from engine.results.text_forms import MISSING, Shown, html_table
 from engine.run.measure import measure_each
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.work.chain_files import chain_from, chain_named
-from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS
-from engine.work.filtering.results import RunResult
-from engine.work.operations.problem import Settings
+from engine.work.columns import RunResult
+from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS
+from engine.work.measuring import timed_steps, with_steps
 from engine.work.pictures import as_samples
-from engine.work.request import of_chain, one_step
-from engine.work.step_times import timed_steps, with_steps
-from engine.work.steps import Chain, OperationStep
+from engine.work.problem import Settings
+from engine.work.steps import Chain, OperationStep, of_chain, one_step
 
 if TYPE_CHECKING:
     from engine.results.measurement import Measurement, StepTime
-    from engine.work.operations.problem import OperationProblem
-    from engine.work.picture_problem import ChainProblem
+    from engine.work.problem import ChainProblem, OperationProblem
 
 
 @dataclass(frozen=True, slots=True, repr=False)

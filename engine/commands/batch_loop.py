@@ -45,8 +45,8 @@ from engine.image.save import finished_picture
 from engine.shortages import shortage_of
 from engine.verify.regions import CheckedSamples
 from engine.verify.verification import Verification
-from engine.work.filtering.agreement import regions_to_check
 from engine.work.filtering.clipping import Clipped
+from engine.work.filtering.oracle import regions_to_check
 
 
 class Ran(NamedTuple):

@@ -23,7 +23,7 @@ from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
-from engine.mask.resolve import did_you_mean, resolve_mask
+from engine.mask.presets import did_you_mean, resolve_mask
 from engine.results.columns import layout_suffix
 from engine.results.measurement import AnyResult, Measurement
 from engine.run.measure import measured_result
@@ -33,18 +33,15 @@ from engine.run.variant import AnyVariant, named
 from engine.tasks.messages import RecordedRequest
 from engine.work.chain_files import chain_named, entry_of
 from engine.work.chain_task import STEP_TASKS
-from engine.work.columns import mask_text
+from engine.work.columns import RunResult, fastest_blocks, found_words, mask_text
 from engine.work.filter_task import random_mask
-from engine.work.filtering.best_blocks import fastest_blocks, found_words
-from engine.work.filtering.results import RunResult
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.operations.problem import Settings as Parameters
+from engine.work.measuring import Sweep, measured_work
 from engine.work.operations.table import operation_named, parameters_from
-from engine.work.picture_problem import MAX_SIDE
 from engine.work.planned import CHAIN_VARIANTS
-from engine.work.request import PictureRequest, of_chain, one_step
-from engine.work.steps import MaskStep, OperationStep
-from engine.work.sweep import Sweep, measured_work
+from engine.work.problem import MAX_SIDE
+from engine.work.problem import Settings as Parameters
+from engine.work.steps import MaskStep, OperationStep, PictureRequest, of_chain, one_step
 
 DEFAULT_MASKS = ((3, 3), (5, 5))
 _OF_MASKS = "masks", "border", "result_type", "best", "recorded", "explain"

@@ -22,7 +22,7 @@ from engine.files.atomic_write import atomic_write, check_other_file, check_plac
 from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.results.measurement import AnyResult
 from engine.tasks.read_results import results_in_file
 from engine.work.operations.table import parameters_from

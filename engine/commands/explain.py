@@ -22,17 +22,16 @@ from engine.explain.gpus import ARCHITECTURES, Architecture, gpu_for, gpu_text
 from engine.explain.sections import Section, sections
 from engine.geometry.block import Block
 from engine.image.open import open_image
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.results.columns import problem_text
 from engine.run.measure import unrun
 from engine.run.task import device_for
 from engine.work.filter_task import MaskJob
 from engine.work.filtering.variants import VARIANTS, variant
-from engine.work.picture_problem import MAX_SIDE
 from engine.work.pictures import as_samples, random_picture
-from engine.work.request import one_step
+from engine.work.problem import MAX_SIDE
 from engine.work.resolve import Resolved
-from engine.work.steps import MaskStep
+from engine.work.steps import MaskStep, one_step
 
 FORMAT, VERSION = "haloscope-explain", 1
 

@@ -3,7 +3,7 @@
 from engine.commands.output import mask_document, print_answer, print_entries
 from engine.errors import MaskError
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.recipes.programs import PROGRAMS, as_program
 
 

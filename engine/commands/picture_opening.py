@@ -21,7 +21,7 @@ from engine.image.large.opening import kind_of, kind_of_result
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import DEPTH_DTYPES, check_holds
-from engine.work.request import PictureRequest
+from engine.work.steps import PictureRequest
 
 WORK = "filtering and saving"
 # How many bytes of work one byte of a TIFF may make: the tags of a smaller file are not read twice.

@@ -17,8 +17,8 @@ from engine.device.devices import device_named
 from engine.device_info import AUTO, DeviceInfo, titles
 from engine.errors import BadValue
 from engine.files.standard_streams import printable
+from engine.geometry.border import RangeMode
 from engine.geometry.layout import Layout
-from engine.geometry.range_modes import RangeMode
 from engine.image.form import Form
 from engine.image.format import Format
 from engine.image.open import open_image
@@ -32,11 +32,11 @@ from engine.run.variant import AnyVariant
 from engine.verify.regions import CheckedSamples
 from engine.verify.verification import Verification
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.auto.planner import why_not_gpu
 from engine.work.filtering.clipping import Clipped, clipped_in_file
-from engine.work.request import PictureRequest
+from engine.work.filtering.planner import why_not_gpu
+from engine.work.measuring import timed_steps, with_steps
 from engine.work.resolve import Resolved, resolved_for_parts, task_of
-from engine.work.step_times import timed_steps, with_steps
+from engine.work.steps import PictureRequest
 
 # Multiply-adds that the oracle may spend on a picture of a batch: 8 to 16 ms on one core. Every pixel of a
 # photograph would take longer than all else together; of a larger one it checks the edges and a grid.
@@ -369,7 +369,7 @@ def _answered(call: Call, opened: Opened, values: np.ndarray) -> Result:
         "counts": None if answer.counts is None else answer.counts.tolist(),
     }
     words = ", ".join(f"{_lower(one.title)} {one.text}" for one in answer.quantities)
-    drawing = import_module("engine.work.operations.drawing")
+    drawing = import_module("engine.work.operations.patch")
     if answer.counts is not None:
         return Result(Picture(drawing.histogram_picture(answer.counts)), (), found, words)
     pixels: Any = answer.picture

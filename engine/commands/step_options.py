@@ -25,9 +25,8 @@ from engine.commands.arguments import (
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block
-from engine.geometry.border import Border
+from engine.geometry.border import RANGE_MODES, Border, RangeMode
 from engine.geometry.layout import Layout
-from engine.geometry.range_modes import RANGE_MODES, RangeMode
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import formats_for, quality_words, titles
@@ -35,12 +34,10 @@ from engine.image.save import DEPTH_DTYPES
 from engine.mask.generator_table import EXAMPLES
 from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
-from engine.work.filtering.problem import RESULT_TYPES
-from engine.work.operations.problem import Settings
+from engine.mask.presets import resolve_mask
 from engine.work.pictures import DTYPES, MAX_CHANNELS
-from engine.work.request import PictureRequest, of_chain, one_step
-from engine.work.steps import MaskStep, OperationStep
+from engine.work.problem import RESULT_TYPES, Settings
+from engine.work.steps import MaskStep, OperationStep, PictureRequest, of_chain, one_step
 
 _MODES = "; ".join(
     f"{mode}: {sentence[0].lower()}{sentence[1:].rstrip('.')}" for mode, sentence in RANGE_MODES.items()

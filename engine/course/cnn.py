@@ -25,8 +25,8 @@ from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.variants.ladder.implicit_gemm import bank_block, bank_work
 from engine.variants.network.gemm import matrix_bytes
 from engine.variants.network.one_change import CONSTANT_BYTES, FILTER_BYTES
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 
 CNN = paper("cnn")
 SIZES = (512, 1024)

@@ -10,8 +10,8 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import FLOAT_BYTES, ROW_BYTES, Layout
 from engine.mask.generators import box, gaussian
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 
 CONVOLUTION = paper("convolution")
 # 4 and 8 are those of the slides' examples.

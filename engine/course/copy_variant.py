@@ -12,9 +12,8 @@ from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.passes import filter_pass, one_launch, prepare_passes, refuse_launch
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import Variant
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import Variant, filter_work
+from engine.work.problem import Problem
 
 
 def _work(problem: Problem, block: Block) -> Work:

@@ -20,10 +20,10 @@ from engine.tasks.product.problem import MatrixProduct, matmul_variant
 from engine.tasks.product.task import product_job, random_matrices
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.work.filter_task import Filtering, MaskJob, describe_problem
-from engine.work.filtering.agreement import AFFORDABLE_MULTIPLY_ADDS, verify
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.oracle import AFFORDABLE_MULTIPLY_ADDS, verify
 from engine.work.filtering.variants import variant
 from engine.work.pictures import Operands
+from engine.work.problem import Problem
 from engine.work.resolve import Resolved
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import AttributesRun, Quantity, Results, Row, Run, Tables, course_table, filter_run
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
-from engine.mask.resolve import resolve_mask
-from engine.work.filtering.problem import Problem
+from engine.mask.presets import resolve_mask
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 
 LAB = paper("lab")
 MASK = LAB.kernels[0].mask

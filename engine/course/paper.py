@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from engine.explain.code_lines import SourceFunction
 from engine.geometry.block import Block
 from engine.tasks.product.problem import MatrixProduct
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 MISPRINT = "†"
 """Marks a misprinted value, and begins the note that says what is wrong."""

@@ -28,8 +28,8 @@ from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.tasks.product.columns import LECTURE_BANDWIDTH_GB_S, bandwidth_limited_gflops
 from engine.tasks.product.problem import MatrixProduct, matmul_variant
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 
 # Source of the block (0,0) below: COSC 407, "CUDA Memories and Performance Revisited": slides "Global Memory
 # Access by Threads in Block (0,0)", "Loading an Input Tile" and "Work for Block (0,0)".

@@ -20,9 +20,9 @@ from engine.course.runs import (
     significant,
 )
 from engine.geometry.block import Block
-from engine.mask.resolve import resolve_mask
-from engine.work.filtering.problem import Problem
+from engine.mask.presets import resolve_mask
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 
 REPORT = paper("report")
 MASK = REPORT.kernels[0].mask

@@ -15,8 +15,7 @@ from engine.course.papers import TABLE_TEXTS
 from engine.geometry.block import Block
 from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
-from engine.work.request import PictureRequest
-from engine.work.steps import Chain, MaskStep
+from engine.work.steps import Chain, MaskStep, PictureRequest
 
 
 @dataclass(frozen=True, slots=True)

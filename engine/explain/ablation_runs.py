@@ -45,10 +45,10 @@ from engine.results.progress import Checkpoint, Progress, go_on
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
 from engine.run.task import device_for
+from engine.work.answers import resolved_job
 from engine.work.filter_task import MaskJob
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
-from engine.work.resolved_job import resolved_job
+from engine.work.problem import Problem
 
 STAND_INS = "bare_index", "not_loaded", "fence", "NEVER"
 """What an altered kernel may name beside what its source names."""

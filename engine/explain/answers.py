@@ -26,9 +26,9 @@ from engine.results.launch_facts import KernelResources, occupancy_of
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import facts_of
 from engine.run.task import AnyJob
+from engine.work.answers import resolved_job
 from engine.work.filtering.variants import variant
 from engine.work.messages import PictureJob
-from engine.work.resolved_job import resolved_job
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes 0.4 s
     from engine.device.kernel_code import with_code
@@ -156,7 +156,7 @@ def _example(job: PictureJob, key: str, architecture: Architecture) -> tuple[Exa
     resolved = resolved_job(job.changed(variant=key))
     # The block is that of the job's own kernel.
     block = job.block if key == job.variant else None
-    chosen = resolved.step_task.named(resolved.step)
+    chosen = resolved.task.named(resolved.step)
     example = Example(chosen, resolved.problem, resolved.constant, block)
     if missing or not example.variant.has_kernels:
         return example, ""

@@ -1,6 +1,6 @@
 """Lower bounds of a run: the least time for each thing that it must do, on a device of known limits.
 
-On the CPU amounts are those that the variant says its loops do (`engine.results.work.LoopWork`), on a GPU
+On the CPU amounts are those that the variant says its loops do (`engine.results.problem.LoopWork`), on a GPU
 those counted of each launch (`engine.explain.counting`). Rates are those measured on the device.
 """
 
@@ -29,8 +29,7 @@ from engine.results.progress import Checkpoint
 from engine.run.task import AnyJob
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filter_task import MaskJob
-from engine.work.filtering.problem import Problem
-from engine.work.operations.problem import OperationProblem
+from engine.work.problem import OperationProblem, Problem
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

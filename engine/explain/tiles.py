@@ -34,7 +34,7 @@ from engine.ptx.memory import Access
 from engine.ptx.program import kernel_of
 from engine.results.progress import Checkpoint, Progress, go_on
 from engine.work.filter_task import MaskJob
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `import_names`: only where there is a compiler
     from engine.device import interpreter

@@ -36,7 +36,7 @@ from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant
 from engine.tasks.registry import TASKS
 from engine.work.filter_task import MaskJob
-from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import Variant
 
 LEAST_SHARE = 0.5

@@ -31,9 +31,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.work.chain_files import ready_chains
 from engine.work.pictures import as_samples, sample_type
-from engine.work.request import PictureRequest, of_chain
 from engine.work.resolve import Resolved, resolved_for_parts, task_of
-from engine.work.steps import Chain
+from engine.work.steps import Chain, PictureRequest, of_chain
 
 _CUT = "an array in chunks"
 _DIRECT = "Make the array one chunk, array.rechunk(-1), or name a direct variant."

@@ -26,7 +26,7 @@ from engine.flow.rows import (
     plan_memory,
     stored_bytes,
 )
-from engine.geometry.range_modes import RangeMode
+from engine.geometry.border import RangeMode
 from engine.image.convert import finite_range
 from engine.image.faults import LIBRARY_ERRORS, Refused
 from engine.image.large.opening import is_zarr, kind_of_result, make_result, open_large, result_storage

@@ -28,10 +28,9 @@ from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.task import compute
 from engine.work.filtering.clipping import clipped_of
-from engine.work.measured_part import blank
-from engine.work.messages import PictureJob
+from engine.work.measuring import steps_of
+from engine.work.messages import PictureJob, blank
 from engine.work.resolve import resolved_for_parts
-from engine.work.step_times import steps_of
 
 # The range of a picture in its file is that of so many parts of it, along each axis.
 _PARTS = 4

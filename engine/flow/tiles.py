@@ -33,8 +33,7 @@ from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.verify.regions import Region
-from engine.work.measured_part import measured_part
-from engine.work.messages import PictureJob, SaveFiltered
+from engine.work.messages import PictureJob, SaveFiltered, measured_part
 from engine.work.resolve import Resolved, resolved_for_parts
 
 # Neighbours in a row that are filtered together.

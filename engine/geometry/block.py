@@ -8,7 +8,7 @@ as "8x8, 16x16, 32 x 8", or "all".
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache
 
 from engine.errors import BadValue, EngineError, Reason
 
@@ -233,13 +233,14 @@ MOST_BLOCKS = 256
 _LONGEST_WORD = 24
 
 
-@lru_cache
-def every_block(limits: Limits = Limits()) -> tuple[Block, ...]:
-    """Return every block within the limits whose sides are powers of two, small ones and narrow ones first.
+@cache
+def every_block() -> tuple[Block, ...]:
+    """Return every legal block whose sides are powers of two, small ones and narrow ones first.
 
     These are 66 of the 7,262 blocks of at most 1,024 threads: enough to see the shape of a map, and each
     measured within a minute or two.
     """
+    limits = Limits()
     sides = [1 << power for power in range(limits.max_threads.bit_length())]
     blocks = (Block(x, y) for x in sides for y in sides)
     return tuple(sorted((one for one in blocks if refuse_block(one, limits) is None), key=by_size))

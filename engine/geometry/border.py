@@ -10,11 +10,14 @@ Reflection and repetition go back and forth instead of dividing: a cell further 
 long is rare, and a division of 64 bits takes a GPU a hundred instructions. Each is one loop with one end; of
 two loops, one a direction, a compiler makes the division again. docs/glossary.md has the names of other
 libraries beside each other.
+
+`RANGE_MODES` say what becomes of values outside the range of a picture, when they are shown or saved.
 """
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Literal
 
 from msgspec import Struct, field
 
@@ -183,3 +186,16 @@ def _hint(name: object) -> str:
             if word in names:
                 return f"What {library} calls {name.strip()} is {border} here. "
     return ""
+
+
+RangeMode = Literal["clip", "absolute", "offset", "rescale"]
+
+# What happens to values outside the range, each in a sentence, in the order in which they are offered.
+RANGE_MODES: Mapping[RangeMode, str] = MappingProxyType(
+    {
+        "clip": "Values below 0 become 0 and values above full scale become full scale.",
+        "absolute": "The sign is dropped, so that both directions of an edge are bright.",
+        "offset": "Half of full scale is added, so that 0 is middle grey and negative values are darker.",
+        "rescale": "The smallest value becomes 0 and the largest full scale; a constant picture becomes 0.",
+    }
+)

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import check_other_file
+from engine.geometry.border import RangeMode
 from engine.geometry.layout import FLOAT_BYTES
-from engine.geometry.range_modes import RangeMode
 from engine.host import shared
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
 from engine.host.request import Computed, SharedArray, segments_of

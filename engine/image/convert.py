@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from engine.errors import BadValue, UnknownName
-from engine.geometry.range_modes import RANGE_MODES, RangeMode
+from engine.geometry.border import RANGE_MODES, RangeMode
 from engine.image.form import bands_of
 
 

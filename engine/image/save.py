@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
-from engine.geometry.range_modes import RangeMode
+from engine.geometry.border import RangeMode
 from engine.image.array_input import DEPTH_TEXTS
 from engine.image.convert import (
     change_alpha_depth,

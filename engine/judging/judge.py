@@ -27,8 +27,7 @@ from engine.judging.source import Header, JudgedKernel, NotJudged, header_of
 from engine.mask.mask import Mask
 from engine.ptx import Array, Finding, Run, run
 from engine.ptx.module import SourceLine
-from engine.work.filtering.agreement import rounding_bound
-from engine.work.filtering.oracle import correlate, magnitudes
+from engine.work.filtering.oracle import correlate, rounding_bound
 
 # Width and height: none is a multiple of a block, edges in every block but one, a row, a column, a pixel.
 QUICK_SIZES = ((67, 33), (1, 1), (37, 18), (48, 32))
@@ -110,7 +109,8 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float],
         checkpoint=checkpoint,
     )
     wanted = correlate(image, mask, kernel.header.border, border_value)
-    bound = rounding_bound(magnitudes(image, mask, kernel.header.border, border_value), mask.weights32.size)
+    magnitudes = correlate(image, mask, kernel.header.border, border_value, absolute=True)
+    bound = rounding_bound(magnitudes, mask.weights32.size)
     if kernel.header.result_dtype == "uint8":
         wanted, bound = np.clip(wanted, 0, 255), bound + BYTE_STEP
     with np.errstate(invalid="ignore"):

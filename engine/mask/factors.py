@@ -12,7 +12,7 @@ Exact factors
     If the mask is exactly a product (Sobel, box, binomial, whole numbers over a power of two), the column is
     made of the smallest whole numbers: a column of the mask, divided by its greatest common divisor. The row
     follows by division, and both are float32 numbers exactly. Then every sum in the exact class of
-    `engine.work.filtering.agreement` is exact in both passes too: with S = sum |column||row||x|, a sum of
+    `engine.work.filtering.oracle` is exact in both passes too: with S = sum |column||row||x|, a sum of
     the first pass is a whole multiple of the row's step and at most S divided by a whole number, so it has no
     more bits than the direct sum.
 Rounded factors

@@ -1,4 +1,4 @@
-"""The ready masks of `assets/masks/presets.json`, in teaching order.
+"""The ready masks of `assets/masks/presets.json`, in teaching order, and what `--mask` names.
 
 The file is read when the first preset is needed. Each entry has a key, a title, a group, one sentence that
 teaches, and either weights (whole numbers with a divisor, as textbooks write them) or a generator's spelling
@@ -6,15 +6,18 @@ and the rows and columns that it makes. No NumPy until a mask is made: it takes 
 than all else of the command `masks`.
 """
 
+import os
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from engine.errors import UnknownName, closest
+from engine.errors import MaskError, UnknownName, closest
 from engine.files.reading import ASSETS, MOST_ASSET_BYTES, faults_of_asset, read_json
 
 if TYPE_CHECKING:
     from engine.mask.mask import Mask
+
 
 PRESETS_FILE = ASSETS / "masks" / "presets.json"
 
@@ -87,3 +90,72 @@ def preset(key: str) -> "Mask":
 def closest_preset(key: str) -> str | None:
     """Return the key that a misspelt one was probably meant to be, or None."""
     return closest("-".join(key.lower().replace("_", " ").split()), preset_names())
+
+
+# What can only be meant as a file begins so, or has the suffix of one.
+_FOLDERS = ("./", "../", "/", "~", ".\\", "..\\")
+
+
+def resolve_mask(spec: str) -> "Mask":
+    """Return the mask that a word, a file name or a text stands for, tried in this order.
+
+    1. a generator's spelling (`gaussian:9:1.5`; `engine.mask.generator_table` has all);
+    2. the key of a preset (`sobel-x`);
+    3. a file that exists;
+    4. the weights (`1 0 -1; 2 0 -2; 1 0 -1`).
+
+    Raises
+    ------
+    MaskError
+        None of them (the error names what was meant, else all readings, unless it begins like weights), or
+        the file holds no mask.
+    BadValue
+        A generator's numbers are out of range.
+    """
+    from engine.mask.generators import generate
+
+    # First: no key has the colon of a spelling, and to read the presets takes 5 ms.
+    generated = generate(spec)
+    if generated is not None:
+        return generated
+    with suppress(UnknownName):
+        return preset(spec)
+    # What reads text takes 3 ms to import, a third of all that is imported for a preset.
+    from engine.mask.text import SUFFIXES, load_mask, parse_mask
+    from engine.mask.typed import quoted
+
+    if os.path.exists(spec):
+        return load_mask(spec)
+    if spec.startswith(_FOLDERS) or spec.lower().endswith(SUFFIXES):
+        raise MaskError(
+            f"{quoted(spec)} cannot be opened", "there is no such file", "Check the name and the folder."
+        )
+    try:
+        return parse_mask(spec)
+    except MaskError as error:
+        if _begins_like_weights(spec):
+            raise
+        what = f"Unknown mask {quoted(spec)}"
+        if meant := did_you_mean(spec):
+            raise MaskError(what, remedy=f"{meant}`masks` lists the presets.") from error
+        raise MaskError(
+            what,
+            "no preset has a name like that, there is no such file, and read as weights: "
+            f"{error.what}, {error.why}",
+            "Give a preset (`masks` lists them), a file, or weights such as '1 0 -1; 2 0 -2; 1 0 -1'.",
+        ) from error
+
+
+def did_you_mean(spec: str) -> str:
+    """Return "Did you mean sobel-x? " for a name like that of a generator or a preset, else an empty text."""
+    # Only an error needs it.
+    from engine.mask.generators import misspelt_generator
+
+    meant = misspelt_generator(spec) or closest_preset(spec)
+    return f"Did you mean {meant}? " if meant else ""
+
+
+def _begins_like_weights(spec: str) -> bool:
+    """Return whether a text begins as weights do, and not as a preset or a file."""
+    first_word = spec.split(maxsplit=1)[0].lower() if spec.strip() else ""
+    return first_word.startswith(tuple("0123456789+-.[{(")) or first_word in ("nan", "inf", "infinity")

@@ -26,13 +26,13 @@ class Program(NamedTuple):
 
     key: str
     title: str
-    flip: bool
     border: Border
-    anchor_before: bool  # whether the anchor of an even size is (n - 1) // 2, and not n // 2
-    rounds: bool  # whether the result has the picture's type
     write: Callable[[Mask, int], str]
     differs: str
     source: str
+    flip: bool = False
+    anchor_before: bool = False  # whether the anchor of an even size is (n - 1) // 2, and not n // 2
+    rounds: bool = False  # whether the result has the picture's type
     divides: bool = False  # by the sum of the weights, as it begins
     takes_offset: bool = False
     most_side: int = 127
@@ -188,11 +188,9 @@ PROGRAMS = (
     Program(
         "imagej",
         "ImageJ, Convolve",
-        flip=False,
-        border=Border.REPLICATE,
-        anchor_before=False,
+        Border.REPLICATE,
+        _imagej,
         rounds=True,
-        write=_imagej,
         divides=True,
         is_centred=True,
         differs="ImageJ correlates although it says Convolve, and divides by the sum unless Normalize Kernel "
@@ -203,11 +201,9 @@ PROGRAMS = (
     Program(
         "gimp",
         "GIMP, Convolution Matrix",
-        flip=False,
-        border=Border.REPLICATE,
-        anchor_before=False,
+        Border.REPLICATE,
+        _gimp,
         rounds=True,
-        write=_gimp,
         divides=True,
         is_centred=True,
         most_side=5,
@@ -220,11 +216,9 @@ PROGRAMS = (
     Program(
         "opencv",
         "OpenCV, filter2D",
-        flip=False,
-        border=Border.MIRROR,
-        anchor_before=False,
+        Border.MIRROR,
+        _opencv,
         rounds=True,
-        write=_opencv,
         takes_offset=True,
         differs="filter2D correlates, and mirrors the picture at its edge without repeating the last "
         "pixel. It rounds halves to even and clips, as here; above 11 × 11 it transforms, which may change a "
@@ -234,11 +228,8 @@ PROGRAMS = (
     Program(
         "scipy-correlate",
         "SciPy, ndimage.correlate",
-        flip=False,
-        border=Border.REFLECT,
-        anchor_before=False,
-        rounds=False,
-        write=_ndimage("correlate"),
+        Border.REFLECT,
+        _ndimage("correlate"),
         takes_offset=True,
         differs="SciPy reflects the picture at its edge with the last pixel repeated. Of a picture of whole "
         "numbers it cuts off fractions and wraps around, so the line computes in float.",
@@ -247,11 +238,9 @@ PROGRAMS = (
     Program(
         "scipy-convolve",
         "SciPy, ndimage.convolve",
+        Border.REFLECT,
+        _ndimage("convolve"),
         flip=True,
-        border=Border.REFLECT,
-        anchor_before=False,
-        rounds=False,
-        write=_ndimage("convolve"),
         takes_offset=True,
         differs="SciPy turns the mask by 180° and reflects the picture at its edge with the last pixel "
         "repeated. Of a picture of whole numbers it cuts off fractions and wraps around, so the line "
@@ -261,11 +250,10 @@ PROGRAMS = (
     Program(
         "scipy-signal",
         "SciPy, signal.convolve2d",
+        Border.ZERO,
+        _signal,
         flip=True,
-        border=Border.ZERO,
         anchor_before=True,
-        rounds=False,
-        write=_signal,
         takes_offset=True,
         differs="convolve2d turns the mask by 180°, counts cells outside as 0, and takes one channel at a "
         "time. Without mode='same' its result is larger than the picture.",
@@ -274,11 +262,11 @@ PROGRAMS = (
     Program(
         "imagemagick",
         "ImageMagick, -morphology Convolve",
+        Border.REPLICATE,
+        _imagemagick,
         flip=True,
-        border=Border.REPLICATE,
         anchor_before=True,
         rounds=True,
-        write=_imagemagick,
         differs="ImageMagick (before version 7 the command is convert) turns the mask by 180°, and repeats "
         "the edge. It rounds to 16 bit and then to the picture's depth, halves up; written as PNG, version 6 "
         "cuts off fractions instead.",
@@ -287,11 +275,10 @@ PROGRAMS = (
     Program(
         "matlab-imfilter",
         "MATLAB, imfilter",
-        flip=False,
-        border=Border.ZERO,
+        Border.ZERO,
+        _imfilter,
         anchor_before=True,
         rounds=True,
-        write=_imfilter,
         differs="imfilter correlates and counts cells outside as 0, so that edges darken. It rounds halves "
         "away from 0 and clips to the picture's type.",
         source="https://www.mathworks.com/help/images/ref/imfilter.html",
@@ -299,11 +286,9 @@ PROGRAMS = (
     Program(
         "matlab-conv2",
         "MATLAB, conv2",
+        Border.ZERO,
+        _conv2,
         flip=True,
-        border=Border.ZERO,
-        anchor_before=False,
-        rounds=False,
-        write=_conv2,
         takes_offset=True,
         differs="conv2 turns the mask by 180°, counts cells outside as 0, and takes one channel at a time. "
         "Its result is double: nothing is rounded or clipped.",

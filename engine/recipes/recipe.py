@@ -19,8 +19,7 @@ from engine.mask.generator_table import number_text
 from engine.mask.mask import Mask
 from engine.mask.presets import presets
 from engine.mask.text import format_mask
-from engine.work.request import PictureRequest
-from engine.work.steps import Chain, MaskStep, OperationStep
+from engine.work.steps import Chain, MaskStep, OperationStep, PictureRequest
 
 # What a picture that is in no file is called in the texts.
 UNSAVED = "picture.png"

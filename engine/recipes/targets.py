@@ -17,8 +17,7 @@ from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.recipes.recipe import Recipe, as_comment, command_line, engine_code, float32_text
-from engine.work.request import one_step
-from engine.work.steps import PICTURE, CombineStep, MaskStep
+from engine.work.steps import PICTURE, CombineStep, MaskStep, one_step
 
 _Filtering = Callable[[Recipe], list[str]]
 

@@ -5,7 +5,6 @@ bench.recorded` writes it. A machine without a GPU shows it beside its own, alwa
 """
 
 import csv
-import gzip
 import io
 import json
 import platform
@@ -38,6 +37,8 @@ def recorded_document(what: str) -> Json:
     path = recorded_path(what)
     if not path.exists():
         return {}
+    import gzip  # what else is here does without
+
     with faults_of_asset(path, "The recording"):
         document = json.loads(gzip.decompress(path.read_bytes()))
         if not isinstance(document, dict):

@@ -189,7 +189,6 @@ def measure_each(
     jobs: Sequence[ProblemJob[P]],
     backend: Backend,
     plan: SamplingPlan,
-    checkpoint: Checkpoint = lambda step: None,
 ) -> list[Outcome[P]]:
     """Run jobs that differ in their variants and constants alone; their input is copied to the device once.
 
@@ -200,7 +199,7 @@ def measure_each(
         buffers = first.task.allocate(backend, first)
         first.task.upload(backend, first.operands, buffers)
         for job in jobs:
-            outcome = measure(job, backend, plan, checkpoint=checkpoint, filled=buffers)
+            outcome = measure(job, backend, plan, filled=buffers)
             # The next one writes into the same memory.
             values = None if outcome.values is None else outcome.values.copy()
             outcomes.append(outcome._replace(values=values))
@@ -285,7 +284,6 @@ def sweep(
     budget_s: float,
     on_result: Callable[[Any], None] = lambda result: None,
     measure: Measure = measured_result,
-    fault: DeviceFault | None = None,
 ) -> tuple[list[Any], DeviceFault | None]:
     """Measure every job; a failure is a result with its reason.
 
@@ -299,8 +297,6 @@ def sweep(
         Time for the samples of each job, seconds.
     measure : Measure
         Measures one job.
-    fault : DeviceFault, optional
-        Of a device that was lost before.
 
     Returns
     -------
@@ -310,6 +306,7 @@ def sweep(
         If a device was lost on the way: the CUDA jobs after it were not tried.
     """
     results: list[AnyResult] = []
+    fault: DeviceFault | None = None
     plan = SamplingPlan(budget_s=budget_s)
     for job in jobs:
         try:

@@ -16,7 +16,7 @@ import numpy as np
 from engine.device.backend import Backend, Buffers
 from engine.device.devices import all_gpus, device_named
 from engine.device.launches import DeviceKind, Pass, Prepared
-from engine.device_info import ALL_GPUS, AUTO, SIMULATOR, DeviceInfo
+from engine.device_info import ALL_GPUS, AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable, Reason, TooLargeForSimulator
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.geometry.cut import Reach
@@ -110,6 +110,9 @@ class Task(ABC, Generic[P, O, V]):
 
     problem: ClassVar[type[Message]]
     heading: ClassVar[str] = ""  # above its variants in the list of the command `variants`; empty: not there
+    # What plain loops on one core and a plain kernel on a small GPU make of what `steps` counts.
+    cpu_per_s: ClassVar[float] = 3e8
+    gpu_per_s: ClassVar[float] = 1e10
     verifying_s: ClassVar[float] = 2.0  # how long the oracle takes between two checkpoints, seconds
     variants: Sequence[V] = ()  # every one, in teaching order
     proof_rows: ClassVar[int] = 0  # of float32 that the oracle takes for each row that a result depends on
@@ -119,9 +122,15 @@ class Task(ABC, Generic[P, O, V]):
         """Return the fields of a problem in a file as its dataclass takes them."""
         return data
 
-    @abstractmethod
+    def steps(self, job: "Job[P, O, V]") -> int:
+        """Return the steps that a launch takes, of which `cpu_per_s` and `gpu_per_s` are done in a second."""
+        found: int = job.problem.multiply_adds  # type: ignore[attr-defined]
+        return found
+
     def expected_launch_s(self, job: "Job[P, O, V]", device: DeviceInfo) -> float:
         """Estimate one launch before any was seen, seconds."""
+        per_second = self.gpu_per_s if device.kind == "cuda" else self.cpu_per_s
+        return 0.5 + self.steps(job) / (INTERPRETED_PER_S if device.key == SIMULATOR else per_second)
 
     @abstractmethod
     def allocate(self, backend: Backend, job: "Job[P, O, V]", host_out: Any = None) -> Buffers:

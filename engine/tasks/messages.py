@@ -5,8 +5,8 @@ from typing import ClassVar
 from engine.host.request import QueuePolicy, Request
 from engine.mask.mask import Mask
 from engine.message import Message
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.results import RunResult
+from engine.work.columns import RunResult
+from engine.work.problem import Problem
 
 
 class RecordedRequest(Message, Request, frozen=True):

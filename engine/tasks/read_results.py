@@ -25,10 +25,9 @@ from engine.results.measurement import AnyResult, Measurement
 from engine.results.progress import Checkpoint
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from engine.tasks.registry import TASKS
-from engine.work.columns import mask_text
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.results import RunResult
+from engine.work.columns import RunResult, mask_text
 from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.problem import Problem
 
 _REMEDY = "Take a file that Haloscope saved."
 # With every sample of a sweep a file has some MB.

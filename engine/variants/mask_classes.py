@@ -18,12 +18,12 @@ NaN and infinity
 Rounding
     A term of the direct sum is rounded `columns` times at most in the first pass (its product and the
     additions), `rows` times in the second, once with the offset, and comes with a weight that is off by 4 (1
-    - 1/rows) (1 - 1/columns) + 2 roundings at most. `engine.work.filtering.agreement` grants rows x columns
+    - 1/rows) (1 - 1/columns) + 2 roundings at most. `engine.work.filtering.oracle` grants rows x columns
     + 2. That is enough for every mask except those of 2 x 2, 2 x 3 and 2 x 4 (either way round): there the
     worst case is 8 of 6 roundings, 9.33 of 8 and 10.5 of 10, if all of them go the same way; 0.55 of the
     bound is the most that was seen in millions of results. Exact factors, masks of one line and an offset of
     0 save the roundings that they do not make, so 1 x N has N + 1. A product that is subnormal loses 2^-150;
-    in the first pass that is multiplied by the column, for which `engine.work.filtering.agreement` has a
+    in the first pass that is multiplied by the column, for which `engine.work.filtering.oracle` has a
     term of its own.
 Equal weights
     No sum here subtracts (adds a new sample and takes an old one out): in float32 that drifts, and one NaN or
@@ -36,7 +36,7 @@ Equal weights
 
     Each sample is multiplied by the weight (one rounding, or none in a multiply-add), takes part in at most
     columns - 1 additions along its row, rows - 1 along its column and one with the offset: rows + columns
-    roundings at most, never more than the rows x columns + 1 that `engine.work.filtering.agreement` grants,
+    roundings at most, never more than the rows x columns + 1 that `engine.work.filtering.oracle` grants,
     because (rows - 1)(columns - 1) >= 0. In the exact class nothing is rounded at all. The weight is applied
     before the sums, so that these can pass the largest float32 only where the direct sum could.
 
@@ -55,10 +55,9 @@ from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.mask.factors import Factors, factor
 from engine.mask.mask import Mask
 from engine.results.problem import Work
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
-from engine.work.filtering.variants import Growth, MaskClass
-from engine.work.filtering.work import filter_work, taps_inside
+from engine.work.filtering.variants import Growth, MaskClass, filter_work, taps_inside
+from engine.work.problem import Problem
 
 RANK_1: dict[str, Any] = {
     "remark": "Takes only masks of rank 1, such as box, Gaussian and Sobel.",

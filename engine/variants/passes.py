@@ -13,8 +13,8 @@ from engine.device.launches import Between, HostStep, Kernel, Launch, Operand, P
 from engine.device.per_thread import interprets
 from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, SharedBytes, blocks_along, refuse_grid
 from engine.mask.mask import Mask
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.work import cells_inside
+from engine.work.filtering.variants import cells_inside
+from engine.work.problem import Problem
 
 VECTOR = 4
 """Samples that are loaded and stored at once: 16 bytes of float32."""

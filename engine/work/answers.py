@@ -1,9 +1,17 @@
 """Answers previews, runs and questions about work on pictures.
 
 Called on: the main thread of the host process, one at a time; questions on the thread that reads the pipe.
+
+Of chains on the CPU results of steps are kept from one preview to the next. The result of a step depends on
+the picture, on the step and on the results that it reads. So while edits follow one another only the edited
+step and its readers are computed anew. What they read is kept for the next edit; another result only up to
+MOST_BYTES together, as those of a small picture are. Nothing is kept where the engine is idle.
 """
 
+import dataclasses
 import time
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
 
@@ -17,8 +25,9 @@ from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
 from engine.host.request import Check, Computed, Preview, Run
 from engine.host.shared_picture import ResultMemory, keeps_values
-from engine.host.tiles import TiledScreen
+from engine.host.tiles import FilePixels, TiledScreen
 from engine.image.convert import full_scale_of
+from engine.image.open import open_image
 from engine.results.measurement import StepTime
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
@@ -26,13 +35,94 @@ from engine.run.sampling import SamplingPlan
 from engine.run.task import Job, compute, device_for
 from engine.run.variant import AnyVariant
 from engine.work.filtering.clipping import clipped_of
-from engine.work.filtering.variants import VARIANTS
-from engine.work.kept_results import KeptResults
-from engine.work.messages import ListRequest, OperationInfo, PictureJob
-from engine.work.pictures import Operands
+from engine.work.filtering.sum_order import SumOrder
+from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.measuring import steps_of, with_steps
+from engine.work.messages import (
+    ListRequest,
+    OperationInfo,
+    PictureJob,
+    SumOrderRequest,
+    blank,
+)
+from engine.work.pictures import Operands, as_samples
+from engine.work.planned import CHAIN_VARIANTS, Plan, needed_steps
 from engine.work.resolve import Resolved
-from engine.work.resolved_job import resolved_job
-from engine.work.step_times import steps_of, with_steps
+
+
+def resolved_job(job: PictureJob) -> Resolved:
+    """Return what a job is; of a picture in its file that of a part, all zeros: a question reads nothing."""
+    picture = job.picture
+    patch = as_samples(open_image(job.patch_path).pixels) if job.patch_path else None
+    in_file = isinstance(picture.pixels, FilePixels)
+    return Resolved(job, blank(picture) if in_file else shared.attach(picture.in_memory), patch=patch)
+
+
+MOST_BYTES = 16 << 20
+
+
+@dataclass
+class KeptResults:
+    """Results of the newest preview's steps, by what they depend on, and how long each of them took, ms."""
+
+    _kept: dict[Hashable, np.ndarray] = field(default_factory=dict)
+    _took: dict[Hashable, float] = field(default_factory=dict)
+
+    def computed(
+        self, resolved: Resolved, picture: Hashable, out: np.ndarray, report: Checkpoint
+    ) -> tuple[StepTime, ...]:
+        """Write the last result to `out`; return the steps with their times. `picture` names the samples."""
+        plan = resolved.plan
+        (variant,) = CHAIN_VARIANTS.on("cpu")
+        resolved.job().refuse(resolved.device)
+        chain: Any = variant.prepare(resolved.problem, plan, variant.default_block)
+        keys = _keys(plan, picture)
+        needed = needed_steps(plan, [at for at, key in enumerate(keys) if key in self._kept])
+        known = {at: self._kept[keys[at]] for at in needed if keys[at] in self._kept}
+        # What is not read makes room for what is computed.
+        kept: dict[Hashable, np.ndarray] = {}
+        self._kept = kept
+        took = {key: self._took[key] for key in keys if key in self._took}
+        read_again = _read_by_changed(plan, [key not in took for key in keys])
+
+        def begins(at: int) -> None:
+            report(Progress(f"step {plan[at].step.id}", at / len(plan), 2.0))
+
+        def found(at: int, result: np.ndarray) -> None:
+            waiting = _bytes(kept.values()) + _bytes(known.values())
+            if result is not out and (at in read_again or waiting + result.nbytes <= MOST_BYTES):
+                kept[keys[at]] = result
+
+        chain.launch(resolved.samples, out, known=known, begins=begins, found=found)
+        ids = {planned.step.id: key for planned, key in zip(plan, keys, strict=True)}
+        self._took = took | {ids[id_]: ms for id_, ms in chain.took_ms.items()}
+        return steps_of(plan, {id_: self._took.get(key, 0.0) for id_, key in ids.items()})
+
+    def drop(self) -> None:
+        """Keep nothing."""
+        self._kept = {}
+
+
+def _keys(plan: Plan, picture: Hashable) -> list[Hashable]:
+    """Return what the result of each step depends on."""
+    keys: list[Hashable] = []
+    for planned in plan:
+        # How it is called and from where it reads by what name changes nothing.
+        step = replace(planned.step, id="", input="")
+        read = tuple(picture if one == -1 else keys[one] for one in planned.inputs)
+        keys.append((step, planned.variant_key, planned.block, planned.problem, read))
+    return keys
+
+
+def _read_by_changed(plan: Plan, are_changed: Sequence[bool]) -> set[int]:
+    """Return the steps that did not change and are read by one that did, or by the last if none did."""
+    changed = [at for at, is_changed in enumerate(are_changed) if is_changed] or [len(plan) - 1]
+    return {one for at in changed for one in plan[at].inputs if one >= 0} - set(changed)
+
+
+def _bytes(arrays: Iterable[np.ndarray]) -> int:
+    return sum(array.nbytes for array in arrays)
+
 
 _kept = KeptResults()
 shared.keep_until_trimmed(_kept.drop)
@@ -124,7 +214,7 @@ def _shown(
         pixels = samples if answer.picture is None else answer.picture.reshape(samples.shape)
         if answer.mark is not None:
             # Few operations draw.
-            drawing = import_module("engine.work.operations.drawing")
+            drawing = import_module("engine.work.operations.patch")
             pixels = drawing.marked(pixels, answer.mark, full_scale_of(samples.dtype))
         memory.allocate(samples, pixels.dtype.name)[...] = pixels
     if asked.region is not None:
@@ -152,7 +242,7 @@ def check(request: Check[PictureJob], report: Checkpoint) -> tuple[Availability,
     asked, resolved = request.job, resolved_job(request.job)
     if resolved.step is None:
         return ()
-    known = resolved.step_task.known(resolved.step)
+    known = resolved.task.known(resolved.step)
     if request.blocks:
         return _check_blocks(request, resolved, known)
     return tuple(_availability(variant, asked, resolved) for variant in known)
@@ -165,22 +255,22 @@ def _check_blocks(
     asked, plain = request.job, request.job.changed(block=None)
     keys = request.variants or tuple(variant.key for variant in known)
     found: list[Availability] = []
-    for variant in dict.fromkeys(_named(key, plain, resolved) for key in keys):
+    for one in dict.fromkeys(_named(key, plain, resolved) for key in keys):
         # What no block helps with is found out once: looking for NaN takes 17 ms.
-        own = _availability(variant, plain, resolved)
-        if not variant.uses_block or (own.reason and own.nearest_block is None):
+        own = _availability(one, plain, resolved)
+        if not one.uses_block or (own.reason and own.nearest_block is None):
             found.append(own)
             continue
-        limits = device_for(variant, asked.device).limits
+        limits = device_for(one, asked.device).limits
         for block in request.blocks:
-            refusal = variant.why_not(resolved.problem, resolved.constant, block, limits, known)
-            found.append(Availability(variant.key, refusal, block))
+            refusal = one.why_not(resolved.problem, resolved.constant, block, limits, known)
+            found.append(Availability(one.key, refusal, block))
     return tuple(found)
 
 
 def _named(key: str, asked: PictureJob, resolved: Resolved) -> AnyVariant:
     other = Resolved(asked.changed(variant=key), resolved.samples)
-    variant: AnyVariant = other.choice.variant if key == AUTO else other.step_task.named(other.step)
+    variant: AnyVariant = other.choice.variant if key == AUTO else other.task.named(other.step)
     return variant
 
 
@@ -189,3 +279,15 @@ def _availability(variant: AnyVariant, asked: PictureJob, resolved: Resolved) ->
     operands = Operands(resolved.samples, resolved.constant)
     made = Job(resolved.task, variant, variant.block_for(asked.block), resolved.problem, operands)
     return Availability.of(variant.key, lambda: made.refuse(device_for(variant, asked.device)))
+
+
+def sum_order(request: SumOrderRequest, report: Checkpoint) -> SumOrder:
+    """Return the order of the sums of a job, whose variant can do it."""
+    resolved, chosen = resolved_job(request.job), variant(request.job.variant, takes_auto=False)
+    problem, mask = resolved.problem, resolved.constant
+    if request.reads_floats:
+        problem = problem.of_type("float32")
+    order = chosen.sum_order(problem, mask)
+    if order.is_known:
+        return order
+    return dataclasses.replace(order, added_error=chosen.added_to(problem, mask, resolved.samples))

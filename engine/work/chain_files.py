@@ -27,8 +27,8 @@ from engine.files.reading import ASSETS, Json, faults_of_asset, json_object, rea
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.json_form import document_of, mask_from_json
-from engine.mask.resolve import resolve_mask
-from engine.work.operations.problem import Settings
+from engine.mask.presets import resolve_mask
+from engine.work.problem import Settings
 from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, OperationStep
 
 FORMAT, VERSION = "haloscope-chain", 1

@@ -5,10 +5,10 @@ have. A mask makes of them, with c the middle and r half the width of the range,
 
     |weights| r  +  gamma S  around  weights c,   S = |weights| max(|low|, |high|) + |offset|
 
-where gamma S is the step's own rounding (`engine.work.filtering.agreement`). Sums of two results are masks
+where gamma S is the step's own rounding (`engine.work.filtering.oracle`). Sums of two results are masks
 of two weights; a length grows by no more than its sides; minima, medians and the like keep the order, so
-their ranges are those of their ends (`engine.work.operations.cells`). Where everything is a multiple of one
-power of two and stays below 2^24 of it, nothing is rounded and the range is the value.
+their ranges are those of their ends (`engine.work.operations.contract`). Where everything is a multiple of
+one power of two and stays below 2^24 of it, nothing is rounded and the range is the value.
 
 A threshold, or a histogram's bin, is a jump: where the range of a sample lies on both sides of it, float32
 may end on either, and both are right. Such samples are counted as undecided.
@@ -30,16 +30,12 @@ from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
 from engine.verify.regions import LEAST_STEP, Region, affordable_regions
 from engine.verify.verification import Inputs, Verification, kept, verify_regions
-from engine.work.filtering.agreement import grain_of_sums, rounding_bound
-from engine.work.filtering.oracle import border_sources, correlate_at
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.oracle import border_sources, correlate_at, grain_of_sums, rounding_bound
 from engine.work.filtering.variants import Variant
-from engine.work.operations.cells import Floats, Range, Sources, inside_of, sources_of, windows_at
-from engine.work.operations.problem import OperationProblem
+from engine.work.operations.contract import Floats, Range, Sources, inside_of, sources_of, windows_at
 from engine.work.operations.table import operation_named
-from engine.work.picture_problem import ChainProblem
-from engine.work.pictures import ProvenJob
 from engine.work.planned import Plan, PlannedStep
+from engine.work.problem import OperationProblem, Problem
 from engine.work.steps import CombineStep
 
 Places = NDArray[np.intp]
@@ -278,12 +274,18 @@ _TOGETHER, _APART = 1 << 16, 1 << 9
 
 
 def verify(
-    values: np.ndarray, job: ProvenJob[ChainProblem, Plan], checkpoint: Callable[[float], None]
+    values: np.ndarray,
+    samples: np.ndarray,
+    plan: Plan,
+    seed: int,
+    affordable: int | None,
+    checkpoint: Callable[[float], None],
 ) -> Verification:
-    """Compare a result (H, W, C) with the oracle."""
-    operands = job.operands
-    oracle = ChainOracle(operands.samples, operands.constant)
-    regions = _regions(job)
+    """Compare a result of a plan on a picture, both (H, W, C), with the oracle.
+
+    `seed` and `affordable`, the multiply-adds of the oracle, say what is checked where not all can be.
+    """
+    oracle, regions = ChainOracle(samples, plan), _regions(samples, plan, seed, affordable)
     undecided = jumped = 0
 
     @kept
@@ -294,11 +296,11 @@ def verify(
         undecided, jumped = undecided + computed.undecided, jumped + computed.jumped
         return computed.range
 
-    reach = sum(planned.reach or 0 for planned in operands.constant)
-    kind = operands.samples.dtype
+    reach = sum(planned.reach or 0 for planned in plan)
+    kind = samples.dtype
     white = 1.0 if kind.kind == "f" else float(np.iinfo(kind).max)
-    jump = white if any(planned.jumps for planned in operands.constant) else 0.0
-    inputs = Inputs(operands.samples, (reach, reach), (reach, reach), jump=jump, has_sums=False)
+    jump = white if any(planned.jumps for planned in plan) else 0.0
+    inputs = Inputs(samples, (reach, reach), (reach, reach), jump=jump, has_sums=False)
     apart = max(_APART, _TOGETHER // (2 * reach + 1) ** 2)
     pixels = _TOGETHER if all(region.step == 1 for region in regions) else apart
     proof = verify_regions(
@@ -318,10 +320,9 @@ def verify(
     return proof
 
 
-def _regions(job: ProvenJob[ChainProblem, Plan]) -> tuple[Region, ...]:
+def _regions(samples: np.ndarray, plan: Plan, seed: int, affordable: int | None) -> tuple[Region, ...]:
     """Return the whole result where the oracle can afford it, else its edges and a grid of pixels."""
-    plan, problem, affordable = job.operands.constant, job.problem, job.affordable or AFFORDABLE_MULTIPLY_ADDS
-    channels = problem.channels
+    (height, width, channels), affordable = samples.shape, affordable or AFFORDABLE_MULTIPLY_ADDS
     # What one pixel alone needs of each step: the window of all that come after.
     after = [0] * len(plan)
     for at in range(len(plan) - 1, -1, -1):
@@ -332,9 +333,7 @@ def _regions(job: ProvenJob[ChainProblem, Plan]) -> tuple[Region, ...]:
     apart = channels * sum(
         planned.cost * min(LEAST_STEP, 2 * reach + 1) ** 2 for planned, reach in zip(plan, after, strict=True)
     )
-    if problem.height * problem.width * together <= affordable:
-        return (Region(0, problem.height, 0, problem.width),)
+    if height * width * together <= affordable:
+        return (Region(0, height, 0, width),)
     reach = max(3, min(16, max(one + (planned.reach or 0) for planned, one in zip(plan, after, strict=True))))
-    return affordable_regions(
-        problem.height, problem.width, (reach, reach), max(together, apart), affordable, job.seed
-    )
+    return affordable_regions(height, width, (reach, reach), max(together, apart), affordable, seed)

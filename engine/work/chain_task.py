@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import structs
 
 from engine.device.launches import DeviceKind
-from engine.device_info import AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
+from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, Reason, UnknownName
 from engine.files.reading import Json
 from engine.geometry.block import Block
@@ -30,14 +30,12 @@ from engine.work.filter_task import (
 from engine.work.filtering.variants import variant
 from engine.work.operations.contract import OperationVariant
 from engine.work.operations.patch import Patch, patch_from, ready_patch
-from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import (
     OPERATION_VARIANTS,
     OPERATIONS,
     operation_variant,
     operation_variants,
 )
-from engine.work.picture_problem import ChainProblem
 from engine.work.pictures import Operands
 from engine.work.planned import (
     CHAIN_VARIANTS,
@@ -48,10 +46,12 @@ from engine.work.planned import (
     most_between,
     reach_of,
 )
+from engine.work.problem import ChainProblem, OperationProblem, Settings
 from engine.work.steps import AnyStep, Chain, CombineStep, MaskStep, Node, OperationStep, digest_of
 
 if TYPE_CHECKING:
     from engine.verify.verification import Verification
+
 
 OperatedJob = Job[OperationProblem, Operands[Patch | None], OperationVariant]
 
@@ -62,6 +62,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
     problem = OperationProblem
     variants = OPERATION_VARIANTS
     heading = "Other operations (`python main.py filter --operation KEY`)"
+    cpu_per_s = gpu_per_s = 2e8
 
     def problem_fields(self, data: Json) -> dict[str, object]:
         """Return the fields with the settings typed by the operation's parameters."""
@@ -76,11 +77,10 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         except UnknownName as error:
             raise ValueError(str(error)) from error
 
-    def expected_launch_s(self, job: OperatedJob, device: DeviceInfo) -> float:
-        """Estimate one launch, seconds, by what the model of work loads."""
+    def steps(self, job: OperatedJob) -> int:
+        """Return what the model of work loads and computes."""
         work = job.variant.work(job.problem, job.block)
-        steps = work.global_loads + work.shared_loads + work.flops
-        return 0.5 + steps / (INTERPRETED_PER_S if device.key == SIMULATOR else 2e8)
+        return work.global_loads + work.shared_loads + work.flops
 
     def verify(self, values: Any, job: OperatedJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the operation's oracle: its own, or that of a chain of this step."""
@@ -90,8 +90,7 @@ class OperationTask(StepTask[OperationProblem, Patch | None, OperationVariant]):
         step = OperationStep(operation=known.key, settings=problem.settings)
         planned = _planned_operation(step, (-1,), job.variant.key, None, problem)
         plan: Plan = (structs.replace(planned, cost=known.cost, given=(problem.dtype,)),)
-        chain: Any = replace(job, operands=Operands(job.operands.samples, plan))  # type: ignore[arg-type]
-        return _compared(values, chain, checkpoint)
+        return _compared(values, plan, job, checkpoint)
 
     def answer(
         self, values: np.ndarray, problem: OperationProblem, operands: Operands[Patch | None]
@@ -190,9 +189,12 @@ def _planned_operation(
     )  # fmt: skip
 
 
-def _compared(values: object, job: Any, checkpoint: Callable[[float], None]) -> "Verification":
+def _compared(
+    values: object, plan: Plan, job: Job[Any, Operands[Any], Any], checkpoint: Callable[[float], None]
+) -> "Verification":
     # Loaded by the first proof: a preview needs none.
-    proof: Verification = import_module("engine.work.chain_oracle").verify(values, job, checkpoint)
+    oracle, samples = import_module("engine.work.chain_oracle"), job.operands.samples
+    proof: Verification = oracle.verify(values, samples, plan, job.seed, job.affordable, checkpoint)
     return proof
 
 
@@ -214,11 +216,11 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
     # Measured 12, and what malloc keeps: the windows of a row of pixels that are checked make whole rows.
     proof_rows = 16
     heading = "Chains (`python main.py filter --chain FILE`)"
+    gpu_per_s = 3e8
 
-    def expected_launch_s(self, job: PlanJob, device: DeviceInfo) -> float:
-        """Estimate one launch, seconds, by what the steps cost the oracle."""
-        steps = job.problem.samples * sum(planned.cost for planned in job.operands.constant)
-        return 0.5 + steps / (INTERPRETED_PER_S if device.key == SIMULATOR else 3e8)
+    def steps(self, job: PlanJob) -> int:
+        """Return what the steps cost the oracle."""
+        return job.problem.samples * sum(planned.cost for planned in job.operands.constant)
 
     def refuse_operands(self, variant: ChainVariant, operands: Operands[Plan]) -> None:
         """Refuse a picture with NaN or infinity where a step cannot keep them apart."""
@@ -228,7 +230,7 @@ class ChainTask(PictureTask[ChainProblem, Plan, ChainVariant]):
 
     def verify(self, values: object, job: PlanJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the float64 oracle of the whole chain."""
-        return _compared(values, job, checkpoint)
+        return _compared(values, job.operands.constant, job, checkpoint)
 
     def reach(self, job: PlanJob) -> Reach:
         """Return how far all steps together reach."""

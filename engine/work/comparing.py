@@ -21,14 +21,15 @@ from engine.image.open import SAMPLES, open_sample
 from engine.mask.mask import Mask
 from engine.results.progress import Checkpoint, Progress
 from engine.verify.regions import Region
+from engine.work.answers import resolved_job
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import (
+from engine.work.filtering.clipping import HINT_FROM
+from engine.work.filtering.oracle import (
     AFFORDABLE_MULTIPLY_ADDS,
     BAND_MULTIPLY_ADDS,
     BAND_PIXELS,
     Expected,
 )
-from engine.work.filtering.clipping import HINT_FROM
 from engine.work.filtering.variants import variant
 from engine.work.messages import (
     Compared,
@@ -36,7 +37,6 @@ from engine.work.messages import (
     EffectsRequest,
     PictureJob,
 )
-from engine.work.resolved_job import resolved_job
 
 _GREY, _WHITE = 128, 255.0
 

@@ -9,7 +9,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from engine.device.backend import Backend, Buffers
-from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
+from engine.device_info import DeviceInfo
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.border import Border
@@ -18,12 +18,11 @@ from engine.mask.mask import Mask
 from engine.results.problem import Answer
 from engine.run.task import Choice, Job, Task
 from engine.run.variant import V
-from engine.work.filtering.auto.planner import choose
-from engine.work.filtering.problem import RESULT_TYPES, Problem
+from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, Variant, variant
-from engine.work.picture_problem import PictureProblem
 from engine.work.pictures import DTYPES, Operands
 from engine.work.planned import PlannedStep
+from engine.work.problem import RESULT_TYPES, PictureProblem, Problem
 from engine.work.steps import MaskStep
 
 if TYPE_CHECKING:
@@ -132,19 +131,10 @@ class Filtering(StepTask[Problem, Mask, Variant]):
     problem = Problem
     variants = VARIANTS
 
-    def expected_launch_s(self, job: MaskJob, device: DeviceInfo) -> float:
-        """Estimate one launch, seconds.
-
-        The plain loops on one core make about 0.3 G multiply-adds per second, the plain kernel on a small GPU
-        10 G, the interpreter 5 M.
-        """
-        per_second = INTERPRETED_PER_S if device.key == SIMULATOR else 1e10 if device.kind == "cuda" else 3e8
-        return 0.5 + job.problem.multiply_adds / per_second
-
     def verify(self, values: Any, job: MaskJob, checkpoint: Callable[[float], None]) -> "Verification":
         """Compare with the oracle."""
         # Loaded by the first proof: a preview needs none.
-        from engine.work.filtering.agreement import verify
+        from engine.work.filtering.oracle import verify
 
         mask, samples = job.operands.constant, job.operands.samples
         return verify(

@@ -6,7 +6,7 @@ frame, as wide as the masks before reach, the results differ: the separate steps
 each of them, the one mask once. Where weights are whole numbers the results inside are equal; else both lie
 within their own bounds of the same exact values.
 
-What is proposed is judged by the measured times that `auto` compares (`engine.work.filtering.auto.costs`).
+What is proposed is judged by the measured times that `auto` compares (`engine.work.filtering.planner`).
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,7 @@ from engine.errors import MaskError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.auto.costs import cost_table, rates_of
-from engine.work.filtering.auto.planner import kernel_us
+from engine.work.filtering.planner import cost_table, kernel_us, rates_of
 from engine.work.steps import AnyStep, Chain, MaskStep, Node
 
 Weights = NDArray[np.float64]

@@ -2,15 +2,18 @@
 
 from typing import ClassVar
 
-from engine.geometry.range_modes import RangeMode
+import numpy as np
+from numpy.typing import NDArray
+
+from engine.geometry.border import RangeMode
 from engine.host.messages import VariantInfo
 from engine.host.protocol import OfValues, PictureHandle, ScreenLevels
 from engine.host.request import Computed, QueuePolicy, Request, SharedArray
+from engine.host.tiles import FilePixels
 from engine.mask.mask import Mask
 from engine.message import Message
 from engine.verify.regions import Region
-from engine.work.request import PictureRequest
-from engine.work.steps import Chain
+from engine.work.steps import Chain, PictureRequest
 
 
 class ListRequest(Message, Request, frozen=True):
@@ -69,7 +72,7 @@ class PictureJob(PictureRequest, frozen=True, kw_only=True):
 class SumOrderRequest(Message, Request, frozen=True):
     """Ask in which order the variant of a mask adds up a result. Reply: SumOrder."""
 
-    handler: ClassVar[str] = "engine.work.questions:sum_order"
+    handler: ClassVar[str] = "engine.work.answers:sum_order"
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
     job: PictureJob
     reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
@@ -95,6 +98,31 @@ class Compared(Message, frozen=True):
     screen: ScreenLevels
     words: str
     is_whole: bool = True
+
+
+MEASURED_SIDE = 2048
+"""Sides of the part of a large picture that a run measures, pixels, at most."""
+
+
+def measured_shape(picture: PictureHandle) -> tuple[int, int, int]:
+    """Return rows, columns and channels of what a run measures: the picture, or a part of a large one."""
+    if isinstance(picture.pixels, FilePixels):
+        return min(picture.height, MEASURED_SIDE), min(picture.width, MEASURED_SIDE), picture.channels
+    return picture.height, picture.width, picture.channels
+
+
+def blank(picture: PictureHandle) -> NDArray[np.generic]:
+    """Return samples of that shape without their memory: nothing is read for a question."""
+    return np.broadcast_to(np.zeros((), picture.dtype), measured_shape(picture))
+
+
+def measured_part(job: PictureJob) -> tuple[slice, slice]:
+    """Return the rows and columns of a large picture that a run measures: around the job's centre."""
+    height, width, _ = measured_shape(job.picture)
+    row, column = job.centre or (job.picture.height // 2, job.picture.width // 2)
+    top = min(max(row - height // 2, 0), job.picture.height - height)
+    left = min(max(column - width // 2, 0), job.picture.width - width)
+    return slice(top, top + height), slice(left, left + width)
 
 
 class SaveFiltered(Message, Request, frozen=True):

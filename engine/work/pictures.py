@@ -3,7 +3,7 @@
 import sys
 import warnings
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -103,7 +103,6 @@ def random_picture(shape: tuple[int, int, int], dtype: str, seed: int) -> np.nda
 
 
 C = TypeVar("C")
-P_co = TypeVar("P_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -113,23 +112,3 @@ class Operands(Generic[C]):
     samples: np.ndarray
     constant: C  # a mask, the patch to find or None, the planned steps
     layout: Layout = Layout.PITCHED
-
-
-class ProvenJob(Protocol[P_co, C]):
-    """What a proof needs of a job (`engine.run.task.Job`)."""
-
-    @property
-    def problem(self) -> P_co:
-        """Everything but the pixels."""
-
-    @property
-    def operands(self) -> Operands[C]:
-        """The picture, and what its variant is compiled with."""
-
-    @property
-    def seed(self) -> int:
-        """Of the pixels that are checked, where not all can be."""
-
-    @property
-    def affordable(self) -> int | None:
-        """Multiply-adds that the oracle may spend; None: those of about 0.5 s."""

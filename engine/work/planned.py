@@ -16,10 +16,8 @@ from engine.geometry.border import Border
 from engine.geometry.cut import Reach, common_border, is_near
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant, Registered, VariantOf
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant as filter_variant
-from engine.work.operations.problem import OperationProblem
-from engine.work.picture_problem import ChainProblem
+from engine.work.problem import ChainProblem, OperationProblem, Problem
 from engine.work.steps import AnyStep, MaskStep, OperationStep, needed_places
 
 StepProblem = Problem | OperationProblem

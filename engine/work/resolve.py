@@ -11,18 +11,15 @@ from msgspec.structs import replace
 
 from engine.device.devices import backend
 from engine.device_info import AUTO, DeviceInfo
-from engine.errors import BadValue
+from engine.errors import BadValue, Reason
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
 from engine.geometry.cut import Reach
 from engine.results.problem import Answer
-from engine.run.task import Choice, Job, compute, devices_for
-from engine.work.filter_task import FILTERING, Among, AnyStepTask, PictureTask
+from engine.run.task import AnyJob, Choice, Job, compute, devices_for
+from engine.work.filter_task import FILTERING, Among, AnyStepTask
 from engine.work.pictures import Operands
 from engine.work.planned import COMBINED, Plan
-from engine.work.request import PictureRequest
-from engine.work.steps import MaskStep
-
-AnyJob = Job[Any, Operands[Any], Any]
+from engine.work.steps import MaskStep, PictureRequest
 
 
 class Resolved:
@@ -63,15 +60,15 @@ class Resolved:
         if not self.nodes:
             why = "every step that its result needs is switched off"
             raise BadValue("the chain", why, "Switch one on.")
-        self.task: PictureTask[Any, Any, Any]
+        self.task: Any
         self.problem: Any
         if self.step is None:
             self.task = _chains().CHAIN
-            self.problem = self.task.described(asked.chain, samples, asked.result_type)  # type: ignore[attr-defined]
+            self.problem = self.task.described(asked.chain, samples, asked.result_type)
             return
-        step_task = self.task = task_of(self.step.kind)
+        self.task = task_of(self.step.kind)
         image = samples if given is None else given
-        self.problem, self.constant = step_task.described(self.step, samples, image, asked.result_type, patch)
+        self.problem, self.constant = self.task.described(self.step, samples, image, asked.result_type, patch)
 
     @cached_property
     def constant(self) -> Any:
@@ -82,17 +79,12 @@ class Resolved:
     def devices(self) -> tuple[DeviceInfo, ...]:
         """The devices that share the work: every GPU where all are asked for, else the one."""
         is_named = self.step is not None and self.step.variant != AUTO
-        return devices_for(self.step_task.named(self.step) if is_named else None, self.asked.device)
+        return devices_for(self.task.named(self.step) if is_named else None, self.asked.device)
 
     @cached_property
     def device(self) -> DeviceInfo:
         """The device that the request names, the first of several, or that its variant needs."""
         return self.devices[0]
-
-    @property
-    def step_task(self) -> AnyStepTask:
-        """The task of the one step."""
-        return self.task  # type: ignore[return-value]
 
     @cached_property
     def plan(self) -> Plan:
@@ -100,7 +92,7 @@ class Resolved:
         if self.step is not None:
             return ()
         among = Among(self.samples, self.device, self._in_parts, self._part_rows)
-        plan: Plan = _chains().CHAIN.plan(self.nodes, among)
+        plan: Plan = self.task.plan(self.nodes, among)
         if self.asked.result_type != "same":
             return plan
         last = plan[-1].quantised(self.samples.dtype.name)
@@ -112,12 +104,13 @@ class Resolved:
     @cached_property
     def choice(self) -> Choice[Any]:
         """The variant and its block; resolved on first use, which takes `auto` 0.1 to 0.4 ms."""
+        chosen: Choice[Any]
         if self.step is None:
-            chosen: Choice[Any] = _chains().CHAIN.choice(self.device)
+            chosen = self.task.choice(self.device)
             return chosen
         problem = self.problem if self._part_rows is None else replace(self.problem, height=self._part_rows)
-        how = {"in_parts": self._in_parts}
-        return self.step_task.choice(self.step, problem, self.constant, self.device, **how)
+        chosen = self.task.choice(self.step, problem, self.constant, self.device, in_parts=self._in_parts)
+        return chosen
 
     @cached_property
     def reach(self) -> Reach:
@@ -207,16 +200,14 @@ class Resolved:
         other.step = other.asked.step
         return other
 
-    def job(self, *, seed: int = 0, affordable: int | None = None) -> AnyJob:
+    def job(self) -> AnyJob:
         """Return the job for the pipeline."""
-        variant, block, reason = self.choice
-        operands = Operands(self.samples, self.constant, self.asked.layout)
-        return Job(self.task, variant, block, self.problem, operands, reason, seed, affordable)
+        return self.job_by(*self.choice)
 
-    def job_by(self, variant: object, block: Block, *, seed: int = 0) -> AnyJob:
+    def job_by(self, variant: object, block: Block, reason: Reason | None = None, *, seed: int = 0) -> AnyJob:
         """Return the job by a variant and a block, whatever the request names."""
         operands = Operands(self.samples, self.constant, self.asked.layout)
-        return Job(self.task, variant, block, self.problem, operands, seed=seed)
+        return Job(self.task, variant, block, self.problem, operands, reason, seed)
 
     def at(self, samples: np.ndarray) -> Self:
         """Return what was chosen, for a part of the picture, (H, W, C), as a picture of its own."""

@@ -1,29 +1,33 @@
-"""What is done with a picture: masks, operations and combinations of earlier results. No Numba in here.
+"""What is done with a picture, and where: masks, operations and combinations of results. No Numba in here.
 
 A filter is a chain of one step, and so is another operation. The steps form a graph without cycles: a step
 reads the result of the one before, of another earlier one by its id, or the picture. What lies between is
-float32, neither clipped nor rounded to whole numbers.
+float32, neither clipped nor rounded to whole numbers. All other descriptions of work hold a
+`PictureRequest`, of which nothing is resolved yet: "auto" may stand for a variant or a device, and a block
+may be illegal.
 """
 
 import hashlib
 from collections.abc import Container, Iterable, Sequence
 from contextlib import suppress
+from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 from msgspec.structs import replace
 
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, did_you_mean
 from engine.geometry.block import Block
-from engine.geometry.border import Border
-from engine.geometry.range_modes import RANGE_MODES, RangeMode
+from engine.geometry.border import RANGE_MODES, Border, RangeMode
+from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.message import Message
-from engine.work.operations.problem import NO_SETTINGS, Settings
+from engine.work.problem import NO_SETTINGS, Settings
 
 if TYPE_CHECKING:
     from engine.work.operations.contract import Operation
+
 
 PICTURE = "picture"
 """What a step reads that begins with the picture itself."""
@@ -335,3 +339,83 @@ def _needed(nodes: list[Node], last: int) -> tuple[Node, ...]:
     wanted = sorted(needed_places([node.inputs for node in nodes], last))
     number = {at: place for place, at in enumerate(wanted)} | {-1: -1}
     return tuple(Node(nodes[at].step, tuple(number[one] for one in nodes[at].inputs)) for at in wanted)
+
+
+class PictureRequest(Message, frozen=True, kw_only=True, dict=True):
+    """The steps that are done with a picture, and where; border, variant and block are those of each step."""
+
+    chain: Chain
+    shown: str = ""  # id of the step whose result is wanted; empty: the last one
+    device: str = AUTO  # "cpu", "cuda:0", ..., "simulator", or "auto": CUDA if there is one that works
+    layout: Layout = Layout.PITCHED  # of the rows on a CUDA device
+    # What is written: "float32", or "same": samples of the picture's type, by one step alone. An operation
+    # that writes float32 is computed as a step among others is.
+    result_type: str = "float32"
+
+    @cached_property
+    def nodes(self) -> tuple[Node, ...]:
+        """The steps that the wanted result needs, in order; found once for all pictures of a stream."""
+        return self.chain.nodes(self.shown)
+
+    @cached_property
+    def step(self) -> MaskStep | OperationStep | None:
+        """The one step that is done with the picture itself; None where there are several, or two results."""
+        nodes = self.nodes
+        if len(nodes) != 1 or nodes[0].step.result_type not in ("float32", self.result_type):
+            return None
+        return nodes[0].step if nodes[0].inputs == (-1,) else None  # type: ignore[return-value]
+
+    @property
+    def variant(self) -> str:
+        """Key of the one step's variant, or "auto"."""
+        step = self.step
+        return AUTO if step is None else step.variant
+
+    @property
+    def block(self) -> Block | None:
+        """The one step's block; None: the variant's default."""
+        step = self.step
+        return None if step is None else step.block
+
+    @property
+    def filter(self) -> MaskStep | None:
+        """The one step where that is a mask."""
+        step = self.step
+        return step if isinstance(step, MaskStep) else None
+
+    @property
+    def mask(self) -> Mask:
+        """The mask of the one step, as it is applied: of a request that has one (`filter`)."""
+        step = self.filter
+        assert step is not None
+        return step.applied
+
+    @property
+    def operation(self) -> OperationStep | None:
+        """The one step where that is another operation than a mask."""
+        step = self.step
+        return step if isinstance(step, OperationStep) else None
+
+    def changed(self, **changes: object) -> Self:
+        """Return the request with other values: of its own fields, and of the one step's."""
+        own = {name: changes.pop(name) for name in self.__struct_fields__ if name in changes}
+        if changes:
+            step = self.step
+            assert step is not None
+            own["chain"] = self.chain.replaced(step.id, replace(step, **changes))
+        return replace(self, **own)
+
+
+def of_chain(chain: Chain, **where: Any) -> PictureRequest:
+    """Return the request of a chain, of which one step alone writes what it writes by itself.
+
+    `where` are the other fields.
+    """
+    nodes = chain.nodes()
+    own = nodes[0].step.result_type if len(nodes) == 1 else "float32"
+    return PictureRequest(chain=chain, **({"result_type": own} | where))
+
+
+def one_step(step: AnyStep, **where: object) -> PictureRequest:
+    """Return the request of one step alone; `where` are the other fields."""
+    return of_chain(Chain((step,)), **where)

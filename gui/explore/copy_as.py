@@ -20,7 +20,7 @@ from engine.mask.text import save_mask
 from engine.recipes.programs import PROGRAMS, AsProgram, as_program
 from engine.recipes.recipe import Recipe, Source, option_words
 from engine.recipes.targets import TARGETS, Target
-from engine.work.request import PictureRequest, one_step
+from engine.work.steps import PictureRequest, one_step
 from gui.explore.chain.chain_steps import engine_step, title_of_step, written_chain
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.preview_controller import Display

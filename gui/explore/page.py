@@ -15,8 +15,8 @@ from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.host.tiles import TiledScreen
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
-from engine.work.measured_part import measured_shape
+from engine.mask.presets import resolve_mask
+from engine.work.messages import measured_shape
 from gui.explore.explain.selection import ExplainHead
 from gui.explore.parts import ExploreParts
 from gui.explore.picture_exchange import PictureExchange

@@ -10,7 +10,7 @@ from engine.results.columns import device_text, layout_suffix, server_of
 from engine.results.measurement import Measurement
 from engine.results.metrics import Compared, metric
 from engine.results.text_forms import duration_text, rate_text, ratio_text
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 from gui.explore.mask.preset_names import shown_title
 from gui.explore.state import operation_of
 from gui.explore.workspace import Workspace

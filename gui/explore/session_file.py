@@ -20,15 +20,14 @@ from engine.errors import EngineError, FileReadError
 from engine.files.atomic_write import atomic_write
 from engine.files.reading import json_object, read_bytes, text_of_bytes
 from engine.geometry.block import EVERY, MOST_BLOCKS, Block, every_block
-from engine.geometry.range_modes import RANGE_MODES
+from engine.geometry.border import RANGE_MODES
 from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.text_forms import strict
 from engine.tasks.read_results import result_from_json
 from engine.verify.regions import Region
-from engine.work.filtering.problem import RESULT_TYPES
 from engine.work.operations.table import operation_named
-from engine.work.picture_problem import MAX_SIDE
+from engine.work.problem import MAX_SIDE, RESULT_TYPES
 from gui.explore.chain.chain_steps import MOST_STEPS
 from gui.explore.results.results_model import Asked
 from gui.explore.sessions import Session, View

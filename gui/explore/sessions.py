@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.files.atomic_write import check_other_file
 from engine.geometry.border import Border
 from engine.host.protocol import PictureHandle
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView

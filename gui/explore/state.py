@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 from engine.device_info import AUTO
 from engine.errors import EngineError, MaskError
 from engine.geometry.block import Block
-from engine.geometry.border import Border
+from engine.geometry.border import Border, RangeMode
 from engine.geometry.layout import Layout
-from engine.geometry.range_modes import RangeMode
 from engine.host.messages import VariantInfo
 from engine.host.protocol import OpenPicture, PictureHandle
 from engine.mask.mask import Mask
@@ -23,12 +22,9 @@ from engine.mask.typed import TypedWeights
 from engine.results.measurement import Environment, Measurement
 from engine.results.metrics import comparable
 from engine.verify.regions import Region
-from engine.work.filtering.problem import Problem
-from engine.work.measured_part import measured_shape
-from engine.work.messages import PictureJob
-from engine.work.operations.problem import OperationProblem
-from engine.work.operations.problem import Settings as Parameters
-from engine.work.picture_problem import ChainProblem
+from engine.work.messages import PictureJob, measured_shape
+from engine.work.problem import ChainProblem, OperationProblem, Problem
+from engine.work.problem import Settings as Parameters
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from gui.explore.mask.preset_names import name_of, title_of
 

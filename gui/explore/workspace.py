@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QUndoCommand, QUndoStack
 
 from engine.errors import EngineError
-from engine.geometry.range_modes import RangeMode
+from engine.geometry.border import RangeMode
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.verify.regions import Region

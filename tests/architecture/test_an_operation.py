@@ -15,10 +15,16 @@ from engine.image.save import save_image
 from engine.variants.operations.kernels import cpu_variant
 from engine.work import answers
 from engine.work.messages import ListRequest
-from engine.work.operations.cells import OfCells, rising
-from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone
+from engine.work.operations.contract import (
+    OfCells,
+    Operation,
+    Parameter,
+    ResultKind,
+    operation_work,
+    pixel_alone,
+    rising,
+)
 from engine.work.operations.table import OPERATIONS
-from engine.work.operations.work import operation_work
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.engine_link.engine_state import EngineState
 from gui.explore.mask.mask_panel import OperationChoice

@@ -12,7 +12,7 @@ from engine.image.open import sample_path
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import rounding_bound
 from engine.work.filtering.variants import VARIANTS
 from gui.explore.mask.mask_controls import ApplyControls
 from gui.explore.workspace import Workspace
@@ -69,7 +69,7 @@ def test_that_a_variant_agrees_with_the_oracle_at_a_new_border(toy, known):
     right = oracle.correlate(samples, mask, toy)
     np.testing.assert_allclose(right[:, :, 0], wanted(case, samples), rtol=1e-12)
     out = result_of(known, problem, mask, case.block, samples)
-    bound = rounding_bound(oracle.magnitudes(samples, mask, toy), mask.taps)
+    bound = rounding_bound(oracle.correlate(samples, mask, toy, absolute=True), mask.taps)
     added = known.added_error(problem, mask) * 255
     if result == "uint8":
         right, bound = np.clip(right, 0, 255), bound + 0.5

@@ -13,8 +13,8 @@ from engine.host.protocol import Availability
 from engine.image.save import save_image
 from engine.mask.generators import box
 from engine.mask.mask import Mask
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS
+from engine.work.problem import Problem
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import VariantsModel
 from gui.explore.results.results_model import ResultsModel

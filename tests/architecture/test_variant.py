@@ -30,7 +30,7 @@ from engine.variants.ladder import naive
 from engine.work import answers
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import variants
-from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.messages import ListRequest
 from gui.engine_link.engine_state import EngineState

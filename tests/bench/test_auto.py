@@ -14,9 +14,9 @@ from engine.errors import UnknownName
 from engine.mask.factors import factor
 from engine.variants.fast import digit_sums
 from engine.variants.mask_classes import is_box
-from engine.work.filtering.auto.costs import MANY
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.planner import MANY
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 
 
 def test_that_a_table_of_times_comes_back_with_a_row_a_line():

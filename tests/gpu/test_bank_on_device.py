@@ -16,7 +16,7 @@ from engine.run.sampling import NO_SAMPLES
 from engine.variants.ladder.implicit_gemm import for_bank
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import rounding_bound
 from engine.work.filtering.variants import variant
 from engine.work.pictures import as_samples
 
@@ -44,7 +44,7 @@ def check(gpu, bank, image, border, block, layout):
     assert outcome.values is not None
     for mask, values in zip(bank, outcome.values.reshape(len(bank), *samples.shape), strict=True):
         wanted = oracle.correlate(samples, mask, border, 12.5)
-        bound = rounding_bound(oracle.magnitudes(samples, mask, border, 12.5), mask.taps)
+        bound = rounding_bound(oracle.correlate(samples, mask, border, 12.5, absolute=True), mask.taps)
         assert np.all(np.abs(values - wanted) <= bound)
 
 

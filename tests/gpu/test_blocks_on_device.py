@@ -7,7 +7,7 @@ from engine.geometry.block import every_block
 from engine.mask.generators import gaussian
 from engine.run.measure import sweep
 from engine.work.filtering.variants import VARIANTS
-from engine.work.sweep import Sweep
+from engine.work.measuring import Sweep
 from tests.picture_jobs import mask_request
 
 WITH_BLOCKS = [known for known in VARIANTS if known.has_kernels and known.uses_block]

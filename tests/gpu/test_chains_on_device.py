@@ -16,7 +16,7 @@ from engine.run.sampling import SamplingPlan
 from engine.verify.regions import Region
 from engine.work.chain_files import chain_named, ready_chains
 from engine.work.messages import PictureJob
-from engine.work.request import PictureRequest
+from engine.work.steps import PictureRequest
 
 QUICK = SamplingPlan(warm_up_s=0.02, budget_s=0.05, fewest=3, most=30, fewest_copies=2)
 every_ready_chain = pytest.mark.parametrize("chain", ready_chains(), ids=lambda chain: chain.key)

@@ -9,7 +9,7 @@ from engine.commands.command_line import main
 from engine.flow.stream import Asked, Stream
 from engine.work.chain_files import ready_chains
 from engine.work.operations.table import OPERATIONS
-from engine.work.request import of_chain
+from engine.work.steps import of_chain
 from tests.picture_jobs import operation_request
 
 WINDOWS = [key for key, known in OPERATIONS.items() if known.window is not None]

@@ -19,9 +19,9 @@ from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan
 from engine.run.task import Choice, device_for
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.auto.planner import choose
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
+from engine.work.problem import Problem
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import Case, by_group, faults_of, verified
 from tests.engine.variants.suited import mask_for, suited, suited_cases, typed

@@ -51,16 +51,14 @@ from engine.tasks.messages import RecordedRequest
 from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.problem import ProductGrid, ProductRequest
 from engine.work.chain_files import ready_chains
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import filter_work
 from engine.work.messages import (
     EffectsRequest,
     ListRequest,
     OperationInfo,
 )
-from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import OPERATIONS
-from engine.work.picture_problem import ChainProblem
+from engine.work.problem import ChainProblem, OperationProblem, Problem
 from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
 from tests.gui import made_network
 from tests.gui.made_ablation import made_ablation

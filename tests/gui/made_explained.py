@@ -6,7 +6,7 @@ from engine.geometry.block import Block
 from engine.host.messages import Ready
 from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import Bound, ExplainedTime
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import filter_work
 from gui.explore.state import comparable_of, problem_of
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE, VARIANTS
 from tests.made_runs import make_result

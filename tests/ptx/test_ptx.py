@@ -20,8 +20,8 @@ from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.product.problem import MatrixProduct, matmul_variant
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.problem import Problem
 from tests.engine.variants.emitted import NEEDS_NVVM, assert_as_planned, compiled
 from tests.engine.variants.suited import LIMITS, block_for, mask_for, typed
 
@@ -93,7 +93,7 @@ def assert_places_have_64_bits(ptx, rows):
     blocks = set(re.findall(r"mov\.u32\s+(%r\d+), %ctaid\.[xy];", ptx))
     assert blocks
     # A column or a row, the block's times a constant, fits 32 bits
-    # (`engine.work.picture_problem.MAX_SIDE`); a row times the pitch does not.
+    # (`engine.work.problem.MAX_SIDE`); a row times the pitch does not.
     factors = re.findall(r"\b(?:mul|mad)\.lo\.[sbu]32\s+%r\d+, (%?\w+), (%?\w+)", ptx)
     pairs = [pair for pair in factors if blocks & set(pair) and all(one[0] == "%" for one in pair)]
     assert [pair for pair in pairs if not rows & set(pair)] == []

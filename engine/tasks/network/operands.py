@@ -22,7 +22,16 @@ from numpy.typing import ArrayLike, NDArray
 from engine.errors import BadValue, EngineError
 from engine.files.reading import ASSETS, read_bytes
 from engine.image.array_input import host_array
-from engine.tasks.network.problem import CLASSES, FILTER_SIDE, FIRST, HIDDEN, LINEAR, SECOND, ForwardPass
+from engine.tasks.network.problem import (
+    CLASSES,
+    FILTER_SIDE,
+    FIRST,
+    HIDDEN,
+    LINEAR,
+    SECOND,
+    SIDE,
+    ForwardPass,
+)
 
 Floats = NDArray[np.float32]
 
@@ -161,8 +170,8 @@ def held_out() -> Digits:
     return Digits(arrays["pixels"].astype(np.uint8), arrays["labels"].astype(np.uint8))
 
 
-def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
-    """Return drawings as the stages take them: (batch, side, side), float32 from 0 to 1, C-contiguous.
+def as_drawings(values: ArrayLike) -> Floats:
+    """Return drawings as the stages take them: (batch, 28, 28), float32 from 0 to 1, C-contiguous.
 
     Whole numbers are taken as 0 to 255, others as 0 to 1.
 
@@ -171,9 +180,9 @@ def as_drawings(values: ArrayLike, side: int = 28) -> Floats:
     array = host_array(values, "a batch of drawings")
     if array.ndim == 2:
         array = array[None]
-    if array.ndim != 3 or array.shape[1:] != (side, side):
+    if array.ndim != 3 or array.shape[1:] != (SIDE, SIDE):
         shape = " × ".join(map(str, array.shape)) or "no axes"
-        raise BadValue(f"drawings of {shape}", f"the network takes {side} × {side}", _SHAPES)
+        raise BadValue(f"drawings of {shape}", f"the network takes {SIDE} × {SIDE}", _SHAPES)
     if len(array) == 0:
         raise BadValue("a batch of 0 drawings", "there is nothing to compute", "Pass at least one drawing.")
     if array.dtype.kind not in "buif":

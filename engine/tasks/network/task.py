@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.backend import Backend, Buffers
-from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.geometry.block import Block
 from engine.run.task import Job, Task
 from engine.run.variant import Registered, VariantOf, named
@@ -88,12 +87,7 @@ class Network(Task[ForwardPass, NetworkOperands, NetworkVariant]):
     problem = ForwardPass
     variants = NETWORK_VARIANTS
     heading = "Stages of the network (`python main.py network`)"
-
-    def expected_launch_s(self, job: "NetworkJob", device: DeviceInfo) -> float:
-        """Estimate one launch, seconds: a core makes 0.5 G multiply-adds per second."""
-        multiply_adds = job.problem.multiply_adds
-        per_second = INTERPRETED_PER_S if device.key == SIMULATOR else 1e10 if device.kind == "cuda" else 5e8
-        return 1.0 + multiply_adds / per_second
+    cpu_per_s = 5e8
 
     def allocate(self, backend: Backend, job: "NetworkJob", host_out: object = None) -> Buffers:
         """Return buffers for the drawings and the scores."""
@@ -133,17 +127,8 @@ NETWORK = Network()
 
 
 def network_job(
-    stage: NetworkVariant,
-    drawings: np.ndarray,
-    weights: Weights,
-    *,
-    block: Block | None = None,
-    seed: int = 0,
-    affordable: int | None = None,
+    stage: NetworkVariant, drawings: np.ndarray, weights: Weights, *, seed: int = 0
 ) -> NetworkJob:
     """Return the job of passing drawings (batch, 28, 28), float32, through the network."""
-    problem = ForwardPass(len(drawings))
-    operands = NetworkOperands(drawings, weights)
-    return Job(
-        NETWORK, stage, block or stage.default_block, problem, operands, seed=seed, affordable=affordable
-    )
+    problem, operands = ForwardPass(len(drawings)), NetworkOperands(drawings, weights)
+    return Job(NETWORK, stage, stage.default_block, problem, operands, seed=seed)

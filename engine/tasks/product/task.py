@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.device.backend import Backend, Buffers
-from engine.device_info import INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.image.array_input import host_array
@@ -103,13 +102,9 @@ class Product(Task[MatrixProduct, Matrices, MatmulVariant]):
     problem = MatrixProduct
     variants = MATMUL_VARIANTS
     heading = "Matrix products (`python main.py matmul`)"
+    cpu_per_s = gpu_per_s = 1e9
     verifying_s: ClassVar[float] = 4.0
     static_counts: ClassVar[bool] = True
-
-    def expected_launch_s(self, job: "ProductJob", device: DeviceInfo) -> float:
-        """Estimate one launch, seconds: the slowest CPU makes 1 G multiply-adds per second."""
-        multiply_adds = job.problem.multiply_adds
-        return 0.5 + multiply_adds / (INTERPRETED_PER_S if device.key == SIMULATOR else 1e9)
 
     def allocate(self, backend: Backend, job: "ProductJob", host_out: object = None) -> Buffers:
         """Return buffers for the three matrices."""

@@ -19,7 +19,6 @@ from engine.device.host_memory import reused_result
 from engine.device.launches import DeviceKind, Prepared
 from engine.geometry.block import Block
 from engine.variants.operations.kernels import CpuCode, on_all_cores
-from engine.work.picture_problem import ChainProblem, PictureProblem
 from engine.work.planned import (
     ChainVariant,
     Place,
@@ -29,6 +28,7 @@ from engine.work.planned import (
     needed_steps,
     refuse_step,
 )
+from engine.work.problem import ChainProblem, PictureProblem
 from engine.work.steps import CombineStep
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, DeviceKind, Launch, Operand, Pass
 from engine.geometry.block import Block
 from engine.variants.passes import Types, made_pass, prepare_passes
-from engine.work.picture_problem import ChainProblem
 from engine.work.planned import ChainVariant, Plan, PlannedStep, refuse_step
+from engine.work.problem import ChainProblem
 from engine.work.steps import CombineStep
 
 if TYPE_CHECKING:  # imported by `kernel_factory`

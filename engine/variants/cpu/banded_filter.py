@@ -13,7 +13,7 @@ from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
 from engine.variants.cpu.edges import Halo, aligned_rows, holds
 from engine.variants.cpu.register_tiles import LINE, VECTOR
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 # Least rows of the last bands: LEAST_ROWS, and LEAST_OF_COST times what a band costs beside its own rows.
 LEAST_ROWS = 16

@@ -33,10 +33,9 @@ from engine.variants.cpu.banded_filter import ACROSS_LINES, CONVERSION, BandedFi
 from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.variants.mask_classes import refuse_unequal
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import RUNNING_SUMS
-from engine.work.filtering.variants import Growth, MaskClass, Variant
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import Growth, MaskClass, Variant, filter_work
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point

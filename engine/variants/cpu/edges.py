@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 
 from engine.compiled.late_names import late_njit
 from engine.variants.cpu.register_tiles import LINE, VECTOR
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.variants.emit.cpu_vectors import address_of, copy_samples, larger, smaller

@@ -28,10 +28,9 @@ from engine.variants.cpu.register_tiles import (
     PARTIAL_SUMS,
 )
 from engine.variants.cpu.streamed_bands import StreamedBands
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, by_rows, one_chain
-from engine.work.filtering.variants import Variant
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import Variant, filter_work
+from engine.work.problem import Problem
 
 # What a band costs beside its own rows, measured: 1 (15 x 15) to 2.5 (3 x 3), as partly taken rows make fewer
 # multiply-adds.

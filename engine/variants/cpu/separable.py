@@ -48,10 +48,9 @@ from engine.variants.cpu.register_tiles import (
 )
 from engine.variants.cpu.streamed_bands import StreamedBands
 from engine.variants.mask_classes import RANK_1, refuse_mask, required_factors
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
-from engine.work.filtering.variants import Variant
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import Variant, filter_work
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point

@@ -45,10 +45,9 @@ from engine.variants.mask_classes import (
     required_factors,
     two_pass_work,
 )
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import by_rows
-from engine.work.filtering.variants import Variant
-from engine.work.filtering.work import filter_work, loads_by_taps
+from engine.work.filtering.variants import Variant, filter_work, loads_by_taps
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point

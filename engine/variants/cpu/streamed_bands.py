@@ -32,7 +32,7 @@ from engine.variants.cpu.register_tiles import (
     STRIP_VECTORS,
     VECTOR,
 )
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point

@@ -26,9 +26,9 @@ from engine.variants.fast.fused_shape import (
     tiles_of,
 )
 from engine.variants.mask_classes import refuse_unequal
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import RUNNING_SUMS
 from engine.work.filtering.variants import Growth, MaskClass
+from engine.work.problem import Problem
 
 TILE_WARPS = 8
 # Mask rows from which a ring is used, and up to which memory is the limit.

@@ -46,10 +46,9 @@ from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.fast.digit_shape import WARPS, DigitShape, fragments_of
 from engine.variants.passes import filter_pass, launch_of_samples, loads_of_tiles, prepare_passes, refuse_rows
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import TENSOR_CORES
-from engine.work.filtering.variants import Variant
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import Variant, filter_work
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, jit_within, uint8

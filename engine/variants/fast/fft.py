@@ -28,10 +28,9 @@ from engine.variants.fast.transform import (
     transform_sides,
     transform_work,
 )
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import TRANSFORM
 from engine.work.filtering.variants import Growth, Variant
-from engine.work.picture_problem import MAX_SIDE
+from engine.work.problem import MAX_SIDE, Problem
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor

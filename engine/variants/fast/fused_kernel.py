@@ -19,8 +19,8 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.variants.fast.fused_shape import SHARED_BYTES, FusedShape, launch_of, rows_of, work_of
 from engine.variants.passes import filter_pass, prepare_passes, refuse_shared_memory
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import Variant
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.loaded_kernel import jit_with_constant

@@ -13,8 +13,8 @@ from engine.geometry.block import MAX_GRID_Y, blocks_along
 from engine.results.problem import Work
 from engine.variants.fast.tile_shape import TileShape
 from engine.variants.passes import VECTOR, launch_of_samples, loads_of_tiles, whole_vectors
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import filter_work
+from engine.work.problem import Problem
 
 LANES = 32
 SHARED_BYTES = 48 * 1024

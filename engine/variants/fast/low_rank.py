@@ -6,7 +6,7 @@ filtered down with its own column (`engine/variants/fast/fused_kernel.py`). The 
 
 Error
     A term of a result is rounded `columns` times at most along the row, terms x rows times down the column,
-    and once with the offset; one more is for the oracle's own float64 (`engine.work.filtering.agreement`).
+    and once with the offset; one more is for the oracle's own float64 (`engine.work.filtering.oracle`).
     With k of all these, P = the sum of |column| times |row|, and E what the float32 columns and rows leave
     out of the mask,
 
@@ -40,9 +40,9 @@ from engine.variants.fast.fused_shape import (
     tiles_of,
 )
 from engine.verify.closeness import relative_bound
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import PRODUCTS
 from engine.work.filtering.variants import Growth, MaskClass, Variant
+from engine.work.problem import Problem
 
 WORTH_IT = 0.75
 """Multiply-adds that the sum may have for each one of the direct sum."""

@@ -44,10 +44,9 @@ from engine.variants.passes import (
     refuse_shared_memory,
     whole_vectors,
 )
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import one_chain
-from engine.work.filtering.variants import Variant
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import Variant, filter_work
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.loaded_kernel import jit_with_constant

@@ -35,9 +35,9 @@ from engine.variants.fast.fused_shape import (
     tiles_of,
 )
 from engine.variants.mask_classes import refuse_mask, required_factors
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, two_passes
 from engine.work.filtering.variants import Growth, MaskClass
+from engine.work.problem import Problem
 
 TILE_WARPS = 8
 # Mask rows up to which memory is the limit, and from which 8 neighbouring results are better than 16.

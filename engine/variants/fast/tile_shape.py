@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.variants.passes import VECTOR, whole_vectors
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)

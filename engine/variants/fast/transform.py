@@ -38,8 +38,8 @@ from numpy.typing import NDArray
 from engine.mask.factors import step_of
 from engine.mask.mask import Mask
 from engine.results.problem import Work
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.work import filter_work
+from engine.work.filtering.variants import filter_work
+from engine.work.problem import Problem
 
 _ERROR_OF_A_STAGE = 16 * 2.0**-53
 

@@ -30,7 +30,7 @@ from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import MAX_SIDE
 from engine.variants.ladder.teaching import one_pass_variant, row_variant, work_by_taps
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.loaded_kernel import jit_with_constant

@@ -45,10 +45,9 @@ from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.ladder.teaching import teaching_variant
 from engine.variants.passes import filter_arguments, filter_pass
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
-from engine.work.filtering.variants import Variant
-from engine.work.filtering.work import filter_work, loads_by_taps
+from engine.work.filtering.variants import Variant, filter_work, loads_by_taps
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for

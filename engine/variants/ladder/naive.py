@@ -35,8 +35,8 @@ from engine.variants.ladder.teaching import (
     teaching_variant,
     work_by_taps,
 )
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32, float64, jit_within

@@ -23,9 +23,8 @@ from engine.variants.mask_classes import (
     two_pass_work,
 )
 from engine.variants.passes import filter_pass, one_launch, refuse_launch
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.variants import Variant
-from engine.work.filtering.work import taps_in_own_tile, tile_cells_inside
+from engine.work.filtering.variants import Variant, taps_in_own_tile, tile_cells_inside
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, cuda_rule, float32, jit_for, jit_within

@@ -12,10 +12,16 @@ from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.passes import filter_arguments, filter_pass, one_launch, prepare_passes, refuse_launch
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder, by_rows
-from engine.work.filtering.variants import MaskClass, Variant
-from engine.work.filtering.work import filter_work, loads_by_taps, taps_in_own_tile, tile_cells_inside
+from engine.work.filtering.variants import (
+    MaskClass,
+    Variant,
+    filter_work,
+    loads_by_taps,
+    taps_in_own_tile,
+    tile_cells_inside,
+)
+from engine.work.problem import Problem
 
 DEFAULT_BLOCK = Block(32, 8)
 

@@ -35,7 +35,7 @@ from engine.variants.ladder.teaching import (
     work_of_tiles,
 )
 from engine.variants.passes import refuse_launch
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.loaded_kernel import jit_with_constant

@@ -31,10 +31,8 @@ from engine.geometry.border import Border
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.work.operations.cells import OfCells, Range
-from engine.work.operations.contract import Operation, Parameter, ResultKind
-from engine.work.operations.problem import OperationProblem, Value
-from engine.work.operations.work import operation_work
+from engine.work.operations.contract import OfCells, Operation, Parameter, Range, ResultKind, operation_work
+from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit

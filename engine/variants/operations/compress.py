@@ -29,6 +29,7 @@ from engine.geometry.layout import FLOAT_BYTES
 from engine.image.convert import to_depth
 from engine.image.metadata import brightness_steps
 from engine.results.problem import Work
+from engine.run.task import AnyJob
 from engine.variants.operations.kernels import (
     CpuCode,
     Step,
@@ -43,16 +44,15 @@ from engine.work.operations.contract import (
     AFFORDABLE,
     Answer,
     Checkpoint,
-    OperatedJob,
     Operation,
     OperationOperands,
     Parameter,
     Quantity,
     ResultKind,
+    operation_work,
 )
 from engine.work.operations.patch import Patch
-from engine.work.operations.problem import OperationProblem, Shape, Value
-from engine.work.operations.work import operation_work
+from engine.work.problem import OperationProblem, Shape, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
@@ -149,7 +149,7 @@ def _source_blocks(samples: np.ndarray, block_rows: range) -> np.ndarray:
     return _blocks(samples[rows[:, np.newaxis], columns].astype(np.float64))
 
 
-def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
+def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Compare coefficients and samples with float64, as the docstring of this module says."""
     problem = job.problem
     rows_of_blocks = _rows_to_check(problem, job.seed, job.affordable or AFFORDABLE)

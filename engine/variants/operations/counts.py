@@ -16,7 +16,7 @@ from engine.geometry.block import Block, blocks_along
 from engine.geometry.layout import FLOAT_BYTES
 from engine.variants.operations.kernels import CpuCode, Step, on_all_cores
 from engine.work.operations.contract import Checkpoint, Parameter
-from engine.work.operations.problem import OperationProblem, Value
+from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit

@@ -15,6 +15,7 @@ from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch
 from engine.geometry.block import Block
 from engine.results.problem import Work
+from engine.run.task import AnyJob
 from engine.variants.operations.counts import (
     BINS,
     PartialHistograms,
@@ -32,10 +33,17 @@ from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_
 from engine.verify.closeness import UNIT_ROUNDOFF
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import Inputs, Verification, kept, verify_regions
-from engine.work.operations.cells import Floats, Range, rounded
-from engine.work.operations.contract import AFFORDABLE, Checkpoint, OperatedJob, Operation, ResultKind
-from engine.work.operations.problem import OperationProblem
-from engine.work.operations.work import operation_work
+from engine.work.operations.contract import (
+    AFFORDABLE,
+    Checkpoint,
+    Floats,
+    Operation,
+    Range,
+    ResultKind,
+    operation_work,
+    rounded,
+)
+from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
@@ -80,7 +88,7 @@ def mapped(samples: np.ndarray, levels: np.ndarray, problem: OperationProblem) -
     return kept
 
 
-def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
+def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Count the whole picture by NumPy, and compare pixels with the levels that follow."""
     samples, problem = job.operands.samples, job.problem
     levels = exact_levels(counted(samples, problem, lambda part: checkpoint(part / 2)), problem)

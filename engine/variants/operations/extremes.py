@@ -15,10 +15,18 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
-from engine.work.operations.cells import Floats, OfCells, Range, rising, rounded
-from engine.work.operations.contract import Operation, Parameter, ResultKind
-from engine.work.operations.problem import OperationProblem, Value
-from engine.work.operations.work import operation_work
+from engine.work.operations.contract import (
+    Floats,
+    OfCells,
+    Operation,
+    Parameter,
+    Range,
+    ResultKind,
+    operation_work,
+    rising,
+    rounded,
+)
+from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit

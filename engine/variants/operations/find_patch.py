@@ -30,6 +30,7 @@ from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.layout import FLOAT_BYTES
 from engine.results.problem import Work
+from engine.run.task import AnyJob
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
 from engine.verify.regions import Region, affordable_regions
@@ -39,16 +40,15 @@ from engine.work.operations.contract import (
     Answer,
     Checkpoint,
     Mark,
-    OperatedJob,
     Operation,
     OperationOperands,
     Parameter,
     Quantity,
     ResultKind,
+    operation_work,
 )
 from engine.work.operations.patch import MIDDLE, MOST_SIDE, Patch
-from engine.work.operations.problem import OperationProblem, Shape, Value
-from engine.work.operations.work import operation_work
+from engine.work.problem import OperationProblem, Shape, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32, jit_for
@@ -135,7 +135,7 @@ def scores(samples: np.ndarray, patch: Patch, region: Region) -> tuple[np.ndarra
     return score[..., np.newaxis], np.ones((*score.shape, 1)), bound[..., np.newaxis]
 
 
-def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
+def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Compare the scores with the definition in float64."""
     patch = job.operands.constant
     assert patch is not None

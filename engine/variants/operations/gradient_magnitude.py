@@ -1,7 +1,7 @@
 """Gradient magnitude: the length of the two derivatives of each sample, along the row and along the column.
 
 The bound: each derivative is a float32 sum of six products with whole weights, off by at most 7 roundings of
-its sum of magnitudes (`engine.work.filtering.agreement` has the rule); squares, their sum and the root add 4
+its sum of magnitudes (`engine.work.filtering.oracle` has the rule); squares, their sum and the root add 4
 roundings of the length, and a length never grows by more than its two sides do.
 """
 
@@ -17,10 +17,16 @@ from engine.geometry.border import Border
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.work.operations.cells import Floats, OfCells, Range
-from engine.work.operations.contract import Operation, Parameter, ResultKind
-from engine.work.operations.problem import OperationProblem, Value
-from engine.work.operations.work import operation_work
+from engine.work.operations.contract import (
+    Floats,
+    OfCells,
+    Operation,
+    Parameter,
+    Range,
+    ResultKind,
+    operation_work,
+)
+from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32

@@ -7,6 +7,7 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.problem import Work
+from engine.run.task import AnyJob
 from engine.variants.operations.counts import (
     BINS,
     PartialHistograms,
@@ -23,14 +24,13 @@ from engine.verify.verification import Verification
 from engine.work.operations.contract import (
     Answer,
     Checkpoint,
-    OperatedJob,
     Operation,
     OperationOperands,
     Quantity,
     ResultKind,
+    operation_work,
 )
-from engine.work.operations.problem import OperationProblem, Shape, Value
-from engine.work.operations.work import operation_work
+from engine.work.problem import OperationProblem, Shape, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda
@@ -41,7 +41,7 @@ def shape(height: int, width: int, channels: int, parameters: dict[str, Value]) 
     return channels, int(parameters["bins"]), 1
 
 
-def verify(values: np.ndarray, job: OperatedJob, checkpoint: Checkpoint) -> Verification:
+def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verification:
     """Compare every count with whole numbers counted by NumPy: nothing is rounded, so they are equal."""
     reason, error, wrong = "", 0.0, 0
     problem = job.problem

@@ -22,10 +22,18 @@ from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.work.operations.cells import Floats, OfCells, Range
-from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone, takes_rgb
-from engine.work.operations.problem import OperationProblem
-from engine.work.operations.work import operation_work
+from engine.work.operations.contract import (
+    Floats,
+    OfCells,
+    Operation,
+    Parameter,
+    Range,
+    ResultKind,
+    operation_work,
+    pixel_alone,
+    takes_rgb,
+)
+from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit

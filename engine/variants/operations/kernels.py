@@ -12,8 +12,7 @@ from engine.run.variant import ON_CPU
 from engine.variants.passes import Types, made_pass, prepare_passes
 from engine.work.operations.contract import DEFAULT_BLOCK, OperationVariant
 from engine.work.operations.patch import Patch
-from engine.work.operations.problem import OperationProblem
-from engine.work.picture_problem import PictureProblem
+from engine.work.problem import OperationProblem, PictureProblem
 
 if TYPE_CHECKING:
     from engine.variants.operations.bands import Bands

@@ -8,10 +8,17 @@ from engine.device.kernel_factory import kernel_factory
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
-from engine.work.operations.cells import Floats, OfCells, rising
-from engine.work.operations.contract import Operation, Parameter, ResultKind, pixel_alone
-from engine.work.operations.problem import OperationProblem
-from engine.work.operations.work import operation_work
+from engine.work.operations.contract import (
+    Floats,
+    OfCells,
+    Operation,
+    Parameter,
+    ResultKind,
+    operation_work,
+    pixel_alone,
+    rising,
+)
+from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.numba_cuda import cuda, float32

@@ -11,7 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from engine.image.convert import full_scale_of
 from engine.mask.mask import Mask
 from engine.run.task import AnyJob
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 HINT_FROM = 0.2
 """A larger part of a result that is clipped is worth a word."""

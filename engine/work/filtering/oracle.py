@@ -1,4 +1,6 @@
-"""The oracle: correlation in float64 by an explicit index map; slow, obvious, no line shared with a variant.
+"""The oracle, correlation in float64 by an explicit index map, and how well a result agrees with it.
+
+The oracle is slow and obvious; no line is shared with a variant.
 
 The weights and the offset are taken as the kernels get them, rounded to float32; from there on every product
 and sum is float64. Only the border's index rule is shared with the variants, because it *is* the definition
@@ -7,17 +9,51 @@ of the border.
     result[r, c] = offset + sum over (m, n) of weights[m, n] * image[r + m - up, c + n - left]
 
 where (up, left) is the anchor.
+
+How well a result agrees with the float64 oracle, by a bound that is computed and not chosen.
+
+A float32 sum of n products and an offset, in whatever order and fused or not, lies within
+
+    |result - oracle| <= gamma * S + (n + 1) * 2^-149,   gamma = (n + 2) u / (1 - (n + 2) u),   u = 2^-24
+
+where S = |weights| correlated with |image| (plus |offset|) (Higham, Accuracy and Stability of Numerical
+Algorithms, 2nd ed., sections 2.2 and 3.1). Each product is rounded once (or, fused, not at all) and then
+takes part in at most n additions, whether they form one long sum or a partial sum per mask row, the offset's
+included: n + 1 roundings. One more pays for the oracle's own float64 and for the bound's. The last term
+covers products that are subnormal.
+
+Where a mask is applied as T columns times rows, in two passes, a subnormal product loses 2^-150 too, of which
+the second pass makes |column| times as much. A product with a whole weight loses nothing, because it is a
+multiple of 2^-149 itself, and neither do additions. With C' weights of a row and R' of a column that are not
+whole, the lost parts add up to at most
+
+    sum over the T of (C' sum |column| + R') 2^-150 (1 + gamma)
+
+and what that is more than (n + 1) 2^-149 is granted beside the bound (`added_steps`). It is 0 for masks whose
+weights add up to 1; for 13 x 13 ones, which are 16 times 1/16, it is 1182 steps of 2^-149.
+
+Where every product and sum is a whole multiple of one power of two, and none reaches 2^24 of it, nothing is
+ever rounded: the result has to be equal bit for bit.
+
+`engine.verify.closeness.compare_quantised` says what the bound means for results of 8 and 16 bit.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.border import Border
+from engine.mask.factors import EXACT_STEPS, factor, low_rank, step_of
 from engine.mask.mask import Mask
-from engine.verify.regions import Region
+from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
+from engine.verify.regions import CheckedSamples, Region, affordable_regions
+from engine.verify.verification import Inputs, Verification, verify_regions
+from engine.work.problem import Problem
 
 Float64Array = NDArray[np.float64]
 
@@ -54,6 +90,8 @@ def correlate(
     border: Border = Border.ZERO,
     cval: float = 0.0,
     region: Region | None = None,
+    *,
+    absolute: bool = False,
 ) -> Float64Array:
     """Correlate in float64; the result has the shape of the region.
 
@@ -66,51 +104,10 @@ def correlate(
         Value of ghost cells for `Border.CONSTANT`, rounded to float32 as the kernels get it.
     region : Region, optional
         The results wanted; None: all of them.
+    absolute : bool
+        Correlate |weights| with |image| and add |offset|: the S of the rounding bound. Cells that are not
+        finite count as 0: nothing is rounded where they take part.
     """
-    return _sums(image, mask, border, cval, region, absolute=False)
-
-
-def magnitudes(
-    image: np.ndarray,
-    mask: Mask,
-    border: Border = Border.ZERO,
-    cval: float = 0.0,
-    region: Region | None = None,
-) -> Float64Array:
-    """Return |weights| correlated with |image| plus |offset|: the S of the rounding bound.
-
-    Cells that are not finite count as 0: nothing is rounded where they take part. Else as `correlate`.
-    """
-    return _sums(image, mask, border, cval, region, absolute=True)
-
-
-def correlate_at(
-    values: NDArray[np.float64],
-    mask: Mask,
-    down: NDArray[np.intp],
-    across: NDArray[np.intp],
-    ghost: float,
-    *,
-    absolute: bool = False,
-) -> Float64Array:
-    """Correlate at results whose cells lie in given rows and columns of `values` (H, W, C).
-
-    `down` and `across` are (results, taps), -1 for a ghost cell. With `absolute` as `magnitudes`.
-    """
-    weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
-    if absolute:
-        weights, offset = np.abs(weights), abs(offset)
-    channels = values.shape[2]
-    result = np.empty((len(down), len(across) * channels))
-    picture = np.ascontiguousarray(values).reshape(len(values), -1)
-    rows, columns = (np.ascontiguousarray(one, np.int64).reshape(-1) for one in (down, across))
-    _correlate_apart(picture, rows, columns, channels, ghost, absolute, weights, offset, result)
-    return result.reshape(len(down), len(across), channels)
-
-
-def _sums(
-    image: np.ndarray, mask: Mask, border: Border, cval: float, region: Region | None, *, absolute: bool
-) -> Float64Array:
     region = region or Region(0, image.shape[0], 0, image.shape[1])
     if image.dtype not in (np.uint8, np.uint16, np.float32):
         image = image.astype(np.float64)
@@ -141,3 +138,170 @@ def _sums(
             _gather(picture, taken, across, channels, ghost, absolute, inside, past_inside, cells)
             _correlate(cells, weights, offset, channels, out)
     return result.reshape(len(rows), len(columns), *image.shape[2:])
+
+
+def correlate_at(
+    values: NDArray[np.float64],
+    mask: Mask,
+    down: NDArray[np.intp],
+    across: NDArray[np.intp],
+    ghost: float,
+    *,
+    absolute: bool = False,
+) -> Float64Array:
+    """Correlate at results whose cells lie in given rows and columns of `values` (H, W, C).
+
+    `down` and `across` are (results, taps), -1 for a ghost cell. With `absolute` as `correlate`.
+    """
+    weights, offset = mask.weights32.astype(np.float64), float(np.float32(mask.offset))
+    if absolute:
+        weights, offset = np.abs(weights), abs(offset)
+    channels = values.shape[2]
+    result = np.empty((len(down), len(across) * channels))
+    picture = np.ascontiguousarray(values).reshape(len(values), -1)
+    rows, columns = (np.ascontiguousarray(one, np.int64).reshape(-1) for one in (down, across))
+    _correlate_apart(picture, rows, columns, channels, ghost, absolute, weights, offset, result)
+    return result.reshape(len(down), len(across), channels)
+
+
+# The oracle makes 1 to 2 G multiply-adds per second; a check may need two sums: 2.5e8 keeps it near 0.4 s.
+AFFORDABLE_MULTIPLY_ADDS = 250_000_000
+# A band costs the oracle about 0.2 s at most. Larger ones are no faster, and take memory: with 2^18 pixels of
+# colour 40 MB for the errors of a picture.
+BAND_PIXELS = 1 << 15
+BAND_MULTIPLY_ADDS = 100_000_000
+
+
+def rounding_bound(magnitudes: np.ndarray, taps: int) -> np.ndarray:
+    """Return the bound of |result - oracle| for sums of `taps` products and an offset, float64.
+
+    `magnitudes` is S: |weights| correlated with |image| plus |offset|, float64.
+    """
+    bound: np.ndarray = relative_bound(taps + 2) * magnitudes + (taps + 1) * SMALLEST_SUBNORMAL
+    return bound
+
+
+def added_steps(columns: np.ndarray, rows: np.ndarray) -> float:
+    """Return what a mask as columns times rows may be off beyond the bound, in steps of 2^-149.
+
+    `columns` is (mask rows, terms), `rows` (terms, mask columns).
+    """
+    high, wide = len(columns), rows.shape[1]
+    weight = np.abs(columns.astype(np.float64)).sum(axis=0)
+    along, down = (
+        (factors != np.rint(factors)).sum(axis=axis) for factors, axis in ((rows, 1), (columns, 0))
+    )
+    lost = float((along * weight + down).sum()) / 2 * (1 + relative_bound(wide + columns.size + 2))
+    return max(0.0, lost - float(high * wide + 1))
+
+
+def steps_of_products(mask: Mask, rank: int) -> float:
+    """Return `added_steps` of a mask as a sum of so many columns times rows."""
+    if rank == 1:
+        factors = factor(mask)
+        return added_steps(factors.column[:, np.newaxis], factors.row[np.newaxis])
+    products = low_rank(mask, rank)
+    return added_steps(products.columns, products.rows)
+
+
+def grain_of_sums(mask: Mask, ghost_value: float, grain: float, largest: float) -> float:
+    """Return what all sums are whole multiples of where none of them is ever rounded; else 0.
+
+    Samples are multiples of `grain`, 0 where none is known, and at most `largest`. The row of two passes is
+    scaled until it adds up to 1 at most, by which its step stays above 2^-25: what it makes of a value with a
+    step below 2^-124 may be rounded.
+    """
+    if not grain:
+        return 0.0
+    ghost, offset = float(np.float32(ghost_value)), float(np.float32(mask.offset))
+    step_of_samples = min(grain, step_of(np.array([ghost])))
+    step = min(step_of(mask.weights32) * step_of_samples, step_of(np.array([offset])))
+    most = float(np.abs(mask.weights32.astype(np.float64)).sum()) * max(largest, abs(ghost)) + abs(offset)
+    has_room = step >= SMALLEST_SUBNORMAL and step_of_samples >= SMALLEST_SUBNORMAL * 2**25
+    return step if most == 0.0 or (has_room and most / step < EXACT_STEPS) else 0.0
+
+
+def is_exact_class(image: np.ndarray, mask: Mask, ghost_value: float) -> bool:
+    """Return whether every order of summation must give the very same float32 result.
+
+    True for integer samples where all products, their sums and the offset are whole multiples of one power of
+    two (weights such as 3 or 1/16) and the largest possible sum stays below 2^24 of it.
+    """
+    if image.dtype.kind not in "iu":
+        return False
+    return grain_of_sums(mask, ghost_value, 1.0, float(image.max(initial=0))) > 0.0
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The results of a picture as the oracle has them, which may be off by `added` beyond the bound."""
+
+    image: np.ndarray
+    mask: Mask
+    problem: Problem
+    added: float = 0.0
+
+    @cached_property
+    def is_exact(self) -> bool:
+        """Whether the results have to be equal bit for bit."""
+        return is_exact_class(self.image, self.mask, self.problem.ghost_value)
+
+    def values(self, band: Region) -> np.ndarray:
+        """Return the exact results of a region."""
+        return correlate(self.image, self.mask, self.problem.border, self.problem.cval, band)
+
+    def limits(self, band: Region) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sums of magnitudes behind them, and the bounds of their errors."""
+        image, mask, problem = self.image, self.mask, self.problem
+        largest = correlate(image, mask, problem.border, problem.cval, band, absolute=True)
+        if self.is_exact:
+            return largest, np.zeros_like(largest)
+        return largest, rounding_bound(largest, self.problem.taps) + self.added
+
+
+def regions_to_check(problem: Problem, seed: int, affordable: int | None = None) -> tuple[Region, ...]:
+    """Return the whole picture where the oracle can afford it; else its four edges and a grid of pixels."""
+    cost = problem.taps * problem.channels
+    affordable = AFFORDABLE_MULTIPLY_ADDS if affordable is None else affordable
+    return affordable_regions(problem.height, problem.width, problem.mask_shape, cost, affordable, seed)
+
+
+def verify(
+    result: np.ndarray | CheckedSamples,
+    image: np.ndarray,
+    mask: Mask,
+    problem: Problem,
+    *,
+    seed: int = 0,
+    affordable: int | None = None,
+    checkpoint: Callable[[float], None] = lambda fraction: None,
+    added: float = 0.0,
+) -> Verification:
+    """Compare a result of shape (H, W, C) and the problem's `result_dtype` with the oracle.
+
+    Parameters
+    ----------
+    result : ndarray or CheckedSamples
+        The latter of `regions_to_check` with the same seed.
+    seed : int
+        Of the grid, where not everything can be checked.
+    affordable : int, optional
+        Multiply-adds that the oracle may spend; None: those of about 0.4 s.
+    checkpoint : callable of float
+        Called with the fraction done; may raise to stop.
+    added : float
+        What the result may be off beyond the bound: `Variant.added_to` in `engine.work.filtering.variants`.
+        In the exact class nothing may be off.
+    """
+    expected = Expected(image, mask, problem, added)
+    weights, (rows, columns) = mask.weights32.astype(np.float64), problem.anchor
+    inputs = Inputs(
+        image,
+        before=(rows, columns),
+        after=(mask.rows - 1 - rows, mask.columns - 1 - columns),
+        ghost=problem.ghost_value if problem.border.rule(-1, 1) < 0 else None,
+        gain=max(abs(float(weights.sum())), float(np.abs(weights).max())),
+    )
+    regions = regions_to_check(problem, seed, affordable)
+    band_pixels = min(BAND_PIXELS, BAND_MULTIPLY_ADDS // (problem.taps * problem.channels))
+    return verify_regions(result, regions, band_pixels, expected.values, expected.limits, checkpoint, inputs)

@@ -1,6 +1,6 @@
-"""What a variant of a filter is, and every one, in teaching order: a new one is a file and a line here.
+"""What a variant of a filter is, its model of work, and every one, in teaching order. No Numba in here.
 
-No Numba in here.
+A new one is a file and a line here.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -12,12 +12,13 @@ import numpy as np
 
 from engine.device.launches import DeviceKind, Launch
 from engine.geometry.block import Block, Limits, Refusal
+from engine.geometry.layout import FLOAT_BYTES
 from engine.mask.mask import MAX_LINE, Mask
 from engine.results.problem import Work
 from engine.run.variant import Registered, VariantOf, named
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.pictures import DTYPES
+from engine.work.problem import Problem
 
 
 class MaskClass(StrEnum):
@@ -66,7 +67,7 @@ class Variant(VariantOf[Problem, Mask]):
     most_sample: float = float("inf")
     # A picture whose largest magnitude is smaller, and not 0, would lose digits that a direct sum keeps.
     least_sample: float = 0.0
-    # What a result may be off beyond the bound of a direct sum (`engine.work.filtering.agreement`), as a
+    # What a result may be off beyond the bound of a direct sum (`engine.work.filtering.oracle`), as a
     # part of the largest magnitude among the picture's samples and its ghost value. 0: the bound holds
     # whatever the picture.
     added_error: Callable[[Problem, Mask], float] = lambda problem, mask: 0.0
@@ -133,7 +134,7 @@ class Variant(VariantOf[Problem, Mask]):
         if not self.rank:
             return 0.0
         # Loaded by the first proof.
-        from engine.work.filtering.agreement import steps_of_products
+        from engine.work.filtering.oracle import steps_of_products
 
         return steps_of_products(mask, self.rank)
 
@@ -268,3 +269,86 @@ def variant(key: str, *, takes_auto: bool = True) -> Variant:
     `takes_auto` says whether "auto" could have been written in its place: then the remedy offers it too.
     """
     return named(key, VARIANTS, ("auto",) if takes_auto else (), "no variant is called that")
+
+
+def filter_work(
+    problem: Problem,
+    *,
+    picture_loads: int,
+    weight_loads: int = 0,
+    scratch_loads: int = 0,
+    scratch_stores: int = 0,
+    shared_loads: int = 0,
+    shared_stores: int = 0,
+    constant_loads: int = 0,
+    multiply_adds: int | None = None,
+    masks: int = 1,
+) -> Work:
+    """Return the work of filtering a picture once, with one mask or with several.
+
+    Parameters
+    ----------
+    picture_loads : int
+        Cells of the picture that are read; ghost cells cost no load.
+    weight_loads : int
+        Weights that are read from global memory.
+    scratch_loads, scratch_stores : int
+        float32 values between two passes, in global memory.
+    multiply_adds : int, optional
+        None: one for each mask cell of each result.
+    masks : int
+        Masks that are applied at once: each makes a result of the picture's shape.
+    """
+    results = problem.samples * masks
+    return Work(
+        flops=2 * (problem.multiply_adds * masks if multiply_adds is None else multiply_adds),
+        global_loads=picture_loads + weight_loads + scratch_loads,
+        global_stores=results + scratch_stores,
+        global_load_bytes=picture_loads * problem.itemsize + (weight_loads + scratch_loads) * FLOAT_BYTES,
+        global_store_bytes=results * problem.result_itemsize + scratch_stores * FLOAT_BYTES,
+        minimum_bytes=problem.samples * problem.itemsize + results * problem.result_itemsize,
+        picture_loads=picture_loads,
+        shared_loads=shared_loads,
+        shared_stores=shared_stores,
+        constant_loads=constant_loads,
+    )
+
+
+def cells_inside(first: int, last: int, length: int) -> int:
+    """Return how many of the indices first .. last - 1 lie in 0 .. length - 1."""
+    return max(0, min(last, length) - max(first, 0))
+
+
+def taps_inside(length: int, mask_side: int, anchor: int) -> int:
+    """Return how many (result, tap) pairs along one axis read a cell of the picture, not a ghost cell."""
+    return sum(cells_inside(tap - anchor, tap - anchor + length, length) for tap in range(mask_side))
+
+
+def loads_by_taps(problem: Problem) -> int:
+    """Return the input cells that are read when each tap of each result reads its own."""
+    if not problem.border.has_ghost_cells:
+        return problem.multiply_adds
+    rows, columns = problem.mask_shape
+    return (
+        taps_inside(problem.height, rows, problem.anchor[0])
+        * taps_inside(problem.width, columns, problem.anchor[1])
+        * problem.channels
+    )
+
+
+def tile_cells_inside(length: int, side: int, mask_side: int, anchor: int, ghost_cells: bool) -> int:
+    """Return the cells along one axis that all blocks load for input tiles of side + mask_side - 1 cells.
+
+    Ghost cells are not loaded; borders without ghost cells load every cell of the tile from somewhere.
+    """
+    tile = side + mask_side - 1
+    starts = range(0, length, side)
+    if not ghost_cells:
+        return len(starts) * tile
+    return sum(cells_inside(start - anchor, start - anchor + tile, length) for start in starts)
+
+
+def taps_in_own_tile(length: int, side: int, mask_side: int, anchor: int) -> int:
+    """Return how many (result, tap) pairs along one axis find their cell in the block's own tile."""
+    whole_tiles, rest = divmod(length, side)
+    return whole_tiles * taps_inside(side, mask_side, anchor) + taps_inside(rest, mask_side, anchor)

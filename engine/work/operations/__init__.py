@@ -1,4 +1,1 @@
 """Operations on pictures beside filtering with a mask: each with its float64 (or whole-number) oracle."""
-
-KEY = "operation"
-"""The stable key of the task."""

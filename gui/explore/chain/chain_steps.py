@@ -9,11 +9,11 @@ from typing import Any
 from msgspec import structs
 
 from engine.device_info import AUTO
-from engine.geometry.range_modes import RangeMode
+from engine.geometry.border import RangeMode
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.work.messages import PictureJob
-from engine.work.operations.problem import Settings as Parameters
+from engine.work.problem import Settings as Parameters
 from engine.work.steps import (
     AnyStep,
     Chain,

@@ -10,14 +10,21 @@ from numpy.typing import NDArray
 from engine.geometry.border import Border
 from engine.host.display_range import shown_level
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.work.filtering.one_pixel import PixelWindow, Samples, stored, window_of
-from engine.work.filtering.sum_order import PixelSum, SumOrder, sum_of
+from engine.work.filtering.sum_order import (
+    PixelSum,
+    PixelWindow,
+    Samples,
+    SumOrder,
+    stored,
+    sum_of,
+    window_of,
+)
 from engine.work.messages import PictureJob
 from engine.work.steps import CombineStep, MaskStep
 from gui.explore.picture.pixel_values import value_text
 
 if TYPE_CHECKING:
-    from engine.work.one_combination import Combination
+    from engine.work.filtering.sum_order import Combination
 
 
 class InChain(NamedTuple):

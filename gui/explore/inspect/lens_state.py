@@ -18,10 +18,8 @@ from engine.host.tiles import TiledScreen
 from engine.image.convert import full_scale_of
 from engine.results.measurement import StepTime
 from engine.results.problem import Mark
-from engine.work.filtering.one_pixel import Samples
-from engine.work.filtering.sum_order import SumOrder
+from engine.work.filtering.sum_order import Samples, SumOrder, combined
 from engine.work.messages import PictureJob, SumOrderRequest
-from engine.work.one_combination import combined
 from engine.work.steps import HOW, PICTURE, AnyStep, Chain, CombineStep, MaskStep
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
@@ -82,7 +80,7 @@ def combine_lens(
     step, white = shown.step, full_scale_of(np.dtype(job.picture.dtype))
     assert isinstance(step, CombineStep)
     first, second = (np.atleast_1d(one[pixel]).astype(np.float32) for one in read)
-    made, found = combined(step, first, second), np.atleast_1d(result[pixel])
+    made, found = combined(step.how, step.weights, first, second), np.atleast_1d(result[pixel])
     formula = f"{step.title.capitalize()}: {HOW[step.how].partition(';')[0]}.".replace("-", "−")
     return CombineLens(
         step, pixel, formula, (first, second), made, found, job.chain.range, white, shown.words

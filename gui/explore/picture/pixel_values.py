@@ -12,7 +12,7 @@ from engine.host.protocol import PictureHandle
 from engine.host.request import SharedArray, segments_of
 from engine.host.shared import attach
 from engine.host.tiles import TiledScreen, Values, WantedValues
-from engine.work.filtering.one_pixel import Samples
+from engine.work.filtering.sum_order import Samples
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink
 

@@ -5,7 +5,7 @@ from PySide6.QtCore import QSize, Qt, Signal
 from PySide6.QtGui import QAction, QActionGroup, QPalette, QResizeEvent
 from PySide6.QtWidgets import QAbstractButton, QButtonGroup, QComboBox, QLabel, QMenu, QToolButton, QWidget
 
-from engine.geometry.range_modes import RANGE_MODES
+from engine.geometry.border import RANGE_MODES
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.pixel_values import Numbers
 from gui.explore.workspace import Workspace

@@ -17,10 +17,8 @@ from engine.results.columns import KERNEL, SPEED_UP
 from engine.results.measurement import ExplainedTime, Measurement
 from engine.results.metrics import Compared, comparable, compared
 from engine.tasks.messages import RecordedRequest, RecordedRuns
-from engine.work.filtering.problem import Problem
 from engine.work.messages import PictureJob
-from engine.work.operations.problem import OperationProblem
-from engine.work.picture_problem import ChainProblem
+from engine.work.problem import ChainProblem, OperationProblem, Problem
 from gui.engine_link.engine_link import EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
 from gui.explore.state import PictureSource, Step, comparable_of, problem_of

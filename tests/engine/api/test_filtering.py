@@ -18,7 +18,7 @@ from engine.geometry.block import UnsupportedVariant
 from engine.geometry.border import Border
 from engine.work.filter_task import Filtering
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import rounding_bound
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.commands.conftest import OnePixelOff, make_every_variant_wrong
 from tests.fresh_python import ROOT, fresh_python
@@ -42,7 +42,7 @@ A, B = RANDOM.integers(-9, 10, (7, 5)), RANDOM.integers(-9, 10, (5, 6))
 
 def assert_agrees(values, image, mask, border=Border.ZERO, cval=0.0):
     wanted = oracle.correlate(image, mask, border, cval)
-    bound = rounding_bound(oracle.magnitudes(image, mask, border, cval), mask.taps)
+    bound = rounding_bound(oracle.correlate(image, mask, border, cval, absolute=True), mask.taps)
     assert (values.dtype, values.shape) == (np.float32, image.shape)
     assert np.all(np.abs(values - wanted) <= bound)
 
@@ -108,7 +108,9 @@ def test_that_scipy_agrees_on_correlation_and_convolution():
             ):
                 values = ours(IMAGE, mask, border=border, cval=cval, device="cpu")
                 wanted = theirs(image, weights, mode=SCIPY_MODES[border], cval=cval)
-                bound = rounding_bound(oracle.magnitudes(IMAGE, used, Border(border), cval), mask.taps)
+                bound = rounding_bound(
+                    oracle.correlate(IMAGE, used, Border(border), cval, absolute=True), mask.taps
+                )
                 assert np.all(np.abs(values - wanted) <= bound), shape
 
 

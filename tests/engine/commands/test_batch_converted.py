@@ -7,11 +7,10 @@ from engine.commands.batch_loop import Job
 from engine.commands.batch_plan import PictureFile
 from engine.commands.picture_opening import Opened
 from engine.flow import stages
-from engine.geometry.border import Border
-from engine.geometry.range_modes import RANGE_MODES
+from engine.geometry.border import RANGE_MODES, Border
 from engine.image.picture import Picture
 from engine.verify.regions import CheckedSamples
-from engine.work.filtering.agreement import regions_to_check, verify
+from engine.work.filtering.oracle import regions_to_check, verify
 from tests.engine.commands.works import filter_of
 
 RANDOM = np.random.default_rng(5)

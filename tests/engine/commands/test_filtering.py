@@ -15,16 +15,15 @@ from engine.geometry.border import Border
 from engine.image.formats import quality_words
 from engine.image.open import open_sample, sample_path
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.variants.cpu import serial
 from engine.work.filter_task import describe_problem
-from engine.work.filtering import oracle
-from engine.work.filtering.agreement import is_exact_class, rounding_bound
-from engine.work.filtering.auto import planner
-from engine.work.filtering.problem import Problem
+from engine.work.filtering import oracle, planner
+from engine.work.filtering.oracle import is_exact_class, rounding_bound
 from engine.work.filtering.variants import VARIANTS, MaskClass
 from engine.work.filtering.variants import variant as find_variant
 from engine.work.pictures import as_samples
+from engine.work.problem import Problem
 from tests.engine.commands.conftest import Left, make_every_variant_wrong, raising
 
 CPU_KEYS = [variant.key for variant in VARIANTS if variant.device == "cpu"]
@@ -36,7 +35,7 @@ def assert_agrees(path, picture, mask, border, key):
     saved = engine.open_image(path).pixels
     assert (saved.dtype, saved.shape) == (np.float32, picture.pixels.shape)
     wanted = oracle.correlate(picture.pixels, mask, border)
-    bound = rounding_bound(oracle.magnitudes(picture.pixels, mask, border), mask.taps)
+    bound = rounding_bound(oracle.correlate(picture.pixels, mask, border, absolute=True), mask.taps)
     if is_exact_class(picture.pixels, mask, 0.0):
         bound = np.zeros_like(bound)
     problem = describe_problem(as_samples(picture.pixels), mask, border, 0.0)

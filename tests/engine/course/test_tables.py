@@ -37,13 +37,13 @@ from engine.device_info import GpuAttributes
 from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS
 from engine.tasks.network.worked_product import PRINTED_X, W, Y
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct, matmul_variant
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 from tests.fresh_python import fresh_python
 
 PRINTED_NUMBERS = Path(__file__).parents[3] / "docs" / "experiments" / "course-numbers.md"

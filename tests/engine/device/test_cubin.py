@@ -12,10 +12,9 @@ from engine.mask.mask import Mask
 from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import network_variant
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
-from engine.work.operations.problem import OperationProblem, Settings
 from engine.work.operations.table import operation_variant
+from engine.work.problem import OperationProblem, Problem, Settings
 
 if not missing:
     from engine.device.kernel_code import compiled

@@ -13,8 +13,8 @@ from engine.device.numba_cuda import cuda, float32, int64, types
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 from tests.engine.device.conftest import NEW, OLD, Loaded
 
 if not missing:

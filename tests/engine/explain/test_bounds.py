@@ -27,7 +27,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.run.task import Choice
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filter_task import describe_problem

@@ -9,10 +9,9 @@ from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 from engine.run.task import Job
 from engine.tasks.product.problem import MatrixProduct, matmul_variant
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
-from engine.work.operations.problem import OperationProblem
 from engine.work.operations.table import operation_variant
+from engine.work.problem import OperationProblem, Problem
 
 HD = Problem(1080, 1920, 1, "uint8", (5, 5), (2, 2))
 H200, GA102 = ABSENT_GPUS[9, 0], ABSENT_GPUS[8, 6]

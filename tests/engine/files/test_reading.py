@@ -7,7 +7,7 @@ import pytest
 from engine.errors import EngineError
 from engine.files import reading
 from engine.image.large.result import PartDamaged, PartFolder
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.mask.text import load_mask
 from engine.results import export
 from engine.tasks.network.operands import read_weights

@@ -13,10 +13,9 @@ from engine.geometry.border import Border
 from engine.geometry.cut import cut
 from engine.mask.mask import Mask
 from engine.work import resolve
-from engine.work.operations.problem import Settings
 from engine.work.operations.table import OPERATIONS
-from engine.work.request import of_chain
-from engine.work.steps import HOW, Chain, CombineStep, MaskStep, OperationStep
+from engine.work.problem import Settings
+from engine.work.steps import HOW, Chain, CombineStep, MaskStep, OperationStep, of_chain
 from tests.engine.flow.fake_gpus import install
 from tests.picture_jobs import operation_request
 

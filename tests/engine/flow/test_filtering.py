@@ -253,7 +253,7 @@ def test_that_auto_takes_the_fastest_variant_that_can_be_cut(monkeypatch):
     same = engine.correlate(picture, "box:9x9", device="cpu", variant=in_bands.timeline.variant)
     np.testing.assert_array_equal(bits(in_bands.values), bits(same))
     running = replace(variant("cpu-serial"), band_invariant=False)
-    monkeypatch.setattr("engine.work.filtering.auto.planner.variant", lambda key: running)
+    monkeypatch.setattr("engine.work.filtering.planner.variant", lambda key: running)
     with pytest.raises(UnsupportedVariant, match="bands"):
         engine.filter_stream(np.eye(100), [[1]], device="cpu", variant="cpu-serial", chunk_bytes=4000)
     whole = engine.filter_stream([np.eye(9), np.eye(8)], [[1]], device="cpu", variant="cpu-serial")

@@ -22,8 +22,8 @@ from engine.geometry.cut import bands as cut_in_bands
 from engine.mask.mask import Mask
 from engine.results.text_forms import json_text
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.auto.planner import choose
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.planner import choose
+from engine.work.problem import Problem
 from tests.engine.flow.fake_queues import FakeQueues
 
 

@@ -23,8 +23,7 @@ from engine.mask.presets import preset
 from engine.verify.regions import Region
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ComparePictures, PictureJob
-from engine.work.request import PictureRequest
-from engine.work.steps import MaskStep, OperationStep
+from engine.work.steps import MaskStep, OperationStep, PictureRequest
 from tests.pairwise import by_pairs
 from tests.picture_jobs import mask_job
 

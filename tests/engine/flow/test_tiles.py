@@ -14,8 +14,7 @@ from engine.host.tiles import TiledScreen, WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named
 from engine.work.filtering.variants import VARIANTS
-from engine.work.measured_part import MEASURED_SIDE
-from engine.work.messages import PictureJob
+from engine.work.messages import MEASURED_SIDE, PictureJob
 from tests.picture_jobs import mask_job, operation_job
 
 MASK = Mask(np.random.default_rng(2).random((5, 7)) - 0.4, anchor=(1, 5))

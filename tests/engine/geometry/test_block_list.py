@@ -63,4 +63,3 @@ def test_that_all_is_every_legal_block_with_sides_of_powers_of_two():
     assert all(refuse_block(block, Limits()) is None for block in blocks)
     assert {block.threads for block in blocks} == {1 << power for power in range(11)}
     assert blocks[0] == Block(1, 1)
-    assert len(every_block(Limits(max_threads=64))) == 28

@@ -22,7 +22,7 @@ from engine.host.messages import HostOptions
 from engine.host.protocol import OpenPicture
 from engine.results.progress import Progress
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import rounding_bound
 from tests.engine.host import faulty_hosts
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Make
@@ -60,7 +60,7 @@ def test_that_everything_of_the_request_arrives():
     applied = engine.apply(image, mask, variant="naive", device="simulator", **how)
     flipped = mask.flipped()
     wanted = oracle.correlate(image, flipped, engine.Border.CONSTANT, -4.0)
-    bound = rounding_bound(oracle.magnitudes(image, flipped, engine.Border.CONSTANT, -4.0), 6)
+    bound = rounding_bound(oracle.correlate(image, flipped, engine.Border.CONSTANT, -4.0, absolute=True), 6)
     assert np.all(np.abs(applied.values - wanted) <= bound)
     result = applied.result
     assert (result.variant, result.device, result.mask_name, result.block, result.layout) == (

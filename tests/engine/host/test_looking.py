@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engine.errors import BadValue
-from engine.geometry.range_modes import RANGE_MODES
+from engine.geometry.border import RANGE_MODES
 from engine.host import measuring, shared
 from engine.host.display_levels import level_shapes, render
 from engine.host.display_range import shown_level

@@ -7,7 +7,7 @@ import pytest
 
 from assets.make_samples import DRAWINGS
 from engine.errors import BadValue, UnknownName
-from engine.geometry.range_modes import RANGE_MODES
+from engine.geometry.border import RANGE_MODES
 from engine.image.convert import change_alpha_depth, change_depth, to_depth
 from engine.image.open import SAMPLES, open_sample, sample_path
 from engine.image.picture import Picture

@@ -12,7 +12,7 @@ from engine.mask.generator_table import GENERATORS
 from engine.mask.generators import _MAKERS, generate, make
 from engine.mask.json_form import mask_from_json
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.mask.text import parse_mask
 
 ROOT = Path(__file__).parents[3]

@@ -16,8 +16,7 @@ from engine.mask.generator_table import number_text
 from engine.mask.generators import gaussian
 from engine.mask.json_form import mask_from_json, mask_to_json
 from engine.mask.mask import Mask
-from engine.mask.presets import preset
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import preset, resolve_mask
 from engine.mask.text import MAX_BYTES, MAX_CHARACTERS, STYLES, format_mask, load_mask, parse_mask, save_mask
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)

@@ -15,7 +15,7 @@ from engine.errors import EngineError
 from engine.recipes.programs import PROGRAMS, as_program
 from engine.verify.closeness import compare_quantised
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import rounding_bound
 from tests.pairwise import by_pairs
 
 # Each tells a turn, an anchor, a border and a rounding from another one; 13 x 13 is what OpenCV transforms.
@@ -46,7 +46,7 @@ def both(key, mask, picture, normalise):
     ours = ours.flipped() if settings["flip"] else ours
     result = engine.correlate(picture, ours, border=settings["border"], result=settings["result_type"])
     wanted = oracle.correlate(picture, ours, settings["border"])
-    magnitudes = oracle.magnitudes(picture, ours, settings["border"])
+    magnitudes = oracle.correlate(picture, ours, settings["border"], absolute=True)
     return result, wanted, (magnitudes, rounding_bound(magnitudes, ours.taps)), other.code
 
 

@@ -1,7 +1,7 @@
 from msgspec import structs
 
 from engine.geometry.block import Block
-from engine.work.filtering.best_blocks import fastest_blocks, found_words
+from engine.work.columns import fastest_blocks, found_words
 from tests.made_runs import PROBLEM, make_failure, make_result, make_simulated
 
 LARGE = structs.replace(PROBLEM, width=2048, height=2048)

@@ -28,9 +28,8 @@ from engine.results.text_forms import (
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.registry import TASKS
 from engine.verify.verification import Verification
-from engine.work.columns import mask_text
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.results import RunResult
+from engine.work.columns import RunResult, mask_text
+from engine.work.problem import Problem
 from tests.made_runs import (
     PROBLEM,
     WORK,

@@ -21,8 +21,8 @@ from engine.run.task import Choice
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.read_results import result_from_json
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 from tests.made_runs import WORK, make_result
 from tests.picture_jobs import filter_job
 

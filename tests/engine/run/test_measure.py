@@ -32,9 +32,9 @@ from engine.run.task import Choice, Job, compute, device_for
 from engine.tasks.product.problem import MatrixProduct, matmul_variant, tile_of
 from engine.tasks.product.task import PRODUCT, product_job, random_matrices
 from engine.work.filter_task import FILTERING, describe_problem
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from engine.work.pictures import as_samples
+from engine.work.problem import Problem
 from tests.picture_jobs import filter_job
 
 
@@ -488,19 +488,3 @@ def test_that_jobs_of_one_picture_copy_it_once():
     for job, outcome in zip(jobs, outcomes, strict=True):
         assert outcome.result.verification.passed
         assert np.array_equal(outcome.values, compute(job, backend("cpu")))
-
-
-def test_that_jobs_of_one_picture_can_be_stopped_between_two_of_them():
-    samples, serial = np.zeros((5, 4, 1), np.float32), variant("cpu-serial")
-    mask, seen = box(3), []
-    problem = describe_problem(samples, mask, Border.ZERO, 0.0)
-
-    def stop_at_the_second(step):
-        seen.append(step.stage)
-        if seen.count("compiling") == 2:
-            raise Cancelled("The run was stopped")
-
-    job = filter_job(Choice(serial, serial.default_block), problem, mask, samples)
-    with pytest.raises(Cancelled):
-        measure_each([job, job], backend("cpu"), NO_SAMPLES, stop_at_the_second)
-    assert seen[:2] == ["compiling", "first launch"]

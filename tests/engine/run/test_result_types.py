@@ -12,9 +12,9 @@ from engine.errors import BadValue, UnknownName
 from engine.geometry.block import UnsupportedVariant
 from engine.results.measurement import Environment
 from engine.tasks.read_results import result_from_json
+from engine.work.columns import RunResult
 from engine.work.filtering import oracle
-from engine.work.filtering.problem import Problem
-from engine.work.filtering.results import RunResult
+from engine.work.problem import Problem
 
 # Direct sums: what they give is known to the last step, overflow included.
 DIRECT = ("cpu-serial", "cpu-parallel")

@@ -18,7 +18,7 @@ from engine.results import export
 from engine.results.export import FORMAT, RUNS, VERSION, recorded_document, recorded_path
 from engine.results.metrics import compared
 from engine.tasks.read_results import _recorded, recorded_runs, results_from_document
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 from tests.made_runs import make_result
 
 GREY = Problem(512, 512, 1, "float32", (3, 3), (1, 1))

@@ -12,9 +12,9 @@ from engine.mask.mask import Mask
 from engine.run.measure import run_over_fills
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import rounding_bound, verify
-from engine.work.filtering.problem import Problem
+from engine.work.filtering.oracle import rounding_bound, verify
 from engine.work.pictures import as_samples
+from engine.work.problem import Problem
 
 SMALL_BLOCK = Block(8, 4)
 
@@ -137,7 +137,9 @@ def faults_of(variant, cases, device, placed=None, checked=None):
 def error_in_bounds(variant, problem, mask, image, result):
     """Return the largest error of a float32 result, in what rounding and the variant may be off."""
     wanted = oracle.correlate(image, mask, problem.border, problem.cval)
-    bound = rounding_bound(oracle.magnitudes(image, mask, problem.border, problem.cval), mask.taps)
+    bound = rounding_bound(
+        oracle.correlate(image, mask, problem.border, problem.cval, absolute=True), mask.taps
+    )
     added = variant.added_to(problem, mask, image)
     return float(np.max(np.abs(result - wanted) / (bound + added)))
 

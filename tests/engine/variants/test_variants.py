@@ -13,8 +13,8 @@ from engine.geometry.border import Border
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.agreement import verify
-from engine.work.filtering.auto.planner import choose
+from engine.work.filtering.oracle import verify
+from engine.work.filtering.planner import choose
 from engine.work.filtering.variants import VARIANTS
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.cases import error_in_bounds, faults_of, result_of

@@ -9,7 +9,7 @@ from engine.mask.mask import Mask
 from engine.tasks.product import oracle as product
 from engine.tasks.product.problem import MatrixProduct
 from engine.work.filter_task import describe_problem
-from engine.work.filtering import agreement
+from engine.work.filtering import oracle
 
 RANDOM = np.random.default_rng(41)
 # A float32 near 1e6 is a multiple of 1/16: of a texture of 1 sums of 81 of them keep little.
@@ -51,7 +51,7 @@ def test_that_a_chain_is_judged_by_its_result(chain):
 
 def judged(result, image, mask, added=0.0):
     problem = describe_problem(image, mask, Border.MIRROR, 0.0, result.dtype.name)
-    return agreement.verify(result, image, mask, problem, added=added)
+    return oracle.verify(result, image, mask, problem, added=added)
 
 
 @pytest.mark.parametrize("texture", [0.0, 10.0])
@@ -93,7 +93,7 @@ def test_that_a_product_whose_terms_cancel_out_is_not_verified():
 def test_that_what_was_checked_is_counted_and_said():
     image, mask = RANDOM.random((300, 400, 1)).astype(np.float32), Mask([[1.0]])
     problem = describe_problem(image, mask, Border.ZERO, 0.0)
-    found = agreement.verify(image, image, mask, problem, affordable=9)
+    found = oracle.verify(image, image, mask, problem, affordable=9)
     step = int(found.chosen.split("every ")[1].split("th")[0])
     assert 0 < found.checked_pixels < found.total_pixels == 120_000
     assert step >= 7
@@ -101,5 +101,5 @@ def test_that_what_was_checked_is_counted_and_said():
         assert number in found.sentence()
     result = image.copy()
     result[0, :3] += 1
-    wrong = agreement.verify(result, image, mask, problem, affordable=9)
+    wrong = oracle.verify(result, image, mask, problem, affordable=9)
     assert (wrong.wrong_samples, wrong.is_unproven) == (3, False)

@@ -10,8 +10,8 @@ from engine.tasks.product import oracle as product
 from engine.tasks.product.problem import MatrixProduct
 from engine.verify.regions import Region, affordable_regions
 from engine.verify.verification import verify_regions
-from engine.work.filtering import agreement as filtering
-from engine.work.filtering.problem import Problem
+from engine.work.filtering import oracle as filtering
+from engine.work.problem import Problem
 
 
 @pytest.mark.parametrize("region", [Region(2, 5, 3, 7), Region(0, 9, 0, 8), Region(4, 4, 1, 1)])

@@ -24,7 +24,8 @@ from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import compute
 from engine.variants.chain.cpu_chain import CpuChain
-from engine.work import answers, kept_results
+from engine.work import answers
+from engine.work.answers import KeptResults
 from engine.work.chain_files import (
     chain_from,
     chain_from_json,
@@ -35,14 +36,12 @@ from engine.work.chain_files import (
 from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
 from engine.work.filter_task import Among
-from engine.work.kept_results import KeptResults
+from engine.work.filtering.sum_order import combined
 from engine.work.merge import merged_where_faster, mergers
-from engine.work.one_combination import combined
 from engine.work.operations.contract import Operation
-from engine.work.operations.problem import Settings
 from engine.work.planned import most_between
-from engine.work.request import PictureRequest
-from engine.work.steps import HOW, CombineStep, MaskStep, OperationStep
+from engine.work.problem import Settings
+from engine.work.steps import HOW, CombineStep, MaskStep, OperationStep, PictureRequest
 
 PHOTO = np.ascontiguousarray(open_sample("astronaut").pixels[100:137, 180:223])
 CPU = "cpu"
@@ -217,7 +216,7 @@ def test_that_a_chain_keeps_its_time_where_the_device_has_no_memory_left_to_time
     def full(*given):
         raise OutOfDeviceMemory("Not enough device memory", "it is full")
 
-    monkeypatch.setattr("engine.work.step_times.step_times", full)
+    monkeypatch.setattr("engine.work.measuring.step_times", full)
     found = engine.chain(PHOTO, "unsharp", device=CPU, budget_s=0.0)
     assert found.result.kernel_ms
     assert [(step.id, step.ms) for step in found.steps] == [("blur", None), ("sharp", None)]
@@ -263,7 +262,7 @@ def test_that_linear_steps_become_one_mask_that_is_equal_inside():
     top, bottom, left, right = best.frame
     inside = slice(top, len(PHOTO) - bottom), slice(left, PHOTO.shape[1] - right)
     assert np.array_equal(separate[inside], merged[inside])
-    assert "rows at the top" in best.sentence
+    assert "1 row at the top" in best.sentence
 
 
 def test_that_a_sum_of_masks_of_one_input_becomes_one_mask_up_to_the_edges():
@@ -328,7 +327,7 @@ def test_that_a_preview_computes_only_what_changed(steps_of_preview):
 
 
 def test_that_of_a_large_picture_only_what_an_edited_step_reads_is_kept(steps_of_preview, monkeypatch):
-    monkeypatch.setattr(kept_results, "MOST_BYTES", 0)
+    monkeypatch.setattr(answers, "MOST_BYTES", 0)
     chain = chain_named("denoise-edges")
 
     def edited(step, **change):
@@ -451,7 +450,7 @@ def test_that_two_samples_become_one_as_the_kernel_makes_it_of_them():
         calls = [call_of(steps[:count], picture) for count in (1, 2)]
         other, both = (compute(call.job(), backend(CPU)).reshape(picture.shape) for call in calls)
         step = calls[1].asked.chain.steps[-1]
-        made = combined(step, picture, other)
+        made = combined(step.how, step.weights, picture, other)
         np.testing.assert_array_equal(made.value, both)
 
 

@@ -7,7 +7,7 @@ from engine.course.messages import MeasuredPaper
 from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
 from engine.geometry.border import Border
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from gui.shell.pages import PAGES
 from tests.gui.made_window import shown_page
 

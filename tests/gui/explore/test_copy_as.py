@@ -16,8 +16,7 @@ from PySide6.QtGui import QGuiApplication
 import engine
 from engine.commands.command_line import main
 from engine.errors import EngineError
-from engine.geometry.border import Border
-from engine.geometry.range_modes import RANGE_MODES
+from engine.geometry.border import RANGE_MODES, Border
 from engine.host import shared
 from engine.host.picture_jobs import open_picture, save_result
 from engine.host.protocol import OpenPicture, SaveResult
@@ -32,7 +31,7 @@ from engine.work.chain_oracle import ChainOracle
 from engine.work.chain_task import CHAIN
 from engine.work.filter_task import Among
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import rounding_bound
+from engine.work.filtering.oracle import rounding_bound
 from engine.work.pictures import as_samples
 from engine.work.resolve import Resolved
 from engine.work.steps import HOW
@@ -176,7 +175,9 @@ def assert_within_bound(workspace, code):
         workspace.settings,
     )
     pixels = picture.pixels
-    bound = rounding_bound(oracle.magnitudes(pixels, mask, settings.border, settings.cval), mask.taps)
+    bound = rounding_bound(
+        oracle.correlate(pixels, mask, settings.border, settings.cval, absolute=True), mask.taps
+    )
     values = left["values"]
     in_order = values[..., ::-1] if "cv2.imread" in code and values.ndim == 3 else values
     assert in_order.shape == pixels.shape, code

@@ -17,15 +17,15 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.auto import costs, planner
-from engine.work.filtering.auto.planner import choose, holds_bound
-from engine.work.filtering.problem import Problem
+from engine.work.filtering import planner
+from engine.work.filtering.planner import choose, holds_bound
 from engine.work.filtering.variants import VARIANTS, variant
+from engine.work.problem import Problem
 from tests.engine.variants.suited import LIMITS, mask_for
 
 # Every time doubles with the picture's side squared and grows with the mask's area; nothing is moved.
-TABLE = costs.CostTable(
-    costs.Rates(1e12, 100.0), (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, 81.0], [36.0, 324.0]]}}
+TABLE = planner.CostTable(
+    planner.Rates(1e12, 100.0), (512, 1024), (3, 9), {"tiled": {"float32 x 1": [[9.0, 81.0], [36.0, 324.0]]}}
 )
 
 
@@ -49,7 +49,7 @@ def test_that_channels_count_as_pixels_where_only_grey_was_measured_whatever_the
     grey = TABLE.time_us(variant("tiled"), sized(1024, 512, (3, 3)), TABLE.rates)
     assert TABLE.time_us(variant("tiled"), sized(512, 512, (3, 3), 2), TABLE.rates) == grey
     row = {"ghost cells, float32 x 3": [[9.0]]}
-    table = costs.CostTable(costs.Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
+    table = planner.CostTable(planner.Rates(1e12, 100.0), (512,), (3,), {"tiled": row})
     found = table.time_us(variant("tiled"), sized(512, 512, (3, 3), 3), table.rates)
     assert found == pytest.approx(9.0, rel=1e-3)
 
@@ -63,18 +63,20 @@ def test_that_holes_in_the_table_are_read_past():
 
 def test_that_memory_and_multiply_adds_are_scaled_apart():
     samples, copy_us = 1024 * 1024, 18.0
-    rates = costs.Rates(samples * 8 / copy_us / 1e3, 100.0)
-    table = costs.CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
-    found = table.time_us(variant("tiled"), sized(1024, 1024, (3, 3)), costs.Rates(rates.copy_gb_s / 2, 25.0))
+    rates = planner.Rates(samples * 8 / copy_us / 1e3, 100.0)
+    table = planner.CostTable(rates, (1024,), (3,), {"tiled": {"float32 x 1": [[48.0]]}})
+    found = table.time_us(
+        variant("tiled"), sized(1024, 1024, (3, 3)), planner.Rates(rates.copy_gb_s / 2, 25.0)
+    )
     assert found == pytest.approx(2 * 18.0 + 4 * 30.0)
 
 
 def test_that_the_shape_of_a_mask_counts_by_what_a_variant_does_with_it():
     problem = sized(9, 9, (4, 36))
-    assert costs.mask_side_of(variant("tiled"), problem) == 12
-    assert costs.mask_side_of(variant("separable-l1"), problem) == 20
-    assert costs.mask_side_of(variant("cpu-box"), problem) == 20
-    assert costs.mask_side_of(variant("row-tiled"), sized(9, 9, (1, 36))) == 36
+    assert planner.mask_side_of(variant("tiled"), problem) == 12
+    assert planner.mask_side_of(variant("separable-l1"), problem) == 20
+    assert planner.mask_side_of(variant("cpu-box"), problem) == 20
+    assert planner.mask_side_of(variant("row-tiled"), sized(9, 9, (1, 36))) == 36
 
 
 GREY, RGB = "uint8 x 1", "uint8 x 3"
@@ -96,12 +98,12 @@ def test_that_times_of_the_nearest_kind_of_samples_borders_and_results_are_read(
         (Problem(9, 9, 3, "uint8", result_dtype="uint8"), RESULTS, RGB),
         (Problem(9, 9, 1, "uint16", result_dtype="uint16"), RESULTS, "uint16 x 1"),
     ]:
-        assert costs.nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
+        assert planner.nearest_kind(problem, dict.fromkeys(kinds, 0)) == nearest
 
 
 def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
-    rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, costs.repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
-    table = costs.CostTable(costs.Rates(1e12, 100.0), (512,), (3,), rows)
+    rows = {"digit-sums": {"uint8 x 1": [[10.0]]}, planner.repeated("digit-sums"): {"uint8 x 1": [[16.0]]}}
+    table = planner.CostTable(planner.Rates(1e12, 100.0), (512,), (3,), rows)
     problem = structs.replace(sized(512, 512, (3, 3)), dtype="uint8")
     found = [table.time_us(variant("digit-sums"), problem, table.rates, repeats) for repeats in (1, 2, 4, 6)]
     assert found == pytest.approx([10.0, 12.0, 16.0, 20.0], rel=1e-3)
@@ -110,22 +112,24 @@ def test_that_work_done_more_often_lies_on_the_line_of_two_rows():
 def test_that_a_device_is_measured_by_its_facts():
     facts = {"multiprocessors": "10", "clock": "2000 MHz"}
     device = DeviceInfo("cuda:0", "cuda", "small", True, None, True, facts, bandwidth_gb_s=200.0)
-    assert costs.rates_of(device, TABLE.rates) == costs.Rates(170.0, 2560.0)
-    assert costs.rates_of(DeviceInfo("cuda:0", "cuda", "odd", True, None, True), TABLE.rates) == TABLE.rates
-    assert costs.rates_of(cpu_info(), TABLE.rates).multiply_adds_g_s == 50.0 * int(cpu_info().facts["cores"])
+    assert planner.rates_of(device, TABLE.rates) == planner.Rates(170.0, 2560.0)
+    assert planner.rates_of(DeviceInfo("cuda:0", "cuda", "odd", True, None, True), TABLE.rates) == TABLE.rates
+    assert planner.rates_of(cpu_info(), TABLE.rates).multiply_adds_g_s == 50.0 * int(
+        cpu_info().facts["cores"]
+    )
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_that_the_table_says_where_it_is_from(device):
-    table = json.loads(costs.table_path(device).read_text(encoding="utf-8"))
+    table = json.loads(planner.table_path(device).read_text(encoding="utf-8"))
     assert table["from"]
-    read = costs.cost_table(device)
+    read = planner.cost_table(device)
     keys = {known.key for known in VARIANTS if known.device.value == device}
     for key, kinds in read.times_us.items():
-        assert key in keys | {costs.repeated(known) for known in keys}
+        assert key in keys | {planner.repeated(known) for known in keys}
         types = (("uint8", "float32"), ("uint8", "uint8"), ("uint16", "float32"), ("float32", "float32"))
         assert kinds.keys() <= {
-            costs.kind_of(dtype, channels, has_ghost_cells=ghosts, result_dtype=result)
+            planner.kind_of(dtype, channels, has_ghost_cells=ghosts, result_dtype=result)
             for (dtype, result), channels, ghosts in product(types, (1, 3), (False, True))
         }
         for rows in kinds.values():
@@ -148,7 +152,7 @@ def problem_of(mask, dtype="float32", side=1024):
 def costing(monkeypatch, **times_us):
     """Let every named variant cost so much, whatever the problem, and the others have no times."""
     rows = {key.replace("_", "-"): {"float32 x 1": [[time]]} for key, time in times_us.items()}
-    table = costs.CostTable(costs.Rates(1e9, 1.0), (1024,), (9,), rows)
+    table = planner.CostTable(planner.Rates(1e9, 1.0), (1024,), (9,), rows)
     monkeypatch.setattr(planner, "cost_table", lambda kind: table)
     monkeypatch.setattr(planner, "rates_of", lambda device, measured: measured)
 

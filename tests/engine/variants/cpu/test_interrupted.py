@@ -16,7 +16,7 @@ from engine.variants.fast import fft
 from engine.variants.fast.transform import SpectralFilter
 from engine.variants.matmul import blas
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 RANDOM = np.random.default_rng(7)
 

@@ -14,8 +14,8 @@ from engine.variants.fast import box, fused_shape
 from engine.variants.fast.fused_shape import Windows
 from engine.variants.fast.fused_sums import window_sums
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.emitted import needs_nvvm, ptx_of
 from tests.engine.variants.executed import check_executed

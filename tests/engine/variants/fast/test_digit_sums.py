@@ -20,7 +20,7 @@ from engine.variants.fast.digit_sums import (
     digits_of,
     overflows,
 )
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 from tests.engine.variants.emitted import BytesOfWords, needs_nvvm, ptx_of
 
 BLOCK = VARIANT.default_block

@@ -18,8 +18,7 @@ from engine.variants.fast.low_rank import low_rank_shape
 from engine.variants.fast.separable_fused import VARIANT
 from engine.variants.passes import VECTOR
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.problem import Problem
-from engine.work.picture_problem import MAX_SIDE
+from engine.work.problem import MAX_SIDE, Problem
 from tests.engine.variants import emitted
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.executed import check_executed

@@ -14,8 +14,8 @@ from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.fast import fused_shape, low_rank
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.agreement import rounding_bound
-from engine.work.filtering.auto.planner import holds_bound
+from engine.work.filtering.oracle import rounding_bound
+from engine.work.filtering.planner import holds_bound
 from engine.work.filtering.variants import variant as filter_variant
 from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.emitted import refused

@@ -12,7 +12,7 @@ from engine.mask.mask import Mask
 from engine.variants.fast.register_blocked import SHARED_BYTES, VARIANT, tile_shape
 from engine.variants.fast.tile_shape import PIECE, WORD, byte_shape, byte_tile_shape
 from engine.variants.passes import VECTOR
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 from tests.engine.variants.emitted import multiply_adds, needs_nvvm, ptx_of
 
 BYTES = {"dtype": "uint8", "result_dtype": "uint8"}

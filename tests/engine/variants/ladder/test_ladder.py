@@ -7,8 +7,8 @@ from engine.geometry.block import Block, Limits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import VARIANTS, MaskClass, variant
+from engine.work.problem import Problem
 from tests.engine.variants.cases import result_of
 from tests.engine.variants.executed import check_executed
 

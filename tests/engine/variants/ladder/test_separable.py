@@ -14,7 +14,7 @@ from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.variants import mask_classes
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.agreement import is_exact_class
+from engine.work.filtering.oracle import is_exact_class
 from engine.work.filtering.variants import variant
 from tests.engine.variants.cases import problem_of, result_of, verified
 

@@ -12,10 +12,14 @@ from engine.mask.mask import Mask
 from engine.verify.regions import Region
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
-from engine.work.filtering.agreement import added_steps, is_exact_class, rounding_bound, verify
-from engine.work.filtering.oracle import correlate, magnitudes
-from engine.work.filtering.problem import Problem
-from engine.work.picture_problem import MAX_SIDE
+from engine.work.filtering.oracle import (
+    added_steps,
+    correlate,
+    is_exact_class,
+    rounding_bound,
+    verify,
+)
+from engine.work.problem import MAX_SIDE, Problem
 
 
 def test_that_an_impossible_problem_is_refused_in_words():
@@ -83,9 +87,10 @@ def test_that_channels_are_filtered_apart():
 @pytest.mark.parametrize("region", [Region(0, 1, 0, 6), Region(2, 5, 1, 3), Region(6, 7, 5, 6)], ids=str)
 def test_that_a_region_is_the_crop_of_the_whole(region, border):
     mask = whole_mask(5, 9)
-    for compute in (correlate, magnitudes):
-        crop = compute(PICTURE, mask, border, 2.0)[region.slices]
-        assert np.array_equal(compute(PICTURE, mask, border, 2.0, region), crop)
+    for absolute in (False, True):
+        crop = correlate(PICTURE, mask, border, 2.0, absolute=absolute)[region.slices]
+        found = correlate(PICTURE, mask, border, 2.0, region, absolute=absolute)
+        assert np.array_equal(found, crop)
         assert crop.size == region.pixels
 
 
@@ -97,7 +102,7 @@ def test_that_the_oracle_rounds_what_the_kernels_get():
     image = np.array([[np.nan, 1, np.inf]])
     assert np.isnan(correlate(image, Mask([[0.0]]))).tolist() == [[True, False, True]]
     image = np.array([[-2.0, np.nan, np.inf, 5.0]])
-    sizes = magnitudes(image, Mask([[-1.0, 3.0]], (0, 0), offset=-0.5), Border.CONSTANT, -4.0)
+    sizes = correlate(image, Mask([[-1.0, 3.0]], (0, 0), offset=-0.5), Border.CONSTANT, -4.0, absolute=True)
     assert sizes.tolist() == [[2.5, 0.5, 15.5, 17.5]]
 
 
@@ -191,7 +196,7 @@ def test_that_the_bound_is_that_of_the_books():
     assert rounding_bound(np.array([0.0, 5.0]), taps).tolist() == [10 * 2.0**-149, gamma * 5 + 10 * 2.0**-149]
     mask = Mask(RANDOM.standard_normal((3, 3)))
     wanted = oracle.correlate(REALS, mask, Border.MIRROR)
-    bound = rounding_bound(oracle.magnitudes(REALS, mask, Border.MIRROR), mask.taps)
+    bound = rounding_bound(oracle.correlate(REALS, mask, Border.MIRROR, absolute=True), mask.taps)
     place, result = (5, 2, 1), wanted.astype(np.float32)
     while float(result[place]) - wanted[place] <= bound[place]:
         result[place] = np.nextafter(result[place], np.float32(np.inf))
@@ -352,7 +357,7 @@ def test_that_just_both_neighbours_of_a_sum_beside_a_tie_are_accepted():
     # 0.1 and 0.4 are not float32: the sum 7.5 is met to within the bound only.
     image, mask = np.full((2, 2, 1), 15, np.uint8), Mask([[0.1, 0.4]], anchor=(0, 0))
     sums = oracle.correlate(image, mask, Border.MIRROR)
-    bound = rounding_bound(oracle.magnitudes(image, mask, Border.MIRROR), mask.taps)
+    bound = rounding_bound(oracle.correlate(image, mask, Border.MIRROR, absolute=True), mask.taps)
     assert np.all((sums - bound < 7.5) & (sums + bound > 7.5))
     assert not is_exact_class(image, mask, 0.0)
     six, seven, eight, nine = (

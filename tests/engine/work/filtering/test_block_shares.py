@@ -1,8 +1,8 @@
 """Halo and idle threads of launches."""
 
 from engine.geometry.block import Block
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
+from engine.work.problem import Problem
 
 
 def halos_of(key, problem):

@@ -5,15 +5,15 @@ import pytest
 
 from engine.device_info import DeviceInfo
 from engine.mask.mask import Mask
-from engine.work.filtering.auto.calls import (
+from engine.work.filtering.planner import (
     CPU_CALL_US,
     LAUNCH_US,
     LEAST_GPU_CALL_US,
     cpu_call_us,
     gpu_call_us,
+    kernel_us,
 )
-from engine.work.filtering.auto.planner import kernel_us
-from engine.work.filtering.problem import Problem
+from engine.work.problem import Problem
 
 MASK = Mask(np.random.default_rng(1).normal(size=(5, 5)))
 GPU = DeviceInfo("cuda:0", "cuda", "a GPU")

@@ -6,9 +6,8 @@ import pytest
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.work.filtering.clipping import Clipped, can_clip, clipped_of, clipped_values, sample_clipped
-from engine.work.request import one_step
 from engine.work.resolve import Resolved
-from engine.work.steps import MaskStep
+from engine.work.steps import MaskStep, one_step
 
 SOBEL = Mask([[-1, 0, 1], [-2, 0, 2], [-1, 0, 1]])
 

@@ -10,8 +10,7 @@ from engine.device_info import SIMULATOR
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
-from engine.work.filtering.one_pixel import stored, window_of
-from engine.work.filtering.sum_order import by_rows, sum_of
+from engine.work.filtering.sum_order import by_rows, stored, sum_of, window_of
 from engine.work.filtering.variants import VARIANTS, Variant
 
 CPU = [variant for variant in VARIANTS.on("cpu") if variant.key not in ("cpu-box", "cpu-fft")]

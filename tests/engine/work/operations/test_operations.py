@@ -3,6 +3,7 @@
 import io
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,10 +19,8 @@ from engine.image.open import open_sample
 from engine.run.task import compute
 from engine.variants.operations import compress, counts, find_patch
 from engine.verify.regions import Region
-from engine.work.operations.cells import Range, inside_of, sources_of, windows_at
-from engine.work.operations.contract import Mark
-from engine.work.operations.drawing import BACKGROUND, BAR, histogram_picture, marked
-from engine.work.operations.patch import corner_of
+from engine.work.operations.contract import Mark, Range, inside_of, sources_of, windows_at
+from engine.work.operations.patch import BACKGROUND, BAR, corner_of, histogram_picture, marked
 from engine.work.operations.table import OPERATIONS, operation_named, settings_from
 from engine.work.pictures import Operands
 from engine.work.resolve import Resolved
@@ -319,7 +318,7 @@ def verified(key, samples, change=lambda values: None, affordable=None, seed=0, 
     resolved = Resolved(operation_request(operation=key, device="cpu"), samples)
     values = compute(resolved.job(), backend("cpu"))
     change(values)
-    job = resolved.job(seed=seed, affordable=affordable)
+    job = replace(resolved.job(), seed=seed, affordable=affordable)
     return job.task.verify(values, job, report)
 
 

@@ -8,8 +8,8 @@ import pytest
 import engine
 from engine.errors import BadValue
 from engine.tasks.read_results import result_from_json
-from engine.work.operations.problem import Settings
 from engine.work.operations.table import OPERATIONS
+from engine.work.problem import Settings
 
 
 def written(key, **settings):

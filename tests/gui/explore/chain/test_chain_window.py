@@ -12,7 +12,7 @@ from engine.course.paper import CourseKernel
 from engine.geometry.border import Border
 from engine.host.request import Check, Preview, Run
 from engine.mask.mask import Mask
-from engine.mask.resolve import resolve_mask
+from engine.mask.presets import resolve_mask
 from engine.work.chain_files import chain_from, save_chain
 from engine.work.steps import Chain
 from gui.explore.state import COMBINE

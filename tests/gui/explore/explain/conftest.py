@@ -9,9 +9,9 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.run.task import Job
 from engine.work.filter_task import FILTERING
-from engine.work.filtering.problem import Problem
 from engine.work.filtering.variants import variant
 from engine.work.pictures import Operands
+from engine.work.problem import Problem
 
 
 @pytest.fixture

@@ -13,8 +13,7 @@ from engine.host import shared_picture
 from engine.host.request import answer
 from engine.host.tiles import WantedValues
 from engine.work.chain_files import chain_from, ready_chains
-from engine.work.request import PictureRequest
-from engine.work.steps import PICTURE, CombineStep, MaskStep
+from engine.work.steps import PICTURE, CombineStep, MaskStep, PictureRequest
 from gui.explore.inspect.lens import CombineLens, FilterLens, OperationLens
 from gui.explore.picture import pixel_values
 from gui.explore.state import is_chain

@@ -1,0 +1,350 @@
+"""The problems of work on pictures: everything but pixels, weights and steps. No Numba in here."""
+
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from msgspec.structs import replace
+
+from engine.device_info import SIMULATOR_PIXELS
+from engine.errors import BadValue
+from engine.geometry.border import Border
+from engine.geometry.cut import Reach
+from engine.message import Message
+from engine.work.pictures import DTYPES, MAX_CHANNELS
+
+MAX_SIDE = 1 << 24
+
+
+class PictureProblem:
+    """A problem with a picture: its size, its types, and what follows from them."""
+
+    task: ClassVar[str]
+    columns_module: ClassVar[str] = "engine.work.columns"
+    checked_unit: ClassVar[str] = "pixel"
+
+    # Fields of those that derive from this.
+    height: int
+    width: int
+    channels: int
+    dtype: str
+    result_dtype: str
+    __struct_fields__: ClassVar[tuple[str, ...]]
+
+    def refuse_picture(self, computed: str, remedy: str) -> None:
+        """Raise BadValue for a size below 1, more than 4 channels (with this remedy), or an unknown dtype."""
+        if not (1 <= self.height <= MAX_SIDE and 1 <= self.width <= MAX_SIDE):
+            reason = f"each side must have 1 to {MAX_SIDE:,} pixels"
+            what = f"a picture of {self.height} × {self.width}"
+            raise BadValue(what, reason, "Use a picture within these sizes.")
+        if not 1 <= self.channels <= MAX_CHANNELS:
+            what = f"a picture of {self.channels} channels"
+            raise BadValue(what, f"1 to {MAX_CHANNELS} channels can be {computed}", remedy)
+        if self.dtype not in DTYPES:
+            what, why = f"samples of type {self.dtype}", f"the variants take {', '.join(DTYPES)}"
+            raise BadValue(what, why, "Convert the picture to float32 first.")
+
+    @property
+    def samples(self) -> int:
+        """Samples of the picture: height x width x channels."""
+        return self.height * self.width * self.channels
+
+    @property
+    def values(self) -> int:
+        """Values that are computed: the samples of the result."""
+        return self.samples
+
+    @cached_property
+    def itemsize(self) -> int:
+        """Bytes of one sample of the picture."""
+        return int(np.dtype(self.dtype).itemsize)
+
+    @cached_property
+    def result_itemsize(self) -> int:
+        """Bytes of one sample of the result."""
+        return int(np.dtype(self.result_dtype).itemsize)
+
+    @property
+    def copied_bytes(self) -> int:
+        """Bytes of the picture and of the result."""
+        return self.samples * self.itemsize + self.values * self.result_itemsize
+
+    def rows_of(self, size: int) -> int:
+        """Return how many rows have about that many bytes, of the picture or of the result; at least 1."""
+        row = self.width * self.channels * max(self.itemsize, self.result_itemsize)
+        return max(1, size // row)
+
+    def of_size(self, height: int, width: int) -> Self:
+        """Return the same for a picture, or a part of one, of another size."""
+        return self._with(height=height, width=width)
+
+    def of_type(self, dtype: str) -> Self:
+        """Return the same for a picture whose samples are of another type."""
+        return self._with(dtype=dtype)
+
+    def _with(self, **fields: object) -> Self:
+        problem: Any = self
+        same: Self = replace(problem, **fields)
+        return same
+
+    @property
+    def simulator_limit(self) -> str:
+        """What the simulator takes at most, in words, where this is more; else empty."""
+        is_larger = self.height * self.width > SIMULATOR_PIXELS
+        return f"{SIMULATOR_PIXELS:,} pixels" if is_larger else ""
+
+    @property
+    def subject(self) -> str:
+        """The picture in words."""
+        return f"a picture of {self.width} × {self.height}"
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share so that their times can be compared."""
+        return self
+
+    @property
+    def result_shape(self) -> tuple[int, int, int]:
+        """Rows, columns and channels of the array that a variant writes."""
+        return self.height, self.width, self.channels
+
+    @property
+    def is_quantised(self) -> bool:
+        """Whether results are rounded to whole numbers of 8 or 16 bit, and could be float32."""
+        return self.result_dtype != "float32"
+
+    @property
+    def quantised(self) -> Self | None:
+        """The same with results of the picture's 8 or 16 bit; None where it has none."""
+        return None if self.dtype == "float32" else self._with(result_dtype=self.dtype)
+
+    @property
+    def picture_columns(self) -> dict[str, str | int | float | None]:
+        """The picture and the type of the result under the names of their columns in CSV files."""
+        return {
+            "width_px": self.width,
+            "height_px": self.height,
+            "channels": self.channels,
+            "dtype": self.dtype,
+            "result_dtype": self.result_dtype,
+        }
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+        raise NotImplementedError
+
+    @property
+    def size_text(self) -> str:
+        """Width x height and channels, as people write it."""
+        colour = {1: "grey", 3: "RGB"}.get(self.channels, f"{self.channels} channels")
+        return f"{self.width} × {self.height} {colour}"
+
+    @property
+    def picture_text(self) -> str:
+        """Size, colours and type of the picture, and the type of its results where another is possible."""
+        results = f", {self.result_dtype} results" if self.is_quantised else ""
+        return f"{self.size_text} {self.dtype}{results}"
+
+
+class ChainProblem(Message, PictureProblem, frozen=True, dict=True):
+    """Shape and type of a picture, the steps in words, and the type of the result.
+
+    Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.
+    """
+
+    task: ClassVar[str] = "chain"
+
+    height: int
+    width: int
+    channels: int
+    dtype: str
+    chain: str  # the title, or that of its steps
+    steps: str  # each in words (`Chain.text`)
+    result_dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        self.refuse_picture("filtered", "Filter the channels in groups of at most 4.")
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share, with their digest: that of the steps, however these are written."""
+        return replace(self, chain="", steps="")
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+        return self.picture_columns | {"chain": self.chain, "steps": self.steps}
+
+
+RESULT_TYPES = ("float32", "same")
+"""Names of the sample types of results in requests: "same" is that of the picture."""
+
+
+class Problem(Message, PictureProblem, frozen=True, dict=True):
+    """Shape, type, mask shape and border of one filtering.
+
+    Raises BadValue for a size below 1, more than 4 channels, an unknown dtype, an anchor outside the mask, or
+    a result that is neither float32 nor of the picture's type.
+    """
+
+    task: ClassVar[str] = "filtering"
+
+    # Picture size in pixels; at least 1 x 1.
+    height: int
+    width: int
+    channels: int = 1  # interleaved channels that are filtered, 1 to 4
+    dtype: str = "float32"  # sample type of the picture: "uint8", "uint16" or "float32"
+    mask_shape: tuple[int, int] = (3, 3)  # (rows, columns) of the mask
+    anchor: tuple[int, int] = (1, 1)  # (row, column) of the mask cell that lies on the pixel
+    border: Border = Border.ZERO  # the rule for ghost cells
+    # Value of a ghost cell for a border that takes one (`Border.CONSTANT`), in the picture's own units.
+    cval: float = 0.0
+    # Sample type of the result: "float32", or the picture's own. In 8 and 16 bit a result is the float32 one
+    # with the offset, saturated and rounded half to even; NaN becomes 0, infinity an end of the range.
+    result_dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        self.refuse_picture("filtered", "Filter the channels in groups of at most 4.")
+        rows, columns = self.mask_shape
+        if not (0 <= self.anchor[0] < rows and 0 <= self.anchor[1] < columns):
+            raise BadValue(
+                f"anchor {self.anchor}",
+                f"the mask has {rows} × {columns} cells, counted from (0, 0)",
+                f"Choose a row from 0 to {rows - 1} and a column from 0 to {columns - 1}.",
+            )
+        if self.result_dtype not in ("float32", self.dtype):
+            own = "" if self.dtype == "float32" else f" or {self.dtype}, as the picture"
+            raise BadValue(
+                f"a result of type {self.result_dtype} from a picture of {self.dtype}",
+                "a result is float32, or it has the picture's own type",
+                f"Choose float32{own}.",
+            )
+
+    @property
+    def reach(self) -> Reach:
+        """The cells under the mask."""
+        sides = zip(self.anchor, self.mask_shape, strict=True)
+        rows, columns = ((before, side - 1 - before) for before, side in sides)
+        return Reach(rows, columns, self.border)
+
+    @property
+    def taps(self) -> int:
+        """Cells of the mask: multiply-adds for each sample of the result."""
+        return self.mask_shape[0] * self.mask_shape[1]
+
+    @property
+    def comparable(self) -> Hashable:
+        """What two runs must share to have comparable times; `cval` counts only where it is used."""
+        return self if self.cval == self.ghost_value else replace(self, cval=self.ghost_value)
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+        return self.picture_columns | {
+            "mask_rows": self.mask_shape[0],
+            "mask_columns": self.mask_shape[1],
+            "anchor_row": self.anchor[0],
+            "anchor_column": self.anchor[1],
+            "border": str(self.border),
+            "border_value": self.ghost_value,
+        }
+
+    @property
+    def multiply_adds(self) -> int:
+        """Multiply-adds of the whole filtering, computed directly."""
+        return self.samples * self.taps
+
+    @property
+    def ghost_value(self) -> float:
+        """Value of a ghost cell: `cval` for a border that takes a value, else 0."""
+        return self.cval if self.border.takes_value else 0.0
+
+
+Value = int | float | str
+Shape = tuple[int, int, int]
+
+
+class Settings(tuple[tuple[str, Value], ...]):
+    """The parameters of an operation in their order: pairs of a name and its value."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        """Return them as files have them: "left=10,top=20"."""
+        return ",".join(self.texts)
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """Each as it is written on the command line: "size=5"."""
+        return tuple(f"{name}={value}" for name, value in self)
+
+
+NO_SETTINGS = Settings()
+
+
+class OperationProblem(Message, PictureProblem, frozen=True, dict=True):
+    """Shape and type of a picture, the operation, its parameters, and the shape of the result.
+
+    Raises BadValue for a size below 1, more than 4 channels, or an unknown dtype.
+    """
+
+    task: ClassVar[str] = "operation"
+    # Its results are of one type.
+    is_quantised: ClassVar[bool] = False
+    quantised: ClassVar[None] = None
+
+    operation: str  # key of `engine.work.operations.table.OPERATIONS`
+    height: int
+    width: int
+    channels: int
+    dtype: str  # of the picture's samples: "uint8", "uint16" or "float32"
+    # The array that a variant writes: rows, columns and channels; its type.
+    result_shape: tuple[int, int, int]
+    result_dtype: str
+    settings: Settings = NO_SETTINGS
+
+    def __post_init__(self) -> None:
+        self.refuse_picture("computed with", "Use fewer channels.")
+
+    @cached_property
+    def parameters(self) -> dict[str, Value]:
+        """The parameters by name."""
+        return dict(self.settings)
+
+    def of_size(self, height: int, width: int) -> "OperationProblem":
+        """Return the same for another picture, of an operation whose result has the picture's size."""
+        result = height, width, self.result_shape[2]
+        return replace(self, height=height, width=width, result_shape=result)
+
+    def whole(self, name: str) -> int:
+        """Return a parameter that is a whole number."""
+        return int(self.parameters[name])
+
+    @property
+    def is_float(self) -> bool:
+        """Whether the picture's samples are float32."""
+        return self.dtype == "float32"
+
+    @property
+    def full_scale(self) -> float:
+        """White: 255, 65535, or 1 for float32."""
+        return 1.0 if self.is_float else float(np.iinfo(self.dtype).max)
+
+    @property
+    def pixels(self) -> int:
+        """Height x width."""
+        return self.height * self.width
+
+    @property
+    def values(self) -> int:
+        """Values that are computed: those of the result."""
+        rows, columns, channels = self.result_shape
+        return rows * columns * channels
+
+    @property
+    def operation_text(self) -> str:
+        """The operation with its parameters."""
+        return f"{self.operation} ({', '.join(self.settings.texts)})" if self.settings else self.operation
+
+    def csv_columns(self) -> dict[str, str | int | float | None]:
+        """Return the problem under the names of its columns in CSV files."""
+        return {"operation": self.operation, "settings": str(self.settings), **self.picture_columns}
