@@ -53,42 +53,22 @@ from engine.work.problem import Problem
 STAND_INS = "bare_index", "not_loaded", "fence", "NEVER"
 """What an altered kernel may name beside what its source names."""
 _MADE = "_made"
+_Roles = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Names:
-    """What is what in a kernel's source, by its names."""
+class _Without(ast.NodeTransformer):
+    """Takes a cost out of a kernel's definition, in place, and counts how often it was there.
 
-    pictures: frozenset[str]  # arrays with the picture, values between two passes, and results
-    weights: frozenset[str]  # arrays that the kernel is given with its launch
-    scalars: tuple[str, ...]  # float32 arguments
-    rules: frozenset[str]  # index rules of borders
+    `roles` says what the kernel's arguments are by their names, `rules` names the index rules of borders.
+    """
 
+    def __init__(self, definition: ast.FunctionDef, cost: Cost, roles: _Roles, rules: set[str]) -> None:
+        def of(wanted: str) -> list[str]:
+            return [name for name, role in roles if role == wanted]
 
-def altered(definition: ast.FunctionDef, cost: Cost, names: Names) -> bool:
-    """Take a cost out of a kernel's definition, in place; return whether there was any."""
-    change = _CHANGES[cost](names)
-    change.change(definition)
-    if change.changes:
-        definition.name = f"{definition.name}_without_{cost.name.lower()}"
-    return change.changes > 0
-
-
-class _Change(ast.NodeTransformer):
-    """A change of a kernel, which counts what it takes out."""
-
-    def __init__(self, names: Names) -> None:
-        self.names, self.changes = names, 0
-
-    def change(self, definition: ast.FunctionDef) -> None:
-        """Change a definition in place."""
-        self.generic_visit(definition)
-
-
-class _WithoutBorderTest(_Change):
-    """Leaves indices as they are, and the branch for cells inside as the only one."""
-
-    def change(self, definition: ast.FunctionDef) -> None:
+        self._cost, self._rules, self.changes = cost, rules, 0
+        self._pictures, self._weights, self._scalars = of("picture"), of("weights"), of("scalar")
+        # What a rule found, which is compared with the sides of the picture.
         self._tested = {
             target.id
             for node in ast.walk(definition)
@@ -96,122 +76,76 @@ class _WithoutBorderTest(_Change):
             for target in node.targets
             if isinstance(target, ast.Name)
         }
-        super().change(definition)
+        self.generic_visit(definition)
+        if self.changes:
+            definition.name = f"{definition.name}_without_{cost.name.lower()}"
 
     def _is_rule(self, node: ast.expr) -> bool:
-        match node:
-            case ast.Call(func=ast.Name(id=name)):
-                return name in self.names.rules
-        return False
+        return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in self._rules
+
+    def _call(self, name: str, *arguments: ast.expr) -> ast.Call:
+        """Return the call of a stand-in."""
+        self.changes += 1
+        return ast.Call(_load(name), list(arguments), [])
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        """Leave indices as they are; leave a fence for the compiler alone, so that loads and stores stay."""
         self.generic_visit(node)
-        if not self._is_rule(node):
-            return node
-        self.changes += 1
-        return _call("bare_index", *node.args)
+        if self._cost is Cost.BORDER_TEST and self._is_rule(node):
+            return self._call("bare_index", *node.args)
+        if self._cost is Cost.BARRIER and ast.unparse(node.func) == "cuda.syncthreads":
+            return self._call("fence")
+        return node
 
     def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
+        """Leave the branch for cells inside as the only one."""
         self.generic_visit(node)
         tests = node.test.values if isinstance(node.test, ast.BoolOp) else [node.test]
-        is_border_test = all(
+        is_border_test = self._cost is Cost.BORDER_TEST and all(
             isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and test.left.id in self._tested
             for test in tests
         )
         return node.body if is_border_test and not node.orelse else node
 
-
-class _WithoutPictureLoads(_Change):
-    """Takes a number from a cell's address, which is formed as before."""
-
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
+        """Take a number from a cell's address, formed as before; an argument of the kernel for a weight."""
         self.generic_visit(node)
-        name = _array_of(node)
-        if name not in self.names.pictures or not isinstance(node.ctx, ast.Load):
-            return node
-        self.changes += 1
-        return _call("not_loaded", node.value, _index_of(node))
+        array = node.value.id if isinstance(node.value, ast.Name) else ""
+        is_load = isinstance(node.ctx, ast.Load)
+        if self._cost is Cost.PICTURE_LOADS and array in self._pictures and is_load:
+            is_tuple = isinstance(node.slice, ast.Tuple)
+            return self._call(
+                "not_loaded", node.value, node.slice if is_tuple else ast.Tuple([node.slice], ast.Load())
+            )
+        if self._cost is Cost.WEIGHT_LOADS and array in self._weights and self._scalars:
+            self.changes += 1
+            return _load(self._scalars[0])
+        return node
 
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt] | None:
+        """Note what weights in constant memory are called; store what no picture gives.
 
-class _WithoutWeightLoads(_Change):
-    """Takes an argument of the kernel for each weight, also for those in constant memory."""
-
-    def change(self, definition: ast.FunctionDef) -> None:
-        self._arrays = set(self.names.weights)
-        super().change(definition)
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        All of the result has to be computed to find that out.
+        """
         match node:
-            # The weights in constant memory, as the kernel calls them.
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(args=[ast.Name(id=array)])) if (
-                array in self.names.weights
+                self._cost is Cost.WEIGHT_LOADS and array in self._weights
             ):
-                self._arrays.add(name)
+                self._weights.append(name)
                 return None
-        self.generic_visit(node)
-        return node
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        self.generic_visit(node)
-        if _array_of(node) not in self._arrays or not self.names.scalars:
-            return node
-        self.changes += 1
-        return _load(self.names.scalars[0])
-
-
-class _WithoutStores(_Change):
-    """Stores what no picture gives: all of the result has to be computed to find out."""
-
-    def visit_Assign(self, node: ast.Assign) -> ast.stmt | list[ast.stmt]:
-        match node.targets:
-            case [ast.Subscript(value=ast.Name(id=name))] if name in self.names.pictures:
+            case ast.Assign(targets=[ast.Subscript(value=ast.Name(id=name))]) if (
+                self._cost is Cost.STORES and name in self._pictures
+            ):
                 self.changes += 1
-                kept = _assign(_MADE, node.value)
+                kept = ast.Assign([ast.Name(_MADE, ast.Store())], node.value)
                 node.value = _load(_MADE)
-                test = ast.Compare(_load(_MADE), [ast.Eq()], [_load("NEVER")])
-                return [kept, ast.If(test, [node], [])]
-        return node
-
-
-class _WithoutBarrier(_Change):
-    """Leaves a fence for the compiler alone, so that loads and stores stay where they are."""
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
+                return [kept, ast.If(ast.Compare(_load(_MADE), [ast.Eq()], [_load("NEVER")]), [node], [])]
         self.generic_visit(node)
-        if ast.unparse(node.func) != "cuda.syncthreads":
-            return node
-        self.changes += 1
-        return _call("fence")
-
-
-_CHANGES: dict[Cost, Callable[[Names], _Change]] = {
-    Cost.BORDER_TEST: _WithoutBorderTest,
-    Cost.PICTURE_LOADS: _WithoutPictureLoads,
-    Cost.WEIGHT_LOADS: _WithoutWeightLoads,
-    Cost.STORES: _WithoutStores,
-    Cost.BARRIER: _WithoutBarrier,
-}
-
-
-def _array_of(node: ast.Subscript) -> str:
-    return node.value.id if isinstance(node.value, ast.Name) else ""
-
-
-def _index_of(node: ast.Subscript) -> ast.Tuple:
-    """Return an index as a tuple, whatever the number of axes."""
-    return node.slice if isinstance(node.slice, ast.Tuple) else ast.Tuple([node.slice], ast.Load())
-
-
-def _call(name: str, *arguments: ast.expr) -> ast.Call:
-    return ast.Call(_load(name), list(arguments), [])
+        return node
 
 
 def _load(name: str) -> ast.Name:
     return ast.Name(name, ast.Load())
-
-
-def _assign(name: str, value: ast.expr) -> ast.Assign:
-    return ast.Assign([ast.Name(name, ast.Store())], value)
 
 
 MOST_KEPT = 128
@@ -243,9 +177,6 @@ def _without(step: Pass, cost: Cost) -> Pass | None:
     return step._replace(name=kernel.py_func.__name__, kernel=kernel, constant=constant)
 
 
-_Roles = tuple[tuple[str, str], ...]
-
-
 def _roles(step: Pass) -> _Roles:
     """Return what each argument of a pass is, by its name in the kernel."""
 
@@ -265,13 +196,8 @@ def _sibling(kernel: Kernel, cost: Cost, roles: _Roles) -> Kernel | None:
     """Return a kernel without a cost; None where its source has none of it."""
     function = kernel.py_func
     definition, constants = definition_of(function)
-    rules = {name: value for name, value in constants.items() if _rule_of(value) in _RULES}
-
-    def of(wanted: str) -> tuple[str, ...]:
-        return tuple(name for name, role in roles if role == wanted)
-
-    names = Names(frozenset(of("picture")), frozenset(of("weights")), of("scalar"), frozenset(rules))
-    if not altered(definition, cost, names):
+    rules = {name for name, value in constants.items() if _rule_of(value) in _RULES}
+    if not _Without(definition, cost, roles, rules).changes:
         return None
     sibling = Sibling(_made(definition, function, constants), kernel.targetoptions)
     note_origin(sibling, kernel, cost, roles)
