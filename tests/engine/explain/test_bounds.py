@@ -77,8 +77,9 @@ def made_by(found):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("dtype", ["float32", "uint8", "uint16"])
-@pytest.mark.parametrize("side", [3, 5, 9, 17])
+@pytest.mark.parametrize(
+    ("side", "dtype"), [(3, "float32"), (3, "uint8"), (5, "uint16"), (9, "float32"), (17, "uint8")]
+)
 @pytest.mark.parametrize("key", [key for key in COMPILED if key != "cpu-box"])
 def test_that_loops_make_the_multiply_adds_of_the_model_of_work(key, side, dtype):
     # Rows that two bands share are taken twice.
