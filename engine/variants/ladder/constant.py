@@ -25,12 +25,10 @@ from typing import TYPE_CHECKING
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, registers_for
-from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE as MAX_MASK_WIDTH
 from engine.mask.mask import MAX_SIDE
 from engine.variants.ladder.teaching import one_pass_variant, row_variant, work_by_taps
-from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.loaded_kernel import jit_with_constant
@@ -132,13 +130,8 @@ def row_kernel(border: Border, mask_width: int, registers: int | None):
     return correlate_row_constant
 
 
-def row_kernel_of(problem: Problem, block: Block):
-    """Return the kernel for a problem and a block."""
-    return row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads))
-
-
 ROW = row_variant(
-    row_kernel_of,
+    lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads)),
     wider="constant",
     constant_floats=lambda mask_shape: MAX_MASK_WIDTH,
     story=ROW_STORY,

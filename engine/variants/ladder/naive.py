@@ -220,13 +220,8 @@ def row_kernel(border: Border, mask_width: int, registers: int | None):
     return correlate_row_naive
 
 
-def row_kernel_of(problem: Problem, block: Block):
-    """Return the kernel for a problem and a block."""
-    return row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads))
-
-
 ROW = row_variant(
-    row_kernel_of,
+    lambda problem, block: row_kernel(problem.border, problem.mask_shape[1], registers_for(block.threads)),
     wider="naive",
     story=ROW_STORY,
     key="row-naive",

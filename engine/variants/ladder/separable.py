@@ -31,14 +31,18 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
 
 
 def two_pass_variant(
-    kernels_of: Callable[[Problem, Block], tuple[Kernel, Kernel]],
+    horizontal: Callable[[Border, int, Any], Kernel],
+    vertical: Callable[[Border, int, Any], Kernel],
     shared_bytes: Callable[[tuple[int, int], Block], tuple[int, int]] = lambda mask_shape, block: (0, 0),
+    *,
+    made_for: Callable[[Block], Any] = lambda block: block,
     **traits: Any,
 ) -> Variant:
     """Return the variant of a horizontal and a vertical kernel, each with one thread per result.
 
-    `shared_bytes` says, for a mask shape and a block, how much static shared memory a block uses in either
-    pass.
+    Their factories take a border, a number of weights and what `made_for` makes of a block: by default the
+    block. `shared_bytes` says, for a mask shape and a block, how much static shared memory a block uses in
+    either pass.
     """
 
     def plan(problem: Problem, block: Block) -> tuple[Launch, ...]:
@@ -52,7 +56,9 @@ def two_pass_variant(
         return refuse_mask(mask) or refuse_launch(problem, mask, block, limits, larger)
 
     def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
-        return two_passes(problem, mask, plan(problem, block), *kernels_of(problem, block))
+        (rows, columns), own = problem.mask_shape, made_for(block)
+        kernels = horizontal(problem.border, columns, own), vertical(problem.border, rows, own)
+        return two_passes(problem, mask, plan(problem, block), *kernels)
 
     return teaching_variant(
         passes,
@@ -106,8 +112,7 @@ Source: G. R. Roberts, "CUDA: Convolution", lab report, section 3.1, L0. Its bor
 @kernel_factory
 def l0_horizontal(border: Border, columns: int, registers: int | None):
     """Return the kernel along the rows for a border, a number of weights and at most so many registers."""
-    rule = cuda_rule(border)
-    COLUMNS = columns
+    rule, COLUMNS = cuda_rule(border), columns
 
     @jit_within(registers)
     @unrolled
@@ -131,8 +136,7 @@ def l0_horizontal(border: Border, columns: int, registers: int | None):
 @kernel_factory
 def l0_vertical(border: Border, rows: int, registers: int | None):
     """Return the kernel along the columns for a border, a number of weights and at most so many registers."""
-    rule = cuda_rule(border)
-    ROWS = rows
+    rule, ROWS = cuda_rule(border), rows
 
     @jit_within(registers)
     @unrolled
@@ -154,15 +158,10 @@ def l0_vertical(border: Border, rows: int, registers: int | None):
     return separable_l0_vertical
 
 
-def l0_kernels(problem: Problem, block: Block):
-    """Return the l0_kernels of the horizontal and of the vertical pass."""
-    rows, columns = problem.mask_shape
-    border, registers = problem.border, registers_for(block.threads)
-    return l0_horizontal(border, columns, registers), l0_vertical(border, rows, registers)
-
-
 L0 = two_pass_variant(
-    l0_kernels,
+    l0_horizontal,
+    l0_vertical,
+    made_for=lambda block: registers_for(block.threads),
     story=L0_STORY,
     key="separable-l0",
     title="Separable, global memory (L0)",
@@ -222,8 +221,7 @@ def l1_work(problem: Problem, block: Block) -> Work:
 @kernel_factory
 def l1_horizontal(border: Border, columns: int, block: Block):
     """Return the kernel along the rows for a border, a number of weights and a block."""
-    rule = cuda_rule(border)
-    COLUMNS = columns
+    rule, COLUMNS = cuda_rule(border), columns
     BLOCK_X, BLOCK_Y = block.x, block.y
     TILE_COLUMNS = BLOCK_X + COLUMNS - 1
 
@@ -263,8 +261,7 @@ def l1_horizontal(border: Border, columns: int, block: Block):
 @kernel_factory
 def l1_vertical(border: Border, rows: int, block: Block):
     """Return the kernel along the columns for a border, a number of weights and a block."""
-    rule = cuda_rule(border)
-    ROWS = rows
+    rule, ROWS = cuda_rule(border), rows
     BLOCK_X, BLOCK_Y = block.x, block.y
     TILE_ROWS = BLOCK_Y + ROWS - 1
 
@@ -301,14 +298,9 @@ def l1_vertical(border: Border, rows: int, block: Block):
     return separable_l1_vertical
 
 
-def l1_kernels(problem: Problem, block: Block):
-    """Return the l1_kernels of the horizontal and of the vertical pass."""
-    rows, columns = problem.mask_shape
-    return l1_horizontal(problem.border, columns, block), l1_vertical(problem.border, rows, block)
-
-
 L1 = two_pass_variant(
-    l1_kernels,
+    l1_horizontal,
+    l1_vertical,
     l1_bytes,
     story=L1_STORY,
     key="separable-l1",
@@ -439,14 +431,9 @@ def l2_vertical(border: Border, rows: int, block: Block):
     return separable_l2_vertical
 
 
-def l2_kernels(problem: Problem, block: Block):
-    """Return the l2_kernels of the horizontal and of the vertical pass."""
-    rows, columns = problem.mask_shape
-    return l2_horizontal(problem.border, columns, block), l2_vertical(problem.border, rows, block)
-
-
 L2 = two_pass_variant(
-    l2_kernels,
+    l2_horizontal,
+    l2_vertical,
     lambda mask_shape, block: (bytes_of_own_cells(mask_shape, block),) * 2,
     story=L2_STORY,
     key="separable-l2",
