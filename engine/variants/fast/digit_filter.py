@@ -24,7 +24,7 @@ from engine.variants.fast.digit_shape import (
     Sample,
     chains_of,
 )
-from engine.variants.fast.result_storer import store_block
+from engine.variants.fast.thread_results import store_block
 
 Values = list[Value]
 _ZERO, _ZERO_BITS = 12582912.0, 0x4B400000

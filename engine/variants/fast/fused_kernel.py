@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
         row_summer,
         row_weigher,
     )
-    from engine.variants.fast.result_storer import result_storer
+    from engine.variants.fast.thread_results import result_storer
     from engine.variants.fast.tile_loader import tile_loader
 
 # For rings of running sums that convert 8 or 16 bit: left to itself the compiler takes up to 168, and 63 x 63

@@ -52,8 +52,7 @@ if TYPE_CHECKING:  # imported by `kernel_factory`
     from engine.device.loaded_kernel import jit_with_constant
     from engine.device.numba_cuda import cuda, types
     from engine.variants.emit.cuda_code import SHARED_ALIGNMENT, waiter
-    from engine.variants.fast.accumulator import accumulator, byte_accumulator
-    from engine.variants.fast.result_storer import result_storer
+    from engine.variants.fast.thread_results import accumulator, byte_accumulator, result_storer
     from engine.variants.fast.tile_loader import byte_tile_loader, tile_loader
 
 MAX_SIDE = 31
