@@ -131,7 +131,8 @@ def _planes(band: np.ndarray) -> int:
 
 MOST_ARRAY_BYTES = 8 << 30
 """The largest array that is sent; there must also be so much memory for it."""
-_BAND_BYTES = 1 << 19
+# What is urgent waits for one of these.
+_BAND_BYTES = 1 << 17
 
 Array = np.ndarray
 

@@ -1,19 +1,18 @@
-"""One line between two programs: messages in frames over two pipes, the urgent first, with heartbeats.
+"""One line between two programs: messages over two pipes, the urgent first, with heartbeats.
 
-A message is the length of its structure (4 bytes), the structure (`engine.remote.schema`), and pixels beside
-it. It is cut into frames, so that no large one holds up a small one. Nothing is sent further ahead than the
-line takes in a moment: what is dropped then is not on its way already. Both sides say every 2 s that they are
-there, and how much has come; from that the rate of the line is measured.
+A message is the lengths of its structure (`engine.remote.schema`) and of the pixels beside it, and then both.
+Pixels come in messages of 128 KB, so that no large picture holds up an urgent message. Nothing is sent
+further ahead than the line takes in a moment: what is dropped then is not on its way already. Both sides say
+every 2 s that they are there, and how much has come; from that the rate of the line is measured.
 """
 
 import io
-import itertools
 import os
 import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from importlib import import_module
 from typing import IO, NamedTuple
@@ -29,15 +28,13 @@ SILENT_S = 8.0
 URGENT, ANSWERS, PIXELS, WHOLE = range(4)
 """What goes first: events and requests; answers; pixels that are looked at; whole pictures and values."""
 
-FRAME_BYTES = 1 << 16
-MOST_MESSAGE = schema.MOST_BYTES + (4 << 20)
-_MOST_OPEN = 8
+MOST_BESIDE = 4 << 20
+_PIECE_BYTES = 1 << 16
 _LOOK_S = 0.25
-# Bytes in the frame, number of its message, bytes of the whole message, kind.
-_HEADER = struct.Struct("!IIIB")
-_LENGTH = struct.Struct("!I")
+# Bytes of the structure, none for a heartbeat, and of what lies beside it.
+_HEADER = struct.Struct("!II")
+# Of a heartbeat: how many bytes of messages have come.
 _COUNT = struct.Struct("!Q")
-_LAST, _DROPPED, _BEAT = 1, 2, 4
 # How much has come is said at once after so many bytes, and a moment after fewer: each wakes both sides.
 _ACKNOWLEDGE_BYTES = 1 << 16
 _MUCH_BYTES, _SOON_S, _LATER_S = 1 << 20, 0.004, 0.02
@@ -62,35 +59,14 @@ class Transfer:
     """Messages that are sent one after the other, made as the line takes them; dropped when that is asked."""
 
     def __init__(self, messages: Iterable[Message]) -> None:
-        self._messages: Iterator[Message] = iter(messages)
-        self._rest: list[memoryview] = []
-        self._number = self._total = 0
-        self.is_dropped = False
+        self._messages, self.is_dropped = iter(messages), False
 
-    def next_frame(self, numbers: Iterator[int]) -> list["bytes | memoryview"] | None:
-        """Return the next frame in parts; None at the end."""
+    def next_message(self) -> Message | None:
+        """Return the next message; None at the end."""
         if self.is_dropped:
-            begun, self._rest = len(self._rest) > 0, []
+            # What they hold is given back.
             self._messages = iter(())
-            return [_HEADER.pack(0, self._number, 0, _DROPPED)] if begun else None
-        if not self._rest:
-            message = next(self._messages, None)
-            if message is None:
-                return None
-            structure, beside = message
-            head = memoryview(_LENGTH.pack(len(structure)) + structure)
-            self._rest = [part for part in (head, memoryview(beside)) if len(part)]
-            self._number, self._total = next(numbers) & 0xFFFFFFFF, len(head) + len(beside)
-        parts, room = [], FRAME_BYTES
-        while self._rest and room:
-            part = self._rest[0][:room]
-            parts.append(part)
-            room -= len(part)
-            self._rest[0] = self._rest[0][len(part) :]
-            if not len(self._rest[0]):
-                del self._rest[0]
-        header = _HEADER.pack(FRAME_BYTES - room, self._number, self._total, 0 if self._rest else _LAST)
-        return [header, *parts]
+        return next(self._messages, None)
 
 
 class Line:
@@ -109,7 +85,6 @@ class Line:
         self._on_message, self._on_end = on_message, on_end
         self._changed = threading.Condition()
         self._queues: tuple[deque[Transfer], ...] = tuple(deque() for _ in range(4))
-        self._numbers = itertools.count(1)
         self._received = self._acknowledged = 0
         self._acknowledged_at = 0.0
         self._sent = self._come = 0
@@ -202,64 +177,40 @@ class Line:
                         return
                     if transfer is None:
                         self._acknowledged, self._acknowledged_at = self._received, time.monotonic()
-                frame: list[bytes | memoryview] | None
                 if transfer is None:
-                    header = _HEADER.pack(_COUNT.size, 0, 0, _BEAT)
-                    frame = [header, _COUNT.pack(self._acknowledged)]
-                else:
-                    frame = transfer.next_frame(self._numbers)
-                if frame is None:
+                    beat = _COUNT.pack(self._acknowledged)
+                    parts: list[bytes | memoryview] = [_HEADER.pack(0, len(beat)), beat]
+                elif (message := transfer.next_message()) is None:
                     with self._changed:
-                        for queue in self._queues:
-                            if queue and queue[0] is transfer:
-                                queue.popleft()
+                        next(queue for queue in self._queues if queue and queue[0] is transfer).popleft()
                     continue
-                now = time.monotonic()
-                self._spoken = now
-                self._sent += sum(map(len, frame))
-                if not self._moments or now - self._moments[-1].at > 1e-3:
-                    self._moments.append(Sent(self._sent, self._come, now))
-                _write_all(self._sender, frame)
+                else:
+                    parts = [_HEADER.pack(*map(len, message)), *message]
+                    self._sent += sum(map(len, parts))
+                    now = time.monotonic()
+                    if not self._moments or now - self._moments[-1].at > 1e-3:
+                        self._moments.append(Sent(self._sent, self._come, now))
+                self._spoken = time.monotonic()
+                _write_all(self._sender, parts)
         except OSError as error:
             self._end("" if isinstance(error, BrokenPipeError) else str(error))
         except Exception as error:  # noqa: BLE001 - the thread's boundary
             self._end(f"{type(error).__name__}: {error}")
 
     def _read(self) -> None:
-        # By number: the memory of the message, and how much of it has come.
-        open_messages: dict[int, tuple[bytearray, int]] = {}
         try:
-            while (header := self._receiver.read(_HEADER.size)) and len(header) == _HEADER.size:
-                length, number, total, flags = _HEADER.unpack(header)
-                if length > FRAME_BYTES or flags not in (0, _LAST, _DROPPED, _BEAT) or total > MOST_MESSAGE:
-                    raise NotOfTheSchema(
-                        "The line", f"a frame of {length:,} of {total:,} bytes, kind {flags}"
-                    )
-                if flags == _BEAT:
-                    self._note_come(self._receiver.read(length))
-                    self._heard = time.monotonic()
-                    continue
-                if number not in open_messages:
-                    open_messages[number] = bytearray(total), 0
-                message, come = open_messages[number]
-                if come + length > len(message) or len(open_messages) > _MOST_OPEN:
-                    raise NotOfTheSchema(
-                        "The line", "a message that is longer than it says, or too many at once"
-                    )
-                if self._receiver.readinto(memoryview(message)[come : come + length]) != length:
+            while (header := self._read_exactly(_HEADER.size)) is not None:
+                length, beside = _HEADER.unpack(header)
+                is_beat = not length
+                if length > schema.MOST_BYTES or beside > (_COUNT.size if is_beat else MOST_BESIDE):
+                    raise NotOfTheSchema("The line", f"a message of {length:,} bytes, {beside:,} beside it")
+                if (data := self._read_exactly(length + beside)) is None:
                     break
-                self._heard = time.monotonic()
-                before = self._received - self._acknowledged
-                self._received += len(header) + length
-                # Where it waits for its moment already, it is left to sleep.
-                if before <= 0 or before < _ACKNOWLEDGE_BYTES <= before + length or before >= _MUCH_BYTES:
-                    with self._changed:
-                        self._changed.notify()
-                open_messages[number] = message, come + length
-                if flags in (_LAST, _DROPPED):
-                    del open_messages[number]
-                if flags == _LAST:
-                    self._deliver(memoryview(message)[: come + length])
+                if is_beat:
+                    self._note_come(data)
+                else:
+                    self._note_received(len(header) + len(data))
+                    self._on_message(data[:length], data[length:])
             self._end("")
         except EngineError as error:
             self._end(f"what came is not understood ({error})")
@@ -269,16 +220,27 @@ class Line:
             with suppress(OSError):
                 self._receiver.close()
 
-    def _deliver(self, message: memoryview) -> None:
-        if len(message) < _LENGTH.size:
-            raise NotOfTheSchema("The line", "a message of no length")
-        (length,) = _LENGTH.unpack_from(message)
-        if length > schema.MOST_BYTES or length > len(message) - _LENGTH.size:
-            raise NotOfTheSchema("The line", f"a message of {length:,} bytes in {len(message):,}")
-        view = message[_LENGTH.size :]
-        self._on_message(view[:length], view[length:])
+    def _read_exactly(self, count: int) -> memoryview | None:
+        """Read so many bytes; None where the other side ends before."""
+        data, come = memoryview(bytearray(count)), 0
+        while come < count:
+            # Of a long message it is noted that it is coming.
+            got = self._receiver.readinto(data[come : come + _PIECE_BYTES])
+            if not got:
+                return None
+            come += got
+            self._heard = time.monotonic()
+        return data
 
-    def _note_come(self, body: bytes) -> None:
+    def _note_received(self, size: int) -> None:
+        before = self._received - self._acknowledged
+        self._received += size
+        # Where it waits for its moment already, it is left to sleep.
+        if before <= 0 or before < _ACKNOWLEDGE_BYTES <= before + size or before >= _MUCH_BYTES:
+            with self._changed:
+                self._changed.notify()
+
+    def _note_come(self, body: memoryview) -> None:
         if len(body) != _COUNT.size:
             raise NotOfTheSchema("The line", "a heartbeat of no size")
         (come,) = _COUNT.unpack(body)
