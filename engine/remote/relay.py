@@ -62,13 +62,12 @@ from engine.remote.schema import (
     encoded,
     path_below,
 )
-from engine.remote.uploads import Uploads
+from engine.remote.uploads import WAITING, Uploads
 from engine.results.progress import Progress
 
 _LOCAL = OpenPicture, CropPicture, MeasurePicture, ShowWindow, SaveResult, CloseTiled
 # How often a client hears of its requests: below the shortest deadline that it gives one.
 _REPORT_S = 0.5
-_WAITING = Progress("waiting for the server", 0.0, 2.0)
 _LEAVING_S = 1.0
 _MOST_ERRORS = 4096
 _KEPT = "Your work is kept: connect again."
@@ -136,7 +135,9 @@ class Relay:
         self._line.send(encoded(Begin(VERSION, server.title, replace(options, segment_prefix=""))))
         self._errors: _Errors | None = None
         self._requests: dict[int, Request] = {}
-        self._uploads = Uploads(self._report)
+        # What is said of requests that have no step of their own.
+        self._meanwhile = WAITING
+        self._uploads = Uploads(self._note_upload)
         self._come: dict[str, tuple[SharedArray, ...]] = {}
         self._arriving = Arriving(self._make, self._come.__setitem__)
         self._inwards = Crossing(self._array_of)
@@ -231,7 +232,7 @@ class Relay:
         elif isinstance(message, Answer):
             self._answered(message)
         elif isinstance(message, Needed):
-            self._uploads.send_again(message.key, self._line)
+            self._uploads.send(message.key, self._line)
         elif isinstance(message, Written):
             self._write(message)
         elif isinstance(message, Ready):
@@ -264,7 +265,6 @@ class Relay:
         with self._lock:
             request = self._requests.pop(message.id, None)
             self._steps.pop(message.id, None)
-        self._uploads.forget_request(message.id)
         if request is None:
             return
         if isinstance(request, SaveResult) and message.error is None:
@@ -329,24 +329,26 @@ class Relay:
         with self._lock:
             self._requests[message.id] = message.request
         try:
-            structure, named = self._uploads.encoded(message)
+            structure = self._uploads.encoded(message)
         except EngineError as error:
             self._requests.pop(message.id, None)
             self._local.send(Answer(message.id, error=error))
             return
         self._line.send(structure)
-        self._uploads.send(message.id, named, self._line)
 
     def _report(self, number: int, progress: Progress) -> None:
         """Note what becomes of a request: the client hears of it with the next report."""
         if number in self._requests:
             self._steps[number] = progress
 
+    def _note_upload(self, progress: Progress) -> None:
+        self._meanwhile = progress
+
     def _vouch(self) -> None:
         """Say of every request that it is worked on: a process that hangs is noticed there, the line here."""
         while not self._over.wait(_REPORT_S):
             with self._lock:
-                steps = {number: self._steps.get(number, _WAITING) for number in self._requests}
+                steps = {number: self._steps.get(number, self._meanwhile) for number in self._requests}
             for number, step in steps.items():
                 with suppress(OSError):
                     self._local.send(Working(number, step))
@@ -359,7 +361,7 @@ class Relay:
         wanted = WantedValues(screen, (0, rows), (0, columns))
         with self._lock:
             self._requests[number], self._steps[number] = save, Progress("fetching the values", 0.0, 5.0)
-        self._line.send(self._uploads.encoded(ToHost(number, wanted))[0])
+        self._line.send(self._uploads.encoded(ToHost(number, wanted)))
 
     def _save(self, number: int, save: SaveResult, values: object) -> None:
         if not isinstance(values, Values):

@@ -251,7 +251,7 @@ class Band(Message, frozen=True):
 
 
 class Needed(Message, frozen=True):
-    """The server has no pixels of this digest any more, and a request waits for them."""
+    """The server has no pixels of this digest, and a request waits for them."""
 
     key: Key
 

@@ -96,6 +96,8 @@ class Server:
         # Of the message that is being read: the pixels that it names, and those that are not here.
         self._named: list[str] = []
         self._missing: list[str] = []
+        # Of those, what was asked for and has not come.
+        self._needed: set[str] = set()
         self._crossing = Crossing(self._picture, self._file)
 
     def start(self) -> None:
@@ -159,6 +161,7 @@ class Server:
         return made, [shared.attach(array) for array in made]
 
     def _note_come(self, key: str, arrays: tuple[SharedArray, ...]) -> None:
+        self._needed.discard(key)
         size = shared.attach(arrays[0]).nbytes
         for gone in self._pictures.add(key, arrays[0], size, self._in_use()):
             if self._client is not None:
@@ -204,7 +207,8 @@ class Server:
                 raise NotOfTheSchema("The line", "too many requests, or one twice")
             asked = self._asked[message.id] = _Asked(structure)
         if self._missing:
-            for key in dict.fromkeys(self._missing):
+            for key in {*self._missing} - self._needed:
+                self._needed.add(key)
                 self._send(Needed(key))
             return
         self._submit(message.id, asked, message.request)

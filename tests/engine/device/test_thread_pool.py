@@ -195,7 +195,7 @@ picture = numpy.random.default_rng(1).integers(0, 99, (600, 500)).astype(numpy.f
 values = engine.correlate(picture, [[1, 2, 3]] * 3, device="cpu", variant="cpu-parallel", border="wrap")
 rolled = sum(numpy.roll(picture, (-i, -j), (0, 1)) * (j + 2) for i in (-1, 0, 1) for j in (-1, 0, 1))
 assert numpy.array_equal(values, rolled)
-print(threads.work_queues()[:, threads.at.CORE].tolist())
+print(threads.work_queues()[:, threads.CORE].tolist())
 """
     assert fresh_python("-c", program) == "[-1, -1]\n"
 
