@@ -286,12 +286,12 @@ def running(photos, tmp_path):
         yield program, psutil.Process(program.pid).children(recursive=True)
 
 
-@pytest.mark.parametrize("name", ["SIGINT", "SIGHUP", "SIGKILL"])
+@pytest.mark.parametrize("name", ["SIGINT", "SIGKILL"])
 def test_that_local_workers_end_with_the_program_whatever_ends_it(running, tmp_path, name):
     program, children = running
     assert len(children) >= 2
     # As a terminal does, to all of its group; `kill` names the program alone.
-    signal_all = os.killpg if name in ("SIGINT", "SIGHUP") else os.kill
+    signal_all = os.killpg if name == "SIGINT" else os.kill
     signal_all(program.pid, signal.Signals[name])
     _, alive = psutil.wait_procs(children, timeout=60)
     assert not alive

@@ -4,8 +4,9 @@ import pytest
 
 import engine.course.bench
 import engine.course.files
+import engine.course.measure
 from engine.course.papers import PAPERS, paper
-from engine.course.runs import FilterRun, Measured, NetworkRun
+from engine.course.runs import FilterRun, Measured, NetworkRun, Quantity
 from tests.engine.commands.conftest import LOST
 
 TINY = "--sizes 33 --budget 0.001 --device cpu"
@@ -41,12 +42,13 @@ def test_that_a_paper_is_printed_with_each_reason_once(command):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Filters take 2 ms, and nothing else is measured: `tests/engine/course` measures every paper."""
+    """Filters take 2 ms, nothing else is measured or counted: `tests/engine/course` measures every paper."""
 
     def take(self, run, checkpoint):
         return Measured({"kernel_ms": 2.0}) if isinstance(run, FilterRun) else Measured(reason="not here")
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", take)
+    monkeypatch.setattr(engine.course.measure, "transactions_per_request", lambda *_: Quantity(1.5))
     return take
 
 

@@ -21,7 +21,7 @@ AS_A_PROGRAM = (
     "code tiled --ptx",
     "judge kernel.cu",
 )
-IN_A_FRESH_CACHE = ("filter in.png out.png", "judge", "devices --limits")
+IN_A_FRESH_CACHE = "filter in.png out.png"
 # What each of the others needs beside `--json`.
 ARGUMENTS = {
     "batch": "in.png --out out --mask box:3",
