@@ -1,10 +1,10 @@
 import csv
 
+import engine.course.measure
 import pytest
 
 import engine.course.bench
 import engine.course.files
-import engine.course.measure
 from engine.course.papers import PAPERS, paper
 from engine.course.runs import FilterRun, Measured, NetworkRun, Quantity
 from tests.engine.commands.conftest import LOST

@@ -11,12 +11,10 @@ from engine.image.open import sample_path
 from tests.engine.commands.conftest import strict_json
 from tests.fresh_python import ROOT
 
-# Where libraries have the most to say: those that compile, measure the limits of the CPU, or load what others
-# do not.
+# Where libraries have the most to say: those that compile, or load what others do not.
 AS_A_PROGRAM = (
     "filter in.png out.png --mask gaussian:5",
     "filter in.npy out.zarr --mask box:3 --memory 400M",
-    "devices --limits",
     "course report --sizes 16 --device cpu --out tables",
     "code tiled --ptx",
     "judge kernel.cu",

@@ -2,6 +2,7 @@
 
 import io
 import struct
+import warnings
 
 import imagecodecs
 import numpy as np
@@ -9,7 +10,8 @@ import pytest
 import tifffile
 from PIL import Image, ImageCms, ImageDraw
 
-from engine.errors import ImageReadError
+from engine.errors import CodeNotKept, ImageReadError
+from engine.image.faults import ignored_warnings
 from engine.image.formats.jpeg import DAMAGED, NO_END
 from engine.image.formats.png import SURPLUS
 from tests.engine.image.encoded import retagged, smooth_rgb, with_pillow, with_tifffile
@@ -163,3 +165,22 @@ def test_that_a_jpeg_without_its_end_mark_opens_where_all_rows_are_there(opened,
             if "progressive" in options:
                 last_scan = data.rindex(b"\xff\xda")
                 assert "before its last row" in refused(data[:last_scan]).why
+
+
+def test_that_filters_are_as_before_when_files_were_opened_side_by_side():
+    before, shown = list(warnings.filters), warnings.showwarning
+    first, second = ignored_warnings(), ignored_warnings()
+    first.__enter__()
+    second.__enter__()
+    # The one that began first ends first, as it does on two threads.
+    first.__exit__(None, None, None)
+    warnings.warn("damaged metadata", stacklevel=1)
+    second.__exit__(None, None, None)
+    assert (warnings.filters, warnings.showwarning) == (before, shown)
+    with pytest.warns(UserWarning, match="of another kind"):
+        warnings.warn("of another kind", stacklevel=1)
+
+
+def test_that_code_that_cannot_be_kept_is_said_all_the_same():
+    with pytest.warns(CodeNotKept), ignored_warnings():
+        warnings.warn(CodeNotKept("Code", "the disk is full", "Make room."), stacklevel=1)
