@@ -1,6 +1,5 @@
 import csv
 
-import engine.course.measure
 import pytest
 
 import engine.course.bench
@@ -48,7 +47,7 @@ def quick(monkeypatch):
         return Measured({"kernel_ms": 2.0}) if isinstance(run, FilterRun) else Measured(reason="not here")
 
     monkeypatch.setattr(engine.course.bench.Bench, "take", take)
-    monkeypatch.setattr(engine.course.measure, "transactions_per_request", lambda *_: Quantity(1.5))
+    monkeypatch.setattr(engine.course.bench, "transactions_per_request", lambda *_: Quantity(1.5))
     return take
 
 
