@@ -31,7 +31,15 @@ from engine.geometry.border import Border
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.work.operations.contract import OfCells, Operation, Parameter, Range, ResultKind, operation_work
+from engine.work.operations.contract import (
+    OfCells,
+    Operation,
+    Parameter,
+    Range,
+    ResultKind,
+    half_size,
+    operation_work,
+)
 from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
@@ -66,14 +74,9 @@ _P0, _P1, _P2, _P3, _P4, _P5, _P6 = COEFFICIENTS
 _BIAS, _MANTISSA = np.float32(127.0), np.float32(2.0**23)
 
 
-def window(parameters: dict[str, Value]) -> int:
-    """Return the radius of the disc."""
-    return int(parameters["size"]) // 2
-
-
 def disc_of(parameters: dict[str, Value]) -> np.ndarray:
     """Return the weights of the places, float64 (size, size), 0 outside the disc."""
-    half = window(parameters)
+    half = half_size(parameters)
     along = np.arange(-half, half + 1.0)
     squares = along[:, np.newaxis] ** 2 + along**2
     disc: np.ndarray = np.exp(squares / (-2.0 * float(parameters["space"]) ** 2)) * (squares <= half * half)
@@ -101,7 +104,7 @@ def refuse_not_finite(samples: np.ndarray, parameters: dict[str, Value]) -> None
 
 def ranges(cells: Range, problem: OperationProblem) -> Range:
     """Return the means, and what the module's docstring derives."""
-    half, channels = window(problem.parameters), problem.channels
+    half, channels = half_size(problem.parameters), problem.channels
     disc, x = disc_of(problem.parameters), cells.value
     colour = float(problem.parameters["colour"]) * problem.full_scale
     middle = x[..., half, half][..., np.newaxis, np.newaxis]
@@ -333,7 +336,7 @@ BILATERAL = Operation(
     teaches="A blur that stops at edges: each weight is an exponential of a difference of samples, so the "
     "mask is another one at every pixel, and arithmetic counts, not memory.",
     result=ResultKind.PICTURE,
-    window=window,
+    window=half_size,
     parameters=(
         Parameter(
             name="size",

@@ -22,6 +22,7 @@ from engine.work.operations.contract import (
     Parameter,
     Range,
     ResultKind,
+    half_size,
     operation_work,
     rising,
     rounded,
@@ -186,10 +187,6 @@ def extreme_kernel(size: int, highest: bool):
     return extreme
 
 
-def _half_side(parameters: dict[str, Value]) -> int:
-    return int(parameters["size"]) // 2
-
-
 def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[..., Floats]) -> Operation:
     highest = key == "maximum"
 
@@ -220,7 +217,7 @@ def _extreme(key: str, word: str, title: str, teaches: str, of_window: Callable[
         title=title,
         teaches=teaches,
         result=ResultKind.PICTURE,
-        window=_half_side,
+        window=half_size,
         parameters=(SIZE,),
         of_cells=OfCells(rising(found), scales=True, exact=True),
         cost=60,
@@ -248,7 +245,7 @@ MAXIMUM = _extreme(
 
 def _window(parameters: dict[str, Value]) -> int:
     """Return how far away cells count: twice the half side, where one minimum follows the other."""
-    half = int(parameters["size"]) // 2
+    half = half_size(parameters)
     return half if parameters["kind"] == "gradient" else 2 * half
 
 

@@ -202,10 +202,9 @@ def cells_of(problem: OperationProblem) -> int:
     return problem.whole("height") * problem.whole("width") * problem.channels
 
 
-def positions(problem: OperationProblem) -> tuple[int, int, int]:
+def positions(problem: OperationProblem) -> Shape:
     """Return rows, columns and layers of a thread per position."""
-    rows, columns, _ = problem.result_shape
-    return rows, columns, 1
+    return problem.result_shape
 
 
 def match_arguments(problem: OperationProblem, patch: Patch | None) -> tuple[object, ...]:

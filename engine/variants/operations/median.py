@@ -29,10 +29,11 @@ from engine.work.operations.contract import (
     Operation,
     Parameter,
     ResultKind,
+    half_size,
     operation_work,
     rising,
 )
-from engine.work.problem import OperationProblem, Value
+from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
@@ -43,10 +44,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
 N = TypeVar("N", int, float)
 BORDER = Border.REPLICATE
 SIZES = (3, 5)
-
-
-def _half_side(parameters: dict[str, Value]) -> int:
-    return int(parameters["size"]) // 2
 
 
 def _middle(cells: Floats, problem: OperationProblem) -> Floats:
@@ -472,7 +469,7 @@ MEDIAN = Operation(
     teaches="The middle of 9 or 25 samples removes salt and pepper and keeps edges; a block's shared tile "
     "serves each sample to 9 or 25 threads, and a sorting network needs no branches.",
     result=ResultKind.PICTURE,
-    window=_half_side,
+    window=half_size,
     parameters=(
         Parameter(
             name="size",

@@ -323,6 +323,11 @@ def takes_rgb(samples: np.ndarray, parameters: dict[str, Value]) -> None:
         )
 
 
+def half_size(parameters: dict[str, Value]) -> int:
+    """Return the window of an operation on a square, or a disc, of the side `size`."""
+    return int(parameters["size"]) // 2
+
+
 def pixel_alone(parameters: dict[str, Value]) -> int:
     """Return the window of an operation on each pixel by itself."""
     return 0
