@@ -49,6 +49,10 @@ class LateFunction:
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self.py_func, self._options = function, options
 
+    def __call__(self, *arguments: Any) -> Any:
+        """Do as Python does."""
+        return self.py_func(*arguments)
+
     @functools.cached_property
     def targetoptions(self) -> dict[str, Any]:
         """The options; Numba looks here whether to write the function's body in the place of a call."""

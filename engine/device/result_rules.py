@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.compiled.late_names import late_njit
+
 ZERO = np.float32(0.0)
 # From 2^23 to 2^24 float32 has whole numbers only, so adding this rounds values below 2^22, half to even.
 WHOLE_NUMBERS_ONLY = np.float32(2**23 + 2**22)
@@ -39,3 +41,16 @@ def largest_of(result_dtype: str) -> np.float32:
 def cpu_largest(result_dtype: str) -> np.float32:
     """Return the second argument of `cpu_result` for a type of result: its largest number; 0 for float32."""
     return ZERO if result_dtype == "float32" else largest_of(result_dtype)
+
+
+_LARGEST_8_BIT = largest_of("uint8")
+_to_8_bit = late_njit(nogil=True, inline="always")(rounding_to(_LARGEST_8_BIT))
+_to_16_bit = late_njit(nogil=True, inline="always")(rounding_to(largest_of("uint16")))
+
+
+@late_njit(nogil=True)
+def cpu_result(value, largest):
+    """Return a sum as it is stored: a whole number up to `largest`, or unchanged where that is 0."""
+    if largest == ZERO:
+        return value
+    return _to_8_bit(value) if largest == _LARGEST_8_BIT else _to_16_bit(value)

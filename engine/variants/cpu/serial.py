@@ -29,7 +29,7 @@ import numpy as np
 
 from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import Call, MachineFunction
-from engine.device.result_rules import cpu_largest
+from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork, Work
@@ -51,7 +51,6 @@ from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point
-    from engine.device.result_code import cpu_result
 
 CORRELATE = MachineFunction(__name__, "correlate_serial")
 # 0.04 s, on a slow machine 0.2 s: the longest wait for Ctrl+C (one row of a very wide picture excepted).

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.result_rules import cpu_largest
+from engine.device.result_rules import cpu_largest, cpu_result
 from engine.errors import BadValue
 from engine.geometry.block import Block
 from engine.geometry.border import Border
@@ -46,7 +46,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
 
     from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32, int32
-    from engine.device.result_code import cpu_result
 
 # Of the exponential 8 roundings and its polynomial, 2e-8; of its argument t at most (2 channels + 7)
 # roundings, times t exp(-t) <= 0.37: 6; of the product with the weight of the place 2 more.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.result_rules import cpu_largest
+from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
@@ -28,7 +28,6 @@ from engine.work.problem import OperationProblem
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from engine.device.numba_cuda import cuda, cuda_result, float32
-    from engine.device.result_code import cpu_result
 
 WEIGHTS = {
     "rec601": (0.299, 0.587, 0.114),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.result_rules import cpu_largest
+from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.results.problem import Work
@@ -30,7 +30,6 @@ from engine.work.problem import OperationProblem, Value
 
 if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from engine.device.numba_cuda import cuda, cuda_result, cuda_rule, float32
-    from engine.device.result_code import cpu_result
 
 # Weights of the side cell and of the middle one; their differences are taken one column, or row, apart.
 MASKS = {"sobel": (1, 2), "scharr": (3, 10), "prewitt": (1, 1)}

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.device.result_rules import cpu_largest
+from engine.device.result_rules import cpu_largest, cpu_result
 from engine.geometry.block import Block
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores, pixels
@@ -39,7 +39,6 @@ if TYPE_CHECKING:  # imported by `kernel_factory` and `CpuCode`
     from numba import njit
 
     from engine.device.numba_cuda import cuda, cuda_result, float32
-    from engine.device.result_code import cpu_result
 
 
 def shift_of(problem: OperationProblem) -> np.float32:

@@ -8,7 +8,9 @@ of the border.
 
     result[r, c] = offset + sum over (m, n) of weights[m, n] * image[r + m - up, c + n - left]
 
-where (up, left) is the anchor.
+where (up, left) is the anchor. What is compiled are plain loops: each product and each sum is rounded on its
+own, in this order. A picture is (H, W x channels) there; -1 in a table is a ghost cell. With `absolute` cells
+are magnitudes, and those that are not finite count as 0.
 
 How well a result agrees with the float64 oracle, by a bound that is computed and not chosen.
 
@@ -42,10 +44,12 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from engine.compiled.late_names import late_njit
 from engine.compiled.machine_code import MachineFunction
 from engine.geometry.border import Border
 from engine.mask.factors import EXACT_STEPS, factor, low_rank, step_of
@@ -55,15 +59,79 @@ from engine.verify.regions import CheckedSamples, Region, affordable_regions
 from engine.verify.verification import Inputs, Verification, verify_regions
 from engine.work.problem import Problem
 
+if TYPE_CHECKING:  # imported where code is compiled
+    from engine.compiled.entry_point import entry_point
+
 Float64Array = NDArray[np.float64]
 
-_CODE = "engine.work.filtering.oracle_code"
 # 0 x infinity is NaN, as in the variants.
-_gather, _correlate, _correlate_apart = (
-    MachineFunction(_CODE, name, error_model="numpy") for name in ("gather", "correlate", "correlate_apart")
+_gather, _sum_cells, _sum_apart = (
+    MachineFunction(__name__, name, error_model="numpy") for name in ("gather", "sum_cells", "sum_apart")
 )
 # Cells that are gathered at once, so that they stay in a core's second cache.
 _CELLS = 1 << 16
+
+
+@late_njit(inline="always")
+def cell(value, absolute):
+    """Return a sample as the sums take it."""
+    number = np.float64(value)
+    if absolute:
+        return abs(number) if np.isfinite(number) else 0.0
+    return number
+
+
+def gather(picture, rows, columns, channels, ghost, absolute, inside, past_inside, cells):
+    """Fill `cells`, (rows, columns x channels); columns inside .. past_inside - 1 are neighbours in a row."""
+    entry_point()
+    for r in range(rows.size):
+        row = rows[r]
+        if row < 0:
+            cells[r, :] = cell(ghost, absolute)
+            continue
+        for c in range(columns.size):
+            if inside <= c < past_inside:
+                continue
+            for channel in range(channels):
+                value = ghost
+                if columns[c] >= 0:
+                    value = np.float64(picture[row, columns[c] * channels + channel])
+                cells[r, c * channels + channel] = cell(value, absolute)
+        if inside < past_inside:
+            first, target = columns[inside] * channels, inside * channels
+            for sample in range((past_inside - inside) * channels):
+                cells[r, target + sample] = cell(picture[row, first + sample], absolute)
+
+
+def sum_cells(cells, weights, offset, channels, out):
+    """Fill `out`, (rows, columns x channels), with the sums of weights (M, N) times cells, and the offset."""
+    entry_point()
+    for r in range(out.shape[0]):
+        out[r, :] = offset
+        for m in range(weights.shape[0]):
+            for n in range(weights.shape[1]):
+                weight, first = weights[m, n], n * channels
+                for sample in range(out.shape[1]):
+                    out[r, sample] += weight * cells[r + m, first + sample]
+
+
+def sum_apart(picture, rows, columns, channels, ghost, absolute, weights, offset, out):
+    """Fill `out` as `sum_cells` does, where each result has its own M rows and N columns in the tables."""
+    entry_point()
+    mask_rows, mask_columns = weights.shape
+    for r in range(out.shape[0]):
+        for result in range(out.shape[1] // channels):
+            for channel in range(channels):
+                total = offset
+                for m in range(mask_rows):
+                    row = rows[r * mask_rows + m]
+                    for n in range(mask_columns):
+                        column = columns[result * mask_columns + n]
+                        value = ghost
+                        if row >= 0 and column >= 0:
+                            value = np.float64(picture[row, column * channels + channel])
+                        total += weights[m, n] * cell(value, absolute)
+                out[r, result * channels + channel] = total
 
 
 def border_sources(wanted: NDArray[np.intp], length: int, border: Border) -> NDArray[np.intp]:
@@ -125,7 +193,7 @@ def correlate(
     )
     result = np.empty((len(rows), len(columns) * channels))
     if region.step > 1:
-        _correlate_apart(picture, down, across, channels, ghost, absolute, weights, offset, result)
+        _sum_apart(picture, down, across, channels, ghost, absolute, weights, offset, result)
     else:
         # The columns that lie in the picture are neighbours there.
         begin, end = columns.start - mask.anchor[1], columns.start - mask.anchor[1] + across.size
@@ -136,7 +204,7 @@ def correlate(
             out = result[first : first + band]
             taken = down[first : first + len(out) + mask.rows - 1]
             _gather(picture, taken, across, channels, ghost, absolute, inside, past_inside, cells)
-            _correlate(cells, weights, offset, channels, out)
+            _sum_cells(cells, weights, offset, channels, out)
     return result.reshape(len(rows), len(columns), *image.shape[2:])
 
 
@@ -160,7 +228,7 @@ def correlate_at(
     result = np.empty((len(down), len(across) * channels))
     picture = np.ascontiguousarray(values).reshape(len(values), -1)
     rows, columns = (np.ascontiguousarray(one, np.int64).reshape(-1) for one in (down, across))
-    _correlate_apart(picture, rows, columns, channels, ghost, absolute, weights, offset, result)
+    _sum_apart(picture, rows, columns, channels, ghost, absolute, weights, offset, result)
     return result.reshape(len(down), len(across), channels)
 
 

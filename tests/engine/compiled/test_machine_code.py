@@ -205,7 +205,7 @@ def linked(code):
     return link(code)
 
 def call():
-    function = machine_code.MachineFunction("engine.work.filtering.oracle_code", "correlate")
+    function = machine_code.MachineFunction("engine.work.filtering.oracle", "sum_cells")
     function(*arguments)
 
 machine_code._linked = linked
@@ -245,7 +245,7 @@ halve(source, out, 0, 1)
 print(megabytes() < 5.0, megabytes() > 20.0, "scipy.linalg" in sys.modules and "numba" in sys.modules)
 # Another one is compiled and linked after that, and both work.
 sums = np.zeros((3, 3))
-correlate = machine_code.MachineFunction("engine.work.filtering.oracle_code", "correlate")
+correlate = machine_code.MachineFunction("engine.work.filtering.oracle", "sum_cells")
 correlate(np.ones((3, 4)), np.ones((1, 2)), 0.0, 1, sums)
 halve(source, out, 0, 1)
 print(out.ravel().tolist(), sums.sum())

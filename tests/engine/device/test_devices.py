@@ -8,6 +8,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from numba import njit
 
 import engine
 from engine.cores import cores, smallest_quota
@@ -17,8 +18,7 @@ from engine.device import devices as device_module
 from engine.device.devices import all_gpus, backend, device_named, devices
 from engine.device.host_memory import ALIGNMENT_BYTES, ANTI_ALIAS_BYTES, PAGE_BYTES, empty_result
 from engine.device.per_thread import launch_cores, launches_on
-from engine.device.result_code import cpu_result
-from engine.device.result_rules import largest_of
+from engine.device.result_rules import cpu_result, largest_of
 from engine.device.versions import commit_of
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
@@ -185,7 +185,8 @@ def test_that_every_half_and_its_neighbours_are_rounded_as_numpy_rounds(dtype):
     halves = np.arange(-3, 2 * int(largest) + 7, dtype=np.float32) / 2
     values = np.concatenate([halves, *(np.nextafter(halves, np.float32(end)) for end in (-9e9, 9e9))])
     wanted = np.rint(np.clip(values.astype(np.float64), 0, float(largest)))
-    assert np.array_equal([cpu_result(value, largest) for value in values], wanted)
+    stored = njit(cpu_result.py_func)
+    assert np.array_equal([stored(value, largest) for value in values], wanted)
 
 
 def is_apart(image, result):
