@@ -139,7 +139,7 @@ IMPLICIT_STORY = """
 `network-implicit-gemm`: both convolutions as products of matrices; the large matrix is never stored.
 
 Idea
-    Y = W X (`gemm_kernels.py`). X repeats each map up to 25 times, so the block builds only the 25 x 25
+    Y = W X. X repeats each map up to 25 times, so the block builds only the 25 x 25
     cells of it that it needs next, in shared memory, multiplies, and builds the next ones: a phase for each
     input map.
 Who loads what

@@ -144,8 +144,8 @@ def _rows(blocks: np.ndarray) -> np.ndarray:
     return blocks.transpose(0, 3, 1, 4, 2).reshape(SIDE * down, SIDE * across, channels)
 
 
-def _source_blocks(samples: np.ndarray, block_rows: range) -> np.ndarray:
-    rows = np.minimum(np.arange(block_rows.start * SIDE, block_rows.stop * SIDE), samples.shape[0] - 1)
+def _source_blocks(samples: np.ndarray, at: int) -> np.ndarray:
+    rows = np.minimum(np.arange(at * SIDE, (at + 1) * SIDE), samples.shape[0] - 1)
     columns = np.minimum(np.arange(filled(samples.shape[1])), samples.shape[1] - 1)
     return _blocks(samples[rows[:, np.newaxis], columns].astype(np.float64))
 
@@ -159,7 +159,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
         checkpoint(number / len(rows_of_blocks))
         rows = slice(at * SIDE, (at + 1) * SIDE)
         below = slice(half + rows.start, half + rows.stop)
-        blocks = _source_blocks(job.operands.samples, range(at, at + 1))
+        blocks = _source_blocks(job.operands.samples, at)
         levels = _blocks(values[rows].astype(np.float64))
         for part, results, (wanted, *limits) in (
             ("coefficient", values[rows], _coefficients(blocks, levels, problem)),
