@@ -25,7 +25,6 @@ from engine.device.launches import (
     address_of,
     view_of,
 )
-from engine.device.loaded_kernel import with_constant
 from engine.results.launch_facts import KernelResources
 
 if TYPE_CHECKING:
@@ -191,8 +190,9 @@ def _on_device(arguments: tuple[object, ...]) -> tuple[object, ...]:
 
 def _loaded(step: Pass) -> "LoadedKernel":
     """Return the kernel of a pass for the selected device, with its values in constant memory."""
+    from engine.device.loaded_kernel import loaded_kernel, with_constant
+
     if step.constant is not None:
         return with_constant(step.kernel, step.signature, *step.constant)
-    from engine.device.loaded_kernel import loaded_kernel
 
     return loaded_kernel(step.kernel, step.signature)

@@ -29,20 +29,23 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
-
-from cuda.core import Linker, LinkerOptions, ObjectCode
-from cuda.pathfinder import find_nvidia_binary_utility
-from numba.cuda.core.compiler_lock import global_compiler_lock
-from numba.cuda.debuginfo import CUDADIBuilder
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from engine.compiled.code_store import code_store
+from engine.compiled.late_names import import_names
 from engine.device.kernel_factory import origin_of
 from engine.device.launches import Kernel, Signature
-from engine.device.numba_cuda import cuda
 from engine.device.versions import versions
 from engine.errors import BadValue, EngineError
 from engine.results.launch_facts import KernelResources
+
+if TYPE_CHECKING:  # imported by `import_names`: only where something is compiled
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+    from cuda.pathfinder import find_nvidia_binary_utility
+    from numba.cuda.core.compiler_lock import global_compiler_lock
+    from numba.cuda.debuginfo import CUDADIBuilder
+
+    from engine.device.numba_cuda import cuda
 
 Loaded = TypeVar("Loaded")
 
@@ -101,6 +104,7 @@ def code_for_linker(
     kernel: Kernel, signature: Signature, capability: tuple[int, int], output: str, **changed: object
 ) -> Any:
     """Return a kernel as "ptx" or "ltoir" by its options, of which some are `changed`."""
+    import_names(__name__)
     options = kernel.targetoptions | changed
     code, _ = cuda.compile(
         kernel.py_func,
@@ -118,6 +122,7 @@ def compiled(
     kernel: Kernel, signature: Signature, capability: tuple[int, int], *, lineinfo: bool = False
 ) -> bytes:
     """Return the machine code of a kernel for a compute capability; `lineinfo`: with lines of the source."""
+    import_names(__name__)
     options, lines = kernel.targetoptions, {"lineinfo": True} if lineinfo else {}
     is_optimised_when_linked = options["lto"]
     if is_optimised_when_linked:
@@ -181,6 +186,7 @@ def _without_variables() -> Iterator[None]:
 
     Code without lines is made by another builder, so nothing else would change.
     """
+    import_names(__name__)
     names = "mark_variable", "update_variable"
     with global_compiler_lock:
         own = {name: vars(CUDADIBuilder)[name] for name in names}
@@ -278,6 +284,7 @@ def disassembler() -> str | None:
     cuobjdump would not help: it calls nvdisasm.
     """
     # Where NVIDIA's wheels and toolkits put it.
+    import_names(__name__)
     return shutil.which("nvdisasm") or find_nvidia_binary_utility("nvdisasm")
 
 

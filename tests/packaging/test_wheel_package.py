@@ -139,7 +139,7 @@ def test_that_names_are_changed_where_they_are_names():
         ("f(engine=gui)  # the engine.\n", "f(engine=gui)  # the engine.\n"),
         ('page = "gui.explore.page"\n', 'page = "haloscope.gui.explore.page"\n'),
         ('f"{engine.key} of engine.mask"\n', 'f"{engine.key} of haloscope.mask"\n'),
-        ('"""See\n`engine/files/reading.py`."""\n', '"""See\n`haloscope/files/assets.py`."""\n'),
+        ('"""See\n`engine/files/reading.py`."""\n', '"""See\n`haloscope/files/reading.py`."""\n'),
     ]:
         body = "if True:\n" if source.startswith(" ") else ""
         assert renamed_source(body + source) == body + expected
