@@ -118,11 +118,13 @@ def _parameters(name: str, declared: str) -> tuple[tuple[str, ...], dict[str, st
     names, dtypes = [], {}
     for text in filter(None, (one.strip() for one in declared.split(","))):
         found = re.fullmatch(
-            r"(.*?)(\w+)\s*(?:\[\s*\])?", " ".join(_QUALIFIERS.sub(" ", text).split()), re.DOTALL
+            r"(.*?)(\w+)\s*(\[[^\]]*\])?", " ".join(_QUALIFIERS.sub(" ", text).split()), re.DOTALL
         )
         if found is None:
             raise NotJudged(f"the kernel {name}", f"the parameter '{text}' is not understood", EXPECTED)
-        kind, parameter = " ".join(found[1].replace("*", " * ").split()), found[2]
+        # An array as a parameter is a pointer.
+        declared_type = found[1] + "*" * bool(found[3])
+        kind, parameter = " ".join(declared_type.replace("*", " * ").split()), found[2]
         names.append(parameter)
         dtype = _ARRAY_TYPES.get(kind.removesuffix(" *"), "") if kind.endswith(" *") else ""
         if parameter in ("image", "out"):

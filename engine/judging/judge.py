@@ -179,10 +179,11 @@ def _places(height: int, width: int, across: int, down: int) -> Iterator[tuple[s
         rim = (columns < depth) | (columns >= width - depth) | (rows < depth) | (rows >= height - depth)
         yield f"the rim of the picture, {depth} wide", rim
     for depth in range(1, 5):
-        for unit, at, of_block in (("columns", columns, across), ("rows", rows, down)):
+        few, many = ("", "") if depth == 1 else (f"{depth} ", "s")
+        for unit, at, of_block in (("column", columns, across), ("row", rows, down)):
             first = (at % of_block < depth) & (at >= of_block)
-            yield f"the first {depth} {unit} of each block but the first", first
-            yield f"the last {depth} {unit} of each block", at % of_block >= of_block - depth
+            yield f"the first {few}{unit}{many} of each block but the first", first
+            yield f"the last {few}{unit}{many} of each block", at % of_block >= of_block - depth
     last_block = (columns >= width // across * across) | (rows >= height // down * down)
     yield "the last blocks, which the picture does not fill", last_block
     yield "every block but the first", (columns >= across) | (rows >= down)
@@ -352,7 +353,8 @@ def _within_time(checkpoint: Checkpoint, begun: float, count: int) -> Checkpoint
 
 def _naive_metrics(kernel: JudgedKernel, trial: Trial) -> dict[str, float]:
     """Return what a kernel with a thread per result and no memory but global has in the same launch."""
-    header = Header(block=kernel.header.block, border=kernel.header.border)
+    across, down, deep = kernel.header.block
+    header = Header(block=(across, down * deep, 1), border=kernel.header.border)
     naive = cuda_c.judged_cuda_c(_NAIVE, header)
     grey = Trial(trial.width, trial.height, trial.mask_width, trial.mask_height, 1, trial.seed)
     outcome = outcome_of(naive, grey, lambda done: None)

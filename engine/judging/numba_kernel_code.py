@@ -46,11 +46,13 @@ def judged_file(text: str, path: str, function: str | None = None) -> JudgedKern
     """Return the kernel of a Python file; raises NotJudged for what does not compile or is no filter."""
     try:
         tree = ast.parse(text, path)
-        kernels = [one for one in tree.body if isinstance(one, ast.FunctionDef) and _jit_of(one) == "kernel"]
+        names = _names(tree, path)
+        functions = [one for one in tree.body if isinstance(one, ast.FunctionDef)]
+        kernels = [one for one in functions if _jit_of(one, names) == "kernel"]
         name = only_one(list(dict.fromkeys(one.name for one in kernels)), function)
         # Of several of one name Python keeps the last.
         kernel = next(one for one in reversed(kernels) if one.name == name)
-        found = _defined(kernel, _names(tree, path), path)
+        found = _defined(kernel, names, path)
     except (SyntaxError, ValueError) as error:
         line = getattr(error, "lineno", 0) or 0
         raise NotJudged("the file is no Python", str(error.args[0]), line=line) from error
@@ -66,19 +68,29 @@ def judged_function(function: object) -> JudgedKernel:
         raise NotJudged("what was given", "it is neither a path nor a function")
     source = ""
     with contextlib.suppress(OSError, TypeError):
-        source = inspect.getsource(plain)
+        # Decorators are code: what stands before them is no part of the function's own source.
+        source = inspect.getcomments(plain) or ""
     return _compiled(plain.__name__, plain, header_of(source))
 
 
-def _jit_of(function: ast.FunctionDef) -> str:
-    """Return "kernel" or "device" for a function under `@cuda.jit`; empty for any other."""
+def _jit_of(function: ast.FunctionDef, names: dict[str, object]) -> str:
+    """Return "kernel" or "device" for a function under `cuda.jit`, by any name; empty for any other."""
     for one in function.decorator_list:
         called = one.func if isinstance(one, ast.Call) else one
-        if ast.unparse(called) in ("cuda.jit", "numba.cuda.jit", "nb.cuda.jit", "jit"):
+        if _named(called, names) is cuda.jit or ast.unparse(called) == "cuda.jit":
             named = one.keywords if isinstance(one, ast.Call) else []
             is_device = any(key.arg == "device" and ast.unparse(key.value) == "True" for key in named)
             return "device" if is_device else "kernel"
     return ""
+
+
+def _named(node: ast.expr, names: dict[str, object]) -> object:
+    """Return what a name of a file, with dots where it is one of a module, stands for; None: not known."""
+    if isinstance(node, ast.Name):
+        return names.get(node.id)
+    if isinstance(node, ast.Attribute) and isinstance(module := _named(node.value, names), ModuleType):
+        return getattr(module, node.attr, None)
+    return None
 
 
 def _names(tree: ast.Module, path: str) -> dict[str, object]:
@@ -89,7 +101,9 @@ def _names(tree: ast.Module, path: str) -> dict[str, object]:
         if isinstance(step, ast.Import):
             for one in step.names:
                 if one.name in modules:
-                    names[one.asname or one.name.partition(".")[0]] = modules[one.name]
+                    # `import numba.cuda` binds `numba`.
+                    own = one.asname or one.name.partition(".")[0]
+                    names[own] = modules[one.name if one.asname else own]
         elif isinstance(step, ast.ImportFrom) and step.module in modules and not step.level:
             for one in step.names:
                 if hasattr(modules[step.module], one.name):
@@ -97,7 +111,7 @@ def _names(tree: ast.Module, path: str) -> dict[str, object]:
         elif isinstance(step, ast.Assign | ast.AnnAssign):
             for target in step.targets if isinstance(step, ast.Assign) else [step.target]:
                 _assign(target, step.value and _constant(step.value, names), names)
-        elif isinstance(step, ast.FunctionDef) and _jit_of(step) != "kernel":
+        elif isinstance(step, ast.FunctionDef) and _jit_of(step, names) != "kernel":
             with contextlib.suppress(NotJudged):
                 # Without it, a kernel that calls it is refused.
                 names[step.name] = cuda.jit(device=True, inline="always")(_defined(step, names, path))
@@ -139,8 +153,7 @@ def _computed(node: ast.expr, names: dict[str, object]) -> object:
         found = names.get(node.id)
         return found if isinstance(found, _Number | tuple | np.ndarray) or _is_type(found) else None
     if isinstance(node, ast.Attribute):
-        module = names.get(node.value.id) if isinstance(node.value, ast.Name) else None
-        found = getattr(module, node.attr) if isinstance(module, ModuleType) else None
+        found = _named(node, names)
         return found if isinstance(found, float) or _is_type(found) else None
     if isinstance(node, ast.Tuple | ast.List):
         values = [_constant(one, names) for one in node.elts]

@@ -79,6 +79,8 @@ def _with(header: Header, name: str, value: str) -> Header:
     if not re.fullmatch(r"\d{1,6}([ ,x×]+\d{1,6}){0,2}", value):
         raise BadValue(what, "it needs whole numbers, as in 'block: 32 8'")
     numbers = [int(one) for one in re.findall(r"\d+", value)]
+    if len(numbers) > (most := {"block": 3, "shared": 1}.get(name, 2)):
+        raise BadValue(what, f"of its {len(numbers)} numbers {most} would be used")
     if name == "shared":
         if numbers[0] > MOST_SHARED:
             raise BadValue(what, f"a block has at most {MOST_SHARED:,} bytes of shared memory")

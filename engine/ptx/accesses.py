@@ -100,8 +100,7 @@ def _updated(view: np.ndarray, places: np.ndarray, given: list[np.ndarray], name
         np.add.at(view, places, given[0])
         return found
     rank = np.arange(len(places)) - np.repeat(starts, np.diff(np.append(starts, len(places))))
-    for turn in range(int(rank.max()) + 1):
-        chosen = order[rank == turn]
+    for chosen in np.split(order[np.argsort(rank, kind="stable")], np.cumsum(np.bincount(rank))[:-1]):
         at = places[chosen]
         found[chosen] = view[at]
         view[at] = _UPDATES[name](view[at], *(one[chosen] for one in given))

@@ -216,8 +216,8 @@ class Kernel:
     """A kernel without calls.
 
     Its registers and labels have numbers, its variables addresses; of shared and local memory these count
-    from the beginning of their window. `shared_granule` and `global_granule` are the shortest access to
-    shared and global memory in bytes; `knows_warps` says whether it has barriers of warps.
+    from the beginning of their window. `granules` has the shortest access to shared, global and local memory
+    in bytes; `knows_warps` says whether it has barriers of warps.
     """
 
     def __init__(self, module: Module, name: str) -> None:
@@ -227,7 +227,7 @@ class Kernel:
         self.registers = {name: number for number, name in enumerate(code.registers)}
         self.passed = {self.registers[name]: where for name, where in code.passed.items()}
         self.zeros: list[Values] = [DTYPES[kind].type(0) for kind in code.registers.values()]
-        self.shared_granule, self.global_granule = self._shortest("shared"), self._shortest("global")
+        self.granules = {space: self._shortest(space) for space in ("shared", "global", "local")}
         self.knows_warps = any(
             one.name in ("bar", "barrier") and "warp" in one.modifiers for one in self.instructions
         )

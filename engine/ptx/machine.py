@@ -89,7 +89,7 @@ class Machine:
         if variable.space == "global" and self.checks:
             # As aligned as its granule, so that every place lies whole within it.
             size = len(segment.data)
-            segment.watch(min(size & -size, self.kernel.global_granule), is_written=True)
+            segment.watch(min(size & -size, self.kernel.granules["global"]), is_written=True)
 
     def _bytes_of(self, variable: Variable, argument: object, written: set[int]) -> np.ndarray:
         """Return the bytes of an argument, with zeros behind; an array is taken in."""
@@ -101,7 +101,7 @@ class Machine:
                 segment = self._add(argument.name, memory)
                 segment.array = values
                 if self.checks:
-                    granule = min(values.itemsize, self.kernel.global_granule)
+                    granule = min(values.itemsize, self.kernel.granules["global"])
                     tracks_reads = id(values) in written
                     segment.watch(granule, is_written=not argument.is_output, tracks_reads=tracks_reads)
             argument = segment.base + values.ctypes.data - memory.ctypes.data
@@ -141,9 +141,8 @@ class Machine:
         self.counts.begin_chunk(len(blocks), self.row)
         self._special: dict[str, Values] = {}
         self.pass_barrier()
-        granule = self.kernel.shared_granule
-        self.shared = self._segment("shared", self.shared_bytes, len(blocks), SHARED_WINDOW, granule)
-        self.local = self._segment("local", self.kernel.local_bytes, slots, LOCAL_WINDOW, 1)
+        self.shared = self._segment("shared", self.shared_bytes, len(blocks), SHARED_WINDOW)
+        self.local = self._segment("local", self.kernel.local_bytes, slots, LOCAL_WINDOW)
         self.warp_moments = np.zeros(slots // WARP, np.int64)
         # How many groups of copies each thread has closed.
         self._closed = np.zeros(slots, np.int64)
@@ -156,14 +155,14 @@ class Machine:
             if segment is not None and segment.hazards is not None:
                 segment.hazards.begin_interval()
 
-    def _segment(self, space: str, size: int, owners: int, window: int, granule: int) -> Segment | None:
+    def _segment(self, space: str, size: int, owners: int, window: int) -> Segment | None:
         if not size:
             return None
         stride = -(-size // _SLOT_BYTES) * _SLOT_BYTES
         data = np.full(stride * owners, OUTSIDE_BYTE, np.uint8)
         segment = Segment(f"{space} memory", space, data, window, size, stride)
         if self.checks:
-            segment.watch(granule, tracks_reads=space == "shared")
+            segment.watch(self.kernel.granules[space], tracks_reads=space == "shared")
         return segment
 
     def special(self, name: str, active: Active) -> Values:

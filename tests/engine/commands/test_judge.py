@@ -1,11 +1,13 @@
 """`judge`: the verdict as text and as one JSON document, exit statuses, requirements, header lines."""
 
+import inspect
 import json
 import shlex
 
 import pytest
 
 import engine
+from engine.device.numba_cuda import cuda
 from tests.engine.variants.emitted import NEEDS_NVVM
 
 pytestmark = [pytest.mark.slow, *NEEDS_NVVM]
@@ -70,6 +72,10 @@ def test_that_requirements_are_shown_and_decide_the_status(judged):
     assert gate["holds"]
     # It is what `naive` does.
     assert gate["value"] == pytest.approx(gate["naive"])
+    deep = "blockIdx.y * 16 + threadIdx.y * 4 + threadIdx.z"
+    text = KERNEL.replace("blockIdx.y * blockDim.y + threadIdx.y", deep)
+    answer = judged(f"// block: 16 4 4\n{text}", "--require", "loads per result <= 9", "--json")
+    assert json.loads(answer.out)["gates"][0]["naive"] == pytest.approx(gate["naive"])
     document = json.loads(missed.out)
     assert document["verdict"] == "right"
     assert [one["holds"] for one in document["gates"]] == [False, False]
@@ -93,6 +99,7 @@ def test_that_one_of_several_kernels_is_named(judged):
     [
         *("block: 0 16", "block: 64 64", "block: wide", "block: 2147483648", "mask: 4 4", "mask: 99 99"),
         *("border: round", "shared: 999999", "shared: -4", "type: complex", "results: 0 0"),
+        *("results: 28 4 2", "mask: 3 3 3", "shared: 4096 1"),
     ],
 )
 def test_that_a_header_line_that_cannot_be_is_refused(judged, line):
@@ -100,6 +107,42 @@ def test_that_a_header_line_that_cannot_be_is_refused(judged, line):
     document = json.loads(answer.out)
     assert (document["verdict"], answer.status) == ("refused", 2)
     assert [one["line"] for one in document["findings"]] == [2]
+
+
+def test_that_parameters_declared_as_arrays_are_pointers(judged):
+    arrays = (
+        PARAMETERS.replace("* image", " image[]").replace("* mask", " mask[9]").replace("* out", " out[]")
+    )
+    assert judged(KERNEL.replace(PARAMETERS, arrays)).status == 0
+
+
+# block: 64 4
+@cuda.jit
+def copied(image, out):
+    x = cuda.blockIdx.x * 64 + cuda.threadIdx.x
+    y = cuda.blockIdx.y * 4 + cuda.threadIdx.y
+    if x < out.shape[1] and y < out.shape[0]:
+        out[y, x] = image[y, x]
+
+
+IMPORTS = {
+    "from numba import cuda": "cuda.",
+    "import numba": "numba.cuda.",
+    "import numba.cuda": "numba.cuda.",
+    "import numba.cuda as gpu": "gpu.",
+    "from numba import cuda as gpu": "gpu.",
+}
+
+
+def test_that_comments_above_a_function_are_read_and_cuda_may_have_any_name(tmp_path):
+    function = engine.judge(copied, seed=1)
+    # A thread for each pixel; only the mask is not what was asked for.
+    assert {one.kind for one in function.findings} == {"wrong"}
+    assert function.metrics["stores per result"] == 1
+    path, source = tmp_path / "kernel.py", inspect.getsource(copied)
+    for line, name in IMPORTS.items():
+        path.write_text(f"# block: 64 4\n{line}\n" + source.replace("cuda.", name))
+        assert {one.kind for one in engine.judge(path, seed=1).findings} == {"wrong"}, line
 
 
 def test_that_an_array_of_another_name_is_not_known(judged):
