@@ -76,6 +76,7 @@ def _joined(parts: list[Any], groups: list[Group], order: NDArray[np.intp]) -> A
 
 
 Source = Callable[[Group], Values]
+_OF_THREE = "%tid", "%ntid", "%ctaid", "%nctaid"
 
 
 def registers_of(kernel: Kernel, names: list[str]) -> list[int]:
@@ -100,7 +101,7 @@ def source_of(kernel: Kernel, text: str, dtype: np.dtype) -> Source:
 
         return value
     register, _, axis = text.partition(".")
-    if register in SPECIAL and axis in "xyz":
+    if register in SPECIAL and axis in (("x", "y", "z") if register in _OF_THREE else ("",)):
         return lambda group: as_type(group.machine.special(text, group.active), dtype)
     if text.startswith("%"):
         raise PtxError(f"the special register {text}", "its value is not the kernel's to use")

@@ -288,11 +288,13 @@ class Kernel:
 
     def goals_of(self, end: Instruction) -> list[int]:
         """Return the blocks that a jump or a return may lead to: the number of blocks where threads end."""
-        if end.name in ("bra", "around"):
-            return [self.labels[end.operands[0]]]
-        if end.name == "brx":
-            return [self.labels[label] for label in self.code.targets[end.operands[1]]]
-        return [len(self.blocks)]
+        if end.name not in ("bra", "around", "brx"):
+            return [len(self.blocks)]
+        try:
+            labels = self.code.targets[end.operands[1]] if end.name == "brx" else end.operands[:1]
+            return [self.labels[label] for label in labels or ("",)]
+        except LookupError as error:
+            raise end.unknown("it leads to no place of the kernel") from error
 
     def _find_live(self) -> None:
         """Find the registers that are live, from the last block to the first until none is new."""

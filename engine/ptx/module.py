@@ -58,9 +58,9 @@ def listed(text: str) -> list[str]:
 
 def literal(text: str, dtype: np.dtype) -> Values:
     """Return a number, as an operand or among a variable's first contents, as a type."""
-    if text[:2] in ("0f", "0F"):
+    if re.fullmatch("0[fF][0-9a-fA-F]{8}", text):
         return as_type(np.uint32(int(text[2:], 16)).view(np.float32), dtype)
-    if text[:2] in ("0d", "0D"):
+    if re.fullmatch("0[dD][0-9a-fA-F]{16}", text):
         double = np.uint64(int(text[2:], 16)).view(np.float64)
         return double.astype(dtype) if dtype.kind == "f" else as_type(double, dtype)
     try:
@@ -111,7 +111,7 @@ class Instruction:
     @property
     def address(self) -> tuple[str, int]:
         """The name in its first address, and what is added to it."""
-        return address_of(next(text for text in self.operands if text.startswith("[")))
+        return address_of(next((text for text in self.operands if text.startswith("[")), ""))
 
     def first_of(self, *words: str) -> str:
         """Return the first of some modifiers that it has; empty where it has none."""
@@ -266,7 +266,7 @@ def _declare(module: Module, piece: str) -> None:
     word, value = piece.split(None, 1)
     if word == ".target":
         module.target = value.split(",")[0].strip()
-    elif word == ".version" and not 6 <= int(value.partition(".")[0]) < 10:
+    elif word == ".version" and not re.match("[6-9][.]", value):
         raise PtxError("the text of PTX", f"it is of version {value}; 6.0 to 9.x are known")
 
 

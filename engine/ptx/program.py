@@ -54,6 +54,8 @@ def _steps_of(kernel: Kernel, block: Block) -> list[Step]:
             steps.append(make(one, kernel))
         except PtxError as error:
             raise error.at(one.line) from error
+        except (LookupError, ValueError) as error:
+            raise one.unknown("its operands are not those that it takes") from error
     return steps
 
 

@@ -148,6 +148,18 @@ def test_that_what_is_not_known_is_refused_with_its_line():
         (("add.rz.u32 %r1, %r1, 1;",), "", 1),
         (("mov.u32 %r1, %clock;",), "", 1),
         (("mov.u32 %r1, 0;", "mov.u32 %r1, %r99;"), "", 2),
+        *(
+            ((text,), "", 1)
+            # What inline assembly of CUDA C may have: NVRTC reads none of it.
+            for text in (
+                "bra NOWHERE;",
+                "bra;",
+                "ld.global.u32 %r1;",
+                "mov.u32 %r1, %tid;",
+                "mov.u32 %r1, 0fZZ;",
+            )
+        ),
+        (("cp.async.wait_group %r1;",), "", 1),
         ((CALL,), ".extern .func (.param .b32 result) twice(.param .b32 given);", 1),
         ((CALL,), CALLED.replace("BODY", f"\n.loc 1 7 0\n{CALLED_AGAIN}"), 7),
     ]:
