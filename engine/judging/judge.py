@@ -95,7 +95,10 @@ def outcome_of(kernel: JudgedKernel, trial: Trial, checkpoint: Callable[[float],
     # NaN, and of bytes any: unlike what is right, so that nothing unwritten seems right.
     unwritten = np.nan if kernel.header.result_dtype == "float32" else 0xA5
     out = Array("out", np.full(shape, unwritten, kernel.header.result_dtype), True)
-    arrays = {"image": Array("image", image), "mask": Array("mask", np.ascontiguousarray(mask.weights32))}
+    # Copies: a kernel may write to them, and what is right stays that of the picture and mask given.
+    arrays = {
+        name: Array(name, values.copy()) for name, values in (("image", image), ("mask", mask.weights32))
+    }
     given = vars(trial) | arrays | {"out": out, "border_value": border_value}
     arguments = [value for name in kernel.parameters for value in _passed(kernel, given[name])]
     across, down = kernel.header.block_results
