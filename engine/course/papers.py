@@ -4,7 +4,8 @@ import tomllib
 
 from engine.course.paper import MISPRINT, CodePlace, CourseKernel, Paper, TableText
 from engine.errors import UnknownName, did_you_mean
-from engine.files.reading import ASSETS, Json, faults_of_asset
+from engine.files.assets import ASSETS, faults_of_asset
+from engine.files.reading import Json
 from engine.geometry.block import Block
 
 PAPERS_FILE = ASSETS / "course" / "papers.toml"

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from engine.course.files import Part, columns_of
 from engine.course.paper import Cell, CourseTable
-from engine.files.reading import faults_of_asset
+from engine.files.assets import faults_of_asset
 from engine.host.request import QueuePolicy, Request
 from engine.results.export import COURSE, recorded_document, recorded_path
 from engine.results.progress import Checkpoint

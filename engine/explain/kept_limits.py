@@ -11,7 +11,7 @@ from engine.device_info import RECORDED, DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.explain.device_limits import DeviceLimits
 from engine.explain.limit_messages import KeptLimits
-from engine.files.reading import faults_of_asset
+from engine.files.assets import faults_of_asset
 from engine.results.export import RUNS, recorded_document, recorded_path
 from engine.results.progress import Checkpoint
 

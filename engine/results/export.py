@@ -5,6 +5,7 @@ bench.recorded` writes it. A machine without a GPU shows it beside its own, alwa
 """
 
 import csv
+import gzip
 import io
 import json
 import platform
@@ -13,7 +14,8 @@ from functools import cache
 from pathlib import Path
 
 from engine.device_info import DeviceInfo
-from engine.files.reading import ASSETS, Json, faults_of_asset
+from engine.files.assets import ASSETS, faults_of_asset
+from engine.files.reading import Json
 from engine.results.metrics import SPEED_UP_OF, Compared, metrics_of
 from engine.results.problem import MODEL_OF_WORK
 from engine.results.text_forms import NON_FINITE, harmless
@@ -37,8 +39,6 @@ def recorded_document(what: str) -> Json:
     path = recorded_path(what)
     if not path.exists():
         return {}
-    import gzip  # what else is here does without
-
     with faults_of_asset(path, "The recording"):
         document = json.loads(gzip.decompress(path.read_bytes()))
         if not isinstance(document, dict):

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine import interrupts
 from engine.errors import EngineError
-from engine.files.reading import ASSETS
+from engine.files.assets import ASSETS
 from engine.files.standard_streams import log_path, write_error
 from engine.shortages import shortage_of
 from gui.engine_link.engine_link import EngineLink

@@ -34,7 +34,7 @@ def test_that_a_real_batch_is_verified_and_timed_by_layer(stage, batch, gpu):
     result = found.result
     assert result.is_proven, result.status
     assert result.kernel_ms > 0
-    assert found.error is None, found.error
+    assert found.not_timed == ""
     assert found.layers
     assert all(layer.ms > 0 for layer in found.layers)
     assert bool(found.timeline) == stage.pinned_drawings

@@ -11,7 +11,7 @@ from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from gui.explore.state import PictureSource
-from gui.runs.bars import ExchangeRuns
+from gui.runs.state import ExchangeRuns
 from tests.made_runs import make_result
 
 SETTINGS = {
