@@ -9,11 +9,11 @@ from engine.commands.output import log, print_answer, print_entries, table
 from engine.device import device_list
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
-from engine.explain.device_limits import DeviceLimits, left_out_words, limit_name
 from engine.explain.limit_messages import KeptLimits, MeasureLimits
 from engine.host.request import answer
 
 if TYPE_CHECKING:
+    from engine.explain.device_limits import DeviceLimits
     from engine.results.progress import Progress
 
 # A unit in which numbers of three to six digits are left.
@@ -80,7 +80,10 @@ def _document(limits: "dict[str, DeviceLimits | None]", device: DeviceInfo) -> d
     return {"limits_per_second": None if found is None else asdict(found)}
 
 
-def _in_words(limits: DeviceLimits) -> str:
+def _in_words(limits: "DeviceLimits") -> str:
+    # As the limits themselves: most calls ask for none.
+    from engine.explain.device_limits import left_out_words, limit_name
+
     rows = []
     for name, limit in limits.rates():
         words = limit_name(name)

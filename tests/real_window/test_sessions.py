@@ -49,9 +49,9 @@ def test_that_a_killed_program_loses_no_edit_that_was_kept_and_the_next_quits_wh
     program.click_on("Restore")
     program.wait_for_rest()
     assert program.weights(tmp_path / "restored.haloscope")[0][0] == 7
-    # All is in a session, so nothing is asked, also while a picture opens.
+    # All is in a session; a picture that has opened by then is an edit, and is asked about.
     program.press("ctrl+alt+4", "ctrl+q")
-    assert program.wait_for_end() == 0
+    assert program.discard_and_end() == 0
     assert kept(home) == b""
 
 
@@ -110,8 +110,7 @@ def test_that_quitting_asks_and_leaves_whole_files(program, screen, photo, tmp_p
         "the question about the edit",
     )
     program.wait_until(lambda: b"[[8" in kept(program.home), "the edit in a file")
-    program.press("alt+d")
-    assert program.wait_for_end() == 0
+    assert program.discard_and_end() == 0
     assert kept(program.home) == b""
     for path in out.glob("*.png"):
         assert engine.open_image(path).pixels.shape == (700, 900, 3)
