@@ -10,6 +10,7 @@ import numpy as np
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.host.__main__ import serve
 from engine.host.messages import HostOptions
+from engine.work import answers
 
 # Between the making of a segment and its getting a size lie 20 us, which no kill from outside would meet.
 EMPTY_FOR_S = 0.004
@@ -32,9 +33,6 @@ def serve_slowly(connection: Connection, options: HostOptions) -> None:
 
 
 def _mark_faults() -> None:
-    # Only the engine's process needs it.
-    from engine.work import answers
-
     def faulty(work: Any) -> Any:
         def do(request: Any, report: Any) -> Any:
             if request.job.mask.weights.flat[0] == FAULTY_WEIGHT:
