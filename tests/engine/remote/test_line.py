@@ -52,6 +52,10 @@ def ends():
         # A line that is read closes its reader itself.
         if not end.is_started:
             end.reader.close()
+    # What still writes would write into the pipe of the next test, which gets the same number.
+    for thread in threading.enumerate():
+        if thread.name == "line-out":
+            thread.join(1.0)
     for sender in (a_out, b_out):
         os.close(sender)
 
