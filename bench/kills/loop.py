@@ -13,7 +13,7 @@ from bench.kills import hosts
 from bench.kills.bench_window import BenchWindow, children
 from engine.image.save import save_image
 from engine.mask.mask import Mask
-from gui.shell.app import _UNEXPECTED as UNEXPECTED
+from gui.shell.app import UNEXPECTED
 
 # A start takes 1 to 2 s on a busy core, three in a row may fail; what takes longer is taken to hang.
 PATIENCE_S = 60.0

@@ -49,7 +49,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.files.standard_streams import log, print_answer
 
-_UNEXPECTED = "unexpected"
+UNEXPECTED = "unexpected"
 FINISH_AFTER_MS = 10
 FREEZE_AFTER_MS = 2000
 _OF_PAGE = "run", "run_all", "save_results", "copy_results", "clear_results"
@@ -188,7 +188,7 @@ class UnexpectedErrors(QObject):
     def _show(self, found: EngineError) -> None:
         kept = f"Your work is kept: continue, or save the session. The details are in {log_path()}"
         remedy = f"{found.remedy} {kept}".strip()
-        self._messages.everywhere.show(Message(_UNEXPECTED, Severity.ERROR, found.what, found.why, remedy))
+        self._messages.everywhere.show(Message(UNEXPECTED, Severity.ERROR, found.what, found.why, remedy))
 
 
 def make_application() -> QApplication:
