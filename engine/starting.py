@@ -1,7 +1,7 @@
-"""What a process does without: threads of NumPy's BLAS, collection of garbage, NumPy's warnings.
+"""Settings of a process at its start: no threads of BLAS, no garbage collection, no warnings of NumPy's.
 
-The threads start when NumPy is imported, and take 25 ms of two cores, while the window and the engine start:
-a process that multiplies no matrices starts without them. No NumPy in here.
+The threads of BLAS start when NumPy is imported, and take 25 ms of two cores, while the window and the
+engine start: a process that multiplies no matrices starts without them. No NumPy in here.
 """
 
 import gc
@@ -15,15 +15,15 @@ _VARIABLE = "OPENBLAS_NUM_THREADS"
 _ours: list[str] = []
 
 
-def start_without() -> None:
-    """Start no such threads in this process; what a person has chosen stays. Before NumPy is imported."""
+def start_no_blas_threads() -> None:
+    """Keep BLAS to one thread, unless the environment says otherwise. Call it before NumPy is imported."""
     if _VARIABLE not in os.environ:
         os.environ[_VARIABLE] = "1"
         _ours.append(_VARIABLE)
 
 
-def as_chosen(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return an environment for a child that multiplies matrices, as this process was given it."""
+def with_blas_threads(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without that limit, for a child that multiplies matrices."""
     return {name: value for name, value in environment.items() if name not in _ours}
 
 
@@ -55,5 +55,5 @@ _OF_NUMBERS = r".* encountered|Mean of empty slice|Degrees of freedom"
 
 
 def leave_out_float_warnings() -> None:
-    """Print none of them from now on, on any thread. Called at the start of a process of the window."""
+    """Print no warnings of float arithmetic from now on. Called at the start of a process of the window."""
     warnings.filterwarnings("ignore", _OF_NUMBERS, RuntimeWarning)

@@ -24,7 +24,7 @@ from engine.files.standard_streams import (
 )
 from engine.interrupts import listen
 from engine.shortages import shortage_of
-from engine.starting import as_chosen, start_without
+from engine.starting import start_no_blas_threads, with_blas_threads
 
 _LEAVING_S = 2.0
 
@@ -34,7 +34,7 @@ def command_process(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]
     root = Path(__file__).resolve().parents[2]
     places = os.pathsep.join(dict.fromkeys([str(root), *filter(None, sys.path)]))
     command = [sys.executable, "-P", "-m", f"{__package__}.own_process", *arguments]
-    return command, as_chosen(os.environ) | {"PYTHONPATH": places}
+    return command, with_blas_threads(os.environ) | {"PYTHONPATH": places}
 
 
 def answered(
@@ -54,7 +54,7 @@ def answered(
         command = COMMANDS.get(arguments[0]) if arguments else None
         # Of the window's two processes the engine's multiplies matrices.
         if command is None or not command.multiplies:
-            start_without()
+            start_no_blas_threads()
         open_crash_log()
         # A window prints no answer.
         if command is not None:

@@ -1,7 +1,7 @@
 """How a float32 sum becomes a result of 8 or 16 bit: one plain function, compiled for the CPU and for CUDA.
 
 The CPU chooses at run time (`cpu_largest`), so that one compilation serves every type and can be kept on
-disk; CUDA when it compiles (`cuda_rules.cuda_result`), so that a kernel for float32 contains none of this.
+disk; CUDA when it compiles (`numba_cuda.cuda_result`), so that a kernel for float32 contains none of this.
 """
 
 from collections.abc import Callable

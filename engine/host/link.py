@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from engine.host.messages import HostOptions, Serve
-from engine.starting import as_chosen
+from engine.starting import with_blas_threads
 
 # In place of what a process does by itself: for those who look at its faults.
 serve: Serve | None = None
@@ -174,7 +174,7 @@ def _started(theirs: Connection) -> subprocess.Popen[bytes]:
     root, places = str(Path(__file__).resolve().parents[2]), list(filter(None, sys.path))
     if root not in places:
         places.insert(0, root)
-    environment = as_chosen(os.environ) | {"PYTHONPATH": os.pathsep.join(places)}
+    environment = with_blas_threads(os.environ) | {"PYTHONPATH": os.pathsep.join(places)}
     command = [sys.executable, "-P", "-m", "engine.host", str(pipe)]
     if sys.platform == "win32":
         os.set_handle_inheritable(pipe, True)

@@ -1,4 +1,4 @@
-"""What the ladder's separable variants share: a horizontal and a vertical pass (`tiles.separable`)."""
+"""`separable-l0`, `-l1` and `-l2`: a pass along the rows and one along the columns, by what is shared."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any

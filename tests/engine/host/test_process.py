@@ -96,10 +96,10 @@ def test_that_the_host_keeps_to_one_core_only_while_it_is_imported():
 def test_that_a_child_gets_the_blas_threads_that_a_person_chose(monkeypatch):
     monkeypatch.setattr(starting, "_ours", [])
     monkeypatch.delenv("OPENBLAS_NUM_THREADS", raising=False)
-    starting.start_without()
+    starting.start_no_blas_threads()
     assert os.environ["OPENBLAS_NUM_THREADS"] == "1"
-    assert "OPENBLAS_NUM_THREADS" not in starting.as_chosen(os.environ)
+    assert "OPENBLAS_NUM_THREADS" not in starting.with_blas_threads(os.environ)
     monkeypatch.setattr(starting, "_ours", [])
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "3")
-    starting.start_without()
-    assert starting.as_chosen(os.environ)["OPENBLAS_NUM_THREADS"] == "3"
+    starting.start_no_blas_threads()
+    assert starting.with_blas_threads(os.environ)["OPENBLAS_NUM_THREADS"] == "3"
