@@ -179,11 +179,6 @@ def markdown_of(
     return "\n\n".join(parts) + "\n"
 
 
-def markdown_of_table(table: CourseTable) -> str:
-    """Return one table with its reasons and notes."""
-    return "\n\n".join(_table(table)) + "\n"
-
-
 def _kernels(paper: Paper) -> str:
     rows: list[tuple[str, ...]] = [
         (one.name, one.place, f"`{one.variant}`", str(one.block or ""), one.difference, _names(one))

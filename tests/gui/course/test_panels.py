@@ -6,7 +6,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QApplication
 
-from engine.course.files import Part, columns_of, markdown_of_table, tabs_of
+from engine.course.files import Part, columns_of, markdown_of, tabs_of
 from engine.course.messages import CourseCode, MeasuredPaper
 from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt
 from engine.errors import EngineError
@@ -141,8 +141,9 @@ def test_that_a_misprint_has_the_mark_of_its_note_which_a_file_for_spreadsheets_
     tip = model.index(0, 1).data(Qt.ItemDataRole.ToolTipRole)
     assert tip.startswith("Change, 512: the paper printed 0.0000725. A misprint: the note below")
     assert tabs_of(table) == "Size\tChange (paper)\tChange (here)\n512\t0.0000725\t0.00001\n"
-    assert "| 512 | 0.0000725 † | 0.00001 |" in markdown_of_table(table)
-    assert "| --- | ---: | ---: |" in markdown_of_table(table)
+    text = markdown_of(PAPER, [table], [])
+    assert "| 512 | 0.0000725 † | 0.00001 |" in text
+    assert "| --- | ---: | ---: |" in text
 
 
 def test_that_the_counts_of_a_column_are_all_written_alike(model):
