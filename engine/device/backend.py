@@ -10,16 +10,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 from numpy.typing import DTypeLike
 
+from engine.device.device_list import cpu_info
+from engine.device.host_memory import empty_result
 from engine.device.launches import DeviceArray, Prepared
 from engine.device_info import DeviceInfo
 from engine.geometry.layout import Layout
 
 if TYPE_CHECKING:
     from engine.results.measurement import Environment
-
-
-from engine.device.device_list import cpu_info
-from engine.device.host_memory import empty_result
 
 NAN_BYTE = 0xFF
 """A float32 of four such bytes is NaN."""

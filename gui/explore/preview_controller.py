@@ -1,15 +1,17 @@
 """A preview follows each change of the job: one is in flight, the newest wins, others are dropped."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Qt, QTimer, Signal
 
-from engine.device_info import SIMULATOR
+from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS, SIMULATOR_SIDE
 from engine.errors import Cancelled, EngineError
 from engine.host.protocol import Filtered, PictureHandle
 from engine.host.request import Check, Preview, Seen, segments_of
+from engine.work.filtering.clipping import Clipped
 from engine.work.messages import ListRequest, PictureJob
 from gui.engine_link.engine_link import (
     EngineLink,
@@ -21,16 +23,10 @@ from gui.engine_link.engine_link import (
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.state import is_chain
 from gui.explore.workspace import Workspace
+from gui.page.messages import Message, Messages, PageMessages, Severity
 
 if TYPE_CHECKING:
     from engine.results.measurement import StepTime
-
-
-from dataclasses import replace
-
-from engine.device_info import AUTO, SIMULATOR_PIXELS, SIMULATOR_SIDE
-from engine.work.filtering.clipping import Clipped
-from gui.page.messages import Message, Messages, PageMessages, Severity
 
 USE_SIMULATOR = "Use the simulator with a small picture"
 USE_PART = f"Use {SIMULATOR_SIDE} × {SIMULATOR_SIDE} of this picture"

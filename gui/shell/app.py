@@ -4,6 +4,7 @@ from gui import qt_import  # noqa: F401 - before all that imports Qt
 
 # isort: split
 import gc
+import json
 import sys
 import threading
 from collections.abc import Callable
@@ -13,14 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QIcon
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from engine import interrupts
 from engine.errors import EngineError
 from engine.files.assets import ASSETS
-from engine.files.standard_streams import log_path, write_error
+from engine.files.standard_streams import log, log_path, print_answer, write_error
 from engine.shortages import shortage_of
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
@@ -40,14 +41,6 @@ from gui.shell.preferences import PreferencesController, default_path
 
 if TYPE_CHECKING:
     from gui.shell.dialogs import Dialogs
-
-
-import json
-
-from PySide6.QtCore import QEvent
-from PySide6.QtWidgets import QWidget
-
-from engine.files.standard_streams import log, print_answer
 
 UNEXPECTED = "unexpected"
 FINISH_AFTER_MS = 10

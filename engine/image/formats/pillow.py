@@ -1,9 +1,11 @@
 """Headers and metadata by Pillow, and the pixels of BMP and GIF; boxes, as AVIF and JPEG XL have them."""
 
 import io
+import re
+import struct
 import sys
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -11,7 +13,7 @@ import numpy as np
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.form import Budget, Form, bands
-from engine.image.format import Allocate, Canvas, Decoded
+from engine.image.format import Allocate, Canvas, Decoded, Format
 from engine.image.metadata import (
     COMMENT,
     IPTC,
@@ -25,13 +27,6 @@ from engine.image.metadata import (
 
 if TYPE_CHECKING:
     from PIL import Image, ImageFile
-
-
-import re
-import struct
-from collections.abc import Callable, Iterator
-
-from engine.image.format import Format
 
 # Mode in Pillow -> mode that we take over. What is missing has no 8-bit picture.
 _TARGET_MODES = {"1": "L", "L": "L", "LA": "LA", "P": "RGB", "RGB": "RGB", "RGBA": "RGBA"}

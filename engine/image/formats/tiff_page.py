@@ -12,7 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from engine.image.array_input import converted, sample_type, scaled
+from engine.image.convert import cmyk_to_rgb, unpremultiplied, ycbcr_to_rgb
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
 from engine.image.form import Budget, Form, check_long_enough
 from engine.image.formats.tiff_segments import bytes_beside
@@ -32,18 +35,6 @@ from engine.image.metadata import (
 
 if TYPE_CHECKING:
     from tifffile import TiffFile, TiffPage
-
-
-from typing import TYPE_CHECKING
-
-from numpy.typing import NDArray
-
-from engine.image.array_input import converted, sample_type, scaled
-from engine.image.convert import cmyk_to_rgb, unpremultiplied, ycbcr_to_rgb
-
-if TYPE_CHECKING:
-    from tifffile import TiffPage
-
 
 ICC_PROFILE_TAG = 34675
 RESOLUTION_TAG, Y_RESOLUTION_TAG, RESOLUTION_UNIT_TAG = 282, 283, 296

@@ -10,6 +10,7 @@ knows neither the tags nor the tables that strips share, so both are written int
 read, or warns of, is decoded by imagecodecs.
 """
 
+import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,19 +18,9 @@ import imagecodecs
 import numpy as np
 
 from engine.image.faults import Refused, said_by_imagecodecs
-from engine.image.formats.jpeg import CUT_SHORT, DAMAGED
-from engine.image.formats.png import SURPLUS
-from engine.image.large.source import BytesAt
-from engine.image.large.tiff_writer import LONG, Tag, header, list_of_tags
-
-if TYPE_CHECKING:
-    from tifffile import TiffPage
-
-
-import struct
-from typing import TYPE_CHECKING
-
 from engine.image.formats.jpeg import (
+    CUT_SHORT,
+    DAMAGED,
     FRAMES,
     decode_into,
     decoded_whole,
@@ -37,10 +28,12 @@ from engine.image.formats.jpeg import (
     markers,
 )
 from engine.image.formats.pillow import first_boxes
+from engine.image.formats.png import SURPLUS
+from engine.image.large.source import BytesAt
+from engine.image.large.tiff_writer import LONG, Tag, header, list_of_tags
 
 if TYPE_CHECKING:
     from tifffile import TiffPage
-
 
 _FAX, _LZW = (2, 3, 4), 5
 _NO_PREDICTOR = 1

@@ -1,15 +1,17 @@
 """The chain beside its steps: what each took; steps added, moved, removed; ready chains; chains as files."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject
+from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from engine.errors import EngineError
+from engine.results.text_forms import duration_text
 from engine.work.messages import ListRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
@@ -22,11 +24,15 @@ from gui.explore.chain.chain_steps import (
     moved,
     new_step,
     removed,
+    state_of,
     title_of_step,
     why_not_moved,
+    with_inputs,
     written_chain,
 )
-from gui.explore.state import COMBINE, State
+from gui.explore.preview_controller import Display
+from gui.explore.state import COMBINE, State, Step
+from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services
 from gui.page.jobs import Background
@@ -34,25 +40,6 @@ from gui.page.messages import Message, Severity
 
 if TYPE_CHECKING:
     from engine.work.steps import Chain
-
-
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-from PySide6.QtCore import Signal
-
-from engine.results.text_forms import duration_text
-from gui.explore.chain.chain_steps import state_of, with_inputs
-from gui.explore.preview_controller import Display
-from gui.explore.state import Step
-from gui.explore.workspace import Workspace
-
-if TYPE_CHECKING:
-    from engine.work.steps import Chain
-
-
-# Previews come first.
-_SETTLED_MS = 300
 
 
 class ChainState(QObject):
