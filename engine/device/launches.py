@@ -183,8 +183,7 @@ class Pass(NamedTuple):
     `Placeholder`, values `Between` two passes, an array (uploaded once), or a number. `constant` has the name
     of an array in the kernel's constant memory, and its float32 values at each launch. `part` is what of the
     whole is timed by itself with this pass in it, a step of a chain; empty: the pass is such a part, by its
-    name. `reads_unwritten` says that the kernel reads cells of shared memory that nobody writes and no result
-    needs.
+    name.
     """
 
     name: str
@@ -194,7 +193,6 @@ class Pass(NamedTuple):
     arguments: tuple[Any, ...]
     constant: tuple[str, np.ndarray] | None = None
     part: str = ""
-    reads_unwritten: bool = False
 
 
 class DeviceView(NamedTuple):

@@ -288,9 +288,7 @@ def passes(problem: Problem, mask: Mask, block: Block) -> tuple[Pass, ...]:
     constants = np.float32(problem.ghost_value), np.float32(mask.offset)
     sides = problem.width, problem.anchor[0]
     arguments = (Operand.IMAGE, words, *numbers, *sides, *constants, Operand.OUT)
-    only = filter_pass(kernel(problem.border, shape), problem, launch, arguments)
-    # Cells that only results past the picture need are left out of the tile, and read all the same.
-    return (only._replace(reads_unwritten=True),)
+    return (filter_pass(kernel(problem.border, shape), problem, launch, arguments),)
 
 
 VARIANT = Variant(
