@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.device.devices import backend
+from engine.device.devices import backend, device_named
 from engine.device_info import AUTO
 from engine.host import shared
 from engine.host.messages import VariantInfo
@@ -38,8 +38,11 @@ from engine.work.filtering.clipping import clipped_of
 from engine.work.filtering.sum_order import SumOrder
 from engine.work.filtering.variants import VARIANTS, variant
 from engine.work.measuring import steps_of, with_steps
+from engine.work.merge import mergers
 from engine.work.messages import (
     ListRequest,
+    MergeRequest,
+    MergerOffer,
     OperationInfo,
     PictureJob,
     SumOrderRequest,
@@ -291,3 +294,11 @@ def sum_order(request: SumOrderRequest, report: Checkpoint) -> SumOrder:
     if order.is_known:
         return order
     return dataclasses.replace(order, added_error=chosen.added_to(problem, mask, resolved.samples))
+
+
+def merger_offers(request: MergeRequest, report: Checkpoint) -> tuple[MergerOffer, ...]:
+    """Return what could become one mask, the most steps together first."""
+    job, picture = request.job, request.job.picture
+    shape = picture.height, picture.width, picture.channels
+    found = mergers(job.chain, shape, picture.dtype, device_named(job.device))
+    return tuple(MergerOffer(one.sentence, one.is_faster, one.chain) for one in found)

@@ -78,6 +78,22 @@ class SumOrderRequest(Message, Request, frozen=True):
     reads_floats: bool = False  # it reads another step's result, float32, in the place of the picture
 
 
+class MergeRequest(Message, Request, frozen=True):
+    """Ask what of a chain could become one mask, for its picture on its device. Reply: MergerOffers."""
+
+    handler: ClassVar[str] = "engine.work.answers:merger_offers"
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    job: PictureJob
+
+
+class MergerOffer(Message, frozen=True):
+    """A merger in words, and the chain with it."""
+
+    sentence: str
+    is_faster: bool
+    chain: Chain
+
+
 class ComparePictures(Message, OfValues, frozen=True):
     """Make a picture of result less original, or of the error against the float64 reference.
 

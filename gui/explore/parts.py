@@ -219,7 +219,7 @@ class ExploreParts(RunsPage):
         from gui.explore.chain.chain_actions import ChainActions, ChainState
 
         services, choice = self._services, self.operation_choice
-        self.chain = ChainState(self.workspace, self.display)
+        self.chain = ChainState(self.workspace, self.display, services.link)
         self.chain_actions = ChainActions(services, self.chain, self.files.stem, self.background)
         self.files.chain_dropped.connect(self.chain_actions.open)
         self.previews.shown.connect(self.chain_actions.ask_for_ready)

@@ -50,11 +50,13 @@ from engine.results.progress import Progress
 from engine.tasks.messages import RecordedRequest
 from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.problem import ProductGrid, ProductRequest
+from engine.work.answers import merger_offers
 from engine.work.chain_files import ready_chains
 from engine.work.filtering.variants import filter_work
 from engine.work.messages import (
     EffectsRequest,
     ListRequest,
+    MergeRequest,
     OperationInfo,
 )
 from engine.work.operations.table import OPERATIONS
@@ -298,6 +300,7 @@ class FakeEngineClient:
             (WantedValues, type(None)): self._values_of_result,
             (EffectsRequest,): lambda one: (bytes(RED) * one.side**2,) * len(one.masks),
             (ListRequest,): lambda one: OPERATION_INFOS if one.of == "operations" else ready_chains(),
+            (MergeRequest,): lambda one: merger_offers(one, lambda step: None),
             (Preview, Chain): lambda one: self._chained(one),
             (Run, Chain): lambda one: self._chained(one),
             (LaunchRequest,): lambda one: made_advice(one),

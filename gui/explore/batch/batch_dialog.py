@@ -7,6 +7,7 @@ import glob
 import json
 import re
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,6 +44,8 @@ from gui.widgets.panel_parts import Placeholder, column, form, label_for, quiet_
 _DONE = re.compile(r"\[(\d+)/(\d+)\] ")
 # A first signal ends the batch after the pictures that are in their filter, a second one at once.
 _PATIENCE_MS, _KILL_MS = 500, 900
+# Two pictures say more of the rate than one.
+_RATE_FROM = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +90,7 @@ class BatchRun(QObject):
         super().__init__(parent)
         self._process: QProcess | None = None
         self._said = self._last = ""
+        self._begun_s = 0.0
         self.is_stopping = False
         """Whether it was asked to end."""
         self.done = self.total = 0
@@ -95,6 +99,11 @@ class BatchRun(QObject):
     def is_running(self) -> bool:
         """Whether a batch is under way."""
         return self._process is not None
+
+    @property
+    def per_second(self) -> float:
+        """Pictures per second; 0 while that is not known."""
+        return self.done / (time.monotonic() - self._begun_s) if self.done >= _RATE_FROM else 0.0
 
     def start(self, words: Sequence[str]) -> None:
         """Start the command with the words of its line."""
@@ -110,6 +119,7 @@ class BatchRun(QObject):
         process.finished.connect(self._finish)
         process.errorOccurred.connect(self._fail)
         self._said, self._last, self.is_stopping = "", "", False
+        self._begun_s = time.monotonic()
         self.done = self.total = 0
         self._process = process
         process.start()
@@ -403,7 +413,9 @@ class BatchDialog(QDialog):
             self._services.state.set_task(_SOURCE, stage, done / total, is_beside=True)
         if self.run.is_stopping:
             return
-        self.sentence.setText(f"{done:,} of {total:,}" if total else "Starting…")
+        rate = self.run.per_second
+        pace = f" · {rate:.3g} per second · {_left((total - done) / rate)} left" if rate else ""
+        self.sentence.setText(f"{done:,} of {total:,}{pace}" if total else "Starting…")
 
     def _show_end(self, end: BatchEnd | None) -> None:
         """Show how it ended; None: it begins."""
@@ -446,3 +458,9 @@ def _parts(text: str) -> list[str]:
 
 def _dropped(event: QDropEvent) -> list[str]:
     return [url.toLocalFile() for url in event.mimeData().urls() if url.isLocalFile()]
+
+
+def _left(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.2g} h"

@@ -1,4 +1,4 @@
-"""The chain beside its steps: what each took; steps added, moved, removed; ready chains; chains as files."""
+"""The chain beside its steps: times, mergers; steps added, moved, removed; ready chains; chains as files."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,16 +6,16 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import QObject, QTimer, Signal
 from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from engine.errors import EngineError
 from engine.results.text_forms import duration_text
-from engine.work.messages import ListRequest
+from engine.work.messages import ListRequest, MergeRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
-from gui.engine_link.engine_link import Newest, needs_no_message
+from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.explore.chain.chain_steps import (
     MOST_STEPS,
     added,
@@ -39,20 +39,31 @@ from gui.page.jobs import Background
 from gui.page.messages import Message, Severity
 
 if TYPE_CHECKING:
+    from engine.work.messages import MergerOffer
     from engine.work.steps import Chain
+
+# Mergers are asked for when edits have paused: previews come first.
+_PAUSE_MS = 300
 
 
 class ChainState(QObject):
-    """Follows the workspace."""
+    """What each step took, and which steps could become one mask; follows the workspace."""
 
-    changed = Signal()  # `time_of`
+    changed = Signal()  # `time_of` or `offer`
 
-    def __init__(self, workspace: Workspace, display: Display) -> None:
+    def __init__(self, workspace: Workspace, display: Display, link: EngineLink) -> None:
         super().__init__()
         self.workspace = workspace
         self._display = display
+        self._offers = Newest(link)
         self._took: dict[str, tuple[object, str]] = {}
+        self.offer: MergerOffer | None = None
+        """The merger that would be faster; None where there is none."""
+        self._pause = QTimer(self, singleShot=True, interval=_PAUSE_MS)
+        self._pause.timeout.connect(self._ask)
         display.timed.connect(self._note_times)
+        workspace.job_changed.connect(self._follow)
+        self._follow()
 
     def time_of(self, step: Step) -> str:
         """Return what a step took when its result was last made; empty where that is not known."""
@@ -71,6 +82,11 @@ class ChainState(QObject):
         state = self.workspace.state
         self.workspace.edit(with_inputs(state, first, second), f"Inputs of step {state.selected + 1}")
 
+    def merge(self) -> None:
+        """Take the merger that is offered, as one step that can be undone."""
+        if self.offer is not None:
+            self.take(self.offer.chain, "Merge steps")
+
     def take(self, chain: "Chain", text: str) -> None:
         """Take the steps of a chain, as one step that can be undone."""
         self.workspace.edit(state_of(chain, self.workspace.state), text)
@@ -81,6 +97,25 @@ class ChainState(QObject):
             if one.id in steps and one.ms is not None:
                 self._took[one.id] = steps[one.id].result_part, duration_text(one.ms)
         self.changed.emit()
+
+    def _follow(self) -> None:
+        self._offers.forget()
+        self._show_offers(())
+        if self.workspace.is_chain:
+            self._pause.start()
+
+    def _ask(self) -> None:
+        steps = self.workspace.state.steps
+        linear = sum(not step.operation or step.operation == COMBINE for step in steps)
+        job = self.workspace.whole_chain() if self.workspace.is_chain and linear > 1 else None
+        if job is not None:
+            # Why a chain cannot be computed, its preview says.
+            self._offers.ask(MergeRequest(job), self._show_offers, lambda error: None)
+
+    def _show_offers(self, offers: "tuple[MergerOffer, ...]") -> None:
+        before, self.offer = self.offer, next((one for one in offers if one.is_faster), None)
+        if before != self.offer:
+            self.changed.emit()
 
 
 SOURCE = "chain"

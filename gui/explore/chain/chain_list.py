@@ -1,4 +1,4 @@
-"""The list of steps in rows of two lines, what the selected one reads, and how it combines two results."""
+"""The list of steps in rows of two lines, what could be merged, and how a step combines two results."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QComboBox,
     QListView,
     QMessageBox,
+    QPushButton,
     QSlider,
     QStyle,
     QStyledItemDelegate,
@@ -38,6 +39,7 @@ from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, small_font
 from gui.style.theme import current_theme
 from gui.widgets.fields import NumberBox
+from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     Refusal,
     action_button,
@@ -182,11 +184,17 @@ class ChainList(QWidget):
         reads = row(label_for("Reads", self.first), (self.first, 1), self._and, (self.second, 1))
         self.buttons = [action_button(actions[name]) for name in _BUTTONS]
         *of_step, whole = self.buttons
+        self.offer = ElidedLabel(1, most=4, small=True)
+        self.merge_button = QPushButton("Merge")
+        self.merge_button.setToolTip("One mask in the place of these steps. It can be undone.")
+        self._offered = QWidget()
+        self._offered.setLayout(row((self.offer, 1), self.merge_button))
         self.setLayout(
             column(
                 self.list,
                 row(*of_step, 1, whole, spacing=HALF_GRID),
                 reads,
+                self._offered,
                 spacing=HALF_GRID,
                 margins=(GRID, HALF_GRID, GRID, 0),
             )
@@ -194,8 +202,11 @@ class ChainList(QWidget):
         self.setAccessibleName("Chain")
         for box in (self.first, self.second):
             box.activated.connect(self._choose)
+        self.merge_button.clicked.connect(chain.merge)
         chain.workspace.state_changed.connect(self._show)
+        chain.changed.connect(self._show_offer)
         self._show()
+        self._show_offer()
 
     def _show(self) -> None:
         state = self._chain.workspace.state
@@ -211,6 +222,12 @@ class ChainList(QWidget):
 
     def _choose(self) -> None:
         self._chain.read(self.first.currentData(), self.second.currentData() or PICTURE)
+
+    def _show_offer(self) -> None:
+        offer = self._chain.offer
+        self._offered.setVisible(offer is not None)
+        if offer is not None:
+            self.offer.setText(f"{offer.sentence}.")
 
 
 def ask_which(state: State, parent: QWidget | None, chosen: Callable[[bool], None]) -> QMessageBox:

@@ -13,7 +13,7 @@ from engine.host.request import Preview, Run, segments_of
 from engine.host.tiles import TiledScreen, WantedValues
 from engine.image.open import open_sample
 from engine.work.chain_files import chain_from, chain_named, ready_chains
-from engine.work.messages import ListRequest, PictureJob
+from engine.work.messages import ListRequest, MergeRequest, PictureJob
 from engine.work.steps import digest_of
 
 CAMERA = open_sample("camera").pixels
@@ -59,8 +59,11 @@ def test_that_a_run_is_proven_with_a_time_for_each_step(calm, camera):
     calm.client.release(*segments_of(found))
 
 
-def test_that_a_chain_without_steps_is_refused(calm, camera):
+def test_that_mergers_are_offered_and_a_chain_without_steps_is_refused(calm, camera):
     chain = chain_from({"steps": [{"mask": "1 2 1"}, {"mask": "3"}]})
+    (offer,) = calm.ask(MergeRequest(PictureJob(chain=chain, picture=camera, device="cpu")))
+    assert offer.is_faster
+    assert len(offer.chain.steps) == 1
     off = replace(chain, steps=tuple(replace(step, on=False) for step in chain.steps))
     with pytest.raises(BadValue, match="switched off"):
         calm.ask(Preview(PictureJob(chain=off, picture=camera, device="cpu")))

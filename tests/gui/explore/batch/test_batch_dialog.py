@@ -107,8 +107,10 @@ def test_that_the_window_shows_how_far_a_batch_is_and_cancel_leaves_it(dialog, h
     state = haloscope.state
     qtbot.waitUntil(lambda: not state.busy)
     dialog.start()
+    dialog.run.done = 3
     dialog.run.progressed.emit(3, 4)
     assert (state.busy, state.fraction, state.can_stop) == (True, 0.75, False)
+    assert " left" in dialog.sentence.text()
     dialog.run.ended.emit(BatchEnd(why="an end"))
     assert not state.busy
 

@@ -94,6 +94,23 @@ def test_that_the_picture_itself_is_the_result_of_steps_that_are_all_off(halosco
     assert np.array_equal(result, picture)
 
 
+def test_that_the_panels_edit_the_selected_step_only(page, act):
+    act("chain:sobel-magnitude")
+    page.workspace.select_step(1)
+    page.workspace.change(border=Border.WRAP)
+    assert [str(step.settings.border) for step in page.workspace.state.steps[:2]] == ["replicate", "wrap"]
+
+
+def test_that_a_click_on_the_eye_of_a_row_that_was_clicked_switches_it_once(page, act):
+    act("chain:sobel-magnitude")
+    shown, left = page.chain_list.list, Qt.MouseButton.LeftButton
+    row = shown.visualRect(shown.rows.index(0))
+    QTest.mouseClick(shown.viewport(), left, pos=row.center())
+    for is_on in (False, True):
+        QTest.mouseClick(shown.viewport(), left, pos=shown.row.eye_rect(row).center())
+        assert page.workspace.state.steps[0].on is is_on
+
+
 def test_that_the_eye_and_the_keys_change_the_steps(page, act):
     act("chain:denoise-edges")
     shown = page.chain_list.list
@@ -256,6 +273,19 @@ def test_that_steps_that_form_no_chain_are_refused_in_words(haloscope, page, act
     assert "needs a picture" in haloscope.messages.newest.why
     act("undo")
     assert page.workspace.refusal is None
+
+
+def test_that_a_merger_is_offered_and_taken_as_one_step(page, act, qtbot):
+    act("add_step:mask")
+    page.workspace.set_mask(Mask([[2.0]]))
+    qtbot.waitUntil(lambda: page.chain.offer is not None)
+    assert page.chain_list.merge_button.isVisible()
+    assert "instead of" in page.chain_list.offer.text()
+    steps = page.workspace.state.steps
+    page.chain_list.merge_button.click()
+    assert len(page.workspace.state.steps) < len(steps)
+    act("undo")
+    assert page.workspace.state.steps == steps
 
 
 @pytest.fixture
