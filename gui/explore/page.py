@@ -171,7 +171,7 @@ class ExplorePage(ExploreParts):
     def restore_work(
         self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]
     ) -> None:
-        self.sessions.restore(path, done, failed)
+        self.sessions.open(path, done, failed, is_work=True)
 
     def save_work(self, then: Callable[[], None]) -> None:
         self.files.ask_to_save_session(self._services.files, then)

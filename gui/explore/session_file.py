@@ -7,10 +7,10 @@ written. No Qt in here.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_type_hints
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -40,6 +40,7 @@ from gui.explore.state import (
     State,
     Step,
     comparable_of_result,
+    values_of,
 )
 from gui.typed_json import Reading, Text
 
@@ -52,9 +53,10 @@ _FAULTS = ArithmeticError, AttributeError, LookupError, RecursionError, TypeErro
 _REMEDY = "Choose another file, or save the session again."
 
 Table = dict[str, Any]
+_ONE = Mask([[1.0]])
 _Side = Annotated[int, Meta(ge=1, le=1024)]
 _Block = tuple[_Side, _Side]
-_End = Annotated[int, Meta(ge=0, le=MAX_SIDE)]
+_Edge = Annotated[int, Meta(ge=0, le=MAX_SIDE)]
 _SETTINGS: dict[str, Any] = get_type_hints(Settings) | {
     "block": _Block | None,
     "range_mode": Literal[tuple(RANGE_MODES)],
@@ -69,35 +71,34 @@ _COMBINED = {
 _VIEW = get_type_hints(View, include_extras=True)
 # What runs of one problem differ in.
 _OF_EACH_RUN = ("variant", "block", "device", "layout")
+_LINKS = ("id", "input", "second", "on")
 
 
 class SessionError(EngineError):
     """A file cannot be opened as a session, not even in part."""
 
 
-class _Section(Struct):
+class _Section(Struct, tag_field="section", tag=lambda name: name[1:].lower(), omit_defaults=True):
     """One line of the file."""
 
 
 class _Picture(_Section):
     path: Text = ""
     sample: Text = ""
-    crop: tuple[_End, _End, _End, _End] | UnsetType = UNSET
+    crop: tuple[_Edge, _Edge, _Edge, _Edge] | None = None
     digest: Text = ""
 
     @classmethod
-    def of(cls, source: PictureSource | None, digest: str = "") -> "_Picture":
+    def of(cls, source: PictureSource | None, digest: str = "") -> Self:
         """Return a source as the file has it."""
-        if source is None:
-            return cls(digest=digest)
-        crop = UNSET if source.crop is None else source.crop[:4]
-        return cls(source.path, source.sample, crop, digest)
+        source = source or PictureSource()
+        return cls(source.path, source.sample, source.crop and source.crop[:4], digest)
 
     def source(self, folder: Path) -> PictureSource | None:
         """Return it again; a relative path is taken from the session's folder."""
         place = str((folder / self.path).resolve()) if self.path else ""
-        crop = None if self.crop is UNSET else Region(*self.crop)
-        if crop is not None and not crop.pixels:
+        crop = self.crop and Region(*self.crop)
+        if crop and not crop.pixels:
             raise ValueError('its "crop" is not top, bottom, left and right of a part')
         return PictureSource(place, "" if place else self.sample, crop) if place or self.sample else None
 
@@ -119,15 +120,11 @@ class _Step(_Section, kw_only=True):
     selected: bool = False
 
     @classmethod
-    def fields_of(cls, step: Step) -> Table:
-        """Return the fields of a step, settings as JSON has them."""
-        return {
-            "mask": mask_values(step.mask),
-            "operation": step.operation,
-            "title": step.title,
-            "settings": _plain_settings(step.settings),
-            "kept": {key: _plain_settings(settings) for key, settings in step.kept.items()},
-        } | {name: getattr(step, name) for name in ("id", "input", "second", "on")}
+    def of(cls, step: Step, **more: Any) -> Self:
+        """Return a step as the file has it."""
+        same = values_of(("operation", "title", *_LINKS), step)
+        kept = {key: _plain(settings) for key, settings in step.kept.items()}
+        return cls(mask=mask_values(step.mask), settings=_plain(step.settings), kept=kept, **same, **more)
 
 
 class _Problem(_Step, kw_only=True):
@@ -150,19 +147,12 @@ class _Page(_Section):
     part: Table
 
 
-class _Ending(_Section):
+class _End(_Section):
     """All of the file is there."""
 
 
-_SECTIONS: dict[str, type[_Section]] = {
-    "picture": _Picture,
-    "chain": _Chain,
-    "step": _Step,
-    "page": _Page,
-    "problem": _Problem,
-    "result": _Result,
-    "end": _Ending,
-}
+_SECTIONS: tuple[type[_Section], ...] = (_Picture, _Chain, _Step, _Page, _Problem, _Result, _End)
+_KINDS = {kind.__struct_config__.tag: kind for kind in _SECTIONS}
 
 
 def save_session(path: Path, session: Session) -> None:
@@ -172,34 +162,29 @@ def save_session(path: Path, session: Session) -> None:
 
 def encoded(session: Session) -> bytes:
     """Return a session as its file has it."""
-    state = session.state
-    lines: list[Table] = [{"section": "header", "format": FORMAT, "version": VERSION, "program": __version__}]
-
-    def add(section: str, values: Struct) -> None:
-        lines.append({"section": section} | msgspec.to_builtins(values))
-
-    add("picture", _Picture.of(state.source, session.digest))
-    if state.title:
-        add("chain", _Chain(state.title))
-    for number, step in enumerate(state.steps):
-        add("step", _Step(**_Step.fields_of(step), selected=number == state.selected))
-    add("view", session.view)
-    for key, part in session.pages.items():
-        add("page", _Page(key, dict(part)))
-    problems: list[tuple[Step, PictureSource | None]] = []
+    state, results, problems = session.state, list[Struct](), list[tuple[Step, PictureSource | None]]()
     for run in session.runs:
         of: Table = {}
         if run.step is not None:
             default = Settings()
-            common = run.step.with_settings(**{name: getattr(default, name) for name in _OF_EACH_RUN})
-            if (common, run.source) not in problems:
-                problems.append((common, run.source))
-                picture, number = _Picture.of(run.source), len(problems) - 1
-                add("problem", _Problem(**_Step.fields_of(common), number=number, picture=picture))
-            settings = {name: _plain(getattr(run.step.settings, name)) for name in _OF_EACH_RUN}
-            of = {"problem": problems.index((common, run.source)), "settings": settings}
-        add("result", _Result(result=run.result.as_json(), note=run.note, pinned=run.is_pinned, **of))
-    add("end", _Ending())
+            common = run.step.with_settings(**values_of(_OF_EACH_RUN, default)), run.source
+            if common not in problems:
+                problems.append(common)
+                number = len(problems) - 1
+                results.append(_Problem.of(common[0], number=number, picture=_Picture.of(run.source)))
+            of = {"problem": problems.index(common), "settings": _plain(run.step.settings, _OF_EACH_RUN)}
+        results.append(_Result(result=run.result.as_json(), note=run.note, pinned=run.is_pinned, **of))
+    sections = [
+        _Picture.of(state.source, session.digest),
+        *([_Chain(state.title)] if state.title else []),
+        *(_Step.of(step, selected=step is state.step) for step in state.steps),
+        session.view,
+        *(_Page(key, dict(part)) for key, part in session.pages.items()),
+        *results,
+        _End(),
+    ]
+    header = {"section": "header", "format": FORMAT, "version": VERSION, "program": __version__}
+    lines = header, *map(msgspec.to_builtins, sections)
     return "".join(json.dumps(strict(line), allow_nan=False) + "\n" for line in lines).encode()
 
 
@@ -210,7 +195,7 @@ def load_session(path: Path) -> Session:
     """
     what = f"{path.name} cannot be opened as a session"
     try:
-        return _Reader(path).session(read_bytes(path, LARGEST_BYTES, what, SessionError))
+        return _Reader(path.parent).session(read_bytes(path, LARGEST_BYTES, what, SessionError))
     except SessionError:
         raise
     except EngineError as error:
@@ -222,15 +207,11 @@ def load_session(path: Path) -> Session:
 class _Reader:
     """Reads the sections of one file, and notes what is left out."""
 
-    def __init__(self, path: Path) -> None:
-        self._folder = path.parent
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
         self._reading = Reading()
-        self._steps: list[Step] = []
-        self._selected = 0
-        self._title = ""
-        self._source: PictureSource | None = None
-        self._digest = ""
-        self._view = View()
+        self._state = State(())
+        self._digest, self._view = "", View()
         self._pages: Table = {}
         self._problems: dict[int, tuple[Step, PictureSource | None]] = {}
         self._runs: list[Asked] = []
@@ -241,8 +222,8 @@ class _Reader:
         lines = data.splitlines()
         header = _header(lines[0]) if lines else None
         if header is None:
-            for section, table in _sections_of_version_1(_object(data)):
-                self._take(section, table, f"The part {section!r}")
+            for table in _sections_of_version_1(_object(data)):
+                self._take(table, f"The part {table['section']!r}")
         else:
             if header.get("version") != VERSION:
                 self._reading.note("It was saved by another version of Haloscope.")
@@ -250,31 +231,29 @@ class _Reader:
                 self._take_line(number, line, is_cut=number == len(lines) and not data.endswith(b"\n"))
             if not self._has_ended:
                 self._reading.note("It ends early: what followed is missing.")
-        if not self._steps:
-            self._steps.append(Step.of(Mask([[1.0]])))
+        if not self._state.steps:
+            self._state = replace(self._state, steps=(Step.of(_ONE),))
             self._reading.note("It has no mask and no operation: the mask is a single 1.")
-        state = State(self._connected(), self._selected, self._source, self._title)
-        notes = self._reading.notes
+        state, notes = self._connected(), self._reading.notes
         return Session(state, tuple(self._runs), self._digest, self._view, self._pages, notes)
 
-    def _connected(self) -> tuple[Step, ...]:
-        """Return the steps, each with an id of its own, reading what is before it."""
-        known, steps = {PICTURE, ""}, []
-        for at, step in enumerate(self._steps[:MOST_STEPS], start=1):
+    def _connected(self) -> State:
+        """Return the state whose steps have each an id of its own, and read what is before it."""
+        state, known, steps = self._state, {PICTURE, ""}, []
+        for at, step in enumerate(state.steps[:MOST_STEPS], start=1):
             free = (f"s{number}" for number in range(at, 2 * MOST_STEPS + 1) if f"s{number}" not in known)
             id_ = next(free) if step.id in known else step.id
-            reads = {name: getattr(step, name) for name in ("input", "second")}
+            reads = values_of(("input", "second"), step)
             for name in (name for name, read in reads.items() if read not in known):
                 what = f"A step read {reads[name][:40]!r}, which is not before it"
                 self._reading.note(f"{what}: it reads the picture now.")
                 reads[name] = PICTURE
             steps.append(replace(step, id=id_, **reads))
             known.add(id_)
-        if len(self._steps) > MOST_STEPS:
+        if len(state.steps) > MOST_STEPS:
             left = f"those after the first {MOST_STEPS} were left out"
-            self._reading.note(f"It has {len(self._steps)} steps; {left}.")
-            self._selected = min(self._selected, MOST_STEPS - 1)
-        return tuple(steps)
+            self._reading.note(f"It has {len(state.steps)} steps; {left}.")
+        return replace(state, steps=tuple(steps), selected=min(state.selected, MOST_STEPS - 1))
 
     def _take_line(self, number: int, line: bytes, *, is_cut: bool) -> None:
         try:
@@ -284,20 +263,19 @@ class _Reader:
             if not is_cut:
                 self._reading.note(f"Line {number} is damaged and was left out.")
             return
-        section = str(table.pop("section", None))
-        self._take(section, table, f"part {section[:40]!r} in line {number}")
+        self._take(table, f"part {str(table.get('section'))[:40]!r} in line {number}")
 
-    def _take(self, section: str, table: Table, what: str) -> None:
+    def _take(self, table: Table, what: str) -> None:
         """Take a section; one that is damaged is left out."""
+        section = str(table.get("section"))
         if section == "view":
-            self._view = View(**self._reading.fields(table, _VIEW, " of the view"))
+            kept = {name: value for name, value in table.items() if name != "section"}
+            self._view = View(**self._reading.fields(kept, _VIEW, " of the view"))
             return
-        if section not in _SECTIONS:
+        if (kind := _KINDS.get(section)) is None:
             self._reading.leave_out(what, "it is not known to this version of Haloscope")
             return
-        kind = _SECTIONS[section]
-        unknown = [name for name in table if name not in kind.__struct_fields__]
-        for name in unknown:
+        for name in table.keys() - {"section", *kind.__struct_fields__}:
             self._reading.leave_out(f'"{name[:40]}" of a {section}', "it is not known to this version")
         try:
             self._keep(msgspec.convert(table, kind))
@@ -305,36 +283,34 @@ class _Reader:
             self._reading.leave_out(what, error)
 
     def _keep(self, section: _Section) -> None:
+        state = self._state
         match section:
             case _Picture():
-                self._source, self._digest = section.source(self._folder), section.digest
+                self._state = replace(state, source=section.source(self._folder))
+                self._digest = section.digest
             case _Chain():
-                self._title = section.title[:MAX_NAME_CHARACTERS]
+                self._state = replace(state, title=section.title[:MAX_NAME_CHARACTERS])
             case _Problem():
                 self._problems[section.number] = self._step(section), section.picture.source(self._folder)
             case _Step():
-                self._steps.append(self._step(section))
-                if section.selected:
-                    self._selected = len(self._steps) - 1
+                selected = len(state.steps) if section.selected else state.selected
+                steps = (*state.steps, self._step(section))
+                self._state = replace(state, steps=steps, selected=selected)
             case _Page():
                 self._pages[section.key] = section.part
             case _Result():
                 self._keep_result(section)
-            case _Ending():
+            case _End():
                 self._has_ended = True
 
     def _step(self, section: _Step) -> Step:
         """Return the step of a section; what in its settings is not known has its default."""
-        step = Step.of(Mask([[1.0]]) if section.mask is UNSET else _mask(section.mask))
+        step = Step.of(_ONE if section.mask is UNSET else _mask(section.mask))
         if section.title is not UNSET:
             step = replace(step, title=section.title[:MAX_NAME_CHARACTERS])
-        step = replace(
-            step,
-            id=section.id[:MAX_NAME_CHARACTERS] or FIRST_ID,
-            input=section.input,
-            second=section.second or PICTURE,
-            on=section.on,
-        )
+        links = values_of(_LINKS, section)
+        links |= {"id": section.id[:MAX_NAME_CHARACTERS] or FIRST_ID, "second": section.second or PICTURE}
+        step = replace(step, **links)
         for operation, settings in section.kept.items():
             step = self._operation(step, operation, settings)
         return self._operation(step, section.operation, section.settings)
@@ -342,27 +318,27 @@ class _Reader:
     def _operation(self, step: Step, key: str, settings: Table) -> Step:
         """Return a step with an operation and settings of it; one that is not known leaves it as it was."""
         fields = self._settings(settings)
-        if not key:
-            return step.with_operation("").with_settings(**fields)
         own = fields.pop("parameters", {})
         if key == COMBINE:
-            own = self._reading.fields(own, _COMBINED, " of a combination")
-            return step.with_operation(COMBINE).with_settings(**fields, parameters=own)
-        try:
-            operation = operation_named(key)
-        except EngineError as error:
-            self._reading.leave_out(f"operation {key[:40]!r}", error)
-            return step
-        defaults = operation.read({})
-        try:
-            parameters = operation.read(own)
-        except EngineError as error:
-            self._reading.leave_out(f"parameters of {operation.key}", f"{error.what}: {error.why}")
-            parameters = defaults
-        own = {name: value for name, value in parameters.items() if value != defaults[name]}
-        patch = fields.get("patch_path", "")
-        fields["patch_path"] = str((self._folder / patch).resolve()) if patch else ""
-        return step.with_operation(operation.key).with_settings(**fields, parameters=own)
+            fields["parameters"] = self._reading.fields(own, _COMBINED, " of a combination")
+        elif key:
+            try:
+                operation = operation_named(key)
+            except EngineError as error:
+                self._reading.leave_out(f"operation {key[:40]!r}", error)
+                return step
+            key, defaults = operation.key, operation.read({})
+            try:
+                parameters = operation.read(own)
+            except EngineError as error:
+                self._reading.leave_out(f"parameters of {key}", f"{error.what}: {error.why}")
+                parameters = defaults
+            patch = fields.get("patch_path", "")
+            fields["patch_path"] = str((self._folder / patch).resolve()) if patch else ""
+            fields["parameters"] = {
+                name: value for name, value in parameters.items() if value != defaults[name]
+            }
+        return step.with_operation(key).with_settings(**fields)
 
     def _settings(self, table: Table) -> Table:
         """Return the settings of a table that can be used; the others keep their defaults."""
@@ -400,7 +376,7 @@ def _header(line: bytes) -> Table | None:
     return table if table.get("section") == "header" and table.get("format") == FORMAT else None
 
 
-def _sections_of_version_1(document: Table) -> list[tuple[str, Table]]:
+def _sections_of_version_1(document: Table) -> list[Table]:
     """Return the sections of a file of 0.1 or 0.2, which is one object; a ValueError says why it is none."""
     if document.get("format") != FORMAT:
         raise ValueError(f'its "format" is not "{FORMAT}"')
@@ -409,31 +385,30 @@ def _sections_of_version_1(document: Table) -> list[tuple[str, Table]]:
     for key in ("picture", "mask", "settings"):
         if not isinstance(document.get(key), dict):
             raise ValueError(f'its "{key}" is missing or not a table')
-    step = {"mask": document["mask"], "kept": {"": document["settings"]}}
+    step = {"section": "step", "mask": document["mask"], "kept": {"": document["settings"]}}
     operation = document.get("operation")
     if isinstance(operation, dict):
-        key = operation.pop("key", "")
-        step |= {"operation": key, "settings": operation}
+        step |= {"operation": operation.pop("key", ""), "settings": operation}
     pages = document.get("pages")
     of_pages = pages.items() if isinstance(pages, dict) else ()
-    parts = [("page", {"key": key, "part": part}) for key, part in of_pages]
-    return [("picture", document["picture"]), ("step", step), *parts]
+    parts = [{"section": "page", "key": key, "part": part} for key, part in of_pages]
+    return [document["picture"] | {"section": "picture"}, step, *parts]
 
 
 def _mask(table: Table) -> Mask:
     return mask_from_values(table, msgspec.convert(table.get("name", ""), Text))
 
 
-def _plain_settings(settings: Settings) -> Table:
-    return {name: _plain(getattr(settings, name)) for name in _SETTINGS}
+def _plain(settings: Settings, names: Iterable[str] = tuple(_SETTINGS)) -> Table:
+    """Return settings as JSON has them."""
+    return {name: _value(getattr(settings, name)) for name in names}
 
 
-def _plain(value: object) -> object:
-    """Return a setting as JSON has it."""
+def _value(value: object) -> object:
     if value == every_block():
         return EVERY
     if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+        return [_value(item) for item in value]
     if isinstance(value, Mapping):
         return dict(value)
     return [value.x, value.y] if isinstance(value, Block) else value

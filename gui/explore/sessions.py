@@ -33,7 +33,7 @@ _Window = tuple[float, float]
 _Place = Annotated[float, Meta(gt=-1e9, lt=1e9)]
 
 
-class View(Struct, frozen=True, omit_defaults=True, kw_only=True):
+class View(Struct, frozen=True, omit_defaults=True, kw_only=True, tag_field="section", tag="view"):
     """How the page looks."""
 
     # Value of a `ViewMode`.
@@ -191,22 +191,26 @@ class Sessions(QObject):
 
         self._background.do(lambda: session_file().save_session(path, session), note, failed)
 
-    def open(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
-        """Read a session on a thread and show it, as one step of undo."""
+    def open(
+        self,
+        path: Path,
+        done: Callable[[], None],
+        failed: Callable[[EngineError], None],
+        *,
+        is_work: bool = False,
+    ) -> None:
+        """Read a session on a thread and show it, as one step of undo.
+
+        `is_work`: it is what was kept of a window that was not closed properly, so no session has it yet.
+        """
+        text, name = ("Restore", "The work that was kept") if is_work else (f"Open {path.name}", path.name)
 
         def show(session: Session) -> None:
-            self._show(session, f"Open {path.name}", path.name)
-            self._services.saving()()
-            done()
-
-        self._background.do(lambda: session_file().load_session(path), show, failed)
-
-    def restore(self, path: Path, done: Callable[[], None], failed: Callable[[EngineError], None]) -> None:
-        """Show what was kept of a window that was not closed properly: no session has it yet."""
-
-        def show(session: Session) -> None:
-            self._show(session, "Restore", "The work that was kept")
-            self._workspace.undo_stack.resetClean()
+            self._show(session, text, name)
+            if is_work:
+                self._workspace.undo_stack.resetClean()
+            else:
+                self._services.saving()()
             done()
 
         self._background.do(lambda: session_file().load_session(path), show, failed)
@@ -214,12 +218,7 @@ class Sessions(QObject):
     def work(self) -> Callable[[], bytes]:
         """Return what gives all that there is now as the bytes of a file, on any thread."""
         session = self.snapshot()
-
-        def encode() -> bytes:
-            data: bytes = session_file().encoded(session)
-            return data
-
-        return encode
+        return lambda: session_file().encoded(session)
 
     def begin(self, begin: Begin) -> bool:
         """Show the session that the window is opened with, with the settings that override its own.
