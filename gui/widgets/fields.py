@@ -1,18 +1,21 @@
-"""Fields in which anything can be typed, a number or a list; what does not fit is refused, with why."""
+"""Fields in which anything can be typed: a number, also a fraction, or a list; else refused, with why."""
 
 import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from PySide6.QtCore import QEvent, QSignalBlocker, Signal
+from PySide6.QtCore import QEvent, QSignalBlocker, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QKeySequence, QValidator
 from PySide6.QtWidgets import QDoubleSpinBox, QLineEdit, QMenu, QWidget
 
-from engine.errors import EngineError
-from engine.mask.typed import quoted
-from gui.style.metrics import HALF_GRID, number_font
+from engine.errors import EngineError, MaskError
+from engine.mask.generator_table import number_text
+from engine.mask.text import parse_mask
+from engine.mask.typed import quoted, read_fraction, with_point
+from gui.style.metrics import GRID, HALF_GRID, number_font
 from gui.widgets.panel_parts import Refusal, column, folding_row, menu_button, quiet_label, row
 
+MINUS = "\N{MINUS SIGN}"
 _WHOLE = re.compile(r"[+-]?[0-9]{1,9}")
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)")
 
@@ -122,6 +125,106 @@ def belongs_to_window(field: QWidget, event: QEvent, *, is_typing: bool) -> bool
         return False
     keys = QKeySequence(event.keyCombination())
     return any(keys in action.shortcuts() for action in field.window().actions())
+
+
+def read_typed(
+    text: str,
+    what: str,
+    field: str = "this field",
+    if_empty: str = "Write a number, such as 0.5.",
+    if_several: str = "Write a half as 0.5.",
+) -> str:
+    """Return the number or the fraction that a person typed into a field; `what` begins the refusal.
+
+    A comma in it is a decimal one.
+
+    Raises
+    ------
+    MaskError
+        It is not a number, or more than one.
+    """
+    typed = text.strip()
+    if not typed:
+        raise MaskError(what, "nothing was typed", if_empty)
+    try:
+        # Two cells in a pasted mask; of one number it is what half of the world types.
+        mask = parse_mask(with_point(typed.replace(MINUS, "-"), "row 1, column 1"))
+    except MaskError as error:
+        why = re.sub("(the weight in )?row 1, column 1 (says|is)", "you typed", error.why)
+        remedy = error.remedy.replace("Keep weights", "Keep it").replace("Give every cell", "Write")
+        raise MaskError(what, why, remedy) from error
+    if mask.taps != 1:
+        raise MaskError(what, f"{field} holds one number, and you typed {mask.taps} numbers", if_several)
+    # A divisor with a blank before it: of one number it is a fraction.
+    return number_text(float(mask.weights[0, 0])) if mask.typed.divisor else mask.typed.cells[0][0]
+
+
+class NumberField(QLineEdit):
+    """Takes a number when Enter is pressed or the field is left; other text is refused and undone.
+
+    `name` is for screen readers; `what` begins a refusal. Where the field may be empty, that is said by the
+    signal `entered_text` alone. `sign` may stand before the number, as people write it elsewhere.
+    """
+
+    # Another number than the one shown before, and as typed; why a text was not taken, empty while another
+    # one is typed.
+    entered = Signal(float)
+    entered_text = Signal(str)
+    refused = Signal(str)
+
+    def __init__(self, name: str, what: str = "", *, may_be_empty: bool = False, sign: str = "") -> None:
+        super().__init__()
+        self._may_be_empty = may_be_empty
+        self._sign = sign
+        self._what = what or f"{name} did not change"
+        self._shown = ""
+        self.setAccessibleName(name)
+        self.setFont(number_font())
+        self.setAlignment(Qt.AlignmentFlag.AlignRight)
+        self.setMinimumWidth(7 * GRID)
+        self.editingFinished.connect(self._enter)
+        self.textEdited.connect(lambda: self.refused.emit(""))
+
+    def show_number(self, number: float | None) -> None:
+        """Show a number, or an empty field."""
+        self.show_text("" if number is None else number_text(number))
+
+    def show_text(self, text: str) -> None:
+        """Show a number as it was typed, or an empty field."""
+        self._shown = text
+        self.setText(text)
+        self.setCursorPosition(0)
+
+    def event(self, event: QEvent) -> bool:
+        if belongs_to_window(self, event, is_typing=self.text() != self._shown):
+            event.ignore()
+            return False
+        return super().event(event)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape and self.text() != self._shown:
+            self.setText(self._shown)
+        else:
+            super().keyPressEvent(event)
+
+    def _enter(self) -> None:
+        text = self.text()
+        if text == self._shown:
+            return
+        # The old text returns first: losing the focus while the refusal is shown must not refuse once more.
+        self.setText(self._shown)
+        text = text.strip().removeprefix(self._sign)
+        if self._may_be_empty and not text:
+            self.entered_text.emit("")
+            return
+        try:
+            typed = read_typed(text, self._what)
+        except MaskError as error:
+            self.refused.emit(str(error))
+            return
+        number = read_fraction(typed, self._what)
+        self.entered_text.emit(typed)
+        self.entered.emit(number.times / number.over)
 
 
 Items = tuple[Any, ...]

@@ -359,6 +359,19 @@ def _choice(box: QComboBox, at: int) -> QAction:
     return action
 
 
+class Verdict(QLabel):
+    """Says quietly what was read, or in the colour of errors why that cannot be taken."""
+
+    def __init__(self) -> None:
+        super().__init__(wordWrap=True)
+
+    def say(self, sentence: str, *, is_bad: bool = False) -> None:
+        """Say a sentence."""
+        role = QPalette.ColorRole
+        self.setForegroundRole(role.BrightText if is_bad else role.PlaceholderText)
+        self.setText(sentence)
+
+
 class Refusal(QLabel):
     """Says in the colour of errors why a text is refused; hidden while there is no reason."""
 

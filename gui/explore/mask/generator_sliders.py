@@ -1,21 +1,19 @@
 """A mask from a few numbers: a generator, a slider for each number, and its spelling; the picture follows."""
 
 import math
-from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QSignalBlocker, Qt, Signal
-from PySide6.QtWidgets import QComboBox, QFormLayout, QLabel, QLineEdit, QSlider, QWidget
+from PySide6.QtWidgets import QComboBox, QFormLayout, QLineEdit, QSlider, QWidget
 
 from engine.errors import EngineError
 from engine.mask.analysis import describe_sum
 from engine.mask.generator_table import GENERATORS, Generator, Parameter
 from engine.mask.generators import make
-from engine.mask.mask import Mask
-from gui.explore.mask.weight_text import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, code_font
-from gui.style.theme import current_theme
-from gui.widgets.panel_parts import column, fill_box, form, icon_button, label_for, quiet_label, row
+from gui.widgets.fields import NumberField
+from gui.widgets.panel_parts import Verdict, column, fill_box, form, icon_button, label_for, quiet_label, row
 
 _STEPS = 1000
 # A range of more times is on a logarithmic scale.
@@ -76,8 +74,7 @@ class GeneratorSliders(QWidget):
         self.spelling.setReadOnly(True)
         # Of the mask that is shown; a refusal stands in its place until something else is typed.
         self._about_mask = ""
-        self.verdict = QLabel()
-        self.verdict.setWordWrap(True)
+        self.verdict = Verdict()
         self._form: QFormLayout = form(GRID)
         self._sliders_place = QWidget()
         self._sliders_place.setLayout(self._form)
@@ -116,8 +113,8 @@ class GeneratorSliders(QWidget):
         for parameter in generator.parameters:
             slider = self.sliders[parameter.name] = ParameterSlider(parameter)
             self._form.addRow(parameter.title, slider)
-            slider.changed.connect(self._setter(parameter.name))
-            slider.field.refused.connect(lambda why: self._refuse(why) if why else self._say_mask())
+            slider.changed.connect(partial(self._set, parameter.name))
+            slider.field.refused.connect(self._say)
         self._show()
 
     def values(self) -> dict[str, float]:
@@ -132,12 +129,9 @@ class GeneratorSliders(QWidget):
             values[number.name] = chosen.get(number.name, number.default_for(longest))
         return values
 
-    def _setter(self, name: str) -> Callable[[float], None]:
-        def set_value(value: float) -> None:
-            self._chosen.setdefault(self._generator.key, {})[name] = value
-            self._show()
-
-        return set_value
+    def _set(self, name: str, value: float) -> None:
+        self._chosen.setdefault(self._generator.key, {})[name] = value
+        self._show()
 
     def _reset(self) -> None:
         self._chosen.pop(self._generator.key, None)
@@ -151,30 +145,21 @@ class GeneratorSliders(QWidget):
         self.spelling.setText(generator.spelling(values))
         sides = [values[side.name] for side in generator.sides]
         numbers = [values[number.name] for number in generator.numbers]
+        if any(not side.is_integer() for side in sides):
+            self._say("A side is a whole number of cells.")
+            return
         try:
-            if any(not side.is_integer() for side in sides):
-                self._refuse("A side is a whole number of cells.")
-                return
             mask = make(generator, [int(side) for side in sides], numbers)
         except EngineError as error:
-            self._refuse(str(error))
-        else:
-            self._accept(mask)
-
-    def _accept(self, mask: Mask) -> None:
+            self._say(str(error))
+            return
         self._about_mask = f"{mask.rows} × {mask.columns} cells. {describe_sum(mask).short}."
-        self._say_mask()
-        self._workspace.set_mask(
-            mask, f"Generate {self._generator.title}", ("generate", self._times_shown), is_new=True
-        )
+        self._say()
+        merge_key = "generate", self._times_shown
+        self._workspace.set_mask(mask, f"Generate {generator.title}", merge_key, is_new=True)
 
-    def _say_mask(self) -> None:
-        self.verdict.setStyleSheet(f"color: {current_theme().muted}")
-        self.verdict.setText(self._about_mask)
-
-    def _refuse(self, sentence: str) -> None:
-        self.verdict.setStyleSheet(f"color: {current_theme().error}")
-        self.verdict.setText(sentence)
+    def _say(self, refusal: str = "") -> None:
+        self.verdict.say(refusal or self._about_mask, is_bad=bool(refusal))
 
 
 def _step_count(parameter: Parameter) -> int:

@@ -44,8 +44,7 @@ from PySide6.QtWidgets import (
 
 from engine.mask.mask import Mask
 from gui.explore.mask.mask_controls import Brush
-from gui.explore.mask.mask_model import MaskModel, MaskRole
-from gui.explore.mask.weight_text import texts_of
+from gui.explore.mask.mask_model import MaskModel, MaskRole, texts_of
 from gui.style.metrics import GRID, number_font
 from gui.style.theme import current_theme
 

@@ -1,5 +1,7 @@
 """The library of masks: a list with pictures and a search, one's own masks, and generators with sliders."""
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QEvent, QModelIndex, QObject, QPoint, QSize, Qt
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import (
@@ -34,8 +36,7 @@ from gui.explore.mask.library_rows import (
 from gui.explore.mask.preset_names import preset_of, shown_title
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
-from gui.style.theme import current_theme
-from gui.widgets.panel_parts import column, row, text_button
+from gui.widgets.panel_parts import Verdict, column, row, text_button
 
 _WIDTH, _HEIGHT = 52 * GRID, 68 * GRID
 _LEAST_HEIGHT = 40 * GRID
@@ -67,7 +68,7 @@ class MaskLibrary(QFrame):
         self.generate_button = text_button("tune", "Generate", "Generate a mask", _GENERATE_TIP)
         self.rows, self.list = LibraryRows(self), QListView()
         self.name_field, self.keep_button = QLineEdit(), QPushButton("Keep")
-        self.verdict, self.undo_button = QLabel(), QPushButton("Restore")
+        self.verdict, self.undo_button = Verdict(), QPushButton("Restore")
         self.sliders = GeneratorSliders(workspace)
         self.back_button = text_button("arrow-left", "Masks", "Back", "Back to the list of masks.")
         self.done_button = QPushButton("Done")
@@ -114,25 +115,18 @@ class MaskLibrary(QFrame):
 
     def keep(self) -> None:
         """Keep the mask that is shown under the name that is typed."""
-        try:
-            kept = self._own.save(self._workspace.mask, self.name_field.text())
-        except EngineError as error:
-            self._say(str(error), is_bad=True)
-            return
-        self._read()
-        self._say(f"Kept as {kept.mask.name!r}.")
+        kept = self._done(lambda: self._own.save(self._workspace.mask, self.name_field.text()))
+        if kept is not None:
+            self._read()
+            self._say(f"Kept as {kept.mask.name!r}.")
 
     def delete(self, own: OwnMask) -> None:
         """Delete a kept mask; it can be brought back until the list is closed."""
-        try:
-            self._own.delete(own)
-        except EngineError as error:
-            self._say(str(error), is_bad=True)
-            return
-        self._deleted = own
-        self._read()
-        self._say(f"Deleted {own.mask.name!r}.")
-        self.undo_button.show()
+        if self._done(lambda: self._own.delete(own)) is not None:
+            self._deleted = own
+            self._read()
+            self._say(f"Deleted {own.mask.name!r}.")
+            self.undo_button.show()
 
     def context_menu(self, entry: LibraryEntry) -> QMenu | None:
         """Return what can be done with one's own mask; None for others."""
@@ -193,21 +187,23 @@ class MaskLibrary(QFrame):
         self.list.setVisible(bool(found))
 
     def _say(self, text: str, *, is_bad: bool = False) -> None:
-        theme = current_theme()
-        self.verdict.setText(text)
-        self.verdict.setStyleSheet(f"color: {theme.error if is_bad else theme.muted}")
+        self.verdict.say(text, is_bad=is_bad)
         self.verdict.setVisible(bool(text))
         self.undo_button.hide()
 
     def _restore(self) -> None:
-        if self._deleted is not None:
-            try:
-                self._own.restore(self._deleted)
-            except EngineError as error:
-                self._say(str(error), is_bad=True)
-                return
-            self._say(f"{self._deleted.mask.name!r} is back.")
+        deleted = self._deleted
+        if deleted is not None and self._done(lambda: self._own.write(deleted)) is not None:
+            self._say(f"{deleted.mask.name!r} is back.")
             self._read()
+
+    def _done(self, change: Callable[[], OwnMask]) -> OwnMask | None:
+        """Change the own masks; say why where that cannot be done."""
+        try:
+            return change()
+        except EngineError as error:
+            self._say(str(error), is_bad=True)
+            return None
 
     def _show_menu(self, position: QPoint) -> None:
         entry: LibraryEntry | None = self.list.indexAt(position).data(ENTRY)
@@ -243,7 +239,6 @@ class MaskLibrary(QFrame):
         self.name_field.setAccessibleName("Name under which the mask is kept")
         for part in (self.name_field, self.keep_button):
             part.setToolTip(_KEEP_TIP)
-        self.verdict.setWordWrap(True)
         listed, generated = QWidget(), QWidget()
         margins = (GRID, GRID, GRID, GRID)
         listed.setLayout(

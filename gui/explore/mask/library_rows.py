@@ -1,7 +1,7 @@
 """What the library of masks lists, own masks too, and its rows: weights, what they do, title and words."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,21 +70,19 @@ class OwnMasks:
         taken = (f"{stem}-{number}.json" for number in range(2, _MOST))
         names = (self.folder / each for each in (f"{stem}.json", *taken))
         path = next(path for path in names if not path.exists())
-        return self._write(OwnMask(path, mask.with_name(name)))
+        return self.write(OwnMask(path, mask.with_name(name)))
 
-    def delete(self, own: OwnMask) -> None:
-        """Remove the file of a mask; `restore` brings it back."""
+    def delete(self, own: OwnMask) -> OwnMask:
+        """Remove the file of a mask; `write` brings it back."""
         try:
             own.path.unlink(missing_ok=True)
         except OSError as error:
             why = (error.strerror or str(error)).lower()
             raise MaskError(f"{own.mask.name!r} was not deleted", why, "Delete its file yourself.") from error
+        return own
 
-    def restore(self, own: OwnMask) -> OwnMask:
-        """Write the file of a mask again."""
-        return self._write(own)
-
-    def _write(self, own: OwnMask) -> OwnMask:
+    def write(self, own: OwnMask) -> OwnMask:
+        """Write the file of a mask."""
         save_mask(own.mask, own.path)
         return own
 
@@ -116,11 +114,6 @@ class LibraryEntry:
     generator: Generator | None = None
     own: OwnMask | None = None
 
-    def matches(self, words: Sequence[str]) -> bool:
-        """Return whether each of some lower-case words stands in one of its texts."""
-        text = f"{self.title} {self.key} {self.group} {self.about}".lower()
-        return all(word in text for word in words)
-
 
 def library_entries(own: Iterable[OwnMask]) -> list[LibraryEntry]:
     """Return all entries in their order; without presets where their file is damaged."""
@@ -143,10 +136,12 @@ def library_entries(own: Iterable[OwnMask]) -> list[LibraryEntry]:
 def found_entries(entries: Iterable[LibraryEntry], text: str) -> list[LibraryEntry]:
     """Return the entries that have every word of a search; those whose title has them come first."""
     words = text.lower().replace("×", "x").split()
-    found = [entry for entry in entries if entry.matches(words)]
-    if not words:
-        return found
-    return sorted(found, key=lambda entry: not all(word in entry.title.lower() for word in words))
+
+    def has_all(text: str) -> bool:
+        return all(word in text.lower() for word in words)
+
+    found = [one for one in entries if has_all(f"{one.title} {one.key} {one.group} {one.about}")]
+    return sorted(found, key=lambda one: not has_all(one.title))
 
 
 SIDE = 5 * GRID

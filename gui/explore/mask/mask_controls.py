@@ -9,11 +9,10 @@ from engine.errors import MaskError
 from engine.geometry.border import Border
 from engine.mask.mask import MAX_LINE, MAX_SIDE, Mask
 from engine.mask.typed import TypedWeights
-from gui.explore.mask.weight_text import NumberField
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
-from gui.widgets.fields import NumberBox
-from gui.widgets.panel_parts import NarrowBox, column, folding_row, icon_button, label_for, row
+from gui.widgets.fields import NumberBox, NumberField
+from gui.widgets.panel_parts import column, folding_row, icon_button, label_for, narrow_box, row
 
 _TOOLTIP = (
     f"{{}} of the mask, 1 to {MAX_SIDE}, or to {MAX_LINE} in a mask of one row or one column.\n"
@@ -70,12 +69,10 @@ class SizeControls(QWidget):
             self._workspace.set_mask(resized, f"Resize to {rows} × {columns}")
 
     def _show_mask(self, mask: Mask) -> None:
-        rows, columns, square = map(QSignalBlocker, (self.rows_box, self.columns_box, self.square_button))
-        with rows, columns, square:
-            self.rows_box.setValue(mask.rows)
-            self.columns_box.setValue(mask.columns)
-            if mask.rows != mask.columns:
-                self.square_button.setChecked(False)
+        self.rows_box.show_value(mask.rows)
+        self.columns_box.show_value(mask.columns)
+        if mask.rows != mask.columns:
+            self.square_button.setChecked(False)
 
 
 def _side_box(name: str) -> NumberBox:
@@ -206,8 +203,7 @@ class ApplyControls(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self.border_box = NarrowBox(6)
-        self.border_box.setAccessibleName("Border")
+        self.border_box = narrow_box("Border", "", 6)
         for position, border in enumerate(Border):
             self.border_box.addItem(border.value.capitalize(), border)
             self.border_box.setItemData(position, border.sentence, Qt.ItemDataRole.ToolTipRole)

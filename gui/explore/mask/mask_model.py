@@ -1,8 +1,12 @@
-"""The mask as a table: every edit can be undone, and what is not a number is refused with the reason."""
+"""The mask as a table, its weights as people read and type them; every edit can be undone.
+
+What is not a number is refused with the reason.
+"""
 
 import re
 from collections.abc import Iterable
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -14,10 +18,10 @@ from engine.mask.generator_table import number_text
 from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.text import format_mask, parse_mask
 from engine.mask.typed import TypedWeights
-from gui.explore.mask.weight_text import read_cell, texts_of
 from gui.explore.workspace import Workspace
 from gui.style.colours import cell_background, readable_text
 from gui.style.theme import current_theme, theme_notifier
+from gui.widgets.fields import MINUS, read_typed
 
 # A bracket begins a literal, and a colon follows the name of a generator or ImageMagick's size; a slash or an
 # asterisk with a blank before it is a factor of the whole mask.
@@ -55,6 +59,59 @@ def pasted(
         table[at] = table[at][:column] + put + table[at][column + new.columns :]
     typed = TypedWeights(tuple(table), mask.typed.divisor)
     return mask.with_typed(typed), f"Paste {new.rows} × {new.columns} cells", False
+
+
+_LONGEST_EXACT = 6
+
+
+def read_cell(text: str) -> str:
+    """Return what a person typed into a cell (`2`, `-0.5`, `1/9`) for `TypedWeights`; see `read_typed`."""
+    if_empty = "Write a number; Delete sets a cell to 0."
+    if_several = "Write a half as 0.5; paste several cells with Ctrl+V."
+    return read_typed(text, "The weight did not change", "a cell", if_empty, if_several)
+
+
+@lru_cache(maxsize=8192)
+def texts_of(cell: str) -> tuple[str, ...]:
+    """Return a cell as typed in ever shorter forms: a fraction itself, then as `short_texts` of its value."""
+    numerator, slash, over = cell.partition("/")
+    if not slash:
+        return short_texts(float(cell))
+    return (cell.replace("-", MINUS), *short_texts(float(numerator) / float(over)))
+
+
+@lru_cache(maxsize=8192)
+def short_texts(weight: float) -> tuple[str, ...]:
+    """Return a weight in ever shorter forms, for cells of any width.
+
+    A cell shows the first that fits, so 1/9 is 0.1111, 0.111, 0.11, .11 or .1.
+    """
+    exact = _with_short_exponent(number_text(weight))
+    texts = {exact} if len(exact) <= _LONGEST_EXACT else set()
+    for digits in (4, 3, 2, 1):
+        text = _rounded(weight, digits)
+        texts |= {text, text.replace("0.", ".", 1) if abs(float(text)) < 1.0 else text}
+    # The longest first; among equally long ones the nearest first.
+    longest_first = sorted(texts, key=lambda text: (-len(text), abs(float(text) - weight)))
+    return tuple(text.replace("-", MINUS) for text in longest_first)
+
+
+def _rounded(weight: float, digits: int) -> str:
+    """Return a weight with so many significant digits, with an exponent only where that is shorter."""
+    text = f"{weight:.{digits}g}"
+    short = _with_short_exponent(text)
+    _, _, exponent = short.partition("e")
+    if not exponent:
+        return text
+    power = int(exponent)
+    plain = f"{float(text):.0f}" if power > 0 else f"{float(text):.{digits - 1 - power}f}"
+    return plain if len(plain) <= len(short) else short
+
+
+def _with_short_exponent(text: str) -> str:
+    """Return 1e-07 as 1e-7."""
+    mantissa, _, exponent = text.partition("e")
+    return f"{mantissa}e{int(exponent)}" if exponent else text
 
 
 Index = QModelIndex | QPersistentModelIndex

@@ -25,15 +25,15 @@ from gui.explore.mask.library import PresetButton
 from gui.explore.mask.mask_controls import ApplyControls, Brush, SizeControls, TransformButtons
 from gui.explore.mask.mask_model import MaskModel
 from gui.explore.preview_controller import Display
-from gui.explore.state import COMBINE
+from gui.explore.state import COMBINE, operation_of
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.slot import Slot
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.theme import current_theme
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     NarrowBox,
+    Verdict,
     column,
     fill_box,
     folding_row,
@@ -116,9 +116,7 @@ class MaskTextDialog(QDialog):
         self.style_box.setToolTip(
             "The form in which the mask is written here. Every form can be read, whichever is chosen."
         )
-        hint, self.verdict = QLabel(_HINT), QLabel()
-        for label in (hint, self.verdict):
-            label.setWordWrap(True)
+        hint, self.verdict = QLabel(_HINT, wordWrap=True), Verdict()
         self.verdict.setMinimumHeight(3 * self.fontMetrics().lineSpacing())
         self.verdict.setAlignment(Qt.AlignmentFlag.AlignTop)
         self.buttons = QDialogButtonBox(
@@ -148,17 +146,12 @@ class MaskTextDialog(QDialog):
         self.editor.setPlainText(format_mask(self._read or self._shown, self.style_box.currentData()))
 
     def _check(self) -> None:
+        self._read = None
         try:
             self._read = mask = parse_mask(self.editor.toPlainText())
-            verdict, colour = (
-                f"{mask.rows} × {mask.columns} cells, sum {mask.total:.6g}.",
-                current_theme().muted,
-            )
+            self.verdict.say(f"{mask.rows} × {mask.columns} cells, sum {mask.total:.6g}.")
         except MaskError as error:
-            self._read = None
-            verdict, colour = str(error), current_theme().error
-        self.verdict.setText(verdict)
-        self.verdict.setStyleSheet(f"color: {colour}")
+            self.verdict.say(str(error), is_bad=True)
         self._ok.setEnabled(self._read is not None)
 
 
@@ -265,32 +258,27 @@ class OperationChoice(QWidget):
         from engine.work.operations.table import OPERATIONS
 
         with QSignalBlocker(self.box):
+            self._add("Combine two results", COMBINE, _COMBINE_TIP)
             for operation in OPERATIONS.values():
                 self._add(operation.title, operation.key, operation.teaches)
-            self._add("Combine two results", COMBINE, _COMBINE_TIP, at=1)
         self._show_choice()
 
     def panel(self, key: str) -> QWidget:
         """Return the panel of an operation, made when it is first asked for."""
         if key not in self._panels:
-            made = self._made(key)
+            if key == COMBINE:
+                made = import_module("gui.explore.chain.chain_list").CombinePanel(self._workspace)
+            else:
+                from gui.explore.mask.operation_panel import OperationPanel
+
+                made = OperationPanel(operation_of(key), self._workspace, self._display, self._ask_for_patch)
             self._panels[key] = made
             self.stack.addWidget(made)
         return self._panels[key]
 
-    def _made(self, key: str) -> QWidget:
-        if key == COMBINE:
-            combine: QWidget = import_module("gui.explore.chain.chain_list").CombinePanel(self._workspace)
-            return combine
-        from engine.work.operations.table import OPERATIONS
-        from gui.explore.mask.operation_panel import OperationPanel
-
-        return OperationPanel(OPERATIONS[key], self._workspace, self._display, self._ask_for_patch)
-
-    def _add(self, title: str, key: str, tooltip: str, at: int | None = None) -> None:
-        at = self.box.count() if at is None else at
-        self.box.insertItem(at, title, key)
-        self.box.setItemData(at, tooltip, Qt.ItemDataRole.ToolTipRole)
+    def _add(self, title: str, key: str, tooltip: str) -> None:
+        self.box.addItem(title, key)
+        self.box.setItemData(self.box.count() - 1, tooltip, Qt.ItemDataRole.ToolTipRole)
 
     def _show_choice(self) -> None:
         at = max(0, self.box.findData(self._workspace.operation))

@@ -9,9 +9,9 @@ from engine.errors import MaskError
 from engine.mask.generator_table import number_text
 from engine.mask.mask import Mask
 from engine.mask.text import format_mask
-from gui.explore.mask.mask_model import MaskModel, MaskRole, pasted
-from gui.explore.mask.weight_text import read_cell, read_typed, short_texts, texts_of
+from gui.explore.mask.mask_model import MaskModel, MaskRole, pasted, read_cell, short_texts, texts_of
 from gui.explore.workspace import Workspace
+from gui.widgets.fields import read_typed
 
 EDIT = Qt.ItemDataRole.EditRole
 
