@@ -34,7 +34,7 @@ from engine.device.launches import DeviceKind
 from engine.device_info import DeviceInfo
 from engine.explain.device_limits import MOST_SHARE, DeviceLimits
 from engine.explain.gpu_limits_code import gpu_limits
-from engine.explain.gpus import ABSENT_GPUS, DEFAULT
+from engine.explain.launches import ABSENT_GPUS, DEFAULT
 from engine.explain.measured_cpu import cpu_limits
 from engine.explain.why import LEAST_SHARE, explained_by
 from engine.geometry.border import Border

@@ -32,7 +32,7 @@ from engine.device.numba_cuda import driver
 from engine.explain.bounds import bound_launch
 from engine.explain.counting import CountedAccesses, counted_run
 from engine.explain.device_limits import DeviceLimits
-from engine.explain.gpus import ABSENT_GPUS, DEFAULT, SCHEDULERS
+from engine.explain.launches import ABSENT_GPUS, DEFAULT, SCHEDULERS
 from engine.explain.why import LEAST_SHARE
 from engine.geometry.block import Block
 from engine.run.task import Job

@@ -15,8 +15,8 @@ from engine.errors import BadValue
 from engine.explain.code_diff import Change, Diff, MeasuredDifference, measured_difference
 from engine.explain.code_lines import CodeLine, Form, InstructionCounts, KernelSource, ListedKernel
 from engine.explain.examples import Asked, Example, example_of, variant_named
-from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
+from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.teaching_story import Chapter, Step, about_text, slides, teaching_story
 from engine.files.atomic_write import atomic_write, check_other_file, check_place
 from engine.files.reading import Json

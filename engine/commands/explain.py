@@ -18,7 +18,7 @@ from engine.device_info import AUTO
 from engine.errors import DeviceUnavailable, UnknownName
 from engine.explain.ablation_results import Ablation
 from engine.explain.ablation_runs import BUDGET_S, ablated, counted_ablation
-from engine.explain.gpus import ARCHITECTURES, Architecture, gpu_for, gpu_text
+from engine.explain.launches import ARCHITECTURES, Architecture, gpu_for, gpu_text
 from engine.explain.sections import Section, sections
 from engine.geometry.block import Block
 from engine.image.open import open_image

@@ -33,9 +33,8 @@ from engine.explain import stand_in_code
 from engine.explain.ablation_results import NO_GPU, Ablation, Altered, Cost
 from engine.explain.bounds import executed
 from engine.explain.counting import counted_passes
-from engine.explain.gpus import ABSENT_GPUS, DEFAULT
 from engine.explain.instructions import issue_slots
-from engine.explain.launches import why_not_compiled
+from engine.explain.launches import ABSENT_GPUS, DEFAULT, why_not_compiled
 from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
 from engine.geometry.border import Border

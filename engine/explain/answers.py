@@ -17,9 +17,17 @@ from engine.device.kernel_code import resources_of
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.explain.examples import Example, example_of
-from engine.explain.gpus import Architecture, architecture_of, attributes_of, gpu_for, gpu_text
 from engine.explain.kernel_code import kernel_diff, listed_kernels, source_of
-from engine.explain.launches import ExplainedLaunch, curves, why_not_compiled
+from engine.explain.launches import (
+    Architecture,
+    ExplainedLaunch,
+    architecture_of,
+    attributes_of,
+    curves,
+    gpu_for,
+    gpu_text,
+    why_not_compiled,
+)
 from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchAdvice, LaunchRequest, ShownCode
 from engine.geometry.block import Refusal, UnsupportedVariant
 from engine.results.launch_facts import KernelResources, occupancy_of

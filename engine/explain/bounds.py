@@ -13,7 +13,6 @@ from engine.device_info import DeviceInfo
 from engine.errors import Reason
 from engine.explain.counting import BANKS, WORD_BYTES, CountedAccesses, CountedRun, counted_run
 from engine.explain.device_limits import DeviceLimits, Limit
-from engine.explain.gpus import SCHEDULERS, attributes_of
 from engine.explain.instructions import (
     Weigh,
     is_tensor,
@@ -21,6 +20,7 @@ from engine.explain.instructions import (
     multiply_adds,
     tensor_multiply_adds,
 )
+from engine.explain.launches import SCHEDULERS, attributes_of
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound

@@ -36,8 +36,8 @@ from engine.errors import Reason
 from engine.explain.launches import why_not_compiled
 from engine.ptx import PtxError, Run
 from engine.ptx.counts import Requests
-from engine.ptx.dependence import depends_on_contents
-from engine.ptx.findings import Index3
+from engine.ptx.kernel import depends_on_contents
+from engine.ptx.machine import Index3
 from engine.ptx.program import kernel_of
 from engine.results.progress import Checkpoint, Progress, go_on
 from engine.results.text_forms import MISSING, rate_text

@@ -13,7 +13,7 @@ import numpy as np
 from engine.device.device_list import cpu_info
 from engine.device.launches import DeviceKind, Pass
 from engine.errors import BadValue, UnknownName, did_you_mean
-from engine.explain.gpus import ABSENT_GPUS, DEFAULT, Architecture
+from engine.explain.launches import ABSENT_GPUS, DEFAULT, Architecture
 from engine.files.reading import Json
 from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border

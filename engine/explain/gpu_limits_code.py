@@ -23,8 +23,8 @@ from engine.device.numba_cuda import driver, float32, int32
 from engine.device_info import SIMULATOR, DeviceInfo, GpuAttributes
 from engine.errors import DeviceUnavailable, OutOfDeviceMemory
 from engine.explain.device_limits import DeviceLimits, Limit, limit_name, measured_well
-from engine.explain.gpus import theoretical_limits
 from engine.explain.kept_limits import keep
+from engine.explain.launches import theoretical_limits
 from engine.explain.limit_messages import MeasureLimits
 from engine.results.launch_facts import WARP
 from engine.results.progress import Checkpoint, Progress

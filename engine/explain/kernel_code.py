@@ -38,7 +38,6 @@ from engine.explain.code_lines import (
     story_of,
 )
 from engine.explain.examples import AnyKernel, Example
-from engine.explain.gpus import Architecture
 from engine.explain.instructions import (
     InstructionClass,
     is_ptx_64_bit,
@@ -46,6 +45,7 @@ from engine.explain.instructions import (
     ptx_class,
     sass_class,
 )
+from engine.explain.launches import Architecture
 
 if TYPE_CHECKING:  # imported by `import_names`: Numba's CUDA target takes half a second
     from engine.device import kernel_code

@@ -4,8 +4,7 @@ from typing import ClassVar
 
 from engine.explain.code_diff import Diff
 from engine.explain.code_lines import Form, KernelSource, ListedKernel
-from engine.explain.gpus import DEFAULT, Architecture
-from engine.explain.launches import Curves, ExplainedLaunch
+from engine.explain.launches import DEFAULT, Architecture, Curves, ExplainedLaunch
 from engine.geometry.block import Block
 from engine.geometry.tile_plan import TilePlan
 from engine.host.request import QueuePolicy, Request

@@ -11,8 +11,7 @@ from engine.device_info import DeviceInfo
 from engine.explain.ablation_results import Ablation, ablation_document, ablation_rows, ablation_sentences
 from engine.explain.answers import kernel_resources, launch_advice
 from engine.explain.counting import accesses_document, accesses_rows, counted_run
-from engine.explain.gpus import architecture_of
-from engine.explain.launches import Curves, limit_sentence, numbers_of
+from engine.explain.launches import Curves, architecture_of, limit_sentence, numbers_of
 from engine.explain.messages import LaunchAdvice
 from engine.explain.why import explained_time
 from engine.results.metrics import Compared, metrics_of

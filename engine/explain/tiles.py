@@ -28,9 +28,8 @@ from engine.explain.messages import BlockTiles, TileRequest
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
 from engine.ptx import Array, PtxError
-from engine.ptx.active import WARP, Numbers
 from engine.ptx.kernel import Kernel
-from engine.ptx.memory import Access
+from engine.ptx.memory import WARP, Access, Numbers
 from engine.ptx.program import kernel_of
 from engine.results.progress import Checkpoint, Progress, go_on
 from engine.work.filter_task import MaskJob

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from engine.judging.source import (
+from engine.judging.judgement import (
     EXPECTED,
     NUMBERS,
     Header,

@@ -22,8 +22,18 @@ from engine.errors import Cancelled, EngineError
 from engine.files.reading import read_text
 from engine.geometry.border import Border
 from engine.judging import cuda_c
-from engine.judging.judgement import Gate, Judgement, Verdict, gate_of, lines_of, metrics_of
-from engine.judging.source import Header, JudgedKernel, NotJudged, header_of
+from engine.judging.judgement import (
+    Gate,
+    Header,
+    JudgedKernel,
+    Judgement,
+    NotJudged,
+    Verdict,
+    gate_of,
+    header_of,
+    lines_of,
+    metrics_of,
+)
 from engine.mask.mask import Mask
 from engine.ptx import Array, Finding, Run, run
 from engine.ptx.module import SourceLine

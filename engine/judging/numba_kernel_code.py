@@ -21,7 +21,7 @@ from numba.core.errors import NumbaError
 
 from engine.device.kernel_code import ptx_with_lines
 from engine.device.numba_cuda import cuda
-from engine.judging.source import Header, JudgedKernel, NotJudged, checked_parameters, header_of, only_one
+from engine.judging.judgement import Header, JudgedKernel, NotJudged, checked_parameters, header_of, only_one
 
 CAPABILITY = (8, 0)
 # Numbers and texts of a file that are longer are no constants of a kernel, and could use all memory.

@@ -9,7 +9,7 @@ from engine.device.cuda_streams import check
 from engine.device.devices import backend, devices
 from engine.device.numba_cuda import cuda, driver
 from engine.judging.judge import Outcome
-from engine.judging.source import JudgedKernel
+from engine.judging.judgement import JudgedKernel
 from engine.ptx import Array, Finding
 
 # Launches that are timed, after one that warms up; the median is told.

@@ -9,21 +9,21 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx import floats
+from engine.ptx import arithmetic
+from engine.ptx.arithmetic import BITWISE, U32, Values
 from engine.ptx.group import Group, Step, address_source, registers_of, source_of
 from engine.ptx.kernel import SPACES, Kernel
 from engine.ptx.machine import Machine
 from engine.ptx.memory import ARRAY_SHIFT, LOCAL_WINDOW, OUTSIDE_BYTE, SHARED_WINDOW, Access, Segment
 from engine.ptx.module import Instruction, listed
-from engine.ptx.types import BITWISE, U32, Values
 
 # A block, or a thread, has its own: an address counts from its beginning.
 _OWN_SPACES = "shared", "local"
 _VERBS = {"st": "writes", "red": "writes", "ld": "reads"}
 _UPDATES: dict[str, Callable[..., Values]] = {
     "add": np.add,
-    "min": floats.least,
-    "max": floats.greatest,
+    "min": arithmetic.least,
+    "max": arithmetic.greatest,
     **BITWISE,
     "exch": lambda old, a: a,
     "inc": lambda old, a: np.where(old >= a, old.dtype.type(0), old + old.dtype.type(1)),

@@ -12,8 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from engine.ptx.active import WARP, WARP_SHIFT, Active, Numbers
-from engine.ptx.memory import Access, Segment
+from engine.ptx.memory import WARP, WARP_SHIFT, Access, Active, Numbers, Segment
 
 SECTOR_BYTES = 32
 # Offsets within a segment of memory are less than 2 to this.

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.active import WARP, Active
+from engine.ptx.arithmetic import U32, U64, Values, as_type, extended
 from engine.ptx.kernel import Kernel
 from engine.ptx.machine import SPECIAL, Machine
+from engine.ptx.memory import WARP, Active
 from engine.ptx.module import PtxError, address_of, literal
-from engine.ptx.types import U32, U64, Values, as_type, extended
 
 Registers = list[Any]
 

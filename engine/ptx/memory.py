@@ -3,18 +3,271 @@
 Addresses are 64-bit numbers as on a device. Each array lies in 2^40 addresses of its own, so that a wrong
 index never meets another array; windows above stand for shared and local memory where a generic address
 points there. No address is used before it is checked.
+
+`Hazards` knows who wrote and read which place since the last barrier. Two accesses of one place by different
+threads, one of them a write, race unless a barrier lies between: of the block for threads of one block, of
+the warp (`bar.warp.sync`) for threads of one warp. For other blocks there is none. The order in which the
+interpreter happens to run them does not matter. Atomic accesses do not race with each other. A place is as
+long as the shortest access that the kernel makes.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.ptx.active import Active
-from engine.ptx.hazards import Hazards
+from engine.ptx.arithmetic import Values
 from engine.ptx.module import Instruction, PtxError
-from engine.ptx.types import Values
+
+WARP = 32
+WARP_SHIFT = 5
+Numbers = NDArray[np.int64]
+
+
+class Active:
+    """Threads that are at one place, by their slots in rising order.
+
+    A slot is a thread's number within its block, in the block's row of slots, whole warps long.
+
+    Parameters
+    ----------
+    slots : ndarray of int64
+    row : int
+        Slots of a block.
+    """
+
+    def __init__(self, slots: Numbers, row: int) -> None:
+        self.slots, self.row = slots, row
+        self.count = len(slots)
+        # By the logarithm of how many slots go together.
+        self._starts: dict[int, Numbers] = {}
+
+    def some(self, chosen: Numbers) -> "Active":
+        """Return those at these places among them."""
+        return Active(self.slots[chosen], self.row)
+
+    @cached_property
+    def blocks(self) -> Numbers:
+        """The number of each thread's block."""
+        return self.slots // self.row
+
+    @cached_property
+    def warps(self) -> int:
+        """How many warps they are of."""
+        return len(self.starts(WARP_SHIFT))
+
+    @cached_property
+    def warp_numbers(self) -> Numbers:
+        """The number of each warp among all that run."""
+        return self.slots[self.starts(WARP_SHIFT)] >> WARP_SHIFT
+
+    @cached_property
+    def threads_of_warps(self) -> Numbers:
+        """How many of them each warp has."""
+        return np.diff(np.append(self.starts(WARP_SHIFT), self.count))
+
+    def starts(self, shift: int) -> Numbers:
+        """Return the places where the threads of another 2^shift slots begin."""
+        found = self._starts.get(shift)
+        if found is None:
+            of = self.slots >> shift
+            found = np.flatnonzero(np.concatenate(([True], of[1:] != of[:-1])))
+            self._starts[shift] = found
+        return found
+
+
+Flags = NDArray[np.bool_]
+# A stamp has the number of the block, the barriers passed, and the number of the thread plus one.
+ONE_MOMENT, ONE_BLOCK = 1 << 11, 1 << 37
+_MOST_BLOCKS = (1 << 26) - 1
+
+
+class Marks(NamedTuple):
+    """What threads leave at places: who they are and which barriers lie behind them (`stamps`, `warps`)."""
+
+    number: int  # of the instruction
+    places: Numbers
+    stamps: Numbers
+    moment: int
+    warps: Numbers | None  # how many barriers of its warp each thread has passed, where there are any
+
+    def some(self, chosen: Flags) -> "Marks":
+        """Return some of them."""
+        warps = None if self.warps is None else self.warps[chosen]
+        return self._replace(places=self.places[chosen], stamps=self.stamps[chosen], warps=warps)
+
+
+def stamps_of(moment: int, blocks: Numbers, threads: Numbers) -> Numbers:
+    """Return when and who: threads by their number within a block."""
+    return (blocks & _MOST_BLOCKS) * ONE_BLOCK + moment * ONE_MOMENT + threads + 1
+
+
+Report = Callable[[str, Flags, int, int, int], None]
+"""Called with the kind of a fault, which accesses are at fault, and the instruction, the thread and the block
+that came before: -1 where there was none, or blocks do not share the memory."""
+
+
+class Hazards:
+    """The state of one segment of memory.
+
+    Parameters
+    ----------
+    places : int
+        How many places it has.
+    is_written : bool
+        Whether its contents count as written before the launch.
+    among_blocks : bool
+        Whether several blocks share it.
+    tracks_reads : bool
+        Whether reads are noted beside writes.
+    """
+
+    def __init__(self, places: int, is_written: bool, *, among_blocks: bool, tracks_reads: bool) -> None:
+        self._tracks_reads = tracks_reads
+        self._places, self._all_written = places, is_written
+        # A second reader is another thread than the first.
+        self._writer, self._reader, self._other_reader = (_History(places, among_blocks) for _ in range(3))
+        # Places that an atomic access wrote last; those that a copy is under way to: the number of its group
+        # from 1 on, and its slot.
+        self._was_atomic: Flags | None = None
+        self._pending: Numbers | None = None
+
+    def begin_interval(self) -> None:
+        """Note that threads have passed a barrier."""
+        if not self._all_written:
+            self._all_written = bool(self._writer.was_accessed(slice(self._places)).all())
+
+    def note(self, effect: str, marks: Marks, report: Report) -> None:
+        """Note what an access does, and report what is wrong with it."""
+        if effect in ("read", "update") and not self._all_written:
+            missing = ~self._writer.was_accessed(marks.places)
+            if missing.any():
+                report("unwritten", missing, -1, -1, -1)
+        if effect == "read":
+            self._read(marks, report)
+        else:
+            self._write(marks, report, atomic=effect in ("update", "swap"))
+
+    def _read(self, marks: Marks, report: Report) -> None:
+        if self._pending is not None:
+            self._writer.faults("async", self._pending[marks.places] > 0, marks, report)
+        self._writer.races(marks, report)
+        if self._tracks_reads:
+            others = self._reader.others(marks)
+            self._reader.put(marks if others is None else marks.some(~others))
+            if (lost := self._reader.lost(marks)).any():
+                self._other_reader.put(marks.some(lost))
+
+    def _write(self, marks: Marks, report: Report, *, atomic: bool) -> None:
+        self._writer.races(marks, report, self._was_atomic if atomic else None)
+        self._reader.races(marks, report)
+        self._other_reader.races(marks, report)
+        self._writer.put(marks)
+        if not atomic:
+            self._writer.faults("race", self._writer.lost(marks), marks, report)
+        elif self._was_atomic is None:
+            self._was_atomic = np.zeros(self._places, bool)
+        if self._was_atomic is not None:
+            self._was_atomic[marks.places] = atomic
+
+    def begin_copies(self, places: Numbers, groups: Numbers, slots: Numbers) -> None:
+        """Note that copies of threads in some slots are under way."""
+        if self._pending is None:
+            self._pending, self._copiers = np.zeros(self._places, np.int64), np.zeros(self._places, np.int64)
+        self._pending[places], self._copiers[places] = groups + 1, slots
+
+    def end_copies(self, closed: Numbers, marks: Marks) -> None:
+        """Note that of each slot so many groups of copies have come; it has the marks of all slots."""
+        if self._pending is not None:
+            at = np.flatnonzero(self._pending)
+            at = at[self._pending[at] <= closed[self._copiers[at]]]
+            self._pending[at] = 0
+            # The values came at the latest now.
+            self._writer.renew(at, marks, self._copiers[at])
+
+    def writer_at(self, place: int) -> tuple[int, int, int] | None:
+        """Return the thread, the block and the instruction that last wrote a place."""
+        writer = self._writer
+        is_known = writer.was_accessed(np.array([place]))[0]
+        return (*writer.who(place), int(writer.number[place])) if is_known else None
+
+
+class _History:
+    """The last access of each place: when, by which thread, by which instruction."""
+
+    def __init__(self, places: int, among_blocks: bool) -> None:
+        self._newest, self._places, self._among_blocks = -1, places, among_blocks
+        # Most arrays are only read, or only written: no memory before the first access.
+        self.stamp, self.number = np.zeros(0, np.int64), np.zeros(0, np.int32)
+
+    def put(self, marks: Marks) -> None:
+        """Note an access."""
+        if self._newest < 0:
+            self.stamp, self.number = np.zeros(self._places, np.int64), np.zeros(self._places, np.int32)
+            self._warps = np.zeros(self._places if marks.warps is not None else 0, np.int32)
+        self._newest = max(self._newest, marks.moment)
+        self.stamp[marks.places] = marks.stamps
+        self.number[marks.places] = marks.number
+        if marks.warps is not None:
+            self._warps[marks.places] = marks.warps
+
+    def renew(self, places: Numbers, marks: Marks, slots: Numbers) -> None:
+        """Note that the last accesses of places came at the latest now; `marks` has those of all slots."""
+        self._newest = max(self._newest, marks.moment)
+        self.stamp[places] = marks.stamps[slots]
+        if marks.warps is not None:
+            self._warps[places] = marks.warps[slots]
+
+    def was_accessed(self, places: Numbers | slice) -> Flags:
+        """Return which places were accessed."""
+        if self._newest < 0:
+            return np.zeros(self._places, bool)[places]
+        found: Flags = self.stamp[places] > 0
+        return found
+
+    def lost(self, marks: Marks) -> Flags:
+        """Return which accesses are not the last ones of their places."""
+        found: Flags = self.stamp[marks.places] != marks.stamps
+        return found
+
+    def others(self, marks: Marks) -> Flags | None:
+        """Return which places another thread accessed last, in the same interval; None: none."""
+        if self._newest < (0 if self._among_blocks else marks.moment):
+            return None
+        stamps = self.stamp[marks.places]
+        unlike = stamps ^ marks.stamps
+        found: Flags = (unlike != 0) & (unlike < ONE_MOMENT) | (unlike >= ONE_BLOCK)
+        return found & (stamps > 0)
+
+    def races(self, marks: Marks, report: Report, except_atomic: Flags | None = None) -> None:
+        """Report places that another thread accessed with no barrier between."""
+        bad = self.others(marks)
+        if bad is None or not bad.any():
+            return
+        places = marks.places
+        if marks.warps is not None:
+            same_warp = (self.stamp[places] - 1) ^ (marks.stamps - 1) < WARP
+            bad &= ~(same_warp & (self._warps[places] < marks.warps))
+        if except_atomic is not None:
+            bad &= ~except_atomic[places]
+        self.faults("race", bad, marks, report)
+
+    def faults(self, kind: str, bad: Flags, marks: Marks, report: Report) -> None:
+        """Report accesses at fault: once for each instruction that the others came from."""
+        if bad.any():
+            numbers = self.number[marks.places]
+            for number in np.unique(numbers[bad]):
+                chosen = bad & (numbers == number)
+                report(kind, chosen, int(number), *self.who(marks.places[chosen.argmax()]))
+
+    def who(self, place: int) -> tuple[int, int]:
+        """Return the thread of the last access, and its block: -1 where blocks do not share the memory."""
+        stamp = int(self.stamp[place])
+        return stamp % ONE_MOMENT - 1, stamp // ONE_BLOCK if self._among_blocks else -1
+
 
 ARRAY_SHIFT = 40
 SHARED_WINDOW, LOCAL_WINDOW = 1 << 60, 1 << 61

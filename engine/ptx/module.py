@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from engine.errors import EngineError
-from engine.ptx.types import DTYPES, Values, as_type, unsigned
+from engine.ptx.arithmetic import DTYPES, Values, as_type, unsigned
 
 
 class SourceLine(NamedTuple):

@@ -12,7 +12,7 @@ from engine.commands import COMMANDS
 from engine.commands.arguments import OneOf, Parser, settings_of
 from engine.course.papers import PAPERS
 from engine.device_info import ALL_GPUS
-from engine.explain.gpus import ARCHITECTURES
+from engine.explain.launches import ARCHITECTURES
 from engine.geometry.border import Border
 from engine.mask.presets import preset_names
 from engine.tasks.registry import TASKS

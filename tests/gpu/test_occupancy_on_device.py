@@ -7,7 +7,7 @@ import pytest
 
 from engine.device.kernel_code import resources_of
 from engine.explain.answers import kernel_resources
-from engine.explain.gpus import ABSENT_GPUS, Architecture
+from engine.explain.launches import ABSENT_GPUS, Architecture
 from engine.geometry.block import Block, every_block
 from engine.mask.mask import Mask
 from engine.results.launch_facts import occupancy_of

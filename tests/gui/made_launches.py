@@ -3,8 +3,7 @@
 from msgspec.structs import replace
 
 from engine.explain import answers
-from engine.explain.gpus import ABSENT_GPUS, DEFAULT
-from engine.explain.launches import ExplainedLaunch, curves
+from engine.explain.launches import ABSENT_GPUS, DEFAULT, ExplainedLaunch, curves
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 
 REGISTERS = 60

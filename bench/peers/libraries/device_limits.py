@@ -15,7 +15,7 @@ from bench.peers.device_clock import DeviceClock, check, refuse_without_device, 
 from bench.peers.library import About, Job, Ready
 from engine.device.devices import backend
 from engine.explain.gpu_limits_code import copy_bytes_per_s
-from engine.explain.gpus import theoretical_limits
+from engine.explain.launches import theoretical_limits
 
 
 class _Copies:

@@ -20,8 +20,8 @@ from engine.explain.code_lines import (
     SourceLine,
     paragraphs_of,
 )
-from engine.explain.gpus import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.instructions import InstructionClass
+from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, ShownCode
 from engine.host.messages import VariantInfo
 from engine.work.messages import PictureJob

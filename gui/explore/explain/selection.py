@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QWidget
 
 from engine.device_info import AUTO
 from engine.errors import EngineError
-from engine.explain.gpus import ABSENT_GPUS, DEFAULT, Architecture
+from engine.explain.launches import ABSENT_GPUS, DEFAULT, Architecture
 from engine.geometry.block import Block
 from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered

@@ -5,7 +5,7 @@ import pytest
 from engine.errors import Cancelled
 from engine.explain import answers, launches
 from engine.explain.code_lines import Form
-from engine.explain.gpus import Architecture
+from engine.explain.launches import Architecture
 from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchRequest, TileRequest
 from engine.explain.tiles import block_tiles
 from engine.geometry.block import Block

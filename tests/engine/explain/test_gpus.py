@@ -4,7 +4,7 @@ import pytest
 
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue
-from engine.explain.gpus import ABSENT_GPUS, ARCHITECTURES, Architecture, gpu_for, gpu_text
+from engine.explain.launches import ABSENT_GPUS, ARCHITECTURES, Architecture, gpu_for, gpu_text
 from engine.geometry.block import Limits
 from engine.results.launch_facts import occupancy
 

@@ -3,8 +3,14 @@
 import pytest
 
 from engine.explain import answers
-from engine.explain.gpus import ABSENT_GPUS, Architecture
-from engine.explain.launches import STATIC_BYTES, ExplainedLaunch, curves, limit_sentence
+from engine.explain.launches import (
+    ABSENT_GPUS,
+    STATIC_BYTES,
+    Architecture,
+    ExplainedLaunch,
+    curves,
+    limit_sentence,
+)
 from engine.geometry.block import Block
 from engine.results.launch_facts import KernelResources, launch_facts, occupancy_of
 from engine.run.task import Job

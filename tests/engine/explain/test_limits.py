@@ -17,15 +17,9 @@ from engine.device.device_list import cpu_info
 from engine.device_info import DeviceInfo, GpuAttributes
 from engine.errors import Cancelled, DeviceUnavailable
 from engine.explain import kept_limits, measured_cpu
-from engine.explain.device_limits import (
-    DeviceLimits,
-    Limit,
-    measured_well,
-    reached_by_run,
-    without_refuted,
-)
-from engine.explain.gpus import theoretical_limits
+from engine.explain.device_limits import DeviceLimits, Limit, measured_well, reached_by_run, without_refuted
 from engine.explain.kept_limits import recorded_limits
+from engine.explain.launches import theoretical_limits
 from engine.explain.limit_messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Limits
 from engine.host.request import answer

@@ -9,9 +9,9 @@ from engine.compiled.code_store import CodeStore
 from engine.device.device_list import missing
 from engine.explain.code_lines import Form, SourceLine
 from engine.explain.examples import Asked, example_of, variant_named
-from engine.explain.gpus import DEFAULT, Architecture
 from engine.explain.instructions import InstructionClass as Class
 from engine.explain.kernel_code import listed_kernels, source_of
+from engine.explain.launches import DEFAULT, Architecture
 from engine.geometry.block import Block, UnsupportedVariant
 from engine.mask.mask import Mask
 from tests.engine.variants.emitted import kept_ptx

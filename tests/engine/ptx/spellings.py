@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from engine.ptx.types import DTYPES
+from engine.ptx.arithmetic import DTYPES
 
 INTEGERS = ("s16", "u16", "s32", "u32", "s64", "u64")
 WIDE = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}

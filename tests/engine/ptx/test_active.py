@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from engine.ptx.active import Active
 from engine.ptx.counts import different_words, sectors, wavefronts
+from engine.ptx.memory import Active
 
 LANE = np.arange(32)
 

@@ -239,7 +239,7 @@ def test_that_a_trace_has_the_lanes_whose_guard_holds_and_an_end():
 
 
 def test_that_a_trace_is_bounded(monkeypatch):
-    monkeypatch.setattr("engine.ptx.trace.MOST_BYTES", 10_000)
+    monkeypatch.setattr("engine.ptx.launch.MOST_BYTES", 10_000)
     run, out = launched(*SUM, trace=(0, 0, 0))
     assert not run.trace_is_whole
     assert 0 < len(run.trace) < 30

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine import ptx
-from engine.ptx import floats
-from engine.ptx.types import DTYPES
+from engine.ptx import arithmetic
+from engine.ptx.arithmetic import DTYPES
 from tests.engine.ptx.spellings import VALUES, divisions, kernel_of, module_of, spellings, values_of
 
 EVERY = spellings() | divisions()
@@ -53,7 +53,7 @@ def test_that_a_fused_multiply_add_rounds_once():
     c = np.ldexp(random.integers(-3, 4, count).astype(np.float32), random.integers(-60, 40, count)).astype(
         np.float32
     )
-    found = floats.fma32(a, b, c)
+    found = arithmetic.fma32(a, b, c)
     wanted = [nearest(x * y + z) for x, y, z in zip(exact(a), exact(b), exact(c), strict=True)]
     assert found.tolist() == [float(one) for one in wanted]
     # Rounding to float64 first is not the same: these values are hard.

@@ -9,7 +9,7 @@ import numpy as np
 from engine.device.backend import CpuBackend
 from engine.device.device_list import cpu_info, simulator_info
 from engine.device_info import DeviceInfo
-from engine.explain.gpus import ABSENT_GPUS
+from engine.explain.launches import ABSENT_GPUS
 from engine.geometry.block import Block
 from engine.mask.generators import box
 from engine.results.launch_facts import KernelResources, LaunchFacts

@@ -13,9 +13,9 @@ from engine.device import interpreter
 from engine.device.interpreter import run_pass
 from engine.device.launches import Operand, Pass
 from engine.ptx import Array, Run
+from engine.ptx.arithmetic import DTYPES
 from engine.ptx.memory import Access as PtxAccess
 from engine.ptx.module import Instruction
-from engine.ptx.types import DTYPES
 from engine.results.problem import Work
 from tests.engine.variants.cases import check, result_of, verified
 from tests.engine.variants.emitted import assert_as_planned

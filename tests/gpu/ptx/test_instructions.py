@@ -9,7 +9,7 @@ from cuda.bindings import driver
 from engine import ptx
 from engine.device.cuda_streams import check
 from engine.device.numba_cuda import cuda
-from engine.ptx.types import DTYPES
+from engine.ptx.arithmetic import DTYPES
 from tests.engine.ptx.spellings import (
     APPROXIMATE,
     VALUES,

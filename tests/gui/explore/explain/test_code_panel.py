@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QColor, QGuiApplication
 
-from engine.explain.gpus import Architecture
+from engine.explain.launches import Architecture
 from engine.explain.messages import CodeRequest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask

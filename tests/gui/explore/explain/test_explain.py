@@ -2,7 +2,7 @@
 
 from PySide6.QtCore import Qt
 
-from engine.explain.gpus import Architecture
+from engine.explain.launches import Architecture
 from engine.geometry.block import Block, Refusal
 from engine.host.protocol import Availability
 from tests.gui.made_explained import add_gpu_run

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from engine.errors import BadValue, Reason
-from engine.explain.gpus import Architecture
+from engine.explain.launches import Architecture
 from engine.explain.messages import CompiledLaunchRequest, LaunchRequest
 from engine.geometry.block import Block
 from engine.mask.mask import Mask

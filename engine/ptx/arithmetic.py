@@ -1,8 +1,9 @@
-"""Floating-point arithmetic as a GPU rounds it. NumPy's own rounds to nearest, once, in its own type.
+"""The types of PTX as NumPy's (`.s32` is int32), and floating-point arithmetic as a GPU rounds it.
 
-What NumPy lacks is `fma`, the other directions of rounding, and conversions that saturate. They are computed
-in float64 *rounded to odd*: a result that is not exact gets an odd last bit, so that rounding it once more,
-to a type with at least two bits less, in any direction, gives what rounding the exact value gives.
+NumPy rounds to nearest, once, in its own type. What it lacks is `fma`, the other directions of rounding, and
+conversions that saturate. They are computed in float64 *rounded to odd*: a result that is not exact gets an
+odd last bit, so that rounding it once more, to a type with at least two bits less, in any direction, gives
+what rounding the exact value gives.
 Source: S. Boldo, G. Melquiond, "Emulation of FMA and correctly rounded sums: proved algorithms using rounding
 to odd", IEEE Transactions on Computers 57(4), 2008, theorem 1 and algorithm 5; PTX ISA 9.0, sections 9.7.3 to
 9.7.9.
@@ -13,7 +14,57 @@ from typing import Any
 
 import numpy as np
 
-from engine.ptx.types import F16, F32, F64, U32, Values, unsigned
+Values = Any
+"""A value of each thread: an array, or a NumPy scalar where all threads have the same."""
+
+BOOL, S32, U32, U64 = np.dtype(np.bool_), np.dtype(np.int32), np.dtype(np.uint32), np.dtype(np.uint64)
+F16, F32, F64 = np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64)
+DTYPES = {
+    **{f"{kind}{8 * size}": np.dtype(f"u{size}") for kind in "ub" for size in (1, 2, 4, 8)},
+    **{f"s{8 * size}": np.dtype(f"i{size}") for size in (1, 2, 4, 8)},
+    "f16": F16,
+    "f32": F32,
+    "f64": F64,
+    "f16x2": U32,
+    "pred": BOOL,
+}
+
+BITWISE = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}
+
+_UNSIGNED = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
+_WIDER = {np.dtype(f"{sign}{size}"): np.dtype(f"{sign}{2 * size}") for sign in "iu" for size in (1, 2, 4)}
+
+
+def unsigned(dtype: np.dtype) -> np.dtype:
+    """Return the unsigned type of the same size."""
+    return _UNSIGNED[dtype.itemsize]
+
+
+def wider(dtype: np.dtype) -> np.dtype:
+    """Return the type of twice the size, as of the product of `mul.wide`."""
+    return _WIDER[dtype]
+
+
+def as_type(values: Values, dtype: np.dtype) -> Values:
+    """Return the bits of a register as a type: the same bits, or the low ones for a narrower type."""
+    own = values.dtype
+    if own is dtype or own == dtype:
+        return values
+    if own.itemsize == dtype.itemsize:
+        return values.view(dtype)
+    bits = values.view(_UNSIGNED[own.itemsize]) if own.kind != "b" else values
+    return bits.astype(_UNSIGNED[dtype.itemsize]).view(dtype)
+
+
+def extended(values: Values, size: int) -> Values:
+    """Return values widened to the size of a register, with their sign where they have one."""
+    own = values.dtype
+    if own.itemsize >= size or own.kind == "b":
+        return values
+    if own.kind == "f":
+        values, own = values.view(_UNSIGNED[own.itemsize]), _UNSIGNED[own.itemsize]
+    return values.astype(np.dtype(f"{own.kind}{size}"))
+
 
 # The bits of a float64 that a float32 does not have, and those of a value halfway between two float32.
 _BELOW_F32, _HALFWAY = np.int64((1 << 29) - 1), np.int64(1 << 28)
