@@ -27,8 +27,7 @@ from bench.recorded_course import course_documents
 from bench.representative import mask_for
 from engine.compiled.code_store import source_digest
 from engine.course.bench import machine_lines, measured_paper
-from engine.course.papers import PAPERS
-from engine.course.recorded import COURSE_FORMAT, COURSE_VERSION, recorded_values
+from engine.course.papers import COURSE_FORMAT, COURSE_VERSION, PAPERS, recorded_values
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device.versions import COMMIT_VARIABLE, commit

@@ -7,8 +7,7 @@ from typing import Any
 
 from engine.course.files import markdown_of, svg_of
 from engine.course.paper import Cell, CourseTable, Figure
-from engine.course.papers import PAPERS
-from engine.course.recorded import beside, recorded_paper
+from engine.course.papers import PAPERS, beside, recorded_paper
 from engine.course.tables import counted_tables
 from engine.results.export import COURSE, recorded_document
 

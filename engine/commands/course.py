@@ -11,8 +11,7 @@ from engine.commands.output import log, print_answer, print_json, report_interru
 from engine.course.bench import BUDGET_S, MAX_SIDE, check_device, machine_lines, measured_paper
 from engine.course.files import check_figures, excerpt_lines, sheet_of, write_paper
 from engine.course.paper import CourseTable, Paper
-from engine.course.papers import PAPERS, paper
-from engine.course.recorded import beside, recorded_paper
+from engine.course.papers import PAPERS, beside, paper, recorded_paper
 from engine.course.tables import counted_tables
 from engine.device_info import AUTO
 from engine.errors import FileWriteError

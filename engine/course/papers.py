@@ -1,12 +1,22 @@
-"""The course papers as `assets/course/papers.toml` lists them: kernels, texts of tables. No Numba."""
+"""The course papers as `assets/course/papers.toml` lists them: kernels, texts of tables. No Numba.
+
+Also their tables as another machine had them: figures that stand beside those of this one.
+"""
 
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
-from engine.course.paper import MISPRINT, CodePlace, CourseKernel, Paper, TableText
+from engine.course.files import Part, columns_of
+from engine.course.paper import MISPRINT, Cell, CodePlace, CourseKernel, CourseTable, Paper, TableText
 from engine.errors import UnknownName, did_you_mean
 from engine.files.assets import ASSETS, faults_of_asset
 from engine.files.reading import Json
 from engine.geometry.block import Block
+from engine.host.request import QueuePolicy, Request
+from engine.results.export import COURSE, recorded_document, recorded_path
+from engine.results.progress import Checkpoint
 
 PAPERS_FILE = ASSETS / "course" / "papers.toml"
 
@@ -57,3 +67,100 @@ def paper(key: str) -> Paper:
     shown = key if len(key) <= 40 else f"{key[:39]}…"
     remedy = f"{did_you_mean(key.lower(), by_key, 0.4)}Choose one of {', '.join(by_key)}."
     raise UnknownName(f"paper '{shown}'", "no paper is called that", remedy)
+
+
+COURSE_FORMAT, COURSE_VERSION = "haloscope-recorded-course", 1
+
+Names = tuple[str, ...]
+"""What names a row of a table."""
+Values = Mapping[Names, Mapping[str, str]]
+"""The figures of a table by row and heading."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPaper:
+    """The figures of a paper's tables, by their titles; and what the machine was, by names such as "CPU"."""
+
+    machine: Mapping[str, str]
+    tables: Mapping[str, Values]
+
+    @property
+    def source(self) -> str:
+        """Where the figures are from, in a sentence."""
+        names = "CUDA device", "CPU", "Made", "Commit"
+        gpu, cpu, made, commit = (self.machine.get(name, "?") for name in names)
+        return f"Recorded: {gpu}, {made}, commit {commit}; what runs on the CPU, on its {cpu}."
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedCourse(Request):
+    """The recorded figures of a paper. Reply: RecordedPaper, or None where there are none."""
+
+    paper: str
+    policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
+    handler: ClassVar[str] = "engine.course.papers:answer"
+
+
+def answer(request: RecordedCourse, report: Checkpoint) -> RecordedPaper | None:
+    """Return the recorded figures of a paper. Called on: the host's pipe."""
+    return recorded_paper(request.paper)
+
+
+def recorded_paper(key: str) -> RecordedPaper | None:
+    """Return the recorded figures of a paper; raises EngineError where the file is damaged."""
+    document = recorded_document(COURSE)
+    if not document:
+        return None
+    with faults_of_asset(recorded_path(COURSE), "The recording"):
+        if (document["format"], document["version"]) != (COURSE_FORMAT, COURSE_VERSION):
+            raise ValueError("it is not one of tables")
+        found = document["papers"].get(key)
+        if found is None:
+            return None
+        tables = {
+            table["title"]: {tuple(map(str, names)): dict(values) for names, values in table["rows"]}
+            for table in found["tables"]
+        }
+        return RecordedPaper(dict(found["machine"]), tables)
+
+
+def recorded_values(table: CourseTable) -> dict[str, object]:
+    """Return the figures of a table as plain data, for the file."""
+    # Where a step is in the code is no figure.
+    figures = table.headings[:-1] if table.excerpts else table.headings
+    rows = [
+        [names, {heading: cell.here for heading, cell in zip(figures, row, strict=False) if cell.here}]
+        for names, row in zip(_names(table), table.rows, strict=True)
+    ]
+    kept: dict[str, object] = {"title": table.title, "rows": rows}
+    if table.figure is not None:
+        kept["curves"] = [[series.name, list(series.y)] for series in table.figure.series]
+    return kept
+
+
+def beside(table: CourseTable, recorded: RecordedPaper) -> CourseTable:
+    """Return a table with the recorded figures in its cells, and a note of where they are from.
+
+    What is this machine's too, such as a count, is not repeated.
+    """
+    values = recorded.tables.get(table.title, {})
+    figures = [values.get(names, {}) for names in _names(table)]
+    rows = tuple(
+        tuple(
+            _filled(cell, of_row.get(heading, "")) for heading, cell in zip(table.headings, row, strict=True)
+        )
+        for of_row, row in zip(figures, table.rows, strict=True)
+    )
+    if rows == table.rows:
+        return table
+    return replace(table, rows=rows, notes=(recorded.source, *table.notes))
+
+
+def _filled(cell: Cell, figure: str) -> Cell:
+    return replace(cell, recorded=figure) if figure and figure != cell.here else cell
+
+
+def _names(table: CourseTable) -> list[Names]:
+    """Return what names each row."""
+    at = [column.position for column in columns_of(table) if column.part is Part.NAME]
+    return [tuple(row[position].printed for position in at) for row in table.rows]

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import fields
 
-from engine.course.copy_variant import COPY
+from engine.course.jobs import COPY
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import (

@@ -19,8 +19,7 @@ from engine.course.messages import (
     SaveCourse,
 )
 from engine.course.paper import CourseTable, Excerpt, Paper
-from engine.course.papers import PAPERS
-from engine.course.recorded import RecordedCourse, RecordedPaper, beside
+from engine.course.papers import PAPERS, RecordedCourse, RecordedPaper, beside
 from engine.course.worked_examples import Gpu, example_of
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError

@@ -24,7 +24,7 @@ from engine.course.messages import (
     MeasuredPaper,
     SaveCourse,
 )
-from engine.course.recorded import RecordedCourse
+from engine.course.papers import RecordedCourse
 from engine.device_info import SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import BadValue, Cancelled, EngineError, HostLost, ImageReadError, LineLost
 from engine.explain.device_limits import DeviceLimits

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 
 from engine.course.paper import Cell, CourseKernel, CourseTable, Excerpt, Figure, Paper, Series
-from engine.course.recorded import RecordedPaper
+from engine.course.papers import RecordedPaper
 from engine.device_info import DeviceInfo
 from engine.explain.code_lines import Role, SourceFunction
 from engine.geometry.block import Block

@@ -21,8 +21,11 @@ from engine.host.messages import VariantInfo
 from engine.host.request import Request, SharedArray
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.message import Message
+from engine.results.columns import Fact
 from engine.results.measurement import Measurement
+from engine.results.metrics import ComparedRun, Metric, Number
 from engine.results.problem import Work
+from engine.results.text_forms import count_text, rate_text
 
 FILTER_SIDE, POOL_SIDE = 5, 2
 FILTER_CELLS = FILTER_SIDE * FILTER_SIDE
@@ -83,7 +86,7 @@ class ForwardPass(Message, frozen=True):
     """A batch of drawings through the network; raises BadValue for one below 1 or beyond 1,048,576."""
 
     task: ClassVar[str] = "network"
-    columns_module: ClassVar[str] = "engine.tasks.network.columns"
+    columns_module: ClassVar[str] = "engine.tasks.network.problem"
     checked_unit: ClassVar[str] = "score"
 
     batch: int
@@ -316,3 +319,32 @@ class NetworkRun(Message, frozen=True):
     layers: tuple[LayerTime, ...] = ()
     timeline: tuple[ChunkSpan, ...] = ()
     not_timed: str = ""  # why the layers of a run that is right were not timed
+
+
+def _drawings_per_s(run: ComparedRun[ForwardPass]) -> Number:
+    kernel_ms = run.result.kernel_ms
+    return round(run.result.problem.batch / kernel_ms * 1e3) if kernel_ms else None
+
+
+def _gflops(run: ComparedRun[ForwardPass]) -> Number:
+    kernel_ms = run.result.kernel_ms
+    return run.result.problem.flops / kernel_ms / 1e6 if kernel_ms else None
+
+
+# fmt: off
+_METRICS: tuple[Metric[ForwardPass], ...] = (
+    Metric("drawings_per_s", "drawings per second", "1/s",
+           "Drawings that pass through the network in a second: the batch over the median kernel time.",
+           _drawings_per_s, count_text),
+    Metric("network_gflops", "GFLOPS", "GFLOPS",
+           "10⁹ operations per second: two for each multiply-add of the layers and four for each average, "
+           "over the median kernel time.",
+           _gflops, rate_text),
+)
+_FACTS: tuple[Fact[ForwardPass], ...] = (
+    Fact("batch", "Batch", "Drawings that pass through the network at once.",
+         lambda run: run.result.problem.size_text, lambda run: run.result.problem.batch,
+         caption="{}", of_problem=True),
+)
+# fmt: on
+METRICS, FACTS = {ForwardPass.task: _METRICS}, {ForwardPass.task: _FACTS}

@@ -6,8 +6,7 @@ import pytest
 
 from engine.course.files import columns_of, sheet_of
 from engine.course.paper import Cell, CourseTable
-from engine.course.papers import PAPERS
-from engine.course.recorded import RecordedPaper, beside, recorded_paper, recorded_values
+from engine.course.papers import PAPERS, RecordedPaper, beside, recorded_paper, recorded_values
 from engine.course.tables import counted_tables
 
 WHY = "There is no NVIDIA driver here."

@@ -9,7 +9,7 @@ import pytest
 
 import engine.course.bench
 from engine.course import cnn, lab, report
-from engine.course.cnn import diverging_warps
+from engine.course.cnn import PRINTED_X, W, Y, diverging_warps
 from engine.course.files import Part, columns_of
 from engine.course.paper import MISPRINT
 from engine.course.papers import PAPERS, TABLE_TEXTS
@@ -40,7 +40,6 @@ from engine.geometry.layout import Layout
 from engine.mask.presets import resolve_mask
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS
-from engine.tasks.network.worked_product import PRINTED_X, W, Y
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatrixProduct, matmul_variant
 from engine.work.filtering.variants import variant
 from engine.work.problem import Problem

@@ -7,7 +7,7 @@ import pytest
 
 from engine.course.messages import CountCourse, CourseRequest, MeasureCourse, MeasuredPaper, SaveCourse
 from engine.course.papers import PAPERS as ALL
-from engine.course.recorded import RecordedCourse
+from engine.course.papers import RecordedCourse
 from engine.course.tables import counted_tables
 from engine.errors import BadValue, EngineError
 from gui.course.course_model import SAVE_SOURCE, SOURCE, CourseController, CourseModel, part_of, show_part

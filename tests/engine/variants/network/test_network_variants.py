@@ -10,7 +10,7 @@ import engine
 from engine.device.launches import Between, DeviceKind, HostStep
 from engine.device.per_thread import interprets
 from engine.geometry.block import Block, Limits
-from engine.tasks.network import worked_product
+from engine.course import cnn as worked_product
 from engine.tasks.network.oracle import convolved, verify
 from engine.tasks.network.problem import LAYERS, ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS, network_variant
@@ -107,7 +107,7 @@ def test_that_stores_show_the_divergence_that_the_report_prints():
 def test_that_the_worked_product_of_the_report_is_what_it_prints():
     assert np.array_equal(worked_product.W @ worked_product.unrolled(), worked_product.Y)
     filters = worked_product.W.reshape(2, 3, 2, 2).astype(np.float64)
-    maps = convolved(worked_product.MAPS[None].astype(np.float64), filters)
+    maps = convolved(worked_product.INPUT_MAPS[None].astype(np.float64), filters)
     assert np.array_equal(maps.reshape(2, 4), worked_product.Y)
     # Of its columns of X the report prints only the first one right.
     right = [tuple(map(int, column)) for column in worked_product.unrolled().T]
