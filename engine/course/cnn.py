@@ -32,9 +32,8 @@ from engine.work.problem import Problem
 # The report's worked product: two filters of 2 x 2 on three maps of 3 x 3, as a product of matrices. W' has a
 # row for each filter, its three parts one after another; a column of X has the 12 cells under one output; Y
 # has a row for each filter's map. Of X only the first column is printed right: the second has other numbers,
-# the third lacks a 0 and repeats a 3, the fourth has 9 of its 12 numbers. With the maps of the book from which
-# the figure comes (Kirk and Hwu, Programming Massively Parallel Processors, unrolling of the input features) X
-# gives the printed Y.
+# the third lacks a 0 and repeats a 3, the fourth has 9 of its 12 numbers. With the maps of the figure's own
+# book (Kirk and Hwu, Programming Massively Parallel Processors, unrolling) X gives the printed Y.
 # Source: ECE408 final report "CUCUDA", Optimizations, 4, figure "Convolution Filters W', Input Features
 # X_unrolled, Output Features Y".
 INPUT_MAPS = np.array(

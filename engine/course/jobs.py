@@ -1,7 +1,7 @@
 """The jobs behind the runs of a paper: filters, banks of masks, products and stages of the network.
 
 A copy of the picture is a variant too, so that the effective bandwidth is verified and timed like a kernel.
-It is no filter and not in the registry. Source: COSC 407, "Measuring Performance: Bandwidth (BW)", matrix copy.
+It is no filter and not in the registry. Source: COSC 407, "Measuring Performance: Bandwidth (BW)".
 """
 
 from collections.abc import Callable
