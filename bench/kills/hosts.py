@@ -9,7 +9,7 @@ import numpy as np
 
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.host.__main__ import serve
-from engine.host.messages import HostOptions
+from engine.host.request import HostOptions
 from engine.work import answers
 
 # Between the making of a segment and its getting a size lie 20 us, which no kill from outside would meet.

@@ -54,7 +54,10 @@ COMMANDS: dict[str, Command] = {
     ),
     "masks": Command("list the preset masks", "engine.commands.listing", function="run_masks"),
     "chains": Command(
-        "list the ready chains, or write one into a file to edit", "engine.commands.chains", "[NAME]"
+        "list the ready chains, or write one into a file to edit",
+        "engine.commands.listing",
+        "[NAME]",
+        "run_chains",
     ),
     "matmul": Command(
         "multiply matrices: sizes, tiles, times, and what the bandwidth allows",

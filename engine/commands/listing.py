@@ -1,14 +1,14 @@
-"""`variants` and `masks`: what there is. Each imports only what it lists."""
+"""`variants`, `masks` and `chains`: what there is. Each imports only what it lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from engine.commands import DONE
 from engine.commands.arguments import Settings, option
-from engine.commands.output import mask_document, print_answer, print_entries, table
-from engine.errors import BadValue
+from engine.commands.output import mask_document, print_answer, print_entries, print_json, table
+from engine.errors import BadValue, MaskError
+from engine.files.atomic_write import check_place
 from engine.mask.generator_table import EXAMPLES, GENERATORS, Generator
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def run_variants(settings: VariantsSettings) -> int:
 def run_masks(settings: MasksSettings) -> int:
     """List the presets, or say what other programs do with a mask; return the exit status."""
     if settings.mask is not None:
-        # What resolves a mask takes longer to import than the list does.
-        import_module("engine.commands.other_programs").show(settings.mask, settings.program, settings.json)
+        _show_programs(settings.mask, settings.program, settings.json)
         return DONE
     if settings.json:
         from engine.mask.presets import presets
@@ -107,4 +106,80 @@ def _entry(known: "AnyVariant") -> dict[str, object]:
 
 def _print_entries(name: str, entries: Sequence[Mapping[str, object]]) -> int:
     print_entries(name, entries)
+    return DONE
+
+
+def _show_programs(spec: str, program: str | None, as_json: bool) -> None:
+    """Print what one program does with a mask and a grey picture of 8 bit; None: all of them.
+
+    "scipy" and "matlab" are all their functions.
+    """
+    # What resolves a mask takes longer to import than the list does.
+    from engine.mask.presets import resolve_mask
+    from engine.recipes.programs import PROGRAMS, Program, as_program
+
+    mask = resolve_mask(spec)
+
+    def entry(key: str) -> dict[str, object]:
+        other = as_program(key, mask, normalise=False, dtype="uint8", channels=1)
+        known = other.program
+        about = {"key": key, "title": known.title, "code": other.code, "differs": known.differs}
+        return about | {"settings": other.settings, "source": known.source} | mask_document(other.mask)
+
+    def tried(known: Program) -> dict[str, object]:
+        try:
+            return entry(known.key)
+        except MaskError as error:
+            return {"key": known.key, "title": known.title, "refused": str(error)}
+
+    asked = [known for known in PROGRAMS if not program or f"{known.key}-".startswith(f"{program}-")]
+    # One that is asked for alone, or is not known, may be refused.
+    entries = list(map(tried, asked)) if len(asked) > 1 else [entry(program or "")]
+    if as_json:
+        print_entries("programs", entries)
+        return
+    blocks = []
+    for one in entries:
+        lines = [one["title"], *(one[name] for name in ("code", "refused", "differs") if one.get(name))]
+        blocks.append("\n  ".join(map(str, lines)))
+    print_answer("\n\n".join(blocks))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainsSettings(Settings):
+    """What `chains` takes."""
+
+    about = "`filter --chain NAME` does what a chain says; docs/chains.md says how to write one."
+    examples = ("", "unsharp", "unsharp --out mine.json")
+
+    name: str | None = option("NAME  show the steps of this one, or of a file", None)
+    out: str | None = option("--out FILE  write it into a file, to be edited", None)
+
+
+def run_chains(settings: ChainsSettings) -> int:
+    """List chains, show one or write one; return the exit status."""
+    from engine.work.chain_files import FORMAT, VERSION, chain_named, entry_of, ready_chains, save_chain
+
+    if settings.name is None:
+        if settings.out is not None:
+            raise BadValue(
+                "--out without a chain", "one chain is written", "Name it: chains unsharp --out mine.json"
+            )
+        known = ready_chains()
+        if settings.json:
+            print_entries("chains", [{"key": chain.key, **entry_of(chain)} for chain in known])
+            return DONE
+        rows = [(chain.key, str(len(chain.steps)), chain.title, chain.about) for chain in known]
+        print_answer(table(("key", "steps", "title", "what it does"), rows))
+        return DONE
+    chain = chain_named(settings.name)
+    if settings.out is not None:
+        check_place(settings.out)
+        save_chain(chain, settings.out)
+    if settings.json:
+        print_json({"format": FORMAT, "version": VERSION, **entry_of(chain)})
+    elif settings.out is not None:
+        print_answer(f"{settings.out}: {chain.title or settings.name}, {len(chain.steps)} steps")
+    else:
+        print_answer("\n".join([f"{chain.title}: {chain.about}", *chain.text.split("; ")]))
     return DONE

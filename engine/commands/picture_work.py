@@ -265,10 +265,8 @@ class PictureWork:
         """
         if self._is_spread(call):
             # Loaded only with several GPUs.
-            spread = import_module("engine.commands.spread")
-            values, proof, used = spread.measured(
-                call, on_values, verify=self.saving.verify, is_recorded=is_recorded
-            )
+            spread = import_module("engine.flow.filtering").measured_in_chunks
+            values, proof, used = spread(call, on_values, verify=self.saving.verify, is_recorded=is_recorded)
         elif self.saving.verify:
             # The result is wanted soon, not measured well as by `bench`: samples took 0.1 s of each command.
             applied = call.measure(replace(HARDLY_SAMPLED, is_recorded=is_recorded), on_values)

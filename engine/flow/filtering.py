@@ -2,11 +2,11 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec import structs
 
 from engine.api.arguments import BlockLike, Image, as_array, refuse_out
 from engine.api.request import Call, MaskLike, request_of
@@ -14,15 +14,18 @@ from engine.device.array_libraries import library_of
 from engine.device.cuda_faults import cuda_errors_in_words
 from engine.device.devices import backend, device_named
 from engine.device.host_memory import empty_result
-from engine.device_info import ALL_GPUS, AUTO
+from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, EngineError, OutOfDeviceMemory
-from engine.flow.chunks import Timeline
+from engine.flow.chunks import Queue, Timeline
 from engine.flow.stream import DEFAULT_RING, Asked, Stream
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
 from engine.image.picture import Picture
+from engine.results.measurement import AnyResult, Spread, Timing
 from engine.results.progress import Checkpoint
+from engine.run.measure import unrun
 from engine.work.pictures import MAX_CHANNELS
+from engine.work.resolve import Resolved
 
 MOST_RING = 16
 _ARRAYS = "The arrays for the results"
@@ -265,7 +268,7 @@ def filter_stream(
     refuse_calls(receive, checkpoint)
     one = None if device == ALL_GPUS else device
     asked = request_of(mask, border, cval, anchor, variant, block, one, flip, layout, result)
-    asked = replace(asked, device=ALL_GPUS) if device == ALL_GPUS else asked
+    asked = structs.replace(asked, device=ALL_GPUS) if device == ALL_GPUS else asked
     if not is_one:
         # Errors of the call are reported for the call, not for its first picture.
         Call(np.zeros((1, 1), np.uint8), asked)
@@ -302,6 +305,61 @@ def filter_stream(
     )
     timeline = stream.run(all_asked(), received)
     return Streamed(values[0] if is_one and receive is None else tuple(values), timeline)
+
+
+def measured_in_chunks(
+    call: Resolved,
+    on_values: Callable[[np.ndarray], object],
+    *,
+    verify: bool,
+    is_recorded: bool,
+) -> tuple[np.ndarray, AnyResult | None, list[DeviceInfo]]:
+    """Return the values of a call with the proof and the time, if asked for, and the GPUs that computed it.
+
+    `on_values` is as of `measure`.
+    """
+
+    def streamed() -> tuple[np.ndarray, Timeline]:
+        values = empty_result(call.samples, call.samples.shape, call.problem.result_dtype)
+        timeline = Stream(total=1).run([Asked(0, call, values)])
+        return values, timeline
+
+    values, first = streamed()
+    keys = {chunk.device for chunk in first.chunks}
+    used = [gpu for gpu in call.devices if gpu.key in keys]
+    if not verify:
+        return values, None, used
+    # Nothing is compiled or allocated the second time.
+    _, timeline = streamed()
+    on_values(values)
+    job = call.job()
+    verification = job.task.verify(values, job, lambda fraction: None)
+    verification.refuse_wrong(f"The result of '{job.variant.key}'")
+    proof = replace(
+        unrun(job, call.device, is_recorded=False),
+        device=", ".join(gpu.key for gpu in used),
+        verification=verification,
+        work=job.variant.work(job.problem, job.block),
+        timing=_timing(first, timeline),
+    )
+    if is_recorded:
+        proof = replace(proof, environment=backend(call.device.key).environment())
+    return values, proof, used
+
+
+def _timing(first: Timeline, second: Timeline) -> Timing:
+    """Return the times of the second of two equal streams: the kernel's are those of the busiest GPU."""
+    kernel_ms = dict.fromkeys((chunk.device for chunk in second.chunks), 0.0)
+    for span in second.spans:
+        if span.queue is Queue.KERNEL:
+            kernel_ms[second.chunks[span.chunk].device] += span.ms
+    return Timing(
+        kernel=Spread((max(kernel_ms.values()),)),
+        end_to_end=Spread((second.end_to_end_ms,)),
+        compile_ms=max(0.0, first.end_to_end_ms - second.end_to_end_ms),
+        allocate_ms=0.0,
+        clock=second.clock,
+    )
 
 
 def pinned_array(shape: int | tuple[int, ...], dtype: object = np.float32) -> np.ndarray:

@@ -12,8 +12,7 @@ from multiprocessing import connection as pipes
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 
-from engine.host.messages import HostOptions
-from engine.host.request import answer
+from engine.host.request import HostOptions, answer
 from engine.starting import leave_out_float_warnings
 
 

@@ -14,9 +14,21 @@ from typing import Protocol, TypeVar
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, LineLost
 from engine.host.link import HostLink
-from engine.host.messages import Answer, Cancel, HostOptions, Lost, Ready, Release, Stop, Superseded, Working
 from engine.host.pending import Faults, HandedSegments, Host, Pending, ProgressCallback
-from engine.host.request import QueuePolicy, Request, segments_of
+from engine.host.request import (
+    Answer,
+    Cancel,
+    HostOptions,
+    Lost,
+    QueuePolicy,
+    Ready,
+    Release,
+    Request,
+    Stop,
+    Superseded,
+    Working,
+    segments_of,
+)
 from engine.shortages import shortage_of
 
 GRACE_S = 2.0

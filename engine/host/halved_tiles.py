@@ -12,7 +12,7 @@ from collections import OrderedDict
 import numpy as np
 
 from engine.errors import ImageReadError
-from engine.host.tiles import TILE, WHOLE, Place, TiledScreen
+from engine.host.protocol import TILE, WHOLE, Place, TiledScreen
 from engine.image.convert import halved, halved_sides
 from engine.image.large.source import LargePicture, SegmentedPicture
 

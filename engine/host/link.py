@@ -20,7 +20,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
-from engine.host.messages import HostOptions, Serve
+from engine.host.request import HostOptions, Serve
 from engine.starting import with_blas_threads
 
 # In place of what a process does by itself: for those who look at its faults.

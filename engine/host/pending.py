@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from engine.errors import EngineError, HostLost, HostLostTwice
 from engine.host import shared
 from engine.host.link import HostLink
-from engine.host.messages import Ready, Superseded, ToHost
-from engine.host.request import QueuePolicy, Request
+from engine.host.request import QueuePolicy, Ready, Request, Superseded, ToHost
 from engine.results.progress import Progress
 
 # A host that had 1/8 of a core took 6 s to import what its first request needs.

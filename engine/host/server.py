@@ -15,8 +15,19 @@ from engine.compiled.code_store import report_code_not_kept
 from engine.device.devices import devices
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.host import shared
-from engine.host.messages import Answer, Cancel, Ready, Release, Stop, ToHost, VariantInfo, Working
-from engine.host.request import QueuePolicy, Request, answer
+from engine.host.request import (
+    Answer,
+    Cancel,
+    QueuePolicy,
+    Ready,
+    Release,
+    Request,
+    Stop,
+    ToHost,
+    VariantInfo,
+    Working,
+    answer,
+)
 from engine.interrupts import undivided
 from engine.results.progress import Checkpoint, Progress
 from engine.shortages import shortage_of

@@ -15,14 +15,12 @@ from msgspec.structs import replace
 
 from engine.errors import EngineError, ImageReadError
 from engine.host import shared
-from engine.host.display_levels import render
 from engine.host.halved_tiles import CACHE_BYTES, HalvedTiles, Samples, TimeIsOver
-from engine.host.protocol import PictureHandle
-from engine.host.shared_picture import MAKE_SMALLER, all_nan_words, attached, in_shared_memory, screen_arrays
-from engine.host.tiles import (
+from engine.host.protocol import (
     WHOLE,
     CloseTiled,
     FilePixels,
+    PictureHandle,
     Place,
     Tile,
     TiledScreen,
@@ -30,6 +28,14 @@ from engine.host.tiles import (
     Values,
     WantedTiles,
     WantedValues,
+)
+from engine.host.shared_picture import (
+    MAKE_SMALLER,
+    all_nan_words,
+    attached,
+    in_shared_memory,
+    render,
+    screen_arrays,
 )
 from engine.image.array_input import DEPTH_TEXTS
 from engine.image.convert import full_scale_of

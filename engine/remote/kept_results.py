@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from engine.errors import ResultGone
 from engine.host import shared
 from engine.host.display_range import pixels_of
-from engine.host.protocol import Filtered, ScreenLevels
-from engine.host.request import Seen, SharedArray
-from engine.host.tiles import (
+from engine.host.protocol import (
     TILE,
+    Filtered,
     Place,
+    ScreenLevels,
     Tile,
     TiledScreen,
     Tiles,
@@ -22,7 +22,8 @@ from engine.host.tiles import (
     WantedTiles,
     WantedValues,
 )
-from engine.host.tiles import WHOLE as WHOLE_TILE
+from engine.host.protocol import WHOLE as WHOLE_TILE
+from engine.host.request import Seen, SharedArray
 from engine.remote.arrays import Array
 from engine.remote.schema import NotOfTheSchema
 

@@ -22,31 +22,37 @@ from msgspec.structs import replace
 from engine.errors import EngineError, LineLost
 from engine.files.atomic_write import atomic_write
 from engine.host import shared
-from engine.host.messages import (
+from engine.host.protocol import (
+    CloseTiled,
+    CropPicture,
+    FilePixels,
+    MeasurePicture,
+    OpenPicture,
+    Saved,
+    SaveResult,
+    ShowWindow,
+    TiledScreen,
+    Values,
+    WantedTiles,
+    WantedValues,
+)
+from engine.host.request import (
     Answer,
     Cancel,
     HostOptions,
     Lost,
     Ready,
     Release,
+    Request,
+    SharedArray,
     Stop,
     Superseded,
     ToHost,
     Working,
 )
-from engine.host.protocol import CropPicture, MeasurePicture, OpenPicture, Saved, SaveResult, ShowWindow
-from engine.host.request import Request, SharedArray
-from engine.host.tiles import (
-    CloseTiled,
-    FilePixels,
-    TiledScreen,
-    Values,
-    WantedTiles,
-    WantedValues,
-)
 from engine.message import messages_in
 from engine.remote import VERSION
-from engine.remote.arrays import Array, Arriving
+from engine.remote.arrays import WAITING, Array, Arriving, Uploads
 from engine.remote.line import Line, reader_of
 from engine.remote.schema import (
     FROM_SERVER,
@@ -62,7 +68,6 @@ from engine.remote.schema import (
     encoded,
     path_below,
 )
-from engine.remote.uploads import WAITING, Uploads
 from engine.results.progress import Progress
 
 _LOCAL = OpenPicture, CropPicture, MeasurePicture, ShowWindow, SaveResult, CloseTiled

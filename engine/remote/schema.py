@@ -21,8 +21,7 @@ import numpy as np
 from msgspec import Meta, structs
 
 from engine.errors import CodeNotKept, EngineError
-from engine.host.messages import Answer, Cancel, HostOptions, Ready, Superseded, ToHost, Working
-from engine.host.request import SharedArray
+from engine.host.request import Answer, Cancel, HostOptions, Ready, SharedArray, Superseded, ToHost, Working
 from engine.message import PACKAGE, Message, changed, name_of
 
 MOST_BYTES = 4 << 20

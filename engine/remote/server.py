@@ -29,9 +29,19 @@ from engine.files.part_files import HeldFolder, remove_dead_folders
 from engine.files.standard_streams import log, set_output_aside
 from engine.host import shared
 from engine.host.client import EngineClient
-from engine.host.messages import Answer, Cancel, Superseded, ToHost, Working
-from engine.host.request import Preview, Request, Seen, SharedArray, segments_of
-from engine.host.tiles import WantedTiles, WantedValues
+from engine.host.protocol import WantedTiles, WantedValues
+from engine.host.request import (
+    Answer,
+    Cancel,
+    Preview,
+    Request,
+    Seen,
+    SharedArray,
+    Superseded,
+    ToHost,
+    Working,
+    segments_of,
+)
 from engine.remote import VERSION
 from engine.remote.arrays import Array, Arriving, Packer, sent_bands
 from engine.remote.kept_results import PATIENCE_S, Kept, KeptResults

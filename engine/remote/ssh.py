@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from typing import IO
 
 from engine.errors import BadValue, EngineError, LineLost
-from engine.host.messages import HostOptions
+from engine.host.request import HostOptions
 from engine.remote import VERSION
 
 GREETING = b"HALOSCOPE "

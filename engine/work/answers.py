@@ -21,11 +21,9 @@ from msgspec.structs import replace
 from engine.device.devices import backend, device_named
 from engine.device_info import AUTO
 from engine.host import shared
-from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, Filtered
-from engine.host.request import Check, Computed, Preview, Run
+from engine.host.protocol import Availability, FilePixels, Filtered, TiledScreen
+from engine.host.request import Check, Computed, Preview, Run, VariantInfo
 from engine.host.shared_picture import ResultMemory, keeps_values
-from engine.host.tiles import FilePixels, TiledScreen
 from engine.image.convert import full_scale_of
 from engine.image.open import open_image
 from engine.results.measurement import StepTime

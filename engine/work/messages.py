@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.geometry.border import RangeMode
-from engine.host.messages import VariantInfo
-from engine.host.protocol import OfValues, PictureHandle, ScreenLevels
-from engine.host.request import Computed, QueuePolicy, Request, SharedArray
-from engine.host.tiles import FilePixels
+from engine.host.protocol import FilePixels, OfValues, PictureHandle, ScreenLevels
+from engine.host.request import Computed, QueuePolicy, Request, SharedArray, VariantInfo
 from engine.mask.mask import Mask
 from engine.message import Message
 from engine.verify.regions import Region

@@ -11,8 +11,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Qt, Signal
 
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice, LineLost
-from engine.host.messages import Ready
-from engine.host.request import Request, segments_of
+from engine.host.request import Ready, Request, segments_of
 from engine.remote.ssh import RemoteServer
 from engine.results.progress import Progress
 from gui.engine_link.engine_start import Event, StartedEngine

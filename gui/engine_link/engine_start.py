@@ -11,8 +11,8 @@ from typing import Any
 
 from engine.errors import CodeNotKept, HostLost
 from engine.host.client import EngineClient
-from engine.host.messages import Ready
 from engine.host.protocol import OpenPicture
+from engine.host.request import Ready
 from engine.work.messages import ListRequest
 
 Event = Ready | HostLost | CodeNotKept

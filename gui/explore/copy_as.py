@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit,
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import EngineError
 from engine.geometry.layout import Layout
-from engine.host.tiles import TiledScreen
+from engine.host.protocol import TiledScreen
 from engine.image.formats import offered_suffixes
 from engine.image.open import sample_path
 from engine.mask.text import save_mask

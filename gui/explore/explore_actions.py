@@ -7,7 +7,7 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMenu
 
 from engine.device_info import SIMULATOR_SIDE
-from engine.host.tiles import TiledScreen
+from engine.host.protocol import TiledScreen
 from engine.image.formats import saved_formats, titles
 from engine.image.open import SAMPLES
 from engine.verify.regions import Region

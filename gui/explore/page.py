@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.tiles import TiledScreen
+from engine.host.protocol import TiledScreen
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
 from engine.work.messages import measured_shape

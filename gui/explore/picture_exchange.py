@@ -14,9 +14,8 @@ from PySide6.QtCore import QByteArray, QFile, QIODevice, QMetaType, QMimeData, Q
 from PySide6.QtGui import QDrag, QGuiApplication, QImage
 
 from engine.errors import BadValue, Cancelled, EngineError, MaskError
-from engine.host.protocol import PictureHandle, Saved, SaveResult
+from engine.host.protocol import PictureHandle, Saved, SaveResult, TiledScreen
 from engine.host.request import SharedArray
-from engine.host.tiles import TiledScreen
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_link import Ask
 from gui.explore.mask.grid import MaskGrid

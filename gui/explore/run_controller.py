@@ -9,10 +9,8 @@ from PySide6.QtCore import QObject
 
 from engine.device_info import AUTO
 from engine.errors import EngineError, Reason
-from engine.host.messages import VariantInfo
-from engine.host.protocol import Availability, Filtered
-from engine.host.request import Check, Run, Seen, segments_of
-from engine.host.tiles import TiledScreen
+from engine.host.protocol import Availability, Filtered, TiledScreen
+from engine.host.request import Check, Run, Seen, VariantInfo, segments_of
 from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import SegmentKeeper

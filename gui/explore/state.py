@@ -15,8 +15,8 @@ from engine.errors import EngineError, MaskError
 from engine.geometry.block import Block
 from engine.geometry.border import Border, RangeMode
 from engine.geometry.layout import Layout
-from engine.host.messages import VariantInfo
 from engine.host.protocol import OpenPicture, PictureHandle
+from engine.host.request import VariantInfo
 from engine.mask.mask import Mask
 from engine.mask.typed import TypedWeights
 from engine.results.measurement import Environment, Measurement

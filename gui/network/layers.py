@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.host.messages import VariantInfo
-from engine.host.request import SharedArray
+from engine.host.request import SharedArray, VariantInfo
 from engine.host.shared import attach
 from engine.tasks.network.problem import FILTER_SIDE, POOL_SIDE, Layer, NetworkFacts, Recognised
 from gui.widgets.number_table import number

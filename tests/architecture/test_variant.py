@@ -21,7 +21,7 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import UnknownName
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.host.messages import Ready
+from engine.host.request import Ready
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.run.variant import Registered

@@ -5,7 +5,7 @@ import pytest
 
 import engine
 from engine.api.request import Call
-from engine.flow import result as result_of_window
+from engine.flow import tiles as result_of_window
 from engine.host import shared, shared_picture
 from engine.host.protocol import OpenPicture
 from engine.host.request import Preview, answer, segments_of

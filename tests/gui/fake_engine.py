@@ -40,10 +40,9 @@ from engine.explain.messages import (
 from engine.explain.tiles import block_tiles
 from engine.geometry.block import Block
 from engine.host import protocol, shared
-from engine.host.messages import Ready, VariantInfo
-from engine.host.request import Check, Preview, Request, Run, answer
+from engine.host.protocol import WHOLE, Tile, TiledScreen, Tiles, Values, WantedTiles, WantedValues
+from engine.host.request import Check, Preview, Ready, Request, Run, VariantInfo, answer
 from engine.host.shared_picture import keeps_values
-from engine.host.tiles import WHOLE, Tile, TiledScreen, Tiles, Values, WantedTiles, WantedValues
 from engine.results.measurement import Environment, StepTime
 from engine.results.problem import Mark, Quantity
 from engine.results.progress import Progress

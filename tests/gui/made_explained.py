@@ -3,7 +3,7 @@
 from engine.errors import Reason
 from engine.explain.device_limits import DeviceLimits, Limit
 from engine.geometry.block import Block
-from engine.host.messages import Ready
+from engine.host.request import Ready
 from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import Bound, ExplainedTime
 from engine.work.filtering.variants import filter_work

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from engine.host import protocol
-from engine.host.messages import VariantInfo
+from engine.host.request import VariantInfo
 from engine.results.measurement import Environment
 from engine.tasks.network.problem import (
     LAYERS,

@@ -116,7 +116,7 @@ _BAND_ROWS = 32
 def png_to_show(pixels: np.ndarray, alpha: np.ndarray | None) -> bytes:
     """Return a PNG of 8 bits, halved until it is small enough; 1.0 is white, and values outside are clipped.
 
-    The halves are those of the window (`engine.host.display_levels`), in which clear pixels do not count.
+    The halves are those of the window (`engine.host.shared_picture`), in which clear pixels do not count.
     """
     halvings = ((max(pixels.shape[:2]) - 1) // MOST_SIDE).bit_length()
     step = _BAND_ROWS << halvings

@@ -17,8 +17,7 @@ from typing import ClassVar
 
 from engine.errors import BadValue
 from engine.geometry.layout import FLOAT_BYTES
-from engine.host.messages import VariantInfo
-from engine.host.request import Request, SharedArray
+from engine.host.request import Request, SharedArray, VariantInfo
 from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
 from engine.message import Message
 from engine.results.columns import Fact

@@ -15,9 +15,8 @@ from engine.device.devices import backend, device_named
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, DeviceFault, EngineError
 from engine.host import shared
-from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
-from engine.host.request import Check, Preview, Run
+from engine.host.request import Check, Preview, Run, VariantInfo
 from engine.results.progress import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts

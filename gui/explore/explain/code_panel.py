@@ -23,7 +23,7 @@ from engine.explain.code_lines import (
 from engine.explain.instructions import InstructionClass
 from engine.explain.launches import ARCHITECTURES, DEFAULT, Architecture
 from engine.explain.messages import CodeRequest, ShownCode
-from engine.host.messages import VariantInfo
+from engine.host.request import VariantInfo
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState

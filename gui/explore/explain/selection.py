@@ -12,8 +12,8 @@ from engine.device_info import AUTO
 from engine.errors import EngineError
 from engine.explain.launches import ABSENT_GPUS, DEFAULT, Architecture
 from engine.geometry.block import Block
-from engine.host.messages import VariantInfo
 from engine.host.protocol import Filtered
+from engine.host.request import VariantInfo
 from engine.results.measurement import Measurement
 from engine.results.metrics import Compared
 from engine.work.messages import PictureJob

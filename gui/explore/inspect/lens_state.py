@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
-from engine.host.tiles import TiledScreen
+from engine.host.protocol import TiledScreen
 from engine.image.convert import full_scale_of
 from engine.results.measurement import StepTime
 from engine.results.problem import Mark

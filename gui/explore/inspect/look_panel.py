@@ -8,8 +8,7 @@ from PySide6.QtCore import QSize, Qt, QTimer
 from PySide6.QtWidgets import QLabel, QMenu, QSizePolicy, QStackedWidget, QWidget
 
 from engine.errors import EngineError
-from engine.host.protocol import PERCENTILES, ChannelNumbers, MeasurePicture, PictureNumbers
-from engine.host.tiles import TiledScreen
+from engine.host.protocol import PERCENTILES, ChannelNumbers, MeasurePicture, PictureNumbers, TiledScreen
 from engine.image.convert import full_scale_of
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState

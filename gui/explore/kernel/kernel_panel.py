@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QMenu, QPushBut
 from engine.device_info import AUTO, SIMULATOR_PIXELS
 from engine.geometry.block import Block, Limits, Refusal, refuse_block
 from engine.geometry.layout import ROW_BYTES, Layout
-from engine.host.messages import VariantInfo
+from engine.host.request import VariantInfo
 from engine.work.problem import RESULT_TYPES
 from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState

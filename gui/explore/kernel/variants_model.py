@@ -10,8 +10,8 @@ from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPersistent
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_PIXELS
 from engine.errors import Reason
 from engine.geometry.block import Refusal
-from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability, Filtered
+from engine.host.request import VariantInfo
 from engine.results.measurement import Measurement
 from engine.results.text_forms import duration_text
 from gui.engine_link.engine_state import EngineState

@@ -3,8 +3,7 @@
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
-from engine.host.protocol import ScreenLevels, ShowWindow, Windowed
-from engine.host.tiles import TiledScreen
+from engine.host.protocol import ScreenLevels, ShowWindow, TiledScreen, Windowed
 from engine.verify.regions import Region
 from engine.work.messages import Compared, ComparePictures
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message

@@ -15,10 +15,9 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPixmap, qGray
 
 from engine.host.display_range import pixels_of
-from engine.host.protocol import ScreenLevels, Shown
+from engine.host.protocol import ScreenLevels, Shown, TiledScreen
 from engine.host.request import SharedArray
 from engine.host.shared import attach
-from engine.host.tiles import TiledScreen
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.theme import current_theme
 

@@ -7,9 +7,8 @@ from pathlib import Path
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import Cancelled, EngineError, LineLost
-from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult
+from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult, TiledScreen
 from engine.host.request import Request
-from engine.host.tiles import TiledScreen
 from engine.results.progress import Progress
 from engine.verify.regions import Region
 from engine.work.messages import SaveFiltered

@@ -7,9 +7,8 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QLabel, QPushButton, QStackedWidget, QWidget
 
 from engine.errors import EngineError, ImageReadError
-from engine.host.protocol import Filtered, PictureHandle, ScreenLevels
+from engine.host.protocol import CloseTiled, Filtered, PictureHandle, ScreenLevels, TiledScreen
 from engine.host.request import Computed, Seen, SharedArray
-from engine.host.tiles import CloseTiled, TiledScreen
 from engine.image.formats import titles
 from engine.verify.regions import Region
 from engine.work.filtering.clipping import Clipped

@@ -8,10 +8,9 @@ from numpy.typing import NDArray
 from PySide6.QtCore import QObject, Signal
 
 from engine.errors import EngineError
-from engine.host.protocol import PictureHandle
+from engine.host.protocol import PictureHandle, TiledScreen, Values, WantedValues
 from engine.host.request import SharedArray, segments_of
 from engine.host.shared import attach
-from engine.host.tiles import TiledScreen, Values, WantedValues
 from engine.work.filtering.sum_order import Samples
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink

@@ -8,9 +8,9 @@ from PySide6.QtCore import QObject, QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, qGray
 
 from engine.errors import Cancelled, EngineError, ResultGone
+from engine.host.protocol import WHOLE, Place, Tile, TiledScreen, Tiles, WantedTiles
 from engine.host.request import segments_of
 from engine.host.shared import attach
-from engine.host.tiles import WHOLE, Place, Tile, TiledScreen, Tiles, WantedTiles
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for, image_of, one_channel

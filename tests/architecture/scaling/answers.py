@@ -3,8 +3,8 @@
 from functools import partial
 
 from engine.device.devices import backend
-from engine.host.messages import VariantInfo
 from engine.host.protocol import Availability
+from engine.host.request import VariantInfo
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import device_for

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import engine
-from engine.commands import spread
 from engine.device.backend import CpuBackend
 from engine.device.device_list import NO_DRIVER, cpu_info, simulator_info, unusable_gpu
 from engine.errors import DeviceFault
-from engine.flow import rows, stream
+from engine.flow import filtering, rows, stream
 from tests.engine.flow.fake_gpus import install
 from tests.engine.flow.fake_queues import FakeQueues
 
@@ -23,7 +22,7 @@ def gpus(monkeypatch):
 
     def install_gpus(count, queues=FakeQueues):
         made = install(monkeypatch, count, cpu_info(), queues)
-        monkeypatch.setattr(spread, "backend", lambda key: CpuBackend())
+        monkeypatch.setattr(filtering, "backend", lambda key: CpuBackend())
         for name in ("SMALLEST_CHUNK_BYTES", "SMALLEST_CHUNK_IN_ORDER_BYTES"):
             monkeypatch.setattr(stream, name, 1 << 9)
         return made

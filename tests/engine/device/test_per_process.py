@@ -12,7 +12,7 @@ FORKED = """
 import os, signal
 import numpy as np
 import engine
-from engine.host.display_levels import level_shapes, render
+from engine.host.shared_picture import level_shapes, render
 
 picture = np.arange(1100 * 1100, dtype=np.uint32).astype(np.uint8).reshape(1100, 1100)
 mask = engine.parse_mask("1 2 1; 0 0 0; -1 -2 -1")

@@ -10,14 +10,19 @@ from PIL import Image
 import engine
 from engine.api.request import Call
 from engine.errors import BadValue
-from engine.flow import result, tiles
+from engine.flow import tiles
 from engine.geometry.border import Border
 from engine.host import shared, shared_picture
-from engine.host.display_levels import level_shapes, render
-from engine.host.protocol import MeasurePicture, PictureHandle, SaveResult
+from engine.host.protocol import (
+    MeasurePicture,
+    PictureHandle,
+    SaveResult,
+    TiledScreen,
+    WantedTiles,
+    WantedValues,
+)
 from engine.host.request import Computed, Preview, QueuePolicy, Run, answer, segments_of
-from engine.host.shared_picture import SharedSegment, screen_arrays
-from engine.host.tiles import TiledScreen, WantedTiles, WantedValues
+from engine.host.shared_picture import SharedSegment, level_shapes, render, screen_arrays
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from engine.verify.regions import Region
@@ -41,7 +46,7 @@ def silent(step):
 def all_is_large(monkeypatch):
     """Take pictures of any size for large ones, and cut them into bands of about 60 rows, or of 40."""
     monkeypatch.setattr(shared_picture, "FULL_SIZE_BYTES", 0)
-    monkeypatch.setattr(result, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
+    monkeypatch.setattr(tiles, "_BAND_BYTES", 60 * COLUMNS * 3 * 4)
     monkeypatch.setattr(shared_picture, "_BAND_BYTES", 41 * COLUMNS * 3 * 4)
     monkeypatch.setattr(tiles, "_ready", [])
 
@@ -239,8 +244,8 @@ def test_that_a_preview_of_a_large_picture_stops_when_it_is_not_wanted_any_more(
 
 def test_that_a_preview_resolves_its_job_once_for_all_that_is_read_of_it(ask, opened, pixels, monkeypatch):
     asked = []
-    resolve = result.resolved_for_parts
-    monkeypatch.setattr(result, "resolved_for_parts", lambda job, of: asked.append(job) or resolve(job, of))
+    resolve = tiles.resolved_for_parts
+    monkeypatch.setattr(tiles, "resolved_for_parts", lambda job, of: asked.append(job) or resolve(job, of))
     job = mask_job(picture=opened(pixels), mask=MASK, device="cpu")
     reply = ask(Preview(job))
     for read in (job, reply.values.job):

@@ -6,11 +6,10 @@ import pytest
 import engine
 from engine.geometry.border import Border
 from engine.host import shared, tile_jobs
-from engine.host.display_levels import render
 from engine.host.picture_jobs import open_picture
-from engine.host.protocol import OpenPicture
+from engine.host.protocol import OpenPicture, TiledScreen, WantedTiles, WantedValues
 from engine.host.request import Check, Preview, Run, answer, segments_of
-from engine.host.tiles import TiledScreen, WantedTiles, WantedValues
+from engine.host.shared_picture import render
 from engine.mask.mask import Mask
 from engine.work.chain_files import chain_named
 from engine.work.filtering.variants import VARIANTS

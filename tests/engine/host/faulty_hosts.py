@@ -15,9 +15,8 @@ from engine.device_info import DeviceInfo
 from engine.errors import DeviceFault
 from engine.host import shared
 from engine.host.__main__ import serve
-from engine.host.messages import Ready
 from engine.host.protocol import OpenPicture
-from engine.host.request import QueuePolicy, Request
+from engine.host.request import QueuePolicy, Ready, Request
 from engine.host.server import Worker
 from engine.results.progress import Progress
 

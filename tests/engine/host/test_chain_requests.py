@@ -8,9 +8,8 @@ from PIL import Image
 import engine
 from engine.errors import BadValue
 from engine.host import shared
-from engine.host.protocol import OpenPicture
+from engine.host.protocol import OpenPicture, TiledScreen, WantedValues
 from engine.host.request import Preview, Run, segments_of
-from engine.host.tiles import TiledScreen, WantedValues
 from engine.image.open import open_sample
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ListRequest, MergeRequest, PictureJob

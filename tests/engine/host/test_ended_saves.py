@@ -13,7 +13,7 @@ from engine.course.tables import counted_tables
 from engine.errors import Cancelled
 from engine.host import client as client_module
 from engine.host.link import HostLink
-from engine.host.messages import Ready, ToHost
+from engine.host.request import Ready, ToHost
 from engine.host.server import Worker
 from engine.interrupts import undivided
 from tests.engine.host import faulty_hosts

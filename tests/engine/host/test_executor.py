@@ -18,8 +18,8 @@ from engine.errors import HostLost, VerificationFailed
 from engine.geometry.block import Refusal, UnsupportedVariant
 from engine.host.client import EngineClient
 from engine.host.link import HostLink
-from engine.host.messages import HostOptions
 from engine.host.protocol import OpenPicture
+from engine.host.request import HostOptions
 from engine.results.progress import Progress
 from engine.work.filtering import oracle
 from engine.work.filtering.oracle import rounding_bound

@@ -10,7 +10,7 @@ import tifffile
 from engine.errors import ImageReadError
 from engine.host import halved_tiles
 from engine.host.halved_tiles import HalvedTiles, TimeIsOver
-from engine.host.tiles import TILE, WHOLE
+from engine.host.protocol import TILE, WHOLE
 from engine.image.large.opening import open_large
 
 SHAPES = {"uint8": (1100, 2391, 3), "uint16": (897, 1029, 1), "float32": (513, 1030, 1)}

@@ -5,8 +5,7 @@ import pytest
 
 from engine.errors import BadValue
 from engine.geometry.border import RANGE_MODES
-from engine.host import measuring, shared
-from engine.host.display_levels import level_shapes, render
+from engine.host import picture_jobs, shared
 from engine.host.display_range import shown_level
 from engine.host.protocol import (
     PERCENTILES,
@@ -18,6 +17,7 @@ from engine.host.protocol import (
     ShowWindow,
 )
 from engine.host.request import Computed, answer, segments_of
+from engine.host.shared_picture import level_shapes, render
 from engine.image.open import sample_path
 from engine.verify.regions import Region
 
@@ -82,7 +82,7 @@ def test_that_a_window_shows_its_ends_black_and_white_and_leaves_the_values(open
     picture = handle(samples)
     values = None
     if not is_kept:
-        monkeypatch.setattr(measuring, "bands_of", lambda _, region: [(region, samples[region.slices])])
+        monkeypatch.setattr(picture_jobs, "bands_of", lambda _, region: [(region, samples[region.slices])])
         values = Computed(None)
     found = opened(ShowWindow(picture, values, (1000.0, 3000.0)))
     level = shared.attach(found.screen.levels[0])[..., 0]

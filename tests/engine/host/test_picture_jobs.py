@@ -9,13 +9,12 @@ import pytest
 from PIL import Image
 
 from engine.errors import Cancelled, ImageReadError, ImageWriteError
-from engine.flow import result as result_of_window
+from engine.flow import tiles as result_of_window
 from engine.host import shared
-from engine.host.display_levels import SMALLEST_LEVEL, level_shapes, render
 from engine.host.display_range import pixels_of
 from engine.host.picture_jobs import WHOLE_RESULT_BYTES, bytes_with_result, open_picture, save_result
 from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, ScreenLevels
-from engine.host.shared_picture import SharedSegment, screen_arrays
+from engine.host.shared_picture import SMALLEST_LEVEL, SharedSegment, level_shapes, render, screen_arrays
 from engine.host.tile_jobs import TILES_BYTES
 from engine.image.convert import full_scale_of
 from engine.image.form import Form

@@ -13,7 +13,7 @@ from engine.host import __main__ as entry_point
 from engine.host import __main__ as process
 from engine.host import server, shared
 from engine.host.__main__ import serve
-from engine.host.messages import Answer, HostOptions, Ready, Stop, ToHost
+from engine.host.request import Answer, HostOptions, Ready, Stop, ToHost
 from tests.engine.host.faulty_hosts import Question
 
 READY = Ready((), ())

@@ -9,10 +9,9 @@ import pytest
 from engine.errors import Cancelled
 from engine.host import shared
 from engine.host.link import HostLink
-from engine.host.messages import Answer, Cancel, HostOptions, Ready, Stop, ToHost, Working
 from engine.host.pending import HandedSegments
 from engine.host.protocol import OpenPicture
-from engine.host.request import SharedArray
+from engine.host.request import Answer, Cancel, HostOptions, Ready, SharedArray, Stop, ToHost, Working
 from engine.host.server import Worker
 from engine.results.progress import Progress
 from tests.engine.host.conftest import PATIENCE_S

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from engine.host import server, shared
-from engine.host.messages import Stop
+from engine.host.request import Stop
 from engine.host.shared import name_of, new_prefix
 
 MEGABYTE = 1 << 20

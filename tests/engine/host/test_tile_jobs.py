@@ -12,9 +12,16 @@ import engine
 from engine.errors import BadValue, ImageReadError
 from engine.host import picture_jobs, shared, shared_picture, tile_jobs
 from engine.host.picture_jobs import open_picture
-from engine.host.protocol import OpenPicture, ScreenLevels
+from engine.host.protocol import (
+    CloseTiled,
+    FilePixels,
+    OpenPicture,
+    ScreenLevels,
+    TiledScreen,
+    WantedTiles,
+    WantedValues,
+)
 from engine.host.request import answer, segments_of
-from engine.host.tiles import CloseTiled, FilePixels, TiledScreen, WantedTiles, WantedValues
 from engine.image.convert import halved
 from engine.image.faults import Refused
 from engine.image.form import Budget

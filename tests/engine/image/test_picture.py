@@ -11,7 +11,7 @@ import pytest
 from assets.make_samples import DRAWINGS
 from engine.errors import BadValue, UnknownName
 from engine.geometry.border import RANGE_MODES
-from engine.host.display_levels import level_shapes, render
+from engine.host.shared_picture import level_shapes, render
 from engine.image.convert import change_alpha_depth, change_depth, full_scale_of, to_depth
 from engine.image.formats.png_bytes import MOST_SIDE
 from engine.image.open import SAMPLES, open_sample, sample_path

@@ -18,9 +18,8 @@ import pytest
 from engine.course.messages import SaveCourse
 from engine.errors import EngineError
 from engine.host import shared
-from engine.host.messages import Answer, HostOptions, ToHost
 from engine.host.protocol import Saved
-from engine.host.request import Check, Preview, Run, Seen
+from engine.host.request import Answer, Check, HostOptions, Preview, Run, Seen, ToHost
 from engine.mask.presets import preset
 from engine.message import name_of
 from engine.remote import line as lines
@@ -116,7 +115,7 @@ def mutated(stream, random):
             data[at:at] = structure_frame(body)
         else:
             names = (
-                b"host.messages:Answer",
+                b"host.request:Answer",
                 b"results.measurement",
                 b"opaque",
                 b"cpu-separable",
@@ -248,7 +247,7 @@ def test_that_a_file_that_the_window_waits_for_has_come_or_the_answer_says_no(sa
 
 
 def of_kind(name):
-    return msgspec.msgpack.encode({"type": "host.messages:Answer", "id": 5, "value": {"type": name}})
+    return msgspec.msgpack.encode({"type": "host.request:Answer", "id": 5, "value": {"type": name}})
 
 
 def bomb():

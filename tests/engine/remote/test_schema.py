@@ -10,10 +10,8 @@ import pytest
 import engine
 from engine.errors import UnknownName
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
-from engine.host.messages import Answer, Cancel, HostOptions, ToHost
-from engine.host.protocol import Availability
-from engine.host.request import Preview, Seen, SharedArray
-from engine.host.tiles import TiledScreen, WantedValues
+from engine.host.protocol import Availability, TiledScreen, WantedValues
+from engine.host.request import Answer, Cancel, HostOptions, Preview, Seen, SharedArray, ToHost
 from engine.mask.mask import Mask, Weights
 from engine.message import Message, name_of
 from engine.remote import schema
@@ -117,15 +115,15 @@ def test_that_a_field_of_another_type_is_refused():
 def test_that_a_name_of_no_kind_is_refused():
     for name in [
         "messages:Cancel",
-        "host.messages:",
+        "host.request:",
         "os:system",
-        "host.messages:__import__",
+        "host.request:__import__",
         "device.cuda:Cuda",
         "host..messages:Cancel",
-        "host.messages:dataclass",
-        "host.messages:EngineError",
-        "host.messages:Message",
-        "host.messages:Ready.of",
+        "host.request:dataclass",
+        "host.request:EngineError",
+        "host.request:Message",
+        "host.request:Ready.of",
         "x" * 10_000,
         None,
         7,

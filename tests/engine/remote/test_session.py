@@ -9,9 +9,8 @@ import pytest
 import engine
 from engine.errors import Cancelled, EngineError, LineLost
 from engine.host import shared
-from engine.host.protocol import SaveResult
+from engine.host.protocol import SaveResult, WantedTiles, WantedValues
 from engine.host.request import Check, Preview, Run, Seen, SharedArray, segments_of
-from engine.host.tiles import WantedTiles, WantedValues
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.message import messages_in

@@ -6,8 +6,8 @@ import pytest
 import engine
 from engine.errors import ImageReadError
 from engine.host import tile_jobs
+from engine.host.protocol import CloseTiled, TiledScreen, WantedTiles, WantedValues
 from engine.host.request import Run
-from engine.host.tiles import CloseTiled, TiledScreen, WantedTiles, WantedValues
 from engine.work.messages import SaveFiltered
 from gui.explore.files import filters_in_parts
 from gui.explore.inspect.look_panel import PROFILE

@@ -9,10 +9,9 @@ from PIL import Image
 
 import engine
 from engine.host import shared, shared_picture
-from engine.host.display_levels import level_shapes, render
-from engine.host.protocol import MeasurePicture
+from engine.host.protocol import MeasurePicture, WantedTiles
 from engine.host.request import Computed, answer
-from engine.host.tiles import WantedTiles
+from engine.host.shared_picture import level_shapes, render
 from engine.mask.presets import preset
 from engine.verify.regions import Region
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE

@@ -7,9 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from engine.errors import ResultGone
-from engine.host.protocol import OpenPicture, SaveResult
+from engine.host.protocol import OpenPicture, SaveResult, WantedTiles, WantedValues
 from engine.host.request import Preview
-from engine.host.tiles import WantedTiles, WantedValues
 from engine.mask.mask import Mask
 from engine.remote.ssh import RemoteServer
 from engine.results.columns import device_text

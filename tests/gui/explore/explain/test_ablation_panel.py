@@ -5,8 +5,7 @@ import pytest
 from engine.errors import BadValue
 from engine.explain.messages import AblationJob
 from engine.geometry.block import Block
-from engine.host.messages import Ready
-from engine.host.request import Run
+from engine.host.request import Ready, Run
 from engine.mask.mask import Mask
 from gui.explore.explain.ablation_panel import AblationPanel, AblationState
 from gui.explore.explain.selection import Selection

@@ -8,8 +8,7 @@ from PySide6.QtGui import QTextDocumentFragment
 from engine.device_info import RECORDED
 from engine.explain.limit_messages import MeasureLimits
 from engine.explain.messages import TimeRequest
-from engine.host.messages import Ready
-from engine.host.request import Preview
+from engine.host.request import Preview, Ready
 from engine.mask.presets import preset
 from engine.results.launch_facts import LaunchFacts
 from engine.results.metrics import number_of

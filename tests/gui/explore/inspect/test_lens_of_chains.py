@@ -10,8 +10,8 @@ from PIL import Image
 
 from engine.api.request import Call
 from engine.host import shared_picture
+from engine.host.protocol import WantedValues
 from engine.host.request import answer
-from engine.host.tiles import WantedValues
 from engine.work.chain_files import chain_from, ready_chains
 from engine.work.steps import PICTURE, CombineStep, MaskStep, PictureRequest
 from gui.explore.inspect.lens import CombineLens, FilterLens, OperationLens

@@ -4,8 +4,8 @@ from PySide6.QtCore import Qt
 
 from engine.geometry.block import Block, Refusal
 from engine.geometry.layout import Layout
-from engine.host.messages import Ready
 from engine.host.protocol import Availability
+from engine.host.request import Ready
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import BlockEditor, LayoutSwitch, ResultTypeBox
 from gui.explore.results.results_model import ResultsModel

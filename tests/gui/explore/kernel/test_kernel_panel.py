@@ -8,8 +8,8 @@ from engine.errors import Reason
 from engine.geometry.block import Block, Refusal
 from engine.geometry.border import Border
 from engine.geometry.layout import Layout
-from engine.host.messages import Ready
 from engine.host.protocol import Availability, Filtered
+from engine.host.request import Ready
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.kernel_panel import KernelPanel

@@ -7,7 +7,7 @@ from PySide6.QtGui import QColor, QImage, QPainter
 
 from engine.errors import HostLost, ImageReadError
 from engine.host import shared
-from engine.host.tiles import TILE, WHOLE, Tile, TiledScreen, Tiles, WantedTiles
+from engine.host.protocol import TILE, WHOLE, Tile, TiledScreen, Tiles, WantedTiles
 from engine.mask.mask import Mask
 from gui.explore.picture import tiled_levels
 from gui.explore.picture.tiled_levels import TiledLevels
