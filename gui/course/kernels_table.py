@@ -16,9 +16,8 @@ from PySide6.QtWidgets import (
 from engine.course.paper import CourseKernel
 from engine.geometry.layout import Layout
 from gui.course.course_model import CourseModel
-from gui.style.colours import series_for
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, small_font
-from gui.style.theme import current_theme
+from gui.style.theme import current_theme, series_for
 from gui.widgets.panel_parts import dress_table, text_button
 
 _ENTER = (Qt.Key.Key_Return, Qt.Key.Key_Enter)

@@ -15,8 +15,8 @@ from gui.engine_link.engine_state import EngineState
 from gui.style.metrics import GRID, HALF_GRID, small_font
 from gui.widgets.code_pair import CodePair
 from gui.widgets.code_view import function_rows
-from gui.widgets.panel_parts import Placeholder, column, fill_box, narrow_box, quiet_label, row
-from gui.widgets.scroll_area import ScrolledText
+from gui.widgets.labels import ScrolledText
+from gui.widgets.panel_parts import NarrowBox, Placeholder, column, fill_box, quiet_label, row
 
 _NO_PAPER = (
     "Choose a paper on the left: its tables appear here, with this machine's figures beside the printed ones."
@@ -39,7 +39,7 @@ class TablesPanel(QWidget):
         super().__init__()
         self._course = course
         self._state = state
-        self.choice = narrow_box("Table of the paper", _CHOICE_TIP, 8)
+        self.choice = NarrowBox("Table of the paper", _CHOICE_TIP, 8)
         self.table = CourseTableView()
         self.figure_place = QWidget()
         self._figure_column = QVBoxLayout(self.figure_place)
@@ -163,7 +163,7 @@ class CodePanel(QWidget):
         super().__init__()
         self._course = course
         self._wanted = ""
-        self.choice = narrow_box("Kernel or step whose code is shown", _CODE_TIP, 16)
+        self.choice = NarrowBox("Kernel or step whose code is shown", _CODE_TIP, 16)
         self.where = quiet_label(small=True, wraps=True)
         self.names = quiet_label(small=True, wraps=True)
         self.views = CodePair("Our code", "", 0)

@@ -39,14 +39,13 @@ class DeviceBox(NarrowBox):
     def __init__(
         self, workspace: Any, engine_state: EngineState, simulated: str = "Pictures up to 2 megapixels"
     ) -> None:
-        super().__init__(12)
+        super().__init__("Device", "", 12)
         self._workspace = workspace
         self._simulator_note = f"{simulated}; no speeds."
         self._engine_state = engine_state
         self._is_stepping = False
         self._items = QStandardItemModel(self)
         self.setModel(self._items)
-        self.setAccessibleName("Device")
         self.activated.connect(self._choose)
         workspace.settings_changed.connect(self._show_choice)
         engine_state.ready_changed.connect(self._fill)

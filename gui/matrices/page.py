@@ -11,8 +11,7 @@ from engine.device_info import SIMULATOR_SIDE
 from engine.results.metrics import Compared, metric
 from engine.tasks.product.columns import variant_name
 from engine.tasks.product.problem import MatrixProduct, ProductResult, tile_of
-from gui.matrices.matmul_state import SMALL_SIDE, MatmulController, MatmulState
-from gui.matrices.product_panel import LecturePanel, ProductPanel
+from gui.matrices.product import SMALL_SIDE, LecturePanel, MatmulController, MatmulState, ProductPanel
 from gui.page.contract import Intent, LoadKernel, PageStatus, Services
 from gui.page.panels import Panel, PanelTabs, Share, Shares
 from gui.page.runs_page import VariantsPage, run_sentence

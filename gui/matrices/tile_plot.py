@@ -6,7 +6,7 @@ from engine.course.paper import Figure, Series
 from engine.results.metrics import number_of
 from engine.tasks.product.columns import LECTURE_BANDWIDTH_GB_S
 from engine.tasks.product.problem import ProductResult, tile_of
-from gui.matrices.matmul_state import MatmulState
+from gui.matrices.product import MatmulState
 from gui.widgets.plot import FigurePlot
 
 _LIMIT = "bandwidth_limit_gflops"

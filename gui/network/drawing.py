@@ -9,8 +9,7 @@ from PySide6.QtCore import QObject, QRectF, Signal
 from PySide6.QtGui import QColor, QImage, QPainter, QPen, QUndoCommand, QUndoStack
 
 from engine.tasks.network.operands import fitted
-from gui.style.colours import mixed
-from gui.style.theme import Theme
+from gui.style.theme import Theme, mixed
 
 SIDE = 28
 Ink = NDArray[np.uint8]

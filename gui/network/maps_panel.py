@@ -23,9 +23,8 @@ from gui.network.layers import (
     windows,
 )
 from gui.network.network_state import NetworkState
-from gui.style.colours import cell_background, readable_text
 from gui.style.metrics import GRID, HALF_GRID, number_font, scaled_font
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import cell_background, current_theme, readable_text, theme_notifier
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import short_number
 from gui.widgets.panel_parts import Placeholder, column, quiet_label, row, scrolled

@@ -26,8 +26,7 @@ from gui.network.drawing import SIDE, Drawing, Ink
 from gui.network.layers import Answer, Cell, Facts, Floats, Origin, origins, strongest_of
 from gui.runs.bars import Part, Run
 from gui.runs.state import RunsState, TaskRun
-from gui.style.colours import series_at
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme, series_at, theme_notifier
 from gui.typed_json import Reading, Table
 from gui.widgets.labels import LegendEntry
 

@@ -12,9 +12,8 @@ from gui.engine_link.device_box import DeviceBox
 from gui.engine_link.engine_state import EngineState
 from gui.network.network_state import NetworkState
 from gui.runs.panel import RunsPanel
-from gui.style.colours import series_at
 from gui.style.metrics import GRID, HALF_GRID, at_present_letters, digits_width, follow_letters
-from gui.style.theme import theme_notifier
+from gui.style.theme import series_at, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel, Legend, LegendEntry

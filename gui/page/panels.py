@@ -14,8 +14,7 @@ from PySide6.QtGui import QCloseEvent, QResizeEvent
 from PySide6.QtWidgets import QFrame, QSizePolicy, QSplitter, QStackedWidget, QTabBar, QWidget
 
 from gui.style.metrics import GRID, HALF_GRID, at_present_letters, at_usual_letters, follow_letters
-from gui.widgets.panel_parts import column, icon_button, row
-from gui.widgets.scroll_area import ScrollArea
+from gui.widgets.panel_parts import ScrollArea, column, icon_button, row
 
 
 def focus_next(window: QWidget, *, is_forward: bool) -> bool:

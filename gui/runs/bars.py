@@ -14,9 +14,8 @@ from engine.results.columns import SPEED_UP, Column, device_text, problem_text
 from engine.results.measurement import AnyResult, Measurement
 from engine.results.metrics import AnyMetric, Compared, Metric, metrics_of
 from engine.results.text_forms import duration_text, rate_text, tick_text
-from gui.style.colours import series_for
 from gui.style.metrics import GRID, HALF_GRID, small_font
-from gui.style.theme import current_theme
+from gui.style.theme import current_theme, series_for
 
 # From this ratio of the largest to the smallest on, short bars could not be told apart on a linear axis.
 _LOG_FROM = 30.0

@@ -18,9 +18,8 @@ from engine.results.columns import KERNEL, SPEED_UP, VARIANT, Column
 from engine.results.metrics import Compared, Metric
 from gui.runs.bars import bar_room, paint_bar, tick_words
 from gui.runs.model import PIN, RECORDED_MARK, RUN_ROLE, RunsModel
-from gui.style.colours import series_for
 from gui.style.metrics import EARLIER_OPACITY, GRID, small_font
-from gui.style.theme import Theme, current_theme
+from gui.style.theme import Theme, current_theme, series_for
 
 Index = QModelIndex | QPersistentModelIndex
 _CHOSEN_WIDTH = 3

@@ -19,9 +19,8 @@ from PySide6.QtGui import (
 from PySide6.QtSvg import QSvgGenerator
 from PySide6.QtWidgets import QSizePolicy, QToolTip, QWidget
 
-from gui.style.colours import readable_text
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import current_theme
+from gui.style.theme import current_theme, readable_text
 
 _LINE_WIDTH = 2
 _MIDDLE = int(Qt.AlignmentFlag.AlignVCenter)

@@ -24,9 +24,8 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
 
 from engine.explain.code_diff import Change, Diff
 from engine.explain.code_lines import SourceFunction, SourceLine
-from gui.style.colours import mixed
 from gui.style.metrics import GRID, HALF_GRID, code_font
-from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.style.theme import Theme, current_theme, mixed, theme_notifier
 
 
 class Look(StrEnum):

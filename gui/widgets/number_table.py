@@ -11,9 +11,8 @@ from PySide6.QtGui import QBrush, QColor, QPainter, QPen, QResizeEvent
 from PySide6.QtWidgets import QHeaderView, QStyledItemDelegate, QStyleOptionViewItem, QTableView
 
 from engine.results.text_forms import digits_text
-from gui.style.colours import cell_background, mixed, readable_text
 from gui.style.metrics import GRID, number_font
-from gui.style.theme import current_theme
+from gui.style.theme import cell_background, current_theme, mixed, readable_text
 
 Index = QModelIndex | QPersistentModelIndex
 _CENTRE = int(Qt.AlignmentFlag.AlignCenter)

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from PySide6.QtCore import QRect, QSignalBlocker, QSize, Qt
-from PySide6.QtGui import QAction, QColor, QPainter, QPalette, QStandardItemModel
+from PySide6.QtCore import QEvent, QObject, QRect, QSignalBlocker, QSize, Qt
+from PySide6.QtGui import QAction, QColor, QPainter, QPalette, QResizeEvent, QShowEvent, QStandardItemModel
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QBoxLayout,
@@ -12,11 +12,13 @@ from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
     QFormLayout,
+    QFrame,
     QHBoxLayout,
     QHeaderView,
     QLabel,
     QLayout,
     QMenu,
+    QScrollArea,
     QStackedWidget,
     QStyle,
     QStyleOptionComboBox,
@@ -28,7 +30,6 @@ from PySide6.QtWidgets import (
 
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, at_usual_letters, follow_letters, number_font, small_font
-from gui.widgets.scroll_area import ScrollArea
 
 # A widget or a layout, with a stretch factor or without; a number alone is empty space that stretches.
 Part = QWidget | QLayout | tuple[QWidget | QLayout, int] | int
@@ -147,11 +148,14 @@ def form(spacing: int = HALF_GRID) -> QFormLayout:
 class NarrowBox(QComboBox):
     """A list that drops down, and asks for the width of so many characters, whatever its entries.
 
-    Of a chosen entry that does not fit the end is left out; the list is as wide as its entries.
+    Of a chosen entry that does not fit the end is left out; the list is as wide as its entries. `name` is for
+    screen readers.
     """
 
-    def __init__(self, characters: int) -> None:
+    def __init__(self, name: str, tip: str, characters: int) -> None:
         super().__init__()
+        self.setAccessibleName(name)
+        self.setToolTip(tip)
         self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
         self.setMinimumContentsLength(characters)
 
@@ -159,20 +163,12 @@ class NarrowBox(QComboBox):
         super().initStyleOption(option)
         parts, field = QStyle.ComplexControl.CC_ComboBox, QStyle.SubControl.SC_ComboBoxEditField
         room = self.style().subControlRect(parts, option, field, self).width() - HALF_GRID
-        elided = self.fontMetrics().elidedText(option.currentText, Qt.TextElideMode.ElideRight, room)
-        option.currentText = elided
+        mode = Qt.TextElideMode.ElideRight
+        option.currentText = self.fontMetrics().elidedText(option.currentText, mode, room)
 
     def showPopup(self) -> None:
         self.view().setMinimumWidth(self.view().sizeHintForColumn(0) + 3 * GRID)
         super().showPopup()
-
-
-def narrow_box(name: str, tip: str, characters: int) -> NarrowBox:
-    """Return one; `name` is for screen readers."""
-    box = NarrowBox(characters)
-    box.setAccessibleName(name)
-    box.setToolTip(tip)
-    return box
 
 
 def icon_button(icon_name: str, name: str, tooltip: str) -> QToolButton:
@@ -241,18 +237,89 @@ def close_box(dialog: QDialog) -> QDialogButtonBox:
     return box
 
 
+# QScrollArea with `widgetResizable` decides by the width that its content has just now. A content whose
+# height follows its width keeps a scroll bar there that it no longer needs, or resizes itself without end.
+# Here the size of the content follows from the room alone.
+_NEVER = Qt.ScrollBarPolicy.ScrollBarAlwaysOff
+
+
+class ScrollArea(QScrollArea):
+    """Its content fills it, or has the least height with which it is whole at its width."""
+
+    def __init__(self, content: QWidget) -> None:
+        super().__init__()
+        self._content = content
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        self.setWidget(content)
+
+    def sizeHint(self) -> QSize:
+        return self._content.sizeHint()
+
+    @property
+    def least_size(self) -> QSize:
+        """The least size of the content at any width."""
+        return self._content.minimumSizeHint().expandedTo(self._content.minimumSize())
+
+    def least_height(self, width: int) -> int:
+        """Return the least height of the content at a width."""
+        content, least = self._content, self.least_size.height()
+        layout = content.layout()
+        if layout is not None and layout.hasHeightForWidth():
+            return max(least, layout.minimumHeightForWidth(width))
+        return max(least, content.heightForWidth(width)) if content.hasHeightForWidth() else least
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def event(self, event: QEvent) -> bool:
+        handled = super().event(event)
+        # The content as a whole needs another size.
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.follow_content()
+        return handled
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # Something in the content does.
+        if watched is self._content and event.type() == QEvent.Type.LayoutRequest:
+            self.follow_content()
+        return super().eventFilter(watched, event)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._place()
+
+    def follow_content(self) -> None:
+        """Adopt what the content needs now; what is hidden does once it is shown, as in Qt's layouts."""
+        if self.isVisible():
+            self._place()
+
+    def _place(self) -> None:
+        room, least = self.maximumViewportSize(), self.least_size
+        bar = self.verticalScrollBar().sizeHint().width()
+        if least.width() > room.width() and self.horizontalScrollBarPolicy() != _NEVER:
+            room.setHeight(room.height() - self.horizontalScrollBar().sizeHint().height())
+        width = room.width()
+        if self.least_height(width) > room.height():
+            if self.least_height(width - bar) > room.height():
+                width -= bar
+            else:
+                # A picture is less high where it is less wide: it is in view whole without a scroll bar.
+                narrower = range(width, width - bar, -1)
+                width = next((w for w in narrower if self.least_height(w) <= room.height()), width - bar)
+        width = max(width, least.width())
+        self._content.resize(width, max(room.height(), self.least_height(width)))
+
+
 def scrolled(content: QWidget) -> ScrollArea:
     """Return the content in an area as wide as it needs, which scrolls up and down."""
     area = ScrollArea(content)
 
     def fit() -> None:
         needed = content.minimumSizeHint().width() + area.verticalScrollBar().sizeHint().width()
-        least = at_usual_letters(needed)
-        policies = Qt.ScrollBarPolicy
-        is_whole = least == needed
-        area.setHorizontalScrollBarPolicy(
-            policies.ScrollBarAlwaysOff if is_whole else policies.ScrollBarAsNeeded
-        )
+        least, if_cut = at_usual_letters(needed), Qt.ScrollBarPolicy.ScrollBarAsNeeded
+        area.setHorizontalScrollBarPolicy(_NEVER if least == needed else if_cut)
         area.setMinimumWidth(least)
 
     follow_letters(area, fit)
@@ -343,20 +410,17 @@ def fill_box(box: QComboBox, entries: Mapping[Any, str], chosen: object, *, head
 
 def choices_of(box: QComboBox) -> list[QAction]:
     """Return an action for each entry of a box, for the command palette."""
-    return [_choice(box, at) for at in range(box.count())]
 
-
-def _choice(box: QComboBox, at: int) -> QAction:
-    action = QAction(box.itemText(at), box)
-    action.setData(box.accessibleName())
-    action.setToolTip(box.itemData(at, Qt.ItemDataRole.ToolTipRole) or "")
-
-    def choose() -> None:
+    def choose(at: int) -> None:
         box.setCurrentIndex(at)
         box.activated.emit(at)
 
-    action.triggered.connect(choose)
-    return action
+    actions = [QAction(box.itemText(at), box) for at in range(box.count())]
+    for at, action in enumerate(actions):
+        action.setData(box.accessibleName())
+        action.setToolTip(box.itemData(at, Qt.ItemDataRole.ToolTipRole) or "")
+        action.triggered.connect(lambda _checked=False, at=at: choose(at))
+    return actions
 
 
 class Verdict(QLabel):

@@ -13,9 +13,8 @@ from PySide6.QtWidgets import QGraphicsGridLayout, QLabel, QSizePolicy, QWidget
 
 from engine.course.paper import Figure
 from engine.course.paper import Series as Curve
-from gui.style.colours import Series, series_at, series_for
 from gui.style.metrics import GRID, HALF_GRID, number_font
-from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.style.theme import Series, Theme, current_theme, series_at, series_for, theme_notifier
 from gui.widgets.labels import LegendEntry, legend_html
 from gui.widgets.panel_parts import centred_text, column
 

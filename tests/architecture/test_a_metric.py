@@ -17,7 +17,7 @@ from engine.results.metrics import Metric, compared
 from gui.engine_link.engine_state import EngineState
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.results.results_panel import ResultsPanel
-from gui.matrices.matmul_state import MatmulState
+from gui.matrices.product import MatmulState
 from gui.page.messages import Messages
 from gui.page.runs_page import save_runs
 from gui.runs.bars import run_tooltip

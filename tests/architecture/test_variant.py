@@ -38,7 +38,7 @@ from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, VariantRow, VariantsModel
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.workspace import Workspace
-from gui.style.colours import series_for
+from gui.style.theme import series_for
 from tests.engine.variants.case_lists import full_cases
 from tests.engine.variants.suited import mask_for, suited_cases
 

@@ -41,13 +41,13 @@ from gui.style.theme import current_theme
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
+    NarrowBox,
     Refusal,
     action_button,
     column,
     fill_box,
     form,
     label_for,
-    narrow_box,
     paint_text,
     quiet_label,
     row,
@@ -178,8 +178,8 @@ class ChainList(QWidget):
         super().__init__()
         self._chain = chain
         self.list = StepList(chain, actions)
-        self.first = narrow_box("First input of the step", _READS_TIP, 5)
-        self.second = narrow_box("Second input of the step", _SECOND_TIP, 5)
+        self.first = NarrowBox("First input of the step", _READS_TIP, 5)
+        self.second = NarrowBox("Second input of the step", _SECOND_TIP, 5)
         self._and = label_for("and", self.second)
         reads = row(label_for("Reads", self.first), (self.first, 1), self._and, (self.second, 1))
         self.buttons = [action_button(actions[name]) for name in _BUTTONS]

@@ -28,9 +28,8 @@ from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Question, Selection
 from gui.page.jobs import Job, JobQueue
 from gui.page.messages import PageMessages
-from gui.style.colours import series_for
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme, series_for, theme_notifier
 from gui.widgets.charts import Bar, BarChart, Row
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import PANEL_MARGINS, Placeholder, column, folding_row, row, scrolled

@@ -32,16 +32,8 @@ from gui.explore.results.results_model import ResultsModel
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.code_pair import CodePair
 from gui.widgets.code_view import CodeView, Look, Row, function_rows
-from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import (
-    PANEL_MARGINS,
-    Placeholder,
-    column,
-    fill_box,
-    narrow_box,
-    row,
-)
-from gui.widgets.scroll_area import ScrolledText
+from gui.widgets.labels import ElidedLabel, ScrolledText
+from gui.widgets.panel_parts import PANEL_MARGINS, NarrowBox, Placeholder, column, fill_box, row
 
 _COMPILING = "Compiling for {}: a second the first time."
 _AFTER_RUN = "The kernel is compiled after the run, which it would disturb."
@@ -274,7 +266,7 @@ class CodePanel(QWidget):
         # The rows of the lines of the source that are shown.
         self._rows_of: dict[SourceLine, int] = {}
         self._said = ""
-        self.form = narrow_box("What is shown of the kernel", _FORM_TIP, 6)
+        self.form = NarrowBox("What is shown of the kernel", _FORM_TIP, 6)
         self.heading, self.said = ElidedLabel(most=2), ElidedLabel(most=2, small=True)
         self.story = ScrolledText("Story of the kernel's module", 1, _STORY_LINES)
         self.counts = ScrolledText("Instructions by class", 2, _COUNT_LINES)

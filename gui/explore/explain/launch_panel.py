@@ -26,17 +26,16 @@ from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import KernelQuestion, Selection
-from gui.style.colours import series_at
 from gui.style.metrics import GRID, HALF_GRID
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme, series_at, theme_notifier
 from gui.widgets.labels import ElidedLabel, Finding, Findings
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
+    NarrowBox,
     Placeholder,
     column,
     fill_box,
     folding_row,
-    narrow_box,
     row,
 )
 from gui.widgets.plot import Plot, pg, text_over
@@ -294,8 +293,8 @@ class LaunchPanel(QWidget):
     def __init__(self, launch: LaunchState) -> None:
         super().__init__()
         self._launch = launch
-        self.passes = narrow_box("Pass of the kernel", _PASS_TIP, 5)
-        self.axis = narrow_box("What the occupancy is drawn over", _AXIS_TIP, 11)
+        self.passes = NarrowBox("Pass of the kernel", _PASS_TIP, 5)
+        self.axis = NarrowBox("What the occupancy is drawn over", _AXIS_TIP, 11)
         self.sentence = ElidedLabel(most=3)
         self.note = ElidedLabel(most=2, small=True)
         self.numbers = Findings("Numbers of the launch")

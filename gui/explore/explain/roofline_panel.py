@@ -10,9 +10,8 @@ from PySide6.QtWidgets import QPushButton, QWidget
 from engine.results.text_forms import rate_text
 from gui.explore.explain.roofline_state import MEASURE, MEASURE_TIP, Point, Roof, RooflineState
 from gui.explore.run_words import run_title
-from gui.style.colours import series_at, series_for
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID, small_font
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme, series_at, series_for, theme_notifier
 from gui.widgets.charts import Drawing
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import PANEL_MARGINS, column, row, text_button

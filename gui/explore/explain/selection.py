@@ -25,7 +25,7 @@ from gui.explore.workspace import Workspace
 from gui.page.panels import PanelTabs
 from gui.style.metrics import HALF_GRID
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import fill_box, icon_button, narrow_box, row
+from gui.widgets.panel_parts import NarrowBox, fill_box, icon_button, row
 
 _READS_A_RESULT = (
     "This step reads the result of another one. A kernel is explained for a step that reads the picture: "
@@ -247,9 +247,9 @@ class ExplainHead(QWidget):
         self.kernel = ElidedLabel()
         self.kernel.setForegroundRole(QPalette.ColorRole.WindowText)
         self.kernel.setAccessibleName("Selected kernel")
-        self.other = narrow_box("Kernel to compare with", _OTHER_TIP, 8)
+        self.other = NarrowBox("Kernel to compare with", _OTHER_TIP, 8)
         self.swap = icon_button("swap-horizontal", "Swap the two kernels", "Swap the two kernels")
-        self.gpu = narrow_box("GPU that is compiled for", _GPU_TIP, 5)
+        self.gpu = NarrowBox("GPU that is compiled for", _GPU_TIP, 5)
         self.room = icon_button("arrow-expand", "Large panel", "Explain over the picture, and back")
         self.room.setCheckable(True)
         parts = (self.kernel, 1), self.other, self.swap, self.gpu, self.room

@@ -10,8 +10,7 @@ from PySide6.QtCore import QPoint, QRect, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QImage, QPainter, QPen
 
 from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
-from gui.style.colours import mixed, series_at
-from gui.style.theme import Theme
+from gui.style.theme import Theme, mixed, series_at
 from gui.widgets.labels import LegendEntry
 
 _CHANNELS = ("red", "green", "blue")

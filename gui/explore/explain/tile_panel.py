@@ -39,13 +39,13 @@ from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel, Legend
 from gui.widgets.number_table import NumberTable
 from gui.widgets.panel_parts import (
+    NarrowBox,
     Placeholder,
     Refusal,
     column,
     fill_box,
     folding_row,
     label_for,
-    narrow_box,
     quiet_label,
     row,
 )
@@ -348,8 +348,8 @@ class TilePanel(QWidget):
         self.across = _CoordinateBox("Block across", "counted from the left")
         self.down = _CoordinateBox("Block down", "counted from above")
         self.grid_size = quiet_label()
-        self.passes = narrow_box("Pass", "Which pass of the kernel, or which warp's strip, is shown.", 8)
-        self.colours = narrow_box("Colours of the tile", _COLOUR_TIP, 8)
+        self.passes = NarrowBox("Pass", "Which pass of the kernel, or which warp's strip, is shown.", 8)
+        self.colours = NarrowBox("Colours of the tile", _COLOUR_TIP, 8)
         self.grid = TileGrid()
         self.legend = Legend("What the colours of the tile mean")
         # They keep room for their lines, so that nothing jumps under the mouse.

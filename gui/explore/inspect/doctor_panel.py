@@ -20,9 +20,8 @@ from gui.explore.chain.chain_steps import split
 from gui.explore.explain.selection import Question
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Background
-from gui.style.colours import HEAT
 from gui.style.metrics import EARLIER_OPACITY, GRID, HALF_GRID
-from gui.style.theme import Theme, current_theme, theme_notifier
+from gui.style.theme import HEAT, Theme, current_theme, theme_notifier
 from gui.widgets.labels import Finding, Findings
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,

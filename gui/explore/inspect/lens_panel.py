@@ -37,10 +37,10 @@ from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import ValueTable, cell_number
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
+    NarrowBox,
     Placeholder,
     column,
     fill_box,
-    narrow_box,
     row,
     scrolled,
 )
@@ -75,8 +75,8 @@ class LensPanel(QWidget):
         super().__init__()
         self._lens = lens
         self.title = ElidedLabel()
-        self.channel = narrow_box("Channel of the lens", "Whose sum is shown.", 6)
-        self.table_choice = narrow_box("Table of the lens", _TABLE_TIP, 7)
+        self.channel = NarrowBox("Channel of the lens", "Whose sum is shown.", 6)
+        self.table_choice = NarrowBox("Table of the lens", _TABLE_TIP, 7)
         self.hint, self.size_text = ElidedLabel(small=True), ElidedLabel()
         # Beside the choice of the table it stands in the middle.
         self.size_text.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)

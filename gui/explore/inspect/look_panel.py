@@ -24,12 +24,12 @@ from gui.style.theme import current_theme, theme_notifier
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
     PANEL_MARGINS,
+    NarrowBox,
     Placeholder,
     column,
     fill_box,
     folding_row,
     menu_button,
-    narrow_box,
     quiet_label,
     row,
 )
@@ -272,8 +272,8 @@ class LookPanel(QWidget):
     def __init__(self, look: LookState) -> None:
         super().__init__()
         self._look = look
-        self.tool = narrow_box("What to look at", _TOOL_TIP, 6)
-        self.channel = narrow_box("Channel", "Whose numbers are shown.", 4)
+        self.tool = NarrowBox("What to look at", _TOOL_TIP, 6)
+        self.channel = NarrowBox("Channel", "Whose numbers are shown.", 4)
         self.what = ElidedLabel(most=2, small=True)
         self.before, self.after = HistogramPlot(), HistogramPlot()
         self.numbers = QLabel()

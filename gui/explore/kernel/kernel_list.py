@@ -36,9 +36,8 @@ from engine.device_info import AUTO
 from gui.explore.explain.selection import Selection
 from gui.explore.kernel.variants_model import ROW_ROLE, GroupRow, VariantRow, VariantsModel
 from gui.explore.workspace import Workspace
-from gui.style.colours import Series, series_for
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, scaled_font, small_font
-from gui.style.theme import current_theme
+from gui.style.theme import Series, current_theme, series_for
 from gui.widgets.panel_parts import paint_text, row
 
 Index = QModelIndex | QPersistentModelIndex

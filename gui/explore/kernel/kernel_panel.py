@@ -22,7 +22,7 @@ from gui.explore.workspace import Workspace
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.fields import NumberBox, doubled
-from gui.widgets.labels import ElidedLabel
+from gui.widgets.labels import ElidedLabel, ScrolledText
 from gui.widgets.panel_parts import (
     NO_ARROW,
     NarrowBox,
@@ -35,7 +35,6 @@ from gui.widgets.panel_parts import (
     scrolled,
 )
 from gui.widgets.panel_parts import Refusal as RefusalLabel
-from gui.widgets.scroll_area import ScrolledText
 
 PRESETS = tuple(
     Block(x, y) for x, y in ((8, 8), (16, 8), (16, 16), (32, 4), (32, 8), (32, 16), (32, 32), (64, 4))
@@ -254,9 +253,8 @@ class ResultTypeBox(NarrowBox):
     """Chooses `Settings.result_type`; greyed, with the reason, where the picture leaves no choice."""
 
     def __init__(self, workspace: Workspace) -> None:
-        super().__init__(5)
+        super().__init__("Output type", "", 5)
         self._workspace = workspace
-        self.setAccessibleName("Output type")
         for result_type in RESULT_TYPES:
             self.addItem("float32", result_type)
         self.activated.connect(lambda at: workspace.change(result_type=self.itemData(at)))

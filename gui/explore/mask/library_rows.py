@@ -22,9 +22,8 @@ from engine.mask.text import load_mask, save_mask
 from engine.work.messages import EffectsRequest
 from gui.engine_link.engine_link import EngineLink, Newest
 from gui.explore.workspace import Workspace
-from gui.style.colours import cell_background
 from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
-from gui.style.theme import Theme, current_theme
+from gui.style.theme import Theme, cell_background, current_theme
 from gui.widgets.panel_parts import paint_text
 
 # More files are not read: whoever keeps so many looks for them by their names in a folder of their own.

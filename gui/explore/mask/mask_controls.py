@@ -12,7 +12,7 @@ from engine.mask.typed import TypedWeights
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID
 from gui.widgets.fields import NumberBox, NumberField
-from gui.widgets.panel_parts import column, folding_row, icon_button, label_for, narrow_box, row
+from gui.widgets.panel_parts import NarrowBox, column, folding_row, icon_button, label_for, row
 
 _TOOLTIP = (
     f"{{}} of the mask, 1 to {MAX_SIDE}, or to {MAX_LINE} in a mask of one row or one column.\n"
@@ -203,7 +203,7 @@ class ApplyControls(QWidget):
     def __init__(self, workspace: Workspace) -> None:
         super().__init__()
         self._workspace = workspace
-        self.border_box = narrow_box("Border", "", 6)
+        self.border_box = NarrowBox("Border", "", 6)
         for position, border in enumerate(Border):
             self.border_box.addItem(border.value.capitalize(), border)
             self.border_box.setItemData(position, border.sentence, Qt.ItemDataRole.ToolTipRole)

@@ -19,8 +19,7 @@ from engine.mask.mask import MAX_LINE, Mask
 from engine.mask.text import format_mask, parse_mask
 from engine.mask.typed import TypedWeights
 from gui.explore.workspace import Workspace
-from gui.style.colours import cell_background, readable_text
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import cell_background, current_theme, readable_text, theme_notifier
 from gui.widgets.fields import MINUS, read_typed
 
 # A bracket begins a literal, and a colon follows the name of a generator or ImageMagick's size; a slash or an

@@ -237,8 +237,7 @@ class OperationChoice(QWidget):
         self._display = display
         self._ask_for_patch = ask_for_patch
         self._panels: dict[str, QWidget] = {"": mask_panel}
-        self.box = NarrowBox(12)
-        self.box.setAccessibleName("Operation")
+        self.box = NarrowBox("Operation", "", 12)
         self._add("Convolution", "", _CONVOLUTION)
         self.add_button = menu_icon_button("plus", "Add a step", _ADD_TIP)
         # Where the steps are listed, once there are several.

@@ -15,8 +15,7 @@ from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import Ask, EngineLink, needs_no_message
 from gui.explore.picture.levels import PictureLevels, checkerboard, finest_for, image_of, one_channel
 from gui.explore.picture.view import Size, ViewTransform
-from gui.style.colours import mixed
-from gui.style.theme import current_theme
+from gui.style.theme import current_theme, mixed
 
 CACHE_BYTES = 16 << 20
 """Tiles that are kept, bytes; those that are seen stay in any case."""

@@ -18,9 +18,8 @@ from gui.explore.kernel.kernel_panel import PRESETS
 from gui.explore.kernel.variants_model import SIMULATE
 from gui.explore.results.block_map import STAR, BlockCells, BlockMap, Kind, map_of
 from gui.explore.workspace import Workspace
-from gui.style.colours import heat
 from gui.style.metrics import GRID, HALF_GRID, digits_width
-from gui.style.theme import current_theme, theme_notifier
+from gui.style.theme import current_theme, heat, theme_notifier
 from gui.widgets.fields import ListField
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.number_table import NumberTable

@@ -11,8 +11,7 @@ from engine.host.request import Run
 from engine.results.metrics import number_of
 from engine.tasks.product.problem import MatrixProduct, ProductGrid, ProductRequest, tile_of
 from gui.engine_link.engine_state import EngineState
-from gui.matrices.matmul_state import SMALL_TILES, MatmulController, MatmulState
-from gui.matrices.product_panel import LecturePanel, ProductPanel
+from gui.matrices.product import SMALL_TILES, LecturePanel, MatmulController, MatmulState, ProductPanel
 from gui.matrices.tile_plot import limit_words, tile_figure
 from tests.gui.fake_engine import is_kind
 from tests.made_runs import made_product, made_rows

@@ -9,9 +9,22 @@ from engine.work.operations.table import OPERATION_VARIANTS
 from gui.explore.explain.tile_painter import tint
 from gui.explore.inspect.histogram_plot import CHANNEL_COLOURS
 from gui.style import icons
-from gui.style.colours import HEAT, Series, heat, mixed, readable_text, series_at, series_for
 from gui.style.metrics import EARLIER_OPACITY, GRID, digits_width, number_font
-from gui.style.theme import DARK, LIGHT, apply_theme, current_theme, palette_of, theme_notifier
+from gui.style.theme import (
+    DARK,
+    HEAT,
+    LIGHT,
+    Series,
+    apply_theme,
+    current_theme,
+    heat,
+    mixed,
+    palette_of,
+    readable_text,
+    series_at,
+    series_for,
+    theme_notifier,
+)
 
 
 def luminance(colour: str) -> float:

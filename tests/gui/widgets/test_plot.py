@@ -8,8 +8,7 @@ import pytest
 from PySide6.QtWidgets import QScrollBar, QWidget
 
 from engine.course.paper import Figure, Series
-from gui.style.colours import series_at, series_for
-from gui.style.theme import DARK, apply_theme
+from gui.style.theme import DARK, apply_theme, series_at, series_for
 from gui.widgets.plot import FigurePlot, Plot
 
 

@@ -3,8 +3,7 @@ from PySide6.QtCore import QCoreApplication, QSize
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from gui.widgets.labels import ElidedLabel
-from gui.widgets.panel_parts import column, scrolled
-from gui.widgets.scroll_area import ScrollArea
+from gui.widgets.panel_parts import ScrollArea, column, scrolled
 
 
 class Square(QWidget):

@@ -10,8 +10,7 @@ from engine.geometry.block import Block
 from engine.mask.mask import Mask
 from gui.explore.explain.code_panel import CodePanel, CodeState
 from gui.explore.explain.selection import Selection
-from gui.style.colours import contrast
-from gui.style.theme import DARK, LIGHT, apply_theme
+from gui.style.theme import DARK, LIGHT, apply_theme, contrast
 from tests.gui.fake_engine import is_kind
 from tests.gui.made_code import FIRST_LINE
 from tests.gui.made_window import panel_of

@@ -13,8 +13,7 @@ from engine.results.metrics import metric
 from gui.explore.explain.selection import Selection
 from gui.explore.results.block_map import BlockCells, Kind, map_of
 from gui.explore.results.blocks_panel import BlocksPanel
-from gui.style.colours import HEAT
-from gui.style.theme import current_theme, palette_of
+from gui.style.theme import HEAT, current_theme, palette_of
 from tests.made_runs import (
     PROBLEM,
     WORK,
