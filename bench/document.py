@@ -1,6 +1,8 @@
-"""The tables and figures of the documents, made from bench/results, assets/recorded and docstrings.
+"""The tables and figures of the documents, made from bench/results and docstrings.
 
 python -m bench.document      writes all of them anew
+
+The tables of the appendix, docs/performance-tables.md, are put in when the site is built.
 """
 
 import json
@@ -11,13 +13,12 @@ from typing import Any
 from bench import answers, bounds, command_options, executed, figures, ncu, packages, window
 from bench.answers import DocumentFigure
 from bench.calls import tables as calls
-from bench.markers import DocumentTable, put_between
+from bench.markers import TABLES, DocumentTable, put_between, wrapped
 from bench.peers.__main__ import document_tables as peers
-from bench.recorded_course import course_documents
 from bench.whole import tables as whole
 from engine.files.atomic_write import atomic_write
 
-RESULTS = Path("bench/results")
+RESULTS = Path(__file__).parent / "results"
 
 
 def kept_tables() -> list[DocumentTable]:
@@ -39,6 +40,14 @@ def kept_tables() -> list[DocumentTable]:
     }
     measured = [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
     return [*measured, *packages.tables(), *command_options.tables()]
+
+
+def with_tables(text: str) -> str:
+    """Return the appendix with its tables, each in the place of its marker <!-- name -->."""
+    for table in kept_tables():
+        if table.document == TABLES:
+            text = text.replace(f"<!-- {table.name} -->", "\n".join(wrapped(table.lines)))
+    return text
 
 
 def kept_figures() -> list[DocumentFigure]:
@@ -64,11 +73,10 @@ def kept(name: str) -> Any:
 def main() -> None:
     """Write them."""
     for table in kept_tables():
-        put_between(table.document, table.name, table.lines)
+        if table.document != TABLES:
+            put_between(table.document, table.name, table.lines)
     for figure in kept_figures():
         atomic_write(figure.path, figure.svg())
-    for path, content in course_documents().items():
-        atomic_write(path, content)
 
 
 if __name__ == "__main__":

@@ -2,8 +2,7 @@
 
 python -m bench.recorded runs --out FILE                    kernels on common pictures, and the GPU's limits
 python -m bench.recorded course [PAPER ...] --out FILE      the tables of the course papers (default: of all)
-python -m bench.recorded take --from FOLDER                 puts both files in assets/recorded, and writes
-                                                            docs/course-recorded
+python -m bench.recorded take --from FOLDER                 puts both files in assets/recorded
 
 What is in FILE stays if it is of the same commit and GPU: only what it lacks is measured, until --minutes are
 over. So both can be called again. Both refuse a checkout with changes that are not committed; a copy of a
@@ -23,7 +22,6 @@ from pathlib import Path
 from typing import Any
 
 from bench.options import parser_of
-from bench.recorded_course import course_documents
 from bench.representative import mask_for
 from engine.compiled.code_store import source_digest
 from engine.course.bench import machine_lines, measured_paper
@@ -188,15 +186,13 @@ def faults_of(documents: dict[str, dict[str, Any]], commit_here: str | None = No
 
 
 def take(folder: Path) -> int:
-    """Put both files of a folder into assets/recorded and write the documents; return the exit status."""
+    """Put both files of a folder into assets/recorded; return the exit status."""
     documents = {what: read(folder / f"{what}.json.gz") for what in (RUNS, COURSE)}
     if faults := faults_of(documents, commit()):
         print("\n".join(faults))
         return 1
     for what, document in documents.items():
         write(recorded_path(what), document)
-    for path, content in course_documents().items():
-        path.write_bytes(content)
     return 0
 
 

@@ -1,8 +1,7 @@
-"""The documents of docs/course-recorded, from the same recorded tables that the window shows."""
+"""The pages of the course papers on the site, from the same recorded tables that the window shows."""
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from engine.course.files import markdown_of, svg_of
@@ -11,12 +10,12 @@ from engine.course.papers import PAPERS, beside, recorded_paper
 from engine.course.tables import counted_tables
 from engine.results.export import COURSE, recorded_document
 
-FOLDER = Path("docs/course-recorded")
+FOLDER = "course-recorded"
 
 
-def course_documents() -> dict[Path, bytes]:
-    """Return every file: a document for each recorded paper, and its figures."""
-    found: dict[Path, bytes] = {}
+def course_documents() -> dict[str, bytes]:
+    """Return every file by its path on the site: a page for each recorded paper, and its figures."""
+    found: dict[str, bytes] = {}
     for one in PAPERS:
         recorded = recorded_paper(one.key)
         if recorded is None:
@@ -29,10 +28,10 @@ def course_documents() -> dict[Path, bytes]:
         for table in tables:
             if table.figure is not None:
                 name = f"{one.key}-figure-{len(pictures) + 1}.svg"
-                found[FOLDER / name] = svg_of(table.figure)
+                found[f"{FOLDER}/{name}"] = svg_of(table.figure)
                 pictures[table.figure.title] = name
         text = markdown_of(one, tables, tuple(recorded.machine.items()), pictures)
-        found[FOLDER / f"{one.key}.md"] = text.encode()
+        found[f"{FOLDER}/{one.key}.md"] = text.encode()
     return found
 
 

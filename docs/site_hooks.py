@@ -20,6 +20,9 @@ sys.path.insert(0, str(ROOT))
 
 import engine  # noqa: E402
 from assets.packaging.wheel_package import write_package  # noqa: E402
+from bench.document import with_tables  # noqa: E402
+from bench.markers import TABLES  # noqa: E402
+from bench.recorded_course import course_documents  # noqa: E402
 
 OUTSIDE = {
     "README.md": "index.md",
@@ -46,20 +49,24 @@ def on_config(config: Any) -> Any:
 
 
 def on_files(files: Files, config: Any) -> Files:
-    """Add the documents outside `docs`, the reference, and the icon."""
+    """Add the documents outside `docs`, the reference, the recorded papers, and the icon."""
     for path, page in OUTSIDE.items():
         text = (ROOT / path).read_text(encoding="utf-8")
         files.append(
             File.generated(config, page, content=text if path.endswith(".md") else f"```\n{text}```")
         )
     files.append(File.generated(config, "reference.md", content=reference()))
+    for page, content in course_documents().items():
+        files.append(File.generated(config, page, content=content.decode()))
     files.append(File.generated(config, "icon.svg", abs_src_path=str(ROOT / "assets/icon/haloscope.svg")))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Return a document whose links lead to pages."""
+    """Return a document whose links lead to pages; the appendix with its tables."""
     here = page.file.src_uri
+    if here == TABLES.name:
+        markdown = with_tables(markdown)
     path = _PATHS.get(here, f"docs/{here}")
 
     def target(found: re.Match[str]) -> str:
