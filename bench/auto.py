@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 
 from bench.options import parser_of
-from engine.cores import cores
 from engine.device.backend import Backend
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.process import cores
 from engine.variants.fast import digit_sums
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.planner import (

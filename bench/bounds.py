@@ -27,7 +27,7 @@ from bench.figures import MASK_SIDES, SIDE
 from bench.markers import DocumentTable
 from bench.options import parser_of
 from bench.representative import mask_for
-from engine.compiled.cpu_target import cpu_target
+from engine.compiled.machine_code import cpu_target
 from engine.device.device_list import cpu_info
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind

@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 from msgspec.structs import replace
 
-from engine.cores import cores
 from engine.host import shared
 from engine.host.protocol import PictureHandle
 from engine.host.request import Preview
 from engine.host.shared_picture import SharedSegment, screen_arrays
+from engine.process import cores
 from engine.work.answers import preview
 from engine.work.chain_files import chain_named
 from engine.work.messages import PictureJob

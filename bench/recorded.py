@@ -37,7 +37,7 @@ from engine.mask.presets import preset, preset_names
 from engine.results.columns import problem_text
 from engine.results.export import COURSE, FORMAT, RUNS, VERSION, recorded_path
 from engine.results.measurement import AnyResult
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 from engine.results.text_forms import strict
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan

@@ -19,8 +19,8 @@ from functools import partial
 from importlib import import_module
 from typing import Any
 
-from engine.cores import cores
 from engine.errors import BadValue, DeviceFault, DeviceUnavailable, EngineError
+from engine.process import cores
 
 CONNECT_S = 10
 # `local:N` is for this machine: more processes than this only take memory from one another.

@@ -16,7 +16,7 @@ import builtins
 import linecache
 import os
 
-from engine.starting import no_collection
+from engine.process import no_collection
 
 _python_import = getattr(builtins, "__orig_import__", builtins.__import__)
 os.environ["PYSIDE6_OPTION_LAZY"] = "0"

@@ -18,8 +18,8 @@ import hypothesis
 import pytest
 
 from bench.real_window import missing_programs
-from engine.cores import cores
 from engine.host import pending
+from engine.process import cores
 
 if TYPE_CHECKING:
     from pytestqt.qtbot import QtBot

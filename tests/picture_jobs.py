@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 from engine.mask.mask import Mask
 from engine.run.task import Choice, Job
 from engine.work.filter_task import FILTERING

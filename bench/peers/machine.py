@@ -5,8 +5,8 @@ import subprocess
 from typing import Any
 
 from bench.peers.roster import LIMIT
-from engine.cores import cores
 from engine.device.device_list import cpu_info
+from engine.process import cores
 
 _SMI = ("name", "driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "temperature.gpu", "power.draw")
 

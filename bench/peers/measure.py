@@ -19,7 +19,7 @@ from bench.peers.cells import Cell, pictures_of
 from bench.peers.oracle import Oracle
 from bench.peers.pipe import Lost, Worker
 from bench.peers.roster import OURS, OURS_AUTO, ROSTERS, Entry, name_of
-from engine.cores import cores
+from engine.process import cores
 from engine.results.measurement import Spread
 
 COLD_BYTES = 256 << 20

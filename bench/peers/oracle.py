@@ -24,7 +24,7 @@ from bench.peers.cells import Cell, mask_of
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.verify.closeness import compare
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.filtering import oracle
 from engine.work.filtering.oracle import is_exact_class, regions_to_check, rounding_bound
 from engine.work.problem import Problem

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.whole.processes import ROOT, Spent, interleaved_runs
 from bench.whole.rows import MAGICK, OURS, VIPS, Files, Row, installed, rows_of
-from engine.cores import cores
+from engine.process import cores
 
 HISTORY = Path("bench/history-whole.jsonl")
 PNG, JPEG = (1920, 1080), (4000, 3000)

@@ -11,9 +11,8 @@ from numpy.typing import ArrayLike
 from engine.device.devices import device_named
 from engine.device_info import ALL_GPUS, AUTO
 from engine.errors import BadValue
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 
 if TYPE_CHECKING:
     from engine.image.picture import Picture
@@ -65,9 +64,9 @@ def as_array(image: object) -> np.ndarray:
     if type(image) is np.ndarray:
         return image
     # NumPy's own arrays need none of it.
-    from engine.image import array_input
+    from engine.image import convert
 
-    return array_input.as_array(image)
+    return convert.as_array(image)
 
 
 def as_seconds(budget_s: float) -> float:

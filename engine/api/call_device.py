@@ -19,7 +19,7 @@ from engine.device.devices import backend, device_named
 from engine.device.per_thread import OncePerProcess
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import DeviceUnavailable, EngineError, Reason
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 from engine.mask.mask import Mask
 from engine.work.filter_task import FILTERING
 from engine.work.filtering.planner import (

@@ -10,8 +10,8 @@ from engine.api.plan import filtered
 from engine.api.request import Call, MaskLike, request_of
 from engine.device.devices import devices as known_devices
 from engine.device_info import AUTO, DeviceInfo
+from engine.geometry.block import Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.work.filtering.variants import VARIANTS, Variant
 
 

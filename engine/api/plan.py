@@ -28,9 +28,8 @@ from engine.device.launches import Prepared
 from engine.device.per_thread import most_launch_cores
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, Reason
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.results.text_forms import html_table
 from engine.work.filter_task import FILTERING, refuse_non_finite

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from engine.api.arguments import BlockLike, Image, as_array, as_block, as_device, as_number
 from engine.api.calls import Applied, check_named, computed, measured
+from engine.geometry.block import Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.work.pictures import as_samples
 from engine.work.resolve import Resolved

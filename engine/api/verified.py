@@ -13,8 +13,8 @@ from engine.api.request import Call, MaskLike, request_of
 from engine.device.devices import backend
 from engine.device_info import AUTO
 from engine.errors import BadValue, MaskError, VerificationFailed
+from engine.geometry.block import Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.image.convert import to_depth
 from engine.mask.mask import Mask
 from engine.results.problem import Mark

@@ -23,14 +23,14 @@ from engine.cluster import connected, loaded, sealed
 from engine.commands.batch_loop import Batch, Finished, Task, all_the_way, write_result
 from engine.commands.batch_plan import BatchPlan, PictureFile
 from engine.commands.picture_work import PictureWork
-from engine.cores import cores
 from engine.device.device_list import cpu_chosen_as
 from engine.device.per_thread import launches_on
 from engine.errors import EngineError
-from engine.files.part_files import part_file
+from engine.files.atomic_write import part_file
 from engine.flow.chunks import Loop
 from engine.flow.stages import PictureMemory, Staged
-from engine.image.form import RAISE_LIMIT, bytes_text
+from engine.image.format import RAISE_LIMIT
+from engine.process import bytes_text, cores
 
 # Tasks for each thread of the workers that are sent and not done yet. Files to a task at most, and what they
 # take together, at least.
@@ -81,7 +81,7 @@ def run(batch: Batch, plan: BatchPlan) -> None:
         task.write = count
 
     # A file in the folder for the results: a worker that does not see it would write to a disk of its own.
-    # What a killed process leaves of it is removed by the next one (`engine.files.part_files`).
+    # What a killed process leaves of it is removed by the next one (`engine.files.atomic_write`).
     with connected(scheduler) as client, part_file(Path(plan.out or ".")) as sign, ExitStack() as at_end:
 
         def take_down() -> None:

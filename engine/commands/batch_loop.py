@@ -31,7 +31,6 @@ from engine.commands.batch_plan import BatchPlan, PictureFile, why_not_new
 from engine.commands.batch_watch import say_begun, watched
 from engine.commands.picture_opening import Opened, open_picture, work_bytes
 from engine.commands.picture_work import AFFORDABLE_MULTIPLY_ADDS, PictureWork, Result
-from engine.cores import cores
 from engine.device.host_memory import reused_array, reused_result
 from engine.device.per_thread import launches_on
 from engine.device_info import titles
@@ -40,11 +39,10 @@ from engine.files.atomic_write import atomic_write, make_folder
 from engine.flow.chunks import Loop
 from engine.flow.stages import PictureMemory, Staged, bands_to_convert, convert
 from engine.flow.stream import Asked, Stream
-from engine.image.form import RAISE_LIMIT, Form
+from engine.image.format import RAISE_LIMIT, Form
 from engine.image.save import finished_picture
-from engine.shortages import shortage_of
-from engine.verify.regions import CheckedSamples
-from engine.verify.verification import Verification
+from engine.process import cores, shortage_of
+from engine.verify.verification import CheckedSamples, Verification
 from engine.work.filtering.clipping import Clipped
 from engine.work.filtering.oracle import regions_to_check
 

@@ -22,8 +22,7 @@ from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, FileWriteError, ImageReadError
 from engine.files.atomic_write import check_place, make_folder, path_text
-from engine.image.form import Form
-from engine.image.format import Format
+from engine.image.format import Form, Format
 from engine.image.formats import FORMATS, format_to_save, in_words, offered_suffixes, opened_suffixes, titles
 from engine.image.large.opening import SUFFIXES, is_zarr, kind_of_result
 from engine.image.open import open_image

@@ -16,14 +16,14 @@ from engine.commands.step_options import PictureOptions, key_of_filter
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO, SIMULATOR, DeviceInfo
 from engine.errors import BadValue, MaskError, UnknownName
-from engine.geometry.block import EVERY, Block, every_block
-from engine.geometry.layout import Layout
+from engine.geometry.block import EVERY, Block, Layout, every_block
 from engine.host.request import answer
-from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.format import DEFAULT_MAX_BYTES
 from engine.mask.generator_table import GENERATORS
 from engine.mask.mask import MAX_LINE, SIDES_ALLOWED, Mask, is_size_allowed
 from engine.mask.mask import MAX_SIDE as MAX_MASK_SIDE
 from engine.mask.presets import did_you_mean, resolve_mask
+from engine.process import bytes_text
 from engine.results.columns import layout_suffix
 from engine.results.measurement import AnyResult, Measurement
 from engine.run.measure import measured_result

@@ -18,7 +18,7 @@ from engine.errors import (
     VerificationFailed,
 )
 from engine.files.standard_streams import PIPE_CLOSED, answers, silence
-from engine.shortages import shortage_of
+from engine.process import shortage_of
 
 
 def main(argv: list[str]) -> int:

@@ -16,7 +16,7 @@ from engine.course.tables import counted_tables
 from engine.device_info import AUTO
 from engine.errors import FileWriteError
 from engine.files.atomic_write import check_place, make_folder
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 
 FORMAT, VERSION = "haloscope-course", 1
 

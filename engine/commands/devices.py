@@ -14,7 +14,7 @@ from engine.host.request import answer
 
 if TYPE_CHECKING:
     from engine.explain.device_limits import DeviceLimits
-    from engine.results.progress import Progress
+    from engine.results.problem import Progress
 
 # A unit in which numbers of three to six digits are left.
 _GIGA = 1e9

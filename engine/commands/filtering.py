@@ -25,11 +25,11 @@ from engine.commands.step_options import SavingOptions, StepOptions
 from engine.device_info import ALL_GPUS
 from engine.errors import BadValue, EngineError
 from engine.files.atomic_write import atomic_write, check_other_file, check_place
-from engine.image.form import Form, bytes_text
-from engine.image.format import Format
+from engine.image.format import Form, Format
 from engine.image.formats import in_words, offered_suffixes, titles
 from engine.image.picture import Picture
 from engine.image.save import saved_format
+from engine.process import bytes_text
 
 if TYPE_CHECKING:
     from engine.commands.picture_work import PictureWork, Result

@@ -23,8 +23,7 @@ from engine.files.standard_streams import (
     open_crash_log,
 )
 from engine.interrupts import listen
-from engine.shortages import shortage_of
-from engine.starting import start_no_blas_threads, with_blas_threads
+from engine.process import shortage_of, start_no_blas_threads, with_blas_threads
 
 _LEAVING_S = 2.0
 

@@ -17,10 +17,9 @@ from engine.device.devices import device_named
 from engine.device_info import AUTO, DeviceInfo, titles
 from engine.errors import BadValue
 from engine.files.standard_streams import printable
+from engine.geometry.block import Layout
 from engine.geometry.border import RangeMode
-from engine.geometry.layout import Layout
-from engine.image.form import Form
-from engine.image.format import Format
+from engine.image.format import Form, Format
 from engine.image.open import open_image
 from engine.image.picture import Picture
 from engine.image.save import Conversion, encoded_image
@@ -29,8 +28,7 @@ from engine.results.measurement import AnyResult
 from engine.run.sampling import HARDLY_SAMPLED
 from engine.run.task import AnyJob, devices_for
 from engine.run.variant import AnyVariant
-from engine.verify.regions import CheckedSamples
-from engine.verify.verification import Verification
+from engine.verify.verification import CheckedSamples, Verification
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.clipping import Clipped, clipped_in_file
 from engine.work.filtering.planner import why_not_gpu

@@ -24,17 +24,16 @@ from engine.commands.arguments import (
 )
 from engine.device_info import AUTO
 from engine.errors import BadValue, UnknownName
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import RANGE_MODES, Border, RangeMode
-from engine.geometry.layout import Layout
-from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
-from engine.image.format import DEFAULT_QUALITY, Format
+from engine.image.format import DEFAULT_MAX_BYTES, DEFAULT_QUALITY, Format
 from engine.image.formats import formats_for, quality_words, titles
 from engine.image.save import DEPTH_DTYPES
 from engine.mask.generator_table import EXAMPLES
 from engine.mask.generators import cut_sentence
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask
+from engine.process import bytes_text
 from engine.work.pictures import DTYPES, MAX_CHANNELS
 from engine.work.problem import RESULT_TYPES, Settings
 from engine.work.steps import MaskStep, OperationStep, PictureRequest, of_chain, one_step

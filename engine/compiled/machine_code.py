@@ -5,7 +5,8 @@ scipy.linalg, which it loads, would take 1.1 s; they are imported where somethin
 
 What is compiled is a plain Python function, whose module imports late what it is written with (`late_names`);
 its first statement is `entry_point()`. It allocates nothing and raises nothing: it works on arrays that it is
-given.
+given. `NUMBA_CPU_NAME` and `NUMBA_CPU_FEATURES` choose another processor than this machine's, as Numba reads
+them: code for AVX2 is compiled, tested and measured on a machine with AVX-512 so.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import llvmlite
 import llvmlite.binding as llvm
@@ -28,10 +29,38 @@ import numpy as np
 from llvmlite.utils import get_library_name
 
 from engine.compiled.code_store import code_store
-from engine.compiled.cpu_target import cpu_target
 from engine.compiled.late_names import with_names
 from engine.interrupts import lock_through_forks
-from engine.starting import no_collection
+from engine.process import no_collection
+
+
+class CpuTarget(NamedTuple):
+    """A processor, as LLVM knows it; `features` are those of LLVM, such as "+avx2,+fma"."""
+
+    name: str
+    features: str
+
+    def has(self, feature: str) -> bool:
+        """Return whether the processor has a feature."""
+        return f"+{feature}" in self.features.split(",")
+
+    @property
+    def vector_floats(self) -> int:
+        """The floats of its widest vector: 16 (AVX-512), 8 (AVX), else 4."""
+        if self.has("avx512f"):
+            return 16
+        return 8 if self.has("avx") else 4
+
+
+@functools.cache
+def cpu_target() -> CpuTarget:
+    """Return the processor that this process compiles for."""
+    name = os.environ.get("NUMBA_CPU_NAME")
+    features = os.environ.get("NUMBA_CPU_FEATURES")
+    if features is None:
+        features = "" if str(name).lower() == "generic" else llvm.get_host_cpu_features().flatten()
+    return CpuTarget(name or llvm.get_host_cpu_name(), features)
+
 
 ENTRY = ".entry"
 """What the name of the function that Python calls ends with."""

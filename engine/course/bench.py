@@ -40,7 +40,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import BadValue, Cancelled, DeviceFault, DeviceUnavailable, EngineError
 from engine.results.measurement import AnyResult
 from engine.results.metrics import number_of
-from engine.results.progress import Checkpoint, Progress, go_on
+from engine.results.problem import Checkpoint, Progress, go_on
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan, timed
 from engine.tasks.network.task import NETWORK_VARIANTS

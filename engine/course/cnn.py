@@ -18,8 +18,7 @@ from engine.course.runs import (
     course_table,
     filter_run,
 )
-from engine.geometry.block import Block
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, Block
 from engine.mask.generators import box
 from engine.results.launch_facts import WARP
 from engine.tasks.network.problem import LAYERS, ForwardPass

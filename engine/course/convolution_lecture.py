@@ -6,9 +6,8 @@ from fractions import Fraction
 
 from engine.course.papers import paper
 from engine.course.runs import FilterRun, Quantity, Results, Row, Run, Tables, Value, filter_run
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import FLOAT_BYTES, ROW_BYTES, Block, Layout, Limits
 from engine.geometry.border import Border
-from engine.geometry.layout import FLOAT_BYTES, ROW_BYTES, Layout
 from engine.mask.generators import box, gaussian
 from engine.work.filtering.variants import variant
 from engine.work.problem import Problem

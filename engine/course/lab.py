@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from engine.course.paper import CourseTable, Figure, Series
 from engine.course.papers import TABLE_TEXTS, paper
 from engine.course.runs import AttributesRun, Quantity, Results, Row, Run, Tables, course_table, filter_run
-from engine.geometry.block import Block
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, Block
 from engine.mask.presets import resolve_mask
 from engine.work.filtering.variants import variant
 from engine.work.problem import Problem

@@ -16,7 +16,7 @@ from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.host.request import QueuePolicy, Request
 from engine.results.export import COURSE, recorded_document, recorded_path
-from engine.results.progress import Checkpoint
+from engine.results.problem import Checkpoint
 
 PAPERS_FILE = ASSETS / "course" / "papers.toml"
 

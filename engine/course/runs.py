@@ -12,8 +12,7 @@ import numpy as np
 
 from engine.course.paper import Cell, CourseTable, Figure, Paper, TableText
 from engine.course.papers import TABLE_TEXTS
-from engine.geometry.block import Block
-from engine.geometry.layout import Layout
+from engine.geometry.block import Block, Layout
 from engine.mask.mask import Mask
 from engine.work.steps import Chain, MaskStep, PictureRequest
 

@@ -41,7 +41,7 @@ from engine.explain.examples import example_of, variant_named
 from engine.explain.kernel_code import function_source, source_of
 from engine.files.atomic_write import make_folder
 from engine.host.protocol import Saved
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 
 _HEADING = "In our code"
 

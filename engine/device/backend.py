@@ -14,7 +14,7 @@ from engine.device.device_list import cpu_info
 from engine.device.host_memory import empty_result
 from engine.device.launches import DeviceArray, Prepared
 from engine.device_info import DeviceInfo
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 
 if TYPE_CHECKING:
     from engine.results.measurement import Environment

@@ -24,7 +24,7 @@ from engine.device.numba_cuda import cuda, driver
 from engine.device.per_thread import interprets
 from engine.device.thread_pool import copy_array
 from engine.device_info import DeviceInfo
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 
 
 def _number(device: DeviceInfo) -> int:

@@ -19,7 +19,7 @@ from engine.device.device_arrays import Given
 from engine.device.host_memory import Spares
 from engine.device.launches import CAPTURE_LOCK, DeviceArray, DeviceView, Stream, address_of
 from engine.device.numba_cuda import cuda, driver
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 
 # At most a quarter of a device's memory stays in the pool when it is free: the rest is for other programs.
 KEPT_SHARE = 4

@@ -26,7 +26,7 @@ from engine.device.launches import (
 )
 from engine.device.per_thread import interprets, report_share
 from engine.errors import EngineError
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 from engine.ptx import Array, Finding, Run, run
 
 CAPABILITY = (9, 0)

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from functools import update_wrapper
 from typing import Generic, TypeVar
 
-from engine.cores import cores
+from engine.process import cores
 
 T = TypeVar("T")
 

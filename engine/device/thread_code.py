@@ -11,8 +11,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from engine.compiled.cpu_target import cpu_target
 from engine.compiled.entry_point import entry_point
+from engine.compiled.machine_code import cpu_target
 from engine.device import thread_pool as at
 from engine.device.thread_pool import FINISH, SELF, STARTED, WAKE
 

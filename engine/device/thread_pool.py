@@ -30,8 +30,8 @@ from functools import cache
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.cores import cores
 from engine.device.per_thread import OncePerProcess, launch_cores
+from engine.process import cores
 
 # In cache lines of their own: all workers write the first two.
 TAKEN, STARTED, WAKE = 0, 8, 16

@@ -40,7 +40,7 @@ from engine.geometry.block import Block
 from engine.geometry.border import Border
 from engine.host.request import Run
 from engine.results.launch_facts import WARP
-from engine.results.progress import Checkpoint, Progress, go_on
+from engine.results.problem import Checkpoint, Progress, go_on
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled_kernel, timed
 from engine.run.task import device_for

@@ -31,7 +31,7 @@ from engine.explain.launches import (
 from engine.explain.messages import CodeRequest, CompiledLaunchRequest, LaunchAdvice, LaunchRequest, ShownCode
 from engine.geometry.block import Refusal, UnsupportedVariant
 from engine.results.launch_facts import KernelResources, occupancy_of
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import facts_of
 from engine.run.task import AnyJob
 from engine.work.answers import resolved_job

@@ -24,8 +24,7 @@ from engine.explain.launches import SCHEDULERS, attributes_of
 from engine.ptx.counts import SECTOR_BYTES
 from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound
-from engine.results.problem import HasLoops, LoopWork
-from engine.results.progress import Checkpoint
+from engine.results.problem import Checkpoint, HasLoops, LoopWork
 from engine.run.task import AnyJob
 from engine.variants.cpu.register_tiles import VECTOR
 from engine.work.filter_task import MaskJob

@@ -39,7 +39,7 @@ from engine.ptx.counts import Requests
 from engine.ptx.kernel import depends_on_contents
 from engine.ptx.machine import Index3
 from engine.ptx.program import kernel_of
-from engine.results.progress import Checkpoint, Progress, go_on
+from engine.results.problem import Checkpoint, Progress, go_on
 from engine.results.text_forms import MISSING, rate_text
 from engine.run.task import AnyJob
 

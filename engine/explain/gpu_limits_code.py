@@ -27,7 +27,7 @@ from engine.explain.kept_limits import keep
 from engine.explain.launches import theoretical_limits
 from engine.explain.limit_messages import MeasureLimits
 from engine.results.launch_facts import WARP
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 
 if TYPE_CHECKING:  # imported by `kernel_factory`
     from llvmlite import ir

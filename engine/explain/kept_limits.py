@@ -5,7 +5,7 @@ import json
 import msgspec
 
 from engine.compiled.code_store import code_store
-from engine.compiled.cpu_target import cpu_target
+from engine.compiled.machine_code import cpu_target
 from engine.device.device_list import cpu_info, listed_devices
 from engine.device_info import RECORDED, DeviceInfo
 from engine.errors import DeviceUnavailable
@@ -13,7 +13,7 @@ from engine.explain.device_limits import DeviceLimits
 from engine.explain.limit_messages import KeptLimits
 from engine.files.assets import faults_of_asset
 from engine.results.export import RUNS, recorded_document, recorded_path
-from engine.results.progress import Checkpoint
+from engine.results.problem import Checkpoint
 
 _KIND = "limits"
 

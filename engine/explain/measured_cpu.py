@@ -14,7 +14,7 @@ from engine.device.thread_pool import TASK, SharedCall, copy_bytes
 from engine.explain.device_limits import DeviceLimits, Limit, limit_name, measured_well
 from engine.explain.kept_limits import keep
 from engine.explain.limit_messages import MeasureLimits
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 from engine.variants.cpu.edges import aligned_rows
 from engine.variants.cpu.register_tiles import BUSY_SUMS, VECTOR
 

@@ -31,7 +31,7 @@ from engine.ptx import Array, PtxError
 from engine.ptx.kernel import Kernel
 from engine.ptx.memory import WARP, Access, Numbers
 from engine.ptx.program import kernel_of
-from engine.results.progress import Checkpoint, Progress, go_on
+from engine.results.problem import Checkpoint, Progress, go_on
 from engine.work.filter_task import MaskJob
 from engine.work.problem import Problem
 

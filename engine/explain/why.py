@@ -28,8 +28,7 @@ from engine.explain.messages import TimeRequest
 from engine.host.request import answer
 from engine.results.launch_facts import WARP
 from engine.results.measurement import Bound, ExplainedTime
-from engine.results.problem import Work
-from engine.results.progress import Checkpoint, go_on
+from engine.results.problem import Checkpoint, Work, go_on
 from engine.results.text_forms import count_text, digits_text, duration_text, percent_text, rate_text
 from engine.run.task import AnyJob
 from engine.run.variant import AnyVariant

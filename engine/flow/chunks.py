@@ -14,7 +14,7 @@ from engine.device.backend import Backend
 from engine.device.host_memory import empty_result
 from engine.device.launches import Prepared
 from engine.errors import Cancelled, EngineError
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 
 
 class OfPicture(Protocol):

@@ -13,7 +13,7 @@ from engine.device.device_memory import array_in, copy_in, copy_out, device_arra
 from engine.device.launches import DeviceArray, Prepared, Stream
 from engine.device.numba_cuda import cuda, driver
 from engine.flow.chunks import ChunkJob, Queue
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 
 # Views of a slot's memory: pictures of a batch that differ in size could have one each.
 MOST_VIEWS = 64

@@ -26,9 +26,8 @@ from engine.device.host_memory import reused_result
 from engine.device.per_thread import launches_on
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import BadValue
-from engine.geometry.block import UnsupportedVariant
+from engine.geometry.block import Layout, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.work.chain_files import ready_chains
 from engine.work.pictures import as_samples, sample_type
 from engine.work.resolve import Resolved, resolved_for_parts, task_of

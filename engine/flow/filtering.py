@@ -18,11 +18,11 @@ from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
 from engine.errors import BadValue, DeviceUnavailable, EngineError, OutOfDeviceMemory
 from engine.flow.chunks import Queue, Timeline
 from engine.flow.stream import DEFAULT_RING, Asked, Stream
+from engine.geometry.block import Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.image.picture import Picture
 from engine.results.measurement import AnyResult, Spread, Timing
-from engine.results.progress import Checkpoint
+from engine.results.problem import Checkpoint
 from engine.run.measure import unrun
 from engine.work.pictures import MAX_CHANNELS
 from engine.work.resolve import Resolved

@@ -41,7 +41,7 @@ from engine.device.thread_pool import copy_array
 from engine.device_info import DeviceInfo
 from engine.errors import Cancelled
 from engine.flow.chunks import ChunkDevice, ChunkJob, Queue, Span
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 
 if TYPE_CHECKING:
     from engine.flow.cuda_queues import CudaQueues

@@ -17,18 +17,17 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from engine.cores import cores
 from engine.device.host_memory import reused_array, reused_result, trim_reused
 from engine.errors import BadValue
 from engine.files.reading import Json
 from engine.flow.chunks import Loop
 from engine.flow.stages import Staged
 from engine.flow.stream import Asked, Stream
-from engine.geometry.cut import Span, bands_between
-from engine.geometry.layout import FLOAT_BYTES
-from engine.image.form import bytes_text
+from engine.geometry.block import FLOAT_BYTES
+from engine.geometry.border import Span, bands_between
 from engine.image.large.source import LargePicture, Storage
 from engine.image.save import Loss
+from engine.process import bytes_text, cores
 from engine.verify.verification import NOTHING, Verification
 from engine.work.filtering.clipping import Clipped
 from engine.work.resolve import Resolved

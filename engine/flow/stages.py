@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 from engine.errors import DeviceFault, EngineError
 from engine.flow.chunks import Work
 from engine.flow.stream import Asked, Preparing, Stream
-from engine.geometry.border import RangeMode
-from engine.geometry.cut import Span, bands
+from engine.geometry.border import RangeMode, Span, bands
 from engine.image.save import Conversion, Loss
-from engine.verify.regions import CheckedSamples
+from engine.verify.verification import CheckedSamples
 from engine.work.resolve import Resolved
 
 

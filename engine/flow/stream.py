@@ -17,8 +17,8 @@ from engine.device.launches import Prepared
 from engine.errors import BadValue
 from engine.flow.chunks import Chunk, ChunkDevice, ChunkJob, InOrder, Loop, Timeline
 from engine.flow.pipeline import pipelines
-from engine.geometry.cut import Span, bands
-from engine.results.progress import Checkpoint, Progress
+from engine.geometry.border import Span, bands
+from engine.results.problem import Checkpoint, Progress
 from engine.work.resolve import Resolved
 
 DEFAULT_RING = 4

@@ -27,7 +27,7 @@ from engine.device.host_memory import reused_result
 from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import check_other_file
 from engine.flow.file import Work, filter_file
-from engine.geometry.cut import Cut, cut
+from engine.geometry.border import Cut, cut
 from engine.host import shared
 from engine.host.protocol import (
     TILE,
@@ -47,11 +47,11 @@ from engine.image.convert import full_scale_of
 from engine.image.large.source import LargePicture
 from engine.image.save import DEPTH_DTYPES
 from engine.results.measurement import StepTime
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import compute
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.filtering.clipping import clipped_of
 from engine.work.measuring import steps_of
 from engine.work.messages import PictureJob, SaveFiltered, blank, measured_part

@@ -1,16 +1,18 @@
-"""Blocks of threads: limits of a device, the rules on them, lists as people type them. No Numba in here.
+"""Blocks of threads: limits of a device, the rules on them, lists as people type them; layouts of rows.
 
 The rules are those that all CUDA variants share, what a device allows and the nearest legal block. They are
 pure arithmetic: the window applies the same rules before it asks the process of the engine. Lists are written
-as "8x8, 16x16, 32 x 8", or "all".
+as "8x8, 16x16, 32 x 8", or "all". No Numba in here.
 """
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
 
-from engine.errors import BadValue, EngineError, Reason
+from engine.errors import BadValue, EngineError, Reason, UnknownName
 
 # Characters; no device allows such numbers, and Python refuses to read thousands of digits.
 _LONGEST_SIDE = 9
@@ -284,3 +286,40 @@ def blocks_text(blocks: Sequence[Block]) -> str:
     if blocks and tuple(blocks) == every_block():
         return EVERY
     return ", ".join(f"{block.x}x{block.y}" for block in blocks)
+
+
+ROW_BYTES = 128
+"""Bytes of one burst of device memory, and of one transaction of a warp: where pitched rows begin."""
+
+FLOAT_BYTES = 4
+"""Bytes of a float32."""
+
+
+class Layout(StrEnum):
+    """Whether each row begins on a 128-byte boundary (pitched), or where the row before ends (packed).
+
+    Source: CENG443, "2D Image with Padding", "Row-Major Layout with Pitch".
+    """
+
+    PITCHED = "pitched"
+    PACKED = "packed"
+
+    @classmethod
+    def named(cls, name: "Layout | str") -> "Layout":
+        """Return the layout of that name; raises UnknownName."""
+        try:
+            return cls(name)
+        except ValueError:
+            remedy = f"Choose one of {', '.join(cls)}."
+            raise UnknownName(f"layout '{name}'", "there is no such layout", remedy) from None
+
+    def row_pixels(self, width: int, channels: int, itemsize: int) -> int:
+        """Return the pixels from the beginning of one row to the beginning of the next.
+
+        If packed, `width`; if pitched, the least number of pixels from there on that fills whole units of 128
+        bytes, with samples of `itemsize` bytes.
+        """
+        if self is Layout.PACKED:
+            return width
+        step = ROW_BYTES // math.gcd(ROW_BYTES, channels * itemsize)
+        return -(-width // step) * step

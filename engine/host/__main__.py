@@ -13,7 +13,7 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 
 from engine.host.request import HostOptions, answer
-from engine.starting import leave_out_float_warnings
+from engine.process import leave_out_float_warnings
 
 
 def serve(connection: Connection, options: HostOptions) -> None:

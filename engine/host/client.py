@@ -29,7 +29,7 @@ from engine.host.request import (
     Working,
     segments_of,
 )
-from engine.shortages import shortage_of
+from engine.process import shortage_of
 
 GRACE_S = 2.0
 # On another machine the process there has the grace period; this is for the line as well.

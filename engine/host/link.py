@@ -21,7 +21,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from engine.host.request import HostOptions, Serve
-from engine.starting import with_blas_threads
+from engine.process import with_blas_threads
 
 # In place of what a process does by itself: for those who look at its faults.
 serve: Serve | None = None

@@ -12,7 +12,7 @@ from engine.errors import EngineError, HostLost, HostLostTwice
 from engine.host import shared
 from engine.host.link import HostLink
 from engine.host.request import QueuePolicy, Ready, Request, Superseded, ToHost
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 
 # A host that had 1/8 of a core took 6 s to import what its first request needs.
 SHORTEST_DEADLINE_S = 20.0

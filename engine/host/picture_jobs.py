@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from engine.compiled.machine_code import MachineFunction
 from engine.errors import BadValue, ImageReadError
 from engine.files.atomic_write import check_other_file
+from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import RangeMode
-from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
 from engine.host.protocol import (
     BINS,
@@ -48,12 +48,12 @@ from engine.host.shared_picture import (
     value_range,
 )
 from engine.image.convert import full_scale_of
-from engine.image.form import Form, Scratch, bands
+from engine.image.format import Form, Scratch, bands
 from engine.image.open import open_image, sample_path
 from engine.image.picture import Picture
 from engine.image.save import DEPTH_DTYPES, Conversion, finished_picture, save_image
-from engine.results.progress import Checkpoint, Progress
-from engine.verify.regions import Region
+from engine.results.problem import Checkpoint, Progress
+from engine.verify.verification import Region
 
 # Seconds per byte that the deadline for opening a picture counts with: a disk of another machine (20 MB/s),
 # and a slow decoder on a slow core (WebP without loss takes 15 ns).

@@ -21,7 +21,7 @@ from engine.image.metadata import NO_METADATA, Metadata
 from engine.message import Message
 from engine.results.measurement import AnyResult, StepTime
 from engine.results.problem import Mark, Quantity
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 
 TILE = 256
 """Sides of a tile, pixels of its level; those at the right and lower edge are smaller."""

@@ -29,7 +29,7 @@ from engine.device_info import DeviceInfo
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.message import Message, messages_in
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 
 if TYPE_CHECKING:
     # The window starts without it.

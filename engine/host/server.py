@@ -29,8 +29,8 @@ from engine.host.request import (
     answer,
 )
 from engine.interrupts import undivided
-from engine.results.progress import Checkpoint, Progress
-from engine.shortages import shortage_of
+from engine.process import shortage_of
+from engine.results.problem import Checkpoint, Progress
 
 # sysexits.h, EX_SOFTWARE: the process is lost for CUDA and ends itself after it has reported that.
 EXIT_AFTER_FAULT = 70

@@ -15,17 +15,17 @@ from typing import Self
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.cores import cores
 from engine.device.host_memory import ANTI_ALIAS_BYTES, PAGE_BYTES, placed_result
 from engine.device.per_thread import OncePerProcess
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES
 from engine.host import shared
 from engine.host.display_range import scale_and_shift_of
 from engine.host.protocol import PictureHandle, ScreenLevels, Shown, TiledScreen
 from engine.host.request import Computed, SharedArray
 from engine.image.convert import full_scale_of, halved_sides
-from engine.image.form import Scratch, bands
-from engine.verify.regions import Region
+from engine.image.format import Scratch, bands
+from engine.process import cores
+from engine.verify.verification import Region
 
 SMALLEST_LEVEL = 64
 _NO_ALPHA = np.empty(0, np.float32)

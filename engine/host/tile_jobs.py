@@ -37,12 +37,11 @@ from engine.host.shared_picture import (
     render,
     screen_arrays,
 )
-from engine.image.array_input import DEPTH_TEXTS
-from engine.image.convert import full_scale_of
+from engine.image.convert import DEPTH_TEXTS, full_scale_of
 from engine.image.large.opening import DecodedPicture, kind_of, open_large
 from engine.image.large.source import LargePicture
 from engine.image.open import value_notes
-from engine.results.progress import Checkpoint
+from engine.results.problem import Checkpoint
 
 # A request is answered after this long with what is ready, s.
 SLICE_S = 0.15

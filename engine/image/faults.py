@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from engine.errors import CodeNotKept, EngineError, ImageReadError
-from engine.shortages import shortage_of
+from engine.process import shortage_of
 
 # A library may complain of each of a million rows.
 _MOST_SAID = 1000

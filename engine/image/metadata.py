@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import LIBRARY_ERRORS, ignored_warnings
-from engine.image.form import bytes_text
+from engine.process import bytes_text
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -14,10 +14,10 @@ from engine.files.reading import open_file, why_unreadable
 from engine.image import formats
 from engine.image.convert import profile_fits
 from engine.image.faults import Refused, errors_in_words
-from engine.image.form import DEFAULT_MAX_BYTES, RAISE_LIMIT, Budget, Form, bytes_text
-from engine.image.format import Allocate, Decoded, Format
+from engine.image.format import DEFAULT_MAX_BYTES, RAISE_LIMIT, Allocate, Budget, Decoded, Form, Format
 from engine.image.formats import opened_suffixes
 from engine.image.picture import Picture
+from engine.process import bytes_text
 
 
 class Sample(NamedTuple):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from engine.errors import BadValue
-from engine.image.array_input import DEPTH_TEXTS, as_array, refuse_masked, shape_refusal
+from engine.image.convert import DEPTH_TEXTS, as_array, refuse_masked, shape_refusal
 from engine.image.metadata import NO_METADATA, Metadata
 
 # Channels of an array -> (colour channels, is there alpha), for arrays that carry both in one.

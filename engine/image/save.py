@@ -11,8 +11,8 @@ import numpy as np
 from engine.errors import ImageWriteError
 from engine.files.atomic_write import atomic_write, path_text
 from engine.geometry.border import RangeMode
-from engine.image.array_input import DEPTH_TEXTS
 from engine.image.convert import (
+    DEPTH_TEXTS,
     change_alpha_depth,
     change_depth,
     finite_range,
@@ -20,8 +20,7 @@ from engine.image.convert import (
     profile_fits,
     to_depth,
 )
-from engine.image.form import bands_of
-from engine.image.format import DEFAULT_QUALITY, Format
+from engine.image.format import DEFAULT_QUALITY, Format, bands_of
 from engine.image.formats import format_to_save, formats_for, in_words, saved_formats, titles
 from engine.image.metadata import NO_METADATA, metadata_to_save, sentence_on
 from engine.image.picture import Picture

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from engine.errors import BadValue, MaskError
-from engine.image.array_input import host_array
+from engine.image.convert import host_array
 from engine.mask.generator_table import number_text
 from engine.mask.typed import TypedWeights, read_fraction
 

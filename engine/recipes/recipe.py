@@ -13,8 +13,8 @@ from msgspec import structs
 
 from engine.device_info import AUTO
 from engine.errors import BadValue
+from engine.geometry.block import Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.generator_table import number_text
 from engine.mask.mask import Mask
 from engine.mask.presets import presets

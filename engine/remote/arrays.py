@@ -17,7 +17,7 @@ from engine.host import shared
 from engine.host.request import SharedArray, ToHost
 from engine.remote.line import WHOLE, Line, Message
 from engine.remote.schema import Arrays, Band, Crossing, NotOfTheSchema, encoded, name_there
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 
 RAW, PACKED = "raw", "zstd"
 # Of the screen's blue, green, red, alpha only the first, where it says all: a picture without colours.

@@ -68,7 +68,7 @@ from engine.remote.schema import (
     encoded,
     path_below,
 )
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 
 _LOCAL = OpenPicture, CropPicture, MeasurePicture, ShowWindow, SaveResult, CloseTiled
 # How often a client hears of its requests: below the shortest deadline that it gives one.

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 
 from engine.device.versions import SERVER_VARIABLE
 from engine.errors import Cancelled, EngineError, ResultGone
-from engine.files.part_files import HeldFolder, remove_dead_folders
+from engine.files.atomic_write import HeldFolder, remove_dead_folders
 from engine.files.standard_streams import log, set_output_aside
 from engine.host import shared
 from engine.host.client import EngineClient
@@ -61,7 +61,7 @@ from engine.remote.schema import (
     encoded,
     is_place,
 )
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 
 MOST_KEPT_BYTES = 4 << 30
 _LEAVING_S = 4.0

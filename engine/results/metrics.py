@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Generic
 
 from engine.device_info import RECORDED
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 from engine.results.measurement import AnyResult, Measurement, Spread, Timing
 from engine.results.problem import P_co, P_contra, TaskProblem, Work
 from engine.results.text_forms import (

@@ -1,8 +1,11 @@
-"""What a result asks of the problem of any task, the model of work of what computes it, and what it finds."""
+"""What a result asks of the problem of any task, the model of work of what computes it, and what it finds.
 
-from collections.abc import Hashable
+And the progress of a run or a request: reported by the pipeline, passed on by the host and the window.
+"""
+
+from collections.abc import Callable, Hashable
 from dataclasses import asdict, dataclass, fields
-from typing import ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import ClassVar, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -171,3 +174,19 @@ class Answer:
     quantities: tuple[Quantity, ...] = ()
     counts: np.ndarray | None = None  # (channels, bins)
     mark: Mark | None = None
+
+
+class Progress(NamedTuple):
+    """A step of a run, or of a request, begins."""
+
+    stage: str  # in words: "compiling", "verifying", "sampling 12 of 30"
+    fraction: float  # done so far, 0 to 1
+    expected_s: float  # the client gives up on the host after ten times that, and never before 5 s
+
+
+Checkpoint = Callable[[Progress], None]
+"""Called before each step; raises `Cancelled` where the person stopped the run."""
+
+
+def go_on(step: Progress) -> None:
+    """Do not stop."""

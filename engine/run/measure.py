@@ -19,8 +19,7 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import Cancelled, DeviceFault, EngineError
 from engine.results.launch_facts import KernelResources, LaunchFacts, launch_facts
 from engine.results.measurement import AnyResult, Environment, Measurement, Spread, Timing
-from engine.results.problem import P, P_co
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, P, P_co, Progress
 from engine.run.sampling import NO_SAMPLES, SamplingPlan, sampled, timed
 from engine.run.task import AnyJob, ProblemJob, device_for
 

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from engine.device.backend import Backend, Buffers
 from engine.device.launches import Prepared
 from engine.results.measurement import Spread, Timing
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 
 T = TypeVar("T")
 

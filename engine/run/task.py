@@ -19,7 +19,7 @@ from engine.device.launches import DeviceKind, Pass, Prepared
 from engine.device_info import ALL_GPUS, AUTO, INTERPRETED_PER_S, SIMULATOR, DeviceInfo
 from engine.errors import DeviceUnavailable, Reason, TooLargeForSimulator
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
-from engine.geometry.cut import Reach
+from engine.geometry.border import Reach
 from engine.message import Message
 from engine.results.problem import P, Work
 from engine.run.variant import AnyVariant, C, V, VariantOf

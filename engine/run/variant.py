@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Generic, TypeVar, overload
 
 from engine.device.launches import DeviceKind, Launch, Pass, Prepared
 from engine.errors import UnknownName, did_you_mean
-from engine.geometry.block import Block, Limits, Refusal
-from engine.geometry.layout import Layout
+from engine.geometry.block import Block, Layout, Limits, Refusal
 from engine.results.problem import Work
 
 P = TypeVar("P")

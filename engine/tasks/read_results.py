@@ -23,7 +23,7 @@ from engine.geometry.block import Limits
 from engine.mask.mask import Mask
 from engine.results.export import FORMAT, RUNS, VERSION, recorded_document, recorded_path
 from engine.results.measurement import AnyResult, Measurement
-from engine.results.progress import Checkpoint
+from engine.results.problem import Checkpoint
 from engine.tasks.messages import RecordedRequest, RecordedRuns
 from engine.tasks.registry import TASKS
 from engine.work.columns import RunResult, mask_text

@@ -1,16 +1,164 @@
-"""Verification: how a result compares with the float64 oracle, and the sentence that says so."""
+"""Verification: which parts of a result are compared with the float64 oracle, how, and the words that say so.
+
+Where the oracle cannot afford all, these are its edges and a grid of pixels.
+"""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TypeVar
+from random import Random
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from engine.errors import VerificationFailed
 from engine.verify.closeness import ALONE, UNIT_ROUNDOFF, Closeness, Near, compare, compare_quantised
-from engine.verify.regions import CheckedSamples, Region, chosen_text
+
+
+class Region(NamedTuple):
+    """A rectangle of result pixels, rows top .. bottom - 1, or every `step`-th row and column of it."""
+
+    top: int
+    bottom: int
+    left: int
+    right: int
+    step: int = 1
+
+    @property
+    def ranges(self) -> tuple[range, range]:
+        """The rows and the columns of its pixels."""
+        return range(self.top, self.bottom, self.step), range(self.left, self.right, self.step)
+
+    @property
+    def pixels(self) -> int:
+        """How many pixels."""
+        return math.prod(map(len, self.ranges))
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """The pixels as (row, column) slices of an array."""
+        return slice(self.top, self.bottom, self.step), slice(self.left, self.right, self.step)
+
+    @property
+    def around(self) -> tuple[tuple[slice, slice], ...]:
+        """What of an array lies around its pixels: four (row, column) slices."""
+        rows, every = slice(self.top, self.bottom), slice(None)
+        return (
+            (slice(0, self.top), every),
+            (slice(self.bottom, None), every),
+            (rows, slice(0, self.left)),
+            (rows, slice(self.right, None)),
+        )
+
+    def bands(self, pixels: int) -> Iterator["Region"]:
+        """Yield the region in pieces of at most so many pixels, at least one each."""
+        step = self.step
+        columns = max(1, min(len(self.ranges[1]), pixels))
+        rows = max(1, pixels // columns)
+        for top in range(self.top, self.bottom, rows * step):
+            for left in range(self.left, self.right, columns * step):
+                bottom, right = min(top + rows * step, self.bottom), min(left + columns * step, self.right)
+                yield Region(top, bottom, left, right, step)
+
+
+# From one pixel that is checked to the next, where the oracle cannot afford all. Each tile of so many rows
+# and columns has one. Steps are odd and the sides of blocks even, so each thread of a block is met in some.
+LEAST_STEP = 7
+# The grid takes so many multiply-adds (4 ms), or a sixteenth of what the oracle can afford, if that is more;
+# at most half. Of 12 megapixels of colour and 9 x 9, `filter` checks every 15th row and column, `batch` every
+# 27th.
+GRID_MULTIPLY_ADDS = 4_000_000
+GRID_SHARE = 16
+
+
+def affordable_regions(
+    height: int, width: int, edges: tuple[int, int], cost: int, affordable: int, seed: int
+) -> tuple[Region, ...]:
+    """Return the whole result where the oracle can afford it; else its four edges, and a grid of pixels.
+
+    No two regions overlap, so that their elements add up to what is really checked. The grid takes at most a
+    part of what the oracle can afford.
+
+    Parameters
+    ----------
+    edges : (int, int)
+        Rows and columns of the edges, which are checked whatever they cost; on thin results they are thinner.
+    cost : int
+        Multiply-adds that the oracle spends on one element, of the `affordable` ones in all.
+    seed : int
+        Seed of where the grid begins.
+    """
+    if height * width * cost <= affordable:
+        return (Region(0, height, 0, width),)
+    elements = max(4096, affordable // cost)
+    rows = max(1, min(edges[0], height, elements // (8 * width)))
+    columns = max(1, min(edges[1], width, elements // (8 * height)))
+    bottom, right = max(rows, height - rows), max(columns, width - columns)
+    outer = (
+        Region(0, rows, 0, width),
+        Region(bottom, height, 0, width),
+        Region(rows, bottom, 0, columns),
+        Region(rows, bottom, right, width),
+    )
+    inner = (bottom - rows) * (right - columns)
+    most = min(elements // 2, max(elements // GRID_SHARE, GRID_MULTIPLY_ADDS // cost))
+    step = max(LEAST_STEP, math.ceil(math.sqrt(inner / most)) | 1)
+    # Not NumPy's, whose import takes as long as the check of a small picture.
+    chance = Random(seed)
+    down, across = chance.randrange(step), chance.randrange(step)
+    top = min(rows + down, max(rows, bottom - 1))
+    left = min(columns + across, max(columns, right - 1))
+    inside = Region(top, bottom, left, right, step)
+    return tuple(region for region in (*outer, inside) if region.pixels > 0)
+
+
+def chosen_text(regions: Sequence[Region]) -> str:
+    """Return how regions of `affordable_regions` were chosen, in words."""
+    step = max((region.step for region in regions), default=1)
+    return f"the edges, and of the rest every {step}th row and column" if step > 1 else "the edges"
+
+
+class CheckedSamples:
+    """Stands for a result where only regions of it are read: these, and pieces of them.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        Shape of the whole result, (H, W, C).
+    dtype : numpy dtype
+    regions : sequence of Region
+        That do not overlap, as `affordable_regions` returns them.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype, regions: Sequence[Region]) -> None:
+        self.shape, self.dtype = shape, dtype
+        self._kept = [(region, np.empty((*map(len, region.ranges), *shape[2:]), dtype)) for region in regions]
+
+    def keep(self, top: int, band: np.ndarray) -> None:
+        """Keep what is verified of the rows that begin at `top`."""
+        for region, kept in self._kept:
+            rows, _ = region.ranges
+            # The first of the region's rows from `top` on, and from the end of the band on.
+            first, last = (max(0, -(-(row - rows.start) // rows.step)) for row in (top, top + len(band)))
+            chosen = rows[first:last]
+            if chosen:
+                taken = slice(chosen.start - top, chosen.stop - top, rows.step), region.slices[1]
+                kept[first : first + len(chosen)] = band[taken]
+
+    def __getitem__(self, piece: tuple[slice, slice]) -> np.ndarray:
+        """Return the samples of a region, or of a piece of one."""
+        rows, columns = piece
+        for region, kept in self._kept:
+            if region.top <= rows.start < region.bottom and region.left <= columns.start < region.right:
+                return kept[_among(rows, region.ranges[0]), _among(columns, region.ranges[1])]
+        raise IndexError(f"{piece} was not kept")
+
+
+def _among(wanted: slice, kept: range) -> slice:
+    """Return where rows or columns lie among those that are kept, which are as far apart."""
+    first = kept.index(wanted.start)
+    return slice(first, first + len(range(wanted.start, wanted.stop, kept.step)))
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from engine.host.shared_picture import ResultMemory, keeps_values
 from engine.image.convert import full_scale_of
 from engine.image.open import open_image
 from engine.results.measurement import StepTime
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import Job, compute, device_for

@@ -28,8 +28,15 @@ from numpy.typing import NDArray
 from engine.mask.factors import EXACT_STEPS, step_of
 from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF
-from engine.verify.regions import LEAST_STEP, Region, affordable_regions
-from engine.verify.verification import Inputs, Verification, kept, verify_regions
+from engine.verify.verification import (
+    LEAST_STEP,
+    Inputs,
+    Region,
+    Verification,
+    affordable_regions,
+    kept,
+    verify_regions,
+)
 from engine.work.filtering.oracle import border_sources, correlate_at, grain_of_sums, rounding_bound
 from engine.work.filtering.variants import Variant
 from engine.work.operations.contract import Floats, Range, Sources, inside_of, sources_of, windows_at
@@ -72,7 +79,7 @@ class ChainOracle:
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of the picture."""
-        return cast(tuple[int, int], self.samples.shape[:2])
+        return cast("tuple[int, int]", self.samples.shape[:2])
 
     def results(self, rows: Places, columns: Places, last: int | None = None) -> Computed:
         """Return the last step's values at some rows and columns, or those of an earlier one."""
@@ -100,7 +107,7 @@ class ChainOracle:
 
     def _needs(self, planned: PlannedStep, grid: Grid) -> Grid:
         if planned.is_mask:
-            places = _mask_sources(cast(Problem, planned.problem), grid, self.shape)
+            places = _mask_sources(cast("Problem", planned.problem), grid, self.shape)
             return Grid(*(np.unique(one[one >= 0]) for one in places))
         if planned.problem is None or planned.reach is None:
             return grid
@@ -113,14 +120,14 @@ class ChainOracle:
     def _step(self, at: int, inputs: list[Computed], grid: Grid) -> Computed:
         planned = self.plan[at]
         if planned.is_mask:
-            return self._masked(planned, cast(Problem, planned.problem), inputs[0], grid)
+            return self._masked(planned, cast("Problem", planned.problem), inputs[0], grid)
         if planned.is_operation:
-            return self._operated(at, cast(OperationProblem, planned.problem), inputs[0], grid)
-        return _combined(cast(CombineStep, planned.step), [_on(one, grid) for one in inputs], grid)
+            return self._operated(at, cast("OperationProblem", planned.problem), inputs[0], grid)
+        return _combined(cast("CombineStep", planned.step), [_on(one, grid) for one in inputs], grid)
 
     def _masked(self, planned: PlannedStep, problem: Problem, read: Computed, grid: Grid) -> Computed:
-        mask = cast(Mask, planned.mask)
-        variant = cast(Variant, planned.variant)
+        mask = cast("Mask", planned.mask)
+        variant = cast("Variant", planned.variant)
         down, across = (
             _places(sources, own)
             for sources, own in zip(_mask_sources(problem, grid, self.shape), read.grid, strict=True)

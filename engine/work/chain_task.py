@@ -13,7 +13,7 @@ from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, EngineError, Reason, UnknownName
 from engine.files.reading import Json
 from engine.geometry.block import Block
-from engine.geometry.cut import Reach
+from engine.geometry.border import Reach
 from engine.results.problem import Answer
 from engine.run.task import Choice, Job
 from engine.run.variant import AnyVariant

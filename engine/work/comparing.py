@@ -9,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.errors import BadValue
+from engine.geometry.block import FLOAT_BYTES
 from engine.geometry.border import Border
-from engine.geometry.layout import FLOAT_BYTES
 from engine.host import shared
 from engine.host.protocol import PictureHandle
 from engine.host.request import Computed, SharedArray
 from engine.host.shared_picture import SharedSegment, bands_of, part_of, screen_arrays
 from engine.image.convert import full_scale_of, to_depth
-from engine.image.form import Scratch, bands
+from engine.image.format import Scratch, bands
 from engine.image.open import SAMPLES, open_sample
 from engine.mask.mask import Mask
-from engine.results.progress import Checkpoint, Progress
-from engine.verify.regions import Region
+from engine.results.problem import Checkpoint, Progress
+from engine.verify.verification import Region
 from engine.work.answers import resolved_job
 from engine.work.filtering import oracle
 from engine.work.filtering.clipping import HINT_FROM

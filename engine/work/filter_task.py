@@ -12,8 +12,7 @@ from engine.device.backend import Backend, Buffers
 from engine.device_info import DeviceInfo
 from engine.errors import BadValue, UnknownName
 from engine.geometry.block import Block, UnsupportedVariant
-from engine.geometry.border import Border
-from engine.geometry.cut import Reach
+from engine.geometry.border import Border, Reach
 from engine.mask.mask import Mask
 from engine.results.problem import Answer
 from engine.run.task import Choice, Job, Task

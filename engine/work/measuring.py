@@ -11,11 +11,9 @@ from msgspec.structs import replace
 from engine.device.devices import backend
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable, OutOfDeviceMemory
-from engine.geometry.block import Block
-from engine.geometry.layout import Layout
+from engine.geometry.block import Block, Layout
 from engine.results.measurement import AnyResult, Measurement, StepTime
-from engine.results.problem import P
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, P, Progress
 from engine.run.measure import measured_result
 from engine.run.sampling import LONGEST_PARTS_S, SamplingPlan, sampled_parts
 from engine.run.task import AnyJob, device_for

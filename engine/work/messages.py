@@ -10,7 +10,7 @@ from engine.host.protocol import FilePixels, OfValues, PictureHandle, ScreenLeve
 from engine.host.request import Computed, QueuePolicy, Request, SharedArray, VariantInfo
 from engine.mask.mask import Mask
 from engine.message import Message
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.steps import Chain, PictureRequest
 
 

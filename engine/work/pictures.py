@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 import numpy as np
 
 from engine.errors import BadValue
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 
 DTYPES = ("uint8", "uint16", "float32")
 MAX_CHANNELS = 4
@@ -84,7 +84,7 @@ def sample_type(shape: tuple[int, ...], given: np.dtype) -> np.dtype:
         raise BadValue(f"an array of shape {shape}", "it has no pixels", "Pass at least one pixel.")
     if len(shape) == 3 and shape[2] > MAX_CHANNELS:
         # The engine filters arrays without what opens files.
-        from engine.image.array_input import shape_refusal
+        from engine.image.convert import shape_refusal
 
         raise BadValue("this array is not a picture", *shape_refusal(shape))
     if given.kind not in "buif":

@@ -12,8 +12,7 @@ import numpy as np
 from msgspec import Struct, structs
 
 from engine.geometry.block import Block, Limits, Refusal
-from engine.geometry.border import Border
-from engine.geometry.cut import Reach, common_border, is_near
+from engine.geometry.border import Border, Reach, common_border, is_near
 from engine.mask.mask import Mask
 from engine.run.variant import AnyVariant, Registered, VariantOf
 from engine.work.filtering.variants import variant as filter_variant

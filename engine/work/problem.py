@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from engine.device_info import SIMULATOR_PIXELS
 from engine.errors import BadValue
-from engine.geometry.border import Border
-from engine.geometry.cut import Reach
+from engine.geometry.border import Border, Reach
 from engine.message import Message
 from engine.work.pictures import DTYPES, MAX_CHANNELS
 

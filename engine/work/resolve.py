@@ -13,7 +13,7 @@ from engine.device.devices import backend
 from engine.device_info import AUTO, DeviceInfo
 from engine.errors import BadValue, Reason
 from engine.geometry.block import Block, Refusal, UnsupportedVariant
-from engine.geometry.cut import Reach
+from engine.geometry.border import Reach
 from engine.results.problem import Answer
 from engine.run.task import AnyJob, Choice, Job, compute, devices_for
 from engine.work.filter_task import FILTERING, Among, AnyStepTask

@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from engine.device_info import AUTO
 from engine.errors import BadValue, EngineError, UnknownName, did_you_mean
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import RANGE_MODES, Border, RangeMode
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.message import Message
 from engine.work.problem import NO_SETTINGS, Settings

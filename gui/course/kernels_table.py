@@ -14,7 +14,7 @@ from PySide6.QtWidgets import (
 )
 
 from engine.course.paper import CourseKernel
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 from gui.course.course_model import CourseModel
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, small_font
 from gui.style.theme import current_theme, series_for

@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Qt, Signal
 from engine.errors import Cancelled, CodeNotKept, EngineError, HostLost, HostLostTwice, LineLost
 from engine.host.request import Ready, Request, segments_of
 from engine.remote.ssh import RemoteServer
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 from gui.engine_link.engine_start import Event, StartedEngine
 from gui.engine_link.engine_state import CONNECTING, LOST, RESTARTING, STARTING, EngineState
 

@@ -12,7 +12,7 @@ from engine.errors import Reason
 from engine.host.protocol import Availability, Filtered
 from engine.host.request import Ready, VariantInfo
 from engine.remote.ssh import RemoteServer
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 from engine.work.messages import OperationInfo
 
 STARTING = "starting"

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QDialog, QDialogButtonBox, QLabel, QPlainTextEdit,
 
 from engine.device_info import AUTO, SIMULATOR
 from engine.errors import EngineError
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 from engine.host.protocol import TiledScreen
 from engine.image.formats import offered_suffixes
 from engine.image.open import sample_path

@@ -10,7 +10,7 @@ from engine.device_info import SIMULATOR_SIDE
 from engine.host.protocol import TiledScreen
 from engine.image.formats import saved_formats, titles
 from engine.image.open import SAMPLES
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from gui.engine_link.engine_state import EngineState
 from gui.explore.picture.layers import Drawing
 from gui.explore.picture.picture_controller import PictureController

@@ -11,8 +11,8 @@ from PySide6.QtGui import QAction, QGuiApplication, QKeySequence, QShortcut, QUn
 from PySide6.QtWidgets import QMenu, QWidget
 
 from engine.errors import EngineError
+from engine.geometry.block import Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.host.protocol import TiledScreen
 from engine.mask.mask import Mask
 from engine.mask.presets import resolve_mask

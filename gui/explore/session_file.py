@@ -25,7 +25,7 @@ from engine.mask.json_form import mask_from_values, mask_values
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
 from engine.results.text_forms import strict
 from engine.tasks.read_results import result_from_json
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.operations.table import operation_named
 from engine.work.problem import MAX_SIDE, RESULT_TYPES
 from gui.explore.chain.chain_steps import MOST_STEPS

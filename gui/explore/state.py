@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from engine.device_info import AUTO
 from engine.errors import EngineError, MaskError
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border, RangeMode
-from engine.geometry.layout import Layout
 from engine.host.protocol import OpenPicture, PictureHandle
 from engine.host.request import VariantInfo
 from engine.mask.mask import Mask
 from engine.mask.typed import TypedWeights
 from engine.results.measurement import Environment, Measurement
 from engine.results.metrics import comparable
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.messages import PictureJob, measured_shape
 from engine.work.problem import ChainProblem, OperationProblem, Problem
 from engine.work.problem import Settings as Parameters

@@ -16,7 +16,7 @@ from engine.errors import EngineError
 from engine.geometry.border import RangeMode
 from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.messages import PictureJob
 from gui.explore.chain.chain_steps import chain_job
 from gui.explore.state import (

@@ -11,7 +11,7 @@ from engine.course.paper import CourseKernel
 from engine.device_info import AUTO, SIMULATOR, SIMULATOR_SIDE
 from engine.errors import EngineError
 from engine.host.request import Run
-from engine.image.form import bytes_text
+from engine.process import bytes_text
 from engine.results.columns import KERNEL
 from engine.results.text_forms import digits_text
 from engine.tasks.product.columns import (

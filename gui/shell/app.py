@@ -22,7 +22,7 @@ from engine import interrupts
 from engine.errors import EngineError
 from engine.files.assets import ASSETS
 from engine.files.standard_streams import log, log_path, print_answer, write_error
-from engine.shortages import shortage_of
+from engine.process import shortage_of
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.engine_link.engine_state import EngineState

@@ -14,9 +14,8 @@ from engine.files.atomic_write import check_other_file, check_place, make_folder
 from engine.files.standard_streams import log, log_path, note_error, print_answer
 from engine.host.client import EngineClient
 from engine.host.protocol import OpenPicture
+from engine.process import leave_out_float_warnings, shortage_of, too_low_limit
 from engine.remote.ssh import RemoteServer
-from engine.shortages import shortage_of, too_low_limit
-from engine.starting import leave_out_float_warnings
 from gui.engine_link.engine_start import FirstPicture, StartedEngine
 from gui.shell.command_line import CompletionOptions, ScreenshotOptions, WindowOptions, parse
 

@@ -28,7 +28,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.starting import no_collection
+from engine.process import no_collection
 
 
 class Fusion(QProxyStyle):

@@ -13,8 +13,7 @@ import engine
 from engine.errors import ImageReadError, ImageWriteError
 from engine.image import formats
 from engine.image.faults import Unsupported
-from engine.image.form import Form
-from engine.image.format import Canvas, Decoded, Format
+from engine.image.format import Canvas, Decoded, Form, Format
 from engine.image.formats import in_words, titles
 from engine.image.picture import Picture
 from tests.gui.conftest import (  # noqa: F401 - fixtures

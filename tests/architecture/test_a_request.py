@@ -16,7 +16,7 @@ from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.request import Check, Preview, QueuePolicy, Request, Run, SharedArray, segments_of
 from engine.message import Message
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 from tests.fresh_python import ROOT
 
 

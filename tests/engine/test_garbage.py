@@ -3,7 +3,7 @@ from tests.fresh_python import fresh_python
 # In a process of its own: within that of the tests a thread of an earlier one may be compiling.
 CODE = """
 import gc
-from engine.starting import no_collection
+from engine.process import no_collection
 first, second = no_collection(), no_collection()
 enabled = [gc.isenabled()]
 for step in (first.__enter__, second.__enter__, lambda: first.__exit__(None, None, None)):

@@ -2,7 +2,7 @@
 
 import errno
 
-from engine.shortages import shortage_of, too_low_limit
+from engine.process import shortage_of, too_low_limit
 
 
 def raised(error, cause=None):
@@ -51,7 +51,7 @@ def test_that_other_errors_are_not_called_a_shortage():
 
 def test_that_a_limit_that_is_too_low_is_named_with_what_is_needed(monkeypatch):
     limits = {"RLIMIT_NOFILE": 14, "RLIMIT_AS": 900_000_000}
-    monkeypatch.setattr("engine.shortages._limit", limits.get)
+    monkeypatch.setattr("engine.process._limit", limits.get)
     words = (
         "It cannot be opened: this process may have 14 files open at a time, and 64 are needed. Allow more"
     )
@@ -59,5 +59,5 @@ def test_that_a_limit_that_is_too_low_is_named_with_what_is_needed(monkeypatch):
     words = "It: this process may use 900 MB of memory, and 1,000 MB are needed. Allow more"
     assert str(too_low_limit("It", 14, 10**9)).startswith(words)
     assert too_low_limit("It", 14, 900_000_000) is None
-    monkeypatch.setattr("engine.shortages._limit", lambda name: None)
+    monkeypatch.setattr("engine.process._limit", lambda name: None)
     assert too_low_limit("It", 64, 10**9) is None

@@ -7,9 +7,8 @@ import pytest
 
 import engine
 from engine.course.jobs import bank_job
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES

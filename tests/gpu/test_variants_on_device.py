@@ -11,9 +11,8 @@ import engine
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device_info import AUTO
-from engine.geometry.block import Block, UnsupportedVariant
+from engine.geometry.block import ROW_BYTES, Block, Layout, UnsupportedVariant
 from engine.geometry.border import Border
-from engine.geometry.layout import ROW_BYTES, Layout
 from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES, SamplingPlan

@@ -44,8 +44,7 @@ from engine.host.protocol import WHOLE, Tile, TiledScreen, Tiles, Values, Wanted
 from engine.host.request import Check, Preview, Ready, Request, Run, VariantInfo, answer
 from engine.host.shared_picture import keeps_values
 from engine.results.measurement import Environment, StepTime
-from engine.results.problem import Mark, Quantity
-from engine.results.progress import Progress
+from engine.results.problem import Mark, Progress, Quantity
 from engine.tasks.messages import RecordedRequest
 from engine.tasks.network.problem import DrawingRequest, NetworkRequest, StageRequest
 from engine.tasks.product.problem import ProductGrid, ProductRequest

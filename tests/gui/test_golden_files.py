@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.text import load_mask
 from gui.explore.session_file import encoded, load_session

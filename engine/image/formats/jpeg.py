@@ -25,8 +25,17 @@ from numpy.typing import NDArray
 
 from engine.image.convert import cmyk_to_rgb
 from engine.image.faults import Refused, Unsupported
-from engine.image.form import Budget, Form, Scratch, bands, check_long_enough
-from engine.image.format import Allocate, Canvas, Decoded, Format
+from engine.image.format import (
+    Allocate,
+    Budget,
+    Canvas,
+    Decoded,
+    Form,
+    Format,
+    Scratch,
+    bands,
+    check_long_enough,
+)
 from engine.image.formats.pillow import (
     encode_with_pillow,
     frame_notes,

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.faults import LIBRARY_ERRORS, Refused, said_by_imagecodecs
-from engine.image.form import Budget, Form, bands_of, check_long_enough
-from engine.image.format import Allocate, Canvas, Decoded, Format
+from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format, bands_of, check_long_enough
 from engine.image.formats.pillow import opened_with_pillow, orientation_of
 from engine.image.formats.png_bytes import METRES_PER_INCH, png_bytes, png_chunk
 from engine.image.metadata import (

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engine.image.convert import change_alpha_depth, change_depth, halved
-from engine.image.form import bands
+from engine.image.format import bands
 from engine.image.metadata import NO_METADATA, Metadata
 
 METRES_PER_INCH = 0.0254

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from engine.image.faults import Refused, errors_in_words
-from engine.image.form import Budget, Form
-from engine.image.format import Allocate, Canvas, Decoded, Format
+from engine.image.format import Allocate, Budget, Canvas, Decoded, Form, Format
 from engine.image.formats.tiff_page import (
     ICC_PROFILE_TAG,
     RESOLUTION_TAG,

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from engine.image.array_input import converted, sample_type, scaled
-from engine.image.convert import cmyk_to_rgb, unpremultiplied, ycbcr_to_rgb
+from engine.image.convert import cmyk_to_rgb, converted, sample_type, scaled, unpremultiplied, ycbcr_to_rgb
 from engine.image.faults import LIBRARY_ERRORS, Refused, Unsupported
-from engine.image.form import Budget, Form, check_long_enough
+from engine.image.format import Budget, Form, check_long_enough
 from engine.image.formats.tiff_segments import bytes_beside
 from engine.image.large.source import ends_early
 from engine.image.metadata import (

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from engine.cores import cores
 from engine.files.atomic_write import path_text
 from engine.image.convert import halved
 from engine.image.faults import Refused, errors_in_words
-from engine.image.form import Form
-from engine.image.formats.npy import MAGIC, NpyResult, open_npy
+from engine.image.format import Form
+from engine.image.formats.plain import MAGIC, NpyResult, open_npy
 from engine.image.formats.tiff import TIFF, open_tiff
 from engine.image.large.result import LargeResult, PartFolder
 from engine.image.large.source import LargePicture, Storage
@@ -20,6 +19,7 @@ from engine.image.large.tiff_writer import TiffResult
 from engine.image.large.zarr import ZarrResult, open_zarr
 from engine.image.metadata import OME, metadata_to_save, sentence_on
 from engine.image.open import HEAD_BYTES, open_image, open_regular_file
+from engine.process import cores
 
 _METADATA = ("zarr.json", ".zarray", ".zgroup")
 SUFFIXES = {".tif": "tiff", ".tiff": "tiff", ".zarr": "zarr", ".npy": "npy"}

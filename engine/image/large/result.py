@@ -16,8 +16,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from engine.errors import FileReadError, FileWriteError
-from engine.files.atomic_write import atomic_write, write_errors
-from engine.files.part_files import lock
+from engine.files.atomic_write import atomic_write, lock, write_errors
 from engine.files.reading import Json, read_json
 from engine.image.convert import halved, halved_sides
 from engine.image.large.source import Storage

@@ -20,12 +20,11 @@ from typing import BinaryIO, Self
 
 import numpy as np
 
-from engine.cores import cores
 from engine.files.reading import Json
 from engine.image.faults import Refused, errors_in_words
-from engine.image.form import bands
-from engine.image.format import Canvas
+from engine.image.format import Canvas, bands
 from engine.image.metadata import NO_METADATA, Metadata
+from engine.process import cores
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,10 +13,10 @@ from typing import Any
 import imagecodecs
 import numpy as np
 
-from engine.cores import cores
 from engine.image.large.result import CheckedFile, LargeResult
 from engine.image.large.source import Storage
 from engine.image.metadata import NO_METADATA, TEXT_TAGS, Metadata, loaded_exif, tiff_lists
+from engine.process import cores
 
 # Types of values: number, NumPy type.
 _TYPES = {1: "u1", 2: "u1", 3: "<u2", 4: "<u4", 5: "<u4", 7: "u1", 11: "<f4", 12: "<f8", 16: "<u8"}

@@ -16,7 +16,7 @@ import numpy as np
 
 from engine.errors import EngineError
 from engine.files.reading import Json
-from engine.image.array_input import converted, sample_type
+from engine.image.convert import converted, sample_type
 from engine.image.faults import Refused
 from engine.image.large.result import LargeResult, PartDamaged, PartFolder, check_file, checksum_of
 from engine.image.large.source import MOST_CHANNELS, SegmentedPicture, Storage

@@ -22,7 +22,8 @@ from msgspec import Meta, Struct, convert
 from engine.errors import FileReadError
 from engine.files.reading import Json, json_object, open_file, text_of_bytes, why_unreadable
 from engine.image.faults import Refused
-from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.format import DEFAULT_MAX_BYTES
+from engine.process import bytes_text
 
 _DAMAGED_CHUNK = "one of its chunks is damaged"
 

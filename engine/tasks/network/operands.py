@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from engine.errors import BadValue, EngineError
 from engine.files.assets import ASSETS
 from engine.files.reading import read_bytes
-from engine.image.array_input import host_array
+from engine.image.convert import host_array
 from engine.tasks.network.problem import (
     CLASSES,
     FILTER_SIDE,

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from engine.errors import BadValue
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES
 from engine.host.request import Request, SharedArray, VariantInfo
-from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.format import DEFAULT_MAX_BYTES
 from engine.message import Message
+from engine.process import bytes_text
 from engine.results.columns import Fact
 from engine.results.measurement import Measurement
 from engine.results.metrics import ComparedRun, Metric, Number

@@ -17,7 +17,7 @@ from engine.errors import BadValue, DeviceFault, EngineError
 from engine.host import shared
 from engine.host.protocol import Availability
 from engine.host.request import Check, Preview, Run, VariantInfo
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import measure
 from engine.run.sampling import LONGEST_PARTS_S, NO_SAMPLES, SamplingPlan, sampled_parts
 from engine.run.task import compute, device_for

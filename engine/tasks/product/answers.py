@@ -5,7 +5,7 @@ Called on: the main thread of the host process; counting on the thread that read
 
 from engine.device.devices import backend
 from engine.host.request import Run
-from engine.results.progress import Checkpoint, Progress
+from engine.results.problem import Checkpoint, Progress
 from engine.run.measure import counted, measure
 from engine.run.sampling import SamplingPlan
 from engine.run.task import device_for

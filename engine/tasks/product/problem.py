@@ -13,6 +13,7 @@ from typing import ClassVar
 from engine.device_info import SIMULATOR_SIDE
 from engine.errors import BadValue
 from engine.geometry.block import (
+    FLOAT_BYTES,
     MAX_GRID_Y,
     Block,
     Limits,
@@ -22,7 +23,6 @@ from engine.geometry.block import (
     grid_too_high,
     why_illegal,
 )
-from engine.geometry.layout import FLOAT_BYTES
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
 from engine.results.measurement import Measurement

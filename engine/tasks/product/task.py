@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from engine.device.backend import Backend, Buffers
 from engine.errors import BadValue
 from engine.geometry.block import Block
-from engine.image.array_input import host_array
-from engine.image.form import DEFAULT_MAX_BYTES, bytes_text
+from engine.image.convert import host_array
+from engine.image.format import DEFAULT_MAX_BYTES
+from engine.process import bytes_text
 from engine.run.task import Job, Task
 from engine.run.variant import ways
 from engine.tasks.product.problem import MATMUL_VARIANTS, MatmulVariant, MatrixProduct

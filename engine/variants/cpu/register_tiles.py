@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from engine.compiled.cpu_target import cpu_target
+from engine.compiled.machine_code import cpu_target
 
 _T = TypeVar("_T")
 

@@ -13,7 +13,7 @@ from numba.core import cgutils
 from numba.core.base import BaseContext
 from numba.extending import intrinsic
 
-from engine.compiled.cpu_target import cpu_target
+from engine.compiled.machine_code import cpu_target
 from engine.variants.emit.llvm import LlvmCode, Made, definition
 from engine.variants.emit.value import F32, I8, I32, I64, ArrayArgument, Operand, Value, bits_of, constant
 

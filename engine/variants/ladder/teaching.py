@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine.device.launches import WEIGHTS, DeviceKind, Kernel, Launch, Operand, Pass
-from engine.geometry.block import Block, Limits, Refusal, blocks_along
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, blocks_along
 from engine.mask.mask import Mask
 from engine.results.problem import Work
 from engine.variants.passes import filter_arguments, filter_pass, one_launch, prepare_passes, refuse_launch

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import DeviceKind, Kernel, Launch, Operand, Pass, Placeholder
-from engine.geometry.block import Block, Limits, Refusal, SharedBytes, blocks_along
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal, SharedBytes, blocks_along
 from engine.results.problem import Work
 from engine.tasks.product.problem import MatmulVariant, MatrixProduct, product_work, refuse_tile
 from engine.variants.passes import Types, made_pass, prepare_passes

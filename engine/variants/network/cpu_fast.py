@@ -26,12 +26,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from engine.compiled.cpu_target import cpu_target
-from engine.compiled.machine_code import MachineFunction
-from engine.cores import cores
+from engine.compiled.machine_code import MachineFunction, cpu_target
 from engine.device.launches import DeviceKind, Prepared
 from engine.device.thread_pool import TASK, SharedCall, compiled
 from engine.geometry.block import Block
+from engine.process import cores
 from engine.results.problem import Work
 from engine.tasks.network.operands import Floats, Weights
 from engine.tasks.network.problem import (

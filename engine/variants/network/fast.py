@@ -25,8 +25,7 @@ import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Launch, Operand
-from engine.geometry.block import blocks_along
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, blocks_along
 from engine.tasks.network.operands import Floats
 from engine.tasks.network.problem import (
     CLASSES,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import WEIGHTS, Between, Launch, Operand
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import FILTER_CELLS, FIRST, LAYERS, LINEAR, SECOND, ForwardPass, LayerWork
 from engine.variants.network.steps import (

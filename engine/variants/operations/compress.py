@@ -25,8 +25,16 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.device.result_rules import WHOLE_NUMBERS_ONLY
 from engine.errors import BadValue
-from engine.geometry.block import MAX_GRID_Y, Block, Limits, Refusal, blocks_along, nearest_legal, refuse_grid
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import (
+    FLOAT_BYTES,
+    MAX_GRID_Y,
+    Block,
+    Limits,
+    Refusal,
+    blocks_along,
+    nearest_legal,
+    refuse_grid,
+)
 from engine.image.convert import to_depth
 from engine.image.metadata import brightness_steps
 from engine.results.problem import Work
@@ -39,8 +47,7 @@ from engine.variants.operations.kernels import (
     on_all_cores,
 )
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, compare, relative_bound
-from engine.verify.regions import LEAST_STEP
-from engine.verify.verification import Findings, Verification
+from engine.verify.verification import LEAST_STEP, Findings, Verification
 from engine.work.operations.contract import (
     AFFORDABLE,
     Answer,

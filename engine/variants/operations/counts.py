@@ -12,8 +12,7 @@ import numpy as np
 from engine.device.kernel_factory import kernel_factory
 from engine.device.launches import Between, Operand
 from engine.errors import BadValue
-from engine.geometry.block import Block, blocks_along
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, Block, blocks_along
 from engine.variants.operations.kernels import CpuCode, Step, on_all_cores
 from engine.work.operations.contract import Checkpoint, Parameter
 from engine.work.problem import OperationProblem, Value

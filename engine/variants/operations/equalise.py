@@ -31,8 +31,7 @@ from engine.variants.operations.counts import (
 )
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.verify.closeness import UNIT_ROUNDOFF
-from engine.verify.regions import Region, affordable_regions
-from engine.verify.verification import Inputs, Verification, kept, verify_regions
+from engine.verify.verification import Inputs, Region, Verification, affordable_regions, kept, verify_regions
 from engine.work.operations.contract import (
     AFFORDABLE,
     Checkpoint,

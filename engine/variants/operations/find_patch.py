@@ -27,14 +27,12 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from engine.device.kernel_factory import kernel_factory
 from engine.errors import BadValue
-from engine.geometry.block import Block
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, Block
 from engine.results.problem import Work
 from engine.run.task import AnyJob
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, relative_bound
-from engine.verify.regions import Region, affordable_regions
-from engine.verify.verification import Verification, kept, verify_regions
+from engine.verify.verification import Region, Verification, affordable_regions, kept, verify_regions
 from engine.work.operations.contract import (
     AFFORDABLE,
     Answer,

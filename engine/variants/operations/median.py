@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from engine.device.kernel_factory import kernel_factory
-from engine.geometry.block import Block
+from engine.geometry.block import FLOAT_BYTES, Block
 from engine.geometry.border import Border
-from engine.geometry.layout import FLOAT_BYTES
 from engine.results.problem import Work
 from engine.variants.operations.kernels import CpuCode, Step, cpu_variant, cuda_variant, on_all_cores
 from engine.work.operations.contract import (

@@ -55,8 +55,14 @@ from engine.geometry.border import Border
 from engine.mask.factors import EXACT_STEPS, factor, low_rank, step_of
 from engine.mask.mask import Mask
 from engine.verify.closeness import SMALLEST_SUBNORMAL, relative_bound
-from engine.verify.regions import CheckedSamples, Region, affordable_regions
-from engine.verify.verification import Inputs, Verification, verify_regions
+from engine.verify.verification import (
+    CheckedSamples,
+    Inputs,
+    Region,
+    Verification,
+    affordable_regions,
+    verify_regions,
+)
 from engine.work.problem import Problem
 
 if TYPE_CHECKING:  # imported where code is compiled

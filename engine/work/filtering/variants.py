@@ -11,8 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from engine.device.launches import DeviceKind, Launch
-from engine.geometry.block import Block, Limits, Refusal
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal
 from engine.mask.mask import MAX_LINE, Mask
 from engine.results.problem import Work
 from engine.run.variant import Registered, VariantOf, named

@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 
 from engine.errors import BadValue, UnknownName
 from engine.files.reading import Json
-from engine.geometry.block import Block, Limits, Refusal
-from engine.geometry.layout import FLOAT_BYTES
+from engine.geometry.block import FLOAT_BYTES, Block, Limits, Refusal
 from engine.results.problem import Answer as Answer  # for operations too: answers are this module's subject
 from engine.results.problem import Mark as Mark
 from engine.results.problem import Quantity as Quantity

@@ -6,8 +6,7 @@ from PySide6.QtCore import QSignalBlocker, Qt, Signal
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QMenu, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO, SIMULATOR_PIXELS
-from engine.geometry.block import Block, Limits, Refusal, refuse_block
-from engine.geometry.layout import ROW_BYTES, Layout
+from engine.geometry.block import ROW_BYTES, Block, Layout, Limits, Refusal, refuse_block
 from engine.host.request import VariantInfo
 from engine.work.problem import RESULT_TYPES
 from gui.engine_link.device_box import DeviceBox

@@ -20,7 +20,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine.results.problem import Mark
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from gui.explore.picture.handles import SplitHandle
 from gui.explore.picture.layers import (
     Drawing,
@@ -228,7 +228,7 @@ class PictureCanvas(QWidget):
     def event(self, event: QEvent) -> bool:
         # Esc lets the pixel go, and is not the window's while there is one.
         is_override = event.type() == QEvent.Type.ShortcutOverride
-        if is_override and self.is_pinned and cast(QKeyEvent, event).key() == Qt.Key.Key_Escape:
+        if is_override and self.is_pinned and cast("QKeyEvent", event).key() == Qt.Key.Key_Escape:
             event.accept()
             return True
         return super().event(event)

@@ -4,7 +4,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine.errors import EngineError
 from engine.host.protocol import ScreenLevels, ShowWindow, TiledScreen, Windowed
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.messages import Compared, ComparePictures
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState

@@ -10,7 +10,7 @@ from PySide6.QtCore import QLineF, QRectF, Qt
 from PySide6.QtGui import QColor, QFont, QPainter, QPen
 
 from engine.results.problem import Mark
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from gui.explore.picture.tiled_levels import Levels
 from gui.explore.picture.view import Size, ViewTransform
 from gui.style.metrics import GRID, HALF_GRID, number_font

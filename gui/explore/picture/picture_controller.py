@@ -9,8 +9,8 @@ from PySide6.QtCore import QObject, Signal
 from engine.errors import Cancelled, EngineError, LineLost
 from engine.host.protocol import CropPicture, OpenPicture, PictureHandle, Saved, SaveResult, TiledScreen
 from engine.host.request import Request
-from engine.results.progress import Progress
-from engine.verify.regions import Region
+from engine.results.problem import Progress
+from engine.verify.verification import Region
 from engine.work.messages import SaveFiltered
 from gui.engine_link.engine_link import Ask, EngineLink, Newest
 from gui.engine_link.engine_state import EngineState

@@ -10,7 +10,7 @@ from engine.errors import EngineError, ImageReadError
 from engine.host.protocol import CloseTiled, Filtered, PictureHandle, ScreenLevels, TiledScreen
 from engine.host.request import Computed, Seen, SharedArray
 from engine.image.formats import titles
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.filtering.clipping import Clipped
 from gui.engine_link.engine_link import Ask, EngineLink
 from gui.engine_link.engine_state import EngineState

@@ -17,10 +17,10 @@ import engine
 from engine import cluster as clusters
 from engine.commands import batch_loop, command_line
 from engine.commands.batch_plan import PictureFile
-from engine.cores import cores
 from engine.device.device_list import cpu_chosen_as, cpu_info
 from engine.errors import BadValue, EngineError
 from engine.image.formats import format_to_save
+from engine.process import cores
 from tests.engine.cluster import faulty_calls
 from tests.engine.cluster.started import two_workers
 from tests.engine.commands import worker_faults

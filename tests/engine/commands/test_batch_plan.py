@@ -20,7 +20,7 @@ from engine.flow import stages
 from engine.geometry.border import RANGE_MODES, Border
 from engine.image.picture import Picture
 from engine.run import task
-from engine.verify.regions import CheckedSamples
+from engine.verify.verification import CheckedSamples
 from engine.work.filtering.oracle import regions_to_check, verify
 from tests.engine.commands.works import filter_of, work_of
 from tests.fresh_python import ROOT

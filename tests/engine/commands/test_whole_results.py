@@ -12,7 +12,7 @@ from engine.commands.picture_work import PictureWork
 from engine.errors import EngineError
 from engine.geometry.border import Border
 from engine.image.convert import to_depth
-from engine.image.form import Form
+from engine.image.format import Form
 from engine.image.metadata import Metadata
 from engine.image.open import open_sample
 from engine.image.picture import Picture

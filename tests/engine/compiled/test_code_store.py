@@ -226,4 +226,4 @@ def test_that_each_module_counts_whose_numbers_compiled_code_may_have():
     # No numbers: the keys of devices, what a listing says of launches, and what the variants of the CPU
     # share. No compiled code has the most bytes of a picture.
     left_out = {".".join(part) for part in parts if not code_store._is_compiled(part[0], f"{part[-1]}.py")}
-    assert left_out == {"device_info", "image.form", "results.launch_facts", "run.variant"}
+    assert left_out == {"device_info", "image.format", "results.launch_facts", "run.variant"}

@@ -14,7 +14,7 @@ from engine.course.paper import Cell, CourseTable
 from engine.course.papers import paper
 from engine.errors import Cancelled
 from engine.explain.counting import _kept
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 
 TABLES = (CourseTable("Loads", ("Tile", "Loads"), ((Cell("8"), Cell("12", "12")),)),)
 CELLS = ("512, naive", "1024, naive")

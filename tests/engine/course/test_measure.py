@@ -17,7 +17,7 @@ from engine.course.papers import PAPERS, paper
 from engine.course.runs import BankRun, ProductRun, filter_run, significant
 from engine.course.tables import counted_tables
 from engine.errors import Cancelled, DeviceFault
-from engine.geometry.layout import Layout
+from engine.geometry.block import Layout
 from engine.mask.generators import box
 from engine.mask.mask import Mask
 from engine.results.measurement import Spread, Timing

@@ -34,9 +34,8 @@ from engine.course.tables import (
 )
 from engine.device.device_list import memory_bytes_per_second
 from engine.device_info import GpuAttributes
-from engine.geometry.block import Block, Limits
+from engine.geometry.block import Block, Layout, Limits
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.presets import resolve_mask
 from engine.tasks.network.problem import ForwardPass
 from engine.tasks.network.task import NETWORK_VARIANTS

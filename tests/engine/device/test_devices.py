@@ -11,7 +11,6 @@ import pytest
 from numba import njit
 
 import engine
-from engine.cores import cores, smallest_quota
 from engine.device import cuda as cuda_module
 from engine.device import device_list, per_thread
 from engine.device import devices as device_module
@@ -23,6 +22,7 @@ from engine.device.versions import commit_of
 from engine.device_info import DeviceInfo
 from engine.errors import DeviceUnavailable
 from engine.mask.mask import Mask
+from engine.process import cores, smallest_quota
 
 GPU = DeviceInfo("cuda:0", "cuda", "A GPU")
 
@@ -121,7 +121,7 @@ def test_that_the_smallest_quota_of_a_group_and_those_around_it_counts(tmp_path,
 @pytest.mark.parametrize(("quota", "count"), [(None, 8), (0.2, 1), (2.0, 2), (2.5, 3), (64.0, 8)])
 def test_that_no_more_cores_are_counted_than_a_quota_is_worth(quota, count, monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(8), raising=False)
-    monkeypatch.setattr("engine.cores.time_quota", lambda: quota)
+    monkeypatch.setattr("engine.process.time_quota", lambda: quota)
     assert cores() == count
 
 

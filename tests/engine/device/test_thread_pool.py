@@ -186,7 +186,7 @@ def test_that_a_lock_is_waited_for_through_interruptions():
 def test_that_threads_of_a_process_with_a_part_of_the_cores_time_are_held_to_no_core():
     program = """
 import os, numpy, engine
-from engine import cores
+from engine import process as cores
 from engine.variants.cpu import streamed_bands
 from engine.device import thread_pool as threads
 os.sched_getaffinity = lambda process: range(8)

@@ -12,8 +12,7 @@ from msgspec import structs
 from engine.errors import Cancelled
 from engine.explain import counting
 from engine.explain.counting import Axis, counted_run, places, sampled
-from engine.geometry.block import Block
-from engine.geometry.layout import Layout
+from engine.geometry.block import Block, Layout
 from engine.mask.mask import Mask
 from engine.run.task import Choice
 from engine.tasks.network.operands import trained_weights

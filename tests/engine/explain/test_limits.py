@@ -11,8 +11,7 @@ import pytest
 
 from engine.commands.command_line import main
 from engine.compiled.code_store import CodeStore
-from engine.compiled.cpu_target import cpu_target
-from engine.cores import cores
+from engine.compiled.machine_code import cpu_target
 from engine.device.device_list import cpu_info
 from engine.device_info import DeviceInfo, GpuAttributes
 from engine.errors import Cancelled, DeviceUnavailable
@@ -23,6 +22,7 @@ from engine.explain.launches import theoretical_limits
 from engine.explain.limit_messages import KeptLimits, MeasureLimits
 from engine.geometry.block import Limits
 from engine.host.request import answer
+from engine.process import cores
 from engine.results.measurement import Bound
 from engine.variants.cpu.register_tiles import BUSY_SUMS
 from tests.fresh_python import fresh_python

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from engine.files import part_files
-from engine.files.atomic_write import atomic_write
-from engine.files.part_files import part_file, remove_dead_parts
+from engine.files import atomic_write as part_files
+from engine.files.atomic_write import atomic_write, part_file, remove_dead_parts
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="locks are POSIX's")
 

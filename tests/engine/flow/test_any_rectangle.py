@@ -9,8 +9,7 @@ from engine.api.request import Call, request_of
 from engine.device.device_list import cpu_info
 from engine.errors import EngineError
 from engine.flow.stream import Asked, Stream
-from engine.geometry.border import Border
-from engine.geometry.cut import cut
+from engine.geometry.border import Border, cut
 from engine.mask.mask import Mask
 from engine.work import resolve
 from engine.work.operations.table import OPERATIONS

@@ -18,7 +18,7 @@ from engine.flow.chunks import Chunk, ChunkJob, Loop, Queue, Span, Timeline
 from engine.flow.filtering import IntervalsInUse
 from engine.flow.pipeline import Pipeline
 from engine.geometry.border import Border
-from engine.geometry.cut import bands as cut_in_bands
+from engine.geometry.border import bands as cut_in_bands
 from engine.mask.mask import Mask
 from engine.results.text_forms import json_text
 from engine.work.filter_task import describe_problem

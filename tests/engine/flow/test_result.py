@@ -25,7 +25,7 @@ from engine.host.request import Computed, Preview, QueuePolicy, Run, answer, seg
 from engine.host.shared_picture import SharedSegment, level_shapes, render, screen_arrays
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.chain_files import chain_from, chain_named, ready_chains
 from engine.work.messages import ComparePictures, PictureJob
 from engine.work.steps import MaskStep, OperationStep, PictureRequest

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from engine.errors import BadValue, UnknownName
-from engine.geometry.block import Block, Limits, blocks_along, refuse_block
+from engine.geometry.block import ROW_BYTES, Block, Layout, Limits, blocks_along, refuse_block
 from engine.geometry.border import Border
-from engine.geometry.layout import ROW_BYTES, Layout
 
 
 def test_that_a_block_is_read_in_the_ways_people_write_it():

@@ -18,7 +18,7 @@ from engine.host.__main__ import serve
 from engine.host.protocol import OpenPicture
 from engine.host.request import QueuePolicy, Ready, Request
 from engine.host.server import Worker
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 
 LAST_SEGMENT = "HALOSCOPE_TEST_LAST_SEGMENT"
 

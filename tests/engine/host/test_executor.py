@@ -20,7 +20,7 @@ from engine.host.client import EngineClient
 from engine.host.link import HostLink
 from engine.host.protocol import OpenPicture
 from engine.host.request import HostOptions
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 from engine.work.filtering import oracle
 from engine.work.filtering.oracle import rounding_bound
 from tests.engine.host import faulty_hosts

@@ -19,7 +19,7 @@ from engine.host.protocol import (
 from engine.host.request import Computed, answer, segments_of
 from engine.host.shared_picture import level_shapes, render
 from engine.image.open import sample_path
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 
 
 @pytest.fixture

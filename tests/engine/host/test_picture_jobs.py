@@ -17,7 +17,7 @@ from engine.host.protocol import OpenPicture, PictureHandle, Saved, SaveResult, 
 from engine.host.shared_picture import SMALLEST_LEVEL, SharedSegment, level_shapes, render, screen_arrays
 from engine.host.tile_jobs import TILES_BYTES
 from engine.image.convert import full_scale_of
-from engine.image.form import Form
+from engine.image.format import Form
 from engine.image.large.opening import decoded_bytes
 from engine.image.metadata import NO_METADATA
 from engine.image.open import open_image

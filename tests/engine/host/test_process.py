@@ -8,7 +8,7 @@ from multiprocessing import Pipe, resource_tracker
 
 import pytest
 
-from engine import starting
+from engine import process as starting
 from engine.host import __main__ as entry_point
 from engine.host import __main__ as process
 from engine.host import server, shared

@@ -17,9 +17,8 @@ from engine.errors import (
     ImageReadError,
     UnknownName,
 )
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.host import shared
 from engine.host.client import EngineClient
 from engine.host.protocol import Filtered, OpenPicture, Saved, SaveResult

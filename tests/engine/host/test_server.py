@@ -13,7 +13,7 @@ from engine.host.pending import HandedSegments
 from engine.host.protocol import OpenPicture
 from engine.host.request import Answer, Cancel, HostOptions, Ready, SharedArray, Stop, ToHost, Working
 from engine.host.server import Worker
-from engine.results.progress import Progress
+from engine.results.problem import Progress
 from tests.engine.host.conftest import PATIENCE_S
 from tests.engine.host.faulty_hosts import Beside, Question
 

@@ -24,7 +24,7 @@ from engine.host.protocol import (
 from engine.host.request import answer, segments_of
 from engine.image.convert import halved
 from engine.image.faults import Refused
-from engine.image.form import Budget
+from engine.image.format import Budget
 from engine.image.open import open_image
 from engine.mask.presets import preset
 from engine.work.chain_files import chain_named

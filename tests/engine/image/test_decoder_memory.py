@@ -10,7 +10,7 @@ import pytest
 import simplejpeg
 from PIL import Image
 
-from engine.image.formats.avif import sizes
+from engine.image.formats.web import sizes
 from tests.engine.image import hostile
 from tests.engine.image.encoded import one_of_each, smooth_rgb, with_pillow, with_tifffile
 

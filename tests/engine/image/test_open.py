@@ -14,13 +14,13 @@ import pytest
 from PIL import Image
 
 from engine.commands.picture_opening import work_bytes
-from engine.cores import cores
 from engine.errors import ImageReadError
 from engine.geometry.border import Border
 from engine.image import formats
-from engine.image.form import Form, Scratch
+from engine.image.format import Form, Scratch
 from engine.image.formats import format_to_save
 from engine.image.open import open_image
+from engine.process import cores
 from tests.engine.commands.works import filter_of
 from tests.engine.image import encoded, open_memory, png_witness
 from tests.engine.image.encoded import smooth_rgb, with_pillow, with_tifffile
@@ -73,7 +73,7 @@ def test_that_first_bytes_decide_on_the_format(tmp_path, monkeypatch, kind):
         assert np.abs(picture.pixels.astype(int) - smooth_rgb()).mean() < 3
     else:
         assert np.array_equal(picture.pixels, smooth_rgb())
-    monkeypatch.setattr("engine.image.form._BAND_BYTES", 500)
+    monkeypatch.setattr("engine.image.format._BAND_BYTES", 500)
     again = open_image(str(path.rename(tmp_path / "a.PNG")))
     assert np.array_equal(again.pixels, picture.pixels)
     named = f"It is named .png but is a {picture.format} file."

@@ -11,8 +11,7 @@ import tifffile
 from PIL import Image, ImageCms, PngImagePlugin
 
 from engine.errors import ImageWriteError
-from engine.image.form import Form, Scratch
-from engine.image.format import Canvas
+from engine.image.format import Canvas, Form, Scratch
 from engine.image.formats import saved_formats
 from engine.image.formats.png import encode_png
 from engine.image.open import open_image, open_sample
@@ -110,7 +109,7 @@ def test_that_a_png_is_about_as_large_as_with_every_filter_tried():
 @pytest.mark.parametrize("band_bytes", [1, 300, 10**6])
 @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
 def test_that_the_rows_of_a_png_are_differences_whatever_the_bands(monkeypatch, dtype, band_bytes):
-    monkeypatch.setattr("engine.image.form._BAND_BYTES", band_bytes)
+    monkeypatch.setattr("engine.image.format._BAND_BYTES", band_bytes)
     generator = np.random.default_rng(2)
     for channels, has_alpha in ((1, False), (1, True), (3, False), (3, True)):
         samples = generator.integers(0, np.iinfo(dtype).max + 1, (11, 7, channels), dtype)
@@ -124,7 +123,7 @@ def test_that_the_rows_of_a_png_are_differences_whatever_the_bands(monkeypatch, 
 @pytest.mark.parametrize("has_alpha", [False, True])
 def test_that_rows_of_a_png_that_are_done_are_not_read_again(monkeypatch, has_alpha):
     """Their memory is given back meanwhile: what lies there becomes zeros."""
-    monkeypatch.setattr("engine.image.form._BAND_BYTES", 100)
+    monkeypatch.setattr("engine.image.format._BAND_BYTES", 100)
     pixels = np.random.default_rng(3).integers(0, 256, (23, 11, 3), np.uint8)
     alpha = pixels[..., 1].copy() if has_alpha else None
     whole = bytes(encode_png(Picture(pixels.copy(), alpha), 95))
@@ -358,7 +357,7 @@ def test_that_a_picture_of_every_orientation_stands_upright(opened):
 
 
 def test_that_alpha_is_turned_with_the_colours(opened, monkeypatch):
-    monkeypatch.setattr("engine.image.form._BAND_BYTES", 16)
+    monkeypatch.setattr("engine.image.format._BAND_BYTES", 16)
     image = np.arange(5 * 3 * 4, dtype=np.uint8).reshape(5, 3, 4)
     image[::2, 1, 3] = 0  # a clear pixel keeps its colours
     picture = opened(with_pillow(image, "PNG", exif=exif(6)))

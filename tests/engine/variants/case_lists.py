@@ -7,9 +7,8 @@ device.
 from functools import cache, partial
 from itertools import cycle, product
 
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from tests.engine.variants.cases import Case
 
 BORDERS = tuple(Border)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from engine.device.devices import backend
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.run.measure import run_over_fills
 from engine.work.filter_task import describe_problem

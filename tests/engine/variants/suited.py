@@ -11,8 +11,7 @@ from itertools import product
 import numpy as np
 from msgspec import structs
 
-from engine.geometry.block import Block, Limits
-from engine.geometry.layout import Layout
+from engine.geometry.block import Block, Layout, Limits
 from engine.mask.mask import Mask
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, MaskClass

@@ -8,8 +8,7 @@ from engine.errors import Cancelled
 from engine.mask.mask import Mask
 from engine.tasks.product import oracle as product
 from engine.tasks.product.problem import MatrixProduct
-from engine.verify.regions import Region, affordable_regions
-from engine.verify.verification import verify_regions
+from engine.verify.verification import Region, affordable_regions, verify_regions
 from engine.work.filtering import oracle as filtering
 from engine.work.problem import Problem
 

@@ -13,7 +13,7 @@ from engine.host.protocol import MeasurePicture, WantedTiles
 from engine.host.request import Computed, answer
 from engine.host.shared_picture import level_shapes, render
 from engine.mask.presets import preset
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import Line, ViewMode
 from tests.gui.made_window import wait

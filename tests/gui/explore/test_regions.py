@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from PySide6.QtCore import QPoint, Qt
 
 from engine.mask.mask import Mask
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from gui.explore.picture.layers import ViewMode
 from gui.explore.session_file import load_session, save_session
 from gui.explore.sessions import Session

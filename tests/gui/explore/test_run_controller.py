@@ -1,9 +1,8 @@
 import pytest
 
 from engine.errors import HostLost, OutOfDeviceMemory
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.host.request import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.work.steps import MaskStep

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_start import FirstPicture

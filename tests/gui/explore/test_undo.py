@@ -5,9 +5,8 @@ from dataclasses import replace
 
 from PySide6.QtWidgets import QUndoView
 
-from engine.geometry.block import Block
+from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
 from gui.explore.state import PictureSource

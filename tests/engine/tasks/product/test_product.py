@@ -10,7 +10,7 @@ from engine.tasks.product import oracle
 from engine.tasks.product.oracle import verify
 from engine.tasks.product.problem import MAX_SIDE, MatrixProduct, as_tile
 from engine.tasks.product.task import as_matrix, product_of, random_matrices, refuse_too_large
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 
 
 def test_that_a_product_knows_its_operations_and_bytes():

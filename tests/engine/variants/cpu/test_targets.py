@@ -5,7 +5,7 @@ import json
 import llvmlite.binding as llvm
 import pytest
 
-from engine.compiled.cpu_target import cpu_target
+from engine.compiled.machine_code import cpu_target
 from engine.variants.cpu.register_tiles import (
     LINE,
     MOST_ROWS,

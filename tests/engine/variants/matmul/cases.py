@@ -12,7 +12,7 @@ from engine.geometry.block import Block
 from engine.tasks.product import oracle
 from engine.tasks.product.problem import MatrixProduct
 from engine.tasks.product.task import as_matrix
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from engine.device.devices import backend
-from engine.geometry.block import Block
-from engine.geometry.layout import Layout
+from engine.geometry.block import Block, Layout
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.work.resolve import Resolved

@@ -9,7 +9,7 @@ import pytest
 from engine.errors import BadValue
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.filter_task import describe_problem
 from engine.work.filtering import oracle
 from engine.work.filtering.oracle import (

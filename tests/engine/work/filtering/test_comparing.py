@@ -8,7 +8,7 @@ from engine.host.protocol import OpenPicture
 from engine.host.request import Preview, answer, segments_of
 from engine.mask.mask import Mask
 from engine.mask.presets import preset
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.messages import ComparePictures
 from tests.picture_jobs import mask_job
 

@@ -18,7 +18,7 @@ from engine.image.metadata import BRIGHTNESS_TABLE
 from engine.image.open import open_sample
 from engine.run.task import compute
 from engine.variants.operations import compress, counts, find_patch
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from engine.work.operations.contract import Mark, Range, inside_of, sources_of, windows_at
 from engine.work.operations.patch import BACKGROUND, BAR, corner_of, histogram_picture, marked
 from engine.work.operations.table import OPERATIONS, operation_named, settings_from

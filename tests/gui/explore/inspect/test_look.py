@@ -5,7 +5,7 @@ import pytest
 from PySide6.QtCore import Qt
 
 from engine.host import shared
-from engine.verify.regions import Region
+from engine.verify.verification import Region
 from gui.explore.inspect.histogram_plot import HistogramPlot
 from gui.explore.inspect.look_panel import HISTOGRAM, PROFILE
 from gui.explore.picture.layers import Drawing, Line

@@ -2,8 +2,7 @@ import pytest
 from msgspec import structs
 from PySide6.QtCore import Qt
 
-from engine.geometry.block import Block, Refusal
-from engine.geometry.layout import Layout
+from engine.geometry.block import Block, Layout, Refusal
 from engine.host.protocol import Availability
 from engine.host.request import Ready
 from gui.explore.explain.selection import Selection

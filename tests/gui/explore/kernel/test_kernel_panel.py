@@ -5,9 +5,8 @@ from PySide6.QtTest import QAbstractItemModelTester, QTest
 from PySide6.QtWidgets import QApplication, QToolButton
 
 from engine.errors import Reason
-from engine.geometry.block import Block, Refusal
+from engine.geometry.block import Block, Layout, Refusal
 from engine.geometry.border import Border
-from engine.geometry.layout import Layout
 from engine.host.protocol import Availability, Filtered
 from engine.host.request import Ready
 from gui.engine_link.engine_state import EngineState

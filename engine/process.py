@@ -1,0 +1,223 @@
+"""What this process may use and has run out of, and its settings at its start. No NumPy in here.
+
+Its cores are those that it may run on, and no more than its quota of CPU time. A container may run on all of
+a server's cores and yet have the time of two (Docker's --cpus, a Kubernetes limit): a thread per core would
+use that up at once, and all would be stopped until the next period (100 ms).
+
+The threads of BLAS start when NumPy is imported, and take 25 ms of two cores, while the window and the engine
+start: a process that multiplies no matrices starts without them.
+"""
+
+import errno
+import gc
+import math
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+from engine.errors import EngineError
+
+PROCESS = Path("/proc/self/cgroup")
+GROUPS = Path("/sys/fs/cgroup")
+
+
+def cores() -> int:
+    """Return the CPU cores that this process may use, at least 1."""
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = time_quota()
+    return allowed if quota is None else max(1, min(allowed, math.ceil(quota)))
+
+
+@cache
+def time_quota() -> float | None:
+    """Return how many cores' time the process's control groups have; None where nothing limits it. Read once.
+
+    Source: the Linux kernel's cgroup-v2.rst, "cpu.max", and scheduler/sched-bwc.rst, "cpu.cfs_quota_us".
+    """
+    return smallest_quota(PROCESS, GROUPS)
+
+
+def smallest_quota(process: Path, groups: Path) -> float | None:
+    """Return the smallest quota of the groups of a process, and of those around them.
+
+    `process` is /proc/self/cgroup: lines of "number:controllers:path", of version 2 "0::path"; `groups` is
+    /sys/fs/cgroup.
+    """
+    # Within a container the path may be the host's, which does not exist there: the root is the container's.
+    quotas = (
+        _quota(root / str(inside).lstrip("/"))
+        for controllers, path in _groups_of(process)
+        for root in (groups / controllers, groups / ("cpu" if controllers else "unified"))
+        for inside in (path, *path.parents)
+    )
+    return min((quota for quota in quotas if quota is not None), default=None)
+
+
+def _groups_of(process: Path) -> Iterator[tuple[str, PurePosixPath]]:
+    """Yield the controllers and the path of each group that may limit time."""
+    try:
+        lines = process.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        return
+    for line in lines:
+        _, controllers, path = (*line.split(":", 2), "", "")[:3]
+        if not controllers or "cpu" in controllers.split(","):
+            yield controllers, PurePosixPath(path or "/")
+
+
+def _quota(group: Path) -> float | None:
+    try:
+        if (group / "cpu.max").exists():
+            quota, period = (group / "cpu.max").read_text(encoding="utf-8").split()
+        else:
+            files = (group / "cpu.cfs_quota_us", group / "cpu.cfs_period_us")
+            quota, period = (file.read_text(encoding="utf-8") for file in files)
+        cores_worth = float(quota) / float(period)
+    except (OSError, ValueError, ZeroDivisionError):
+        # Missing, unreadable, or "max".
+        return None
+    return cores_worth if cores_worth > 0.0 else None
+
+
+_VARIABLE = "OPENBLAS_NUM_THREADS"
+_ours: list[str] = []
+
+
+def start_no_blas_threads() -> None:
+    """Keep BLAS to one thread, unless the environment says otherwise. Call it before NumPy is imported."""
+    if _VARIABLE not in os.environ:
+        os.environ[_VARIABLE] = "1"
+        _ours.append(_VARIABLE)
+
+
+def with_blas_threads(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return an environment without that limit, for a child that multiplies matrices."""
+    return {name: value for name, value in environment.items() if name not in _ours}
+
+
+_lock = threading.Lock()
+_blocks = 0
+_was_enabled = True
+
+
+@contextmanager
+def no_collection() -> Iterator[None]:
+    """Collect no garbage until the end of the block, and of those of other threads that overlap it."""
+    global _blocks, _was_enabled
+    with _lock:
+        if not _blocks:
+            _was_enabled = gc.isenabled()
+        _blocks += 1
+        gc.disable()
+    try:
+        yield
+    finally:
+        with _lock:
+            _blocks -= 1
+            if not _blocks and _was_enabled:
+                gc.enable()
+
+
+# "invalid value encountered in dot", "All-NaN slice encountered", "Mean of empty slice"
+_OF_NUMBERS = r".* encountered|Mean of empty slice|Degrees of freedom"
+
+
+def leave_out_float_warnings() -> None:
+    """Print no warnings of float arithmetic from now on. Called at the start of a process of the window."""
+    warnings.filterwarnings("ignore", _OF_NUMBERS, RuntimeWarning)
+
+
+# What a loader of libraries, which has no number for it, says where memory or files are short.
+_WORDS = {
+    "failed to map segment": errno.ENOMEM,
+    "cannot allocate memory": errno.ENOMEM,
+    "too many open files": errno.EMFILE,
+    "can't start new thread": errno.EAGAIN,
+}
+
+
+def shortage_of(error: BaseException) -> EngineError | None:
+    """Return what was short where an error comes of that, or None: it is no fault of the program."""
+    for one in _chain(error):
+        if isinstance(one, MemoryError):
+            return _short(errno.ENOMEM)
+        if isinstance(one, OSError) and (found := _short(one.errno)) is not None:
+            return found
+        if isinstance(one, ImportError | OSError | RuntimeError):
+            for words, number in _WORDS.items():
+                if words in str(one).lower():
+                    return _short(number)
+    return None
+
+
+def too_low_limit(what: str, files: int, memory_bytes: int) -> EngineError | None:
+    """Return why something cannot be done that needs so many open files and so much memory, or None.
+
+    Asked before it is begun: libraries in C end the process where they get no more of either.
+    """
+    most_files, most_bytes = _limit("RLIMIT_NOFILE"), _limit("RLIMIT_AS")
+    if most_files is not None and most_files < files:
+        why = f"this process may have {most_files} files open at a time, and {files} are needed"
+        return EngineError(what, why, "Allow more (`ulimit -n 1024`) and start again.")
+    if most_bytes is not None and most_bytes < memory_bytes:
+        why = f"this process may use {_mb(most_bytes)} of memory, and {_mb(memory_bytes)} are needed"
+        return EngineError(what, why, "Allow more (`ulimit -v unlimited`) and start again.")
+    return None
+
+
+def _short(number: int | None) -> EngineError | None:
+    if number in (errno.EMFILE, errno.ENFILE):
+        most = _limit("RLIMIT_NOFILE") if number == errno.EMFILE else None
+        why = f"this process may have {most} open at a time" if most else "the system allows no more"
+        return EngineError(
+            "No more files can be opened", why, "Allow more (`ulimit -n 1024`) and start again."
+        )
+    if number == errno.ENOMEM:
+        most = _limit("RLIMIT_AS")
+        why = f"this process may use {_mb(most)} (`ulimit -v`)" if most else "the system gave no more"
+        return EngineError("Not enough memory", why, "Use a smaller picture, or close other programs.")
+    if number == errno.EAGAIN:
+        why = "the system, or the limit of your user (`ulimit -u`), allows no more"
+        return EngineError("No more threads or processes can be started", why, "Close other programs.")
+    return None
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error, and what it comes of."""
+    seen: list[BaseException] = []
+    while error is not None and error not in seen:
+        seen.append(error)
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _limit(name: str) -> int | None:
+    """Return a limit of this process; None where there is none."""
+    if sys.platform == "win32":
+        return None
+    try:
+        import resource
+    except (ImportError, OSError):  # its file cannot be opened either
+        return None
+    most, _ = resource.getrlimit(getattr(resource, name))
+    return None if most == resource.RLIM_INFINITY else most
+
+
+def _mb(size_bytes: int) -> str:
+    return f"{size_bytes / 1e6:,.0f} MB"
+
+
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def bytes_text(count: int) -> str:
+    """Write a number of bytes as people read it: "820 bytes", "4.0 GiB"."""
+    if count < 1024:
+        return f"{count} bytes"
+    power = min((count.bit_length() - 1) // 10, len(_UNITS))
+    return f"{count / 1024**power:,.1f} {_UNITS[power - 1]}"
