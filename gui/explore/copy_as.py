@@ -227,7 +227,7 @@ class OtherPrograms(QObject):
             other = as_program(
                 key,
                 workspace.mask,
-                normalise=workspace.settings.normalise and workspace.can_normalise,
+                normalise=workspace.settings.normalise and workspace.step.can_normalise,
                 dtype=picture.dtype if picture else "uint8",
                 channels=picture.channels if picture else 3,
             )

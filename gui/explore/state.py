@@ -155,7 +155,7 @@ class Step:
         if operation == self.operation:
             return self.settings
         kept = self.kept.get(operation, _NEVER_CHOSEN)
-        return replace(self.settings, **{name: getattr(kept, name) for name in PER_OPERATION})
+        return replace(self.settings, **values_of(PER_OPERATION, kept))
 
     def with_operation(self, operation: str) -> "Step":
         """Return the step with another operation, and the settings that this had before."""
@@ -201,7 +201,7 @@ class Step:
     @property
     def result_part(self) -> tuple[object, ...]:
         """What a result depends on."""
-        settings = replace(self.settings, **{name: getattr(_NEVER_CHOSEN, name) for name in _OF_RUNS})
+        settings = replace(self.settings, **values_of(_OF_RUNS, _NEVER_CHOSEN))
         return self.operation, self.mask, settings, self.id, self.input, self.second, self.on
 
 
@@ -227,10 +227,8 @@ class State:
 
     def with_step(self, step: Step) -> "State":
         """Return the state with another one in the place of the selected step; what is shared, all have."""
-        shared = {name: getattr(step.settings, name) for name in SHARED}
-        before = {name: getattr(self.step.settings, name) for name in SHARED}
-        steps = list(self.steps)
-        if shared != before:
+        shared, steps = values_of(SHARED, step.settings), list(self.steps)
+        if shared != values_of(SHARED, self.step.settings):
             steps = [other.with_settings(**shared) for other in steps]
         steps[self.selected] = step
         return replace(self, steps=tuple(steps))
@@ -241,30 +239,23 @@ class State:
         return self.selected, *(step.result_part for step in self.steps)
 
 
-def words_of_change(before: Settings, fields: Mapping[str, Any]) -> str:
-    """Return what an edit of settings is called in the history: "Border: wrap"."""
-    said = []
+def words_of_change(step: Step, fields: Mapping[str, Any]) -> tuple[str, Hashable]:
+    """Return what an edit of settings is called in the history, "Border: wrap", and its merge key.
+
+    Edits of one number in a row, which share the key, are one edit; it is None for other settings.
+    """
+    changed: dict[str, tuple[object, str]] = {}
     for name, value in fields.items():
-        old = getattr(before, name)
+        old = getattr(step.settings, name)
         if name == "parameters":
-            keys = [key for key in {**old, **value} if old.get(key) != value.get(key)]
-            said += [f"{key.replace('_', ' ').capitalize()}: {value.get(key, 'default')}" for key in keys]
+            for key in (key for key in {**old, **value} if old.get(key) != value.get(key)):
+                new = value.get(key, "default")
+                changed[key.replace("_", " ").capitalize()] = new, str(new)
         elif value != old:
-            said.append(f"{_TITLES[name]}: {_text(name, value)}")
-    return ", ".join(said)
-
-
-def merge_key_of(step: Step, fields: Mapping[str, Any]) -> tuple[object, ...] | None:
-    """Return what edits of one number share, which in a row are one edit; None for other settings."""
-    changed = {name: value for name, value in fields.items() if value != getattr(step.settings, name)}
-    if set(changed) == {"parameters"}:
-        old, new = step.settings.parameters, changed["parameters"]
-        changed = {key: value for key, value in new.items() if old.get(key) != value}
-    if len(changed) != 1:
-        return None
-    [(name, value)] = changed.items()
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return (step.operation, name) if is_number else None
+            changed[_TITLES[name]] = value, _text(name, value)
+    is_number = all(isinstance(new, int | float) and not isinstance(new, bool) for new, _ in changed.values())
+    key = (step.operation, *changed) if is_number and len(changed) == 1 else None
+    return ", ".join(f"{title}: {words}" for title, (_, words) in changed.items()), key
 
 
 def _text(name: str, value: Any) -> str:
@@ -367,10 +358,9 @@ def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError)
 
     None where its problem is not known here: with a patch from a file, or a refused parameter.
     """
-    try:
+    problem = None
+    with suppress(EngineError):
         problem = _problem(job)
-    except EngineError:
-        return None
     if problem is None:
         return None
     mask = job.mask if job.filter else None

@@ -28,7 +28,6 @@ from gui.explore.state import (
     State,
     Step,
     job_of,
-    merge_key_of,
     words_of_change,
 )
 
@@ -156,10 +155,6 @@ class Workspace(QObject):
         """The settings of the chosen operation."""
         return self.step.settings
 
-    def settings_of(self, operation: str) -> Settings:
-        """Return the settings of an operation, whichever is chosen."""
-        return self.step.settings_of(operation)
-
     def edit(self, state: State, text: str, merge_key: Hashable = None) -> None:
         """Take another state, as one step that can be undone and that the history calls by this text.
 
@@ -229,8 +224,7 @@ class Workspace(QObject):
 
     def change(self, **fields: object) -> None:
         """Change fields of the settings: `workspace.change(border=Border.WRAP)`. Numbers in a row merge."""
-        text = words_of_change(self.settings, fields)
-        self.edit_step(self.step.with_settings(**fields), text, merge_key_of(self.step, fields))
+        self.edit_step(self.step.with_settings(**fields), *words_of_change(self.step, fields))
 
     def adopt(self, **fields: object) -> None:
         """Change fields of the settings that nobody chose, such as a default that has become known."""
@@ -239,11 +233,8 @@ class Workspace(QObject):
     def select(self, region: Region | None) -> None:
         """Select a part of the picture; None for none."""
         if region != self.region:
-            self.region = region
-            was_filtered, self.filters_region = (
-                self.filters_region,
-                self.filters_region and region is not None,
-            )
+            was_filtered, self.region = self.filters_region, region
+            self.filters_region = was_filtered and region is not None
             self.region_changed.emit()
             if was_filtered:
                 self.job_changed.emit()
@@ -274,11 +265,6 @@ class Workspace(QObject):
         self.change(parameters={**self.settings.parameters, name: value})
 
     @property
-    def can_normalise(self) -> bool:
-        """Whether the mask has a sum to divide by."""
-        return self.step.can_normalise
-
-    @property
     def result_dtype(self) -> str:
         """Sample type of the results: that of the picture where "same" is chosen."""
         is_float = self.is_chain or (self.is_filtering and self.settings.result_type == "float32")
@@ -295,10 +281,6 @@ class Workspace(QObject):
     def range_mode(self) -> RangeMode:
         """How results outside the picture's range are shown and saved; results of 8 or 16 bit are clipped."""
         return self.settings.range_mode if self.can_leave_range else "clip"
-
-    def applied_mask(self) -> Mask:
-        """Return the mask as it is applied: normalised (where it has a sum) and flipped, by the settings."""
-        return self.step.applied_mask
 
     def show_whole(self, whole: bool) -> None:
         """Show the result of the whole chain, or that of the selected step."""
@@ -329,11 +311,7 @@ class Workspace(QObject):
 
     def run_job(self) -> PictureJob | None:
         """Return the job that a run measures: of a chain all of it."""
-        return self.whole_chain() if self.is_chain else self.job()
-
-    def whole_chain(self) -> PictureJob | None:
-        """Return the job of all steps; None without a picture, or where `refusal` says why."""
-        return self._chain_job(whole=True, alone=False)
+        return self._chain_job(whole=True, alone=False) if self.is_chain else self.job()
 
     def step_job(self) -> PictureJob | None:
         """Return the job of the selected step on the picture, whatever it reads; None where it is none."""

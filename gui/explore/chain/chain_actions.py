@@ -107,7 +107,7 @@ class ChainState(QObject):
     def _ask(self) -> None:
         steps = self.workspace.state.steps
         linear = sum(not step.operation or step.operation == COMBINE for step in steps)
-        job = self.workspace.whole_chain() if self.workspace.is_chain and linear > 1 else None
+        job = self.workspace.run_job() if self.workspace.is_chain and linear > 1 else None
         if job is not None:
             # Why a chain cannot be computed, its preview says.
             self._offers.ask(MergeRequest(job), self._show_offers, lambda error: None)

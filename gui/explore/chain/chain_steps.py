@@ -49,7 +49,7 @@ _SIGNS = {
 
 def added(state: State, step: Step) -> State:
     """Return the state with a step after the selected one, whose result it reads; it is selected."""
-    shared = {name: getattr(state.step.settings, name) for name in SHARED}
+    shared = values_of(SHARED, state.step.settings)
     step = replace(step.with_settings(**shared), id=_free_id(state))
     if step.operation == COMBINE:
         step = replace(step, input="", second=PICTURE)

@@ -48,7 +48,7 @@ class DoctorState(Question):
     def is_earlier(self) -> bool:
         """Whether what is shown is of an earlier mask."""
         shown = self.examination
-        return shown is not None and shown.mask != self.workspace.applied_mask()
+        return shown is not None and shown.mask != self.workspace.step.applied_mask
 
     def split(self) -> None:
         """Put two steps, the column and the row, in the place of the mask."""
@@ -59,7 +59,7 @@ class DoctorState(Question):
         self.workspace.edit(split(self.workspace.state, column, row), "Split into row and column")
 
     def _ask(self) -> None:
-        mask = self.workspace.applied_mask()
+        mask = self.workspace.step.applied_mask
         if self.examination is not None and self.examination.mask == mask:
             self._asked = None
             self.changed.emit()

@@ -271,7 +271,7 @@ class ApplyControls(QWidget):
 
     def _show_state(self) -> None:
         settings = self._workspace.settings
-        border, can_normalise = settings.border, self._workspace.can_normalise
+        border, can_normalise = settings.border, self._workspace.step.can_normalise
         self.border_box.setCurrentIndex(list(Border).index(border))
         self.border_box.setToolTip(f"{border.sentence}\n{_BORDER_TOOLTIP}")
         for widget in (self.value_field, self._value_label):

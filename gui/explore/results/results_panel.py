@@ -218,7 +218,7 @@ def restore(workspace: Workspace, job: PictureJob, text: str) -> None:
     how = values_of(KERNEL, job) | where
     if (step := job.filter) is not None:
         how |= {"border": step.border, "cval": step.cval, "result_type": job.result_type}
-        mask, is_new = workspace.mask, workspace.applied_mask() != job.mask
+        mask, is_new = workspace.mask, workspace.step.applied_mask != job.mask
         if is_new:
             # As the weights are: neither turned nor divided by their sum.
             mask, how = job.mask, how | {"flip": False, "normalise": False}

@@ -171,7 +171,7 @@ def assert_within_bound(workspace, code):
     exec(compile(code, "copied", "exec"), left)
     picture, mask, settings = (
         engine.open_image(workspace.picture.path),
-        workspace.applied_mask(),
+        workspace.step.applied_mask,
         workspace.settings,
     )
     pixels = picture.pixels
@@ -250,7 +250,7 @@ def test_that_the_arrays_of_c_have_every_bit_of_the_weights_that_kernels_get(cas
     for number, workspace in enumerate(cases):
         weights, offset, anchor = ctypes.POINTER(ctypes.c_float)(), ctypes.c_float(), (ctypes.c_int * 2)()
         compiled[f"mask_{number}"](ctypes.byref(weights), ctypes.byref(offset), anchor)
-        mask = workspace.applied_mask()
+        mask = workspace.step.applied_mask
         found = np.ctypeslib.as_array(weights, mask.shape)
         assert np.array_equal(found.view(np.uint32), mask.weights32.view(np.uint32))
         assert (offset.value, tuple(anchor)) == (np.float32(mask.offset), mask.anchor)

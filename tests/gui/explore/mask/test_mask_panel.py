@@ -116,7 +116,7 @@ def test_that_a_mask_that_is_no_edit_of_the_one_before_does_not_take_its_name(pa
     typed = Mask([[1.0, 2.0], [3.0, 4.0]])
     workspace.set_mask(preset("sharpen"))
     panel.model.paste("1 2\n3 4", [(0, 0)], whole=True)
-    assert (panel.presets.text(), workspace.applied_mask().name) == ("Custom mask", "")
+    assert (panel.presets.text(), workspace.step.applied_mask.name) == ("Custom mask", "")
     for own in ("", "mine"):
         workspace.set_mask(Mask([[5.0, 1.0]], name=own or "Sharpen, edited"))
         workspace.set_mask(typed, is_new=True)
@@ -135,9 +135,9 @@ def test_that_runs_call_a_mask_as_the_panel_does(workspace):
         (sharpen.with_weight(0, 0, 2.0).with_weight(0, 0, 0.0), "Sharpen"),
     ):
         workspace.set_mask(mask)
-        assert workspace.applied_mask().name == name
+        assert workspace.step.applied_mask.name == name
         # What a run has restored goes by the same name.
-        assert shown_title(mask, Step.of(workspace.applied_mask()).title) == name
+        assert shown_title(mask, Step.of(workspace.step.applied_mask).title) == name
 
 
 def test_that_only_a_constant_border_takes_a_value(enter, panel, workspace):

@@ -292,10 +292,10 @@ def test_that_return_on_a_row_restores_its_settings_as_one_step(qtbot, panel, re
 
 def test_that_a_restored_run_brings_the_mask_that_it_applied(panel, results, workspace):
     results.add(make_result("tiled", 0.5), job=workspace.filter_job())
-    ran = workspace.applied_mask()
+    ran = workspace.step.applied_mask
     workspace.set_mask(preset("sobel-x"), flip=True)
     panel.table.activated.emit(panel.table.order.index(0, 0))
-    assert workspace.applied_mask() == ran
+    assert workspace.step.applied_mask == ran
 
 
 def test_that_a_run_on_another_picture_asks_for_that_first(qtbot, panel, results, workspace):
