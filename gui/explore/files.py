@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 from PySide6.QtCore import QObject, Qt, Signal
-from PySide6.QtWidgets import QDialog, QInputDialog, QWidget
+from PySide6.QtWidgets import QDialog, QInputDialog
 
 from engine.errors import EngineError
 from engine.host.protocol import PictureHandle
@@ -24,8 +24,9 @@ from gui.explore.picture_exchange import pasted_folder
 from gui.explore.sessions import Sessions
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
-from gui.page.files import FileDialogs, Kind, RecentFiles
-from gui.page.messages import Message, Messages, Severity
+from gui.page.contract import Services
+from gui.page.files import Kind
+from gui.page.messages import Message, Severity
 
 MASKS = [f"Masks ({' '.join(f'*{suffix}' for suffix in SUFFIXES)})", "All files (*)"]
 MASKS_AS = {f"{form.title} (*{form.suffix})": style for style, form in FORMS.items()}
@@ -41,58 +42,44 @@ class ExploreFiles(QObject):
     chain_dropped = Signal(object)  # the path of a chain
 
     def __init__(
-        self,
-        workspace: Workspace,
-        pictures: PictureController,
-        messages: Messages,
-        sessions: Sessions,
-        recent: RecentFiles | None = None,
+        self, services: Services, workspace: Workspace, pictures: PictureController, sessions: Sessions
     ) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._pictures = pictures
-        self._messages = messages
-        self.sessions = sessions
+        self._workspace, self._pictures, self._sessions = workspace, pictures, sessions
+        self._messages, self._dialogs, self._recent = services.messages, services.files, services.recent
         self.question: QDialog | None = None
         """What was asked last before a file is saved: which result of a chain, its quality."""
         # The one that was chosen last for this picture.
         self._quality = 0
-        self._recent = recent or RecentFiles()
         pictures.opened.connect(self._follow_picture)
 
-    def connect_actions(self, actions: Actions, dialogs: FileDialogs) -> None:
+    def connect_actions(self, actions: Actions) -> None:
         """Let the file actions of the page ask where, and then open or save."""
-
-        def ask_to_save_mask() -> None:
-            name = f"{self._mask_word()}.json"
-            dialogs.ask_to_save(
-                "Save the mask", list(MASKS_AS), name, lambda path, form: self.save_mask(path, MASKS_AS[form])
-            )
-
-        def follow(picture: PictureHandle) -> None:
-            # What is made of a picture is kept beside it. Pasted ones lie where nobody looks.
-            folder = Path(picture.path).parent if picture.path else None
-            if folder is not None and folder.is_dir() and pasted_folder() not in folder.parents:
-                dialogs.folder = str(folder)
-
-        self._pictures.opened.connect(follow)
-        open_picture = self._pictures.open_path
+        ask_to_open, open_picture = self._dialogs.ask_to_open, self._pictures.open_path
         actions.connect_to(
-            open=lambda: dialogs.ask_to_open("Open a picture", picture_filters(), open_picture),
-            open_folder=lambda: dialogs.ask_for_folder("Open a folder as OME-Zarr", open_picture),
-            open_session=lambda: dialogs.ask_to_open("Open a session", SESSIONS, self.open_session),
-            load_mask=lambda: dialogs.ask_to_open("Open a mask", MASKS, self.load_mask),
-            save=lambda: self._ask_to_save_result(dialogs),
-            save_bare=lambda: self._ask_to_save_result(dialogs, metadata=False),
-            save_session=lambda: self.ask_to_save_session(dialogs),
-            save_mask=ask_to_save_mask,
+            open=lambda: ask_to_open("Open a picture", picture_filters(), open_picture),
+            open_folder=lambda: self._dialogs.ask_for_folder("Open a folder as OME-Zarr", open_picture),
+            open_session=lambda: ask_to_open("Open a session", SESSIONS, self.open_session),
+            load_mask=lambda: ask_to_open("Open a mask", MASKS, self.load_mask),
+            save=self._ask_to_save_result,
+            save_bare=partial(self._ask_to_save_result, metadata=False),
+            save_session=self.ask_to_save_session,
+            save_mask=self._ask_to_save_mask,
         )
 
-    def ask_to_save_session(self, dialogs: FileDialogs, then: Callable[[], None] = lambda: None) -> None:
+    def ask_to_save_session(self, then: Callable[[], None] = lambda: None) -> None:
         """Ask where, and save the session; `then` is called when it is saved."""
         name = f"{self.stem()}.haloscope"
-        dialogs.ask_to_save(
+        self._dialogs.ask_to_save(
             "Save the session", SESSIONS_AS, name, lambda path, _filter: self.save_session(path, then)
+        )
+
+    def _ask_to_save_mask(self) -> None:
+        self._dialogs.ask_to_save(
+            "Save the mask",
+            list(MASKS_AS),
+            f"{self._mask_word()}.json",
+            lambda path, form: self.save_mask(path, MASKS_AS[form]),
         )
 
     def open_dropped(self, paths: Sequence[str]) -> None:
@@ -148,25 +135,29 @@ class ExploreFiles(QObject):
             self._messages.show(Message("session", Severity.INFO, f"Session saved as {path}"))
             then()
 
-        self.sessions.save(path, done, lambda error: self._messages.show_error("session", error))
+        self._sessions.save(path, done, lambda error: self._messages.show_error("session", error))
 
     def open_session(self, path: Path) -> None:
         """Read a session and show it; without its picture, which is reported, show the rest."""
         self._messages.clear("session")
         done = partial(self._note, "session", str(path))
-        self.sessions.open(path, done, lambda error: self._messages.show_error("session", error))
+        self._sessions.open(path, done, lambda error: self._messages.show_error("session", error))
 
     def _follow_picture(self, picture: PictureHandle) -> None:
         self._note("picture", picture.path)
         self._quality = 0
+        # What is made of a picture is kept beside it. Pasted ones lie where nobody looks.
+        folder = Path(picture.path).parent if picture.path else None
+        if folder is not None and folder.is_dir() and pasted_folder() not in folder.parents:
+            self._dialogs.folder = str(folder)
 
     def _note(self, kind: Kind, path: str) -> None:
         if path:
             self._recent.note(kind, str(Path(path).absolute()))
 
-    def _ask_to_save_result(self, dialogs: FileDialogs, *, metadata: bool = True) -> None:
+    def _ask_to_save_result(self, *, metadata: bool = True) -> None:
         """Ask which of a chain, then where, and save the result, if there is one of the present settings."""
-        ask = partial(self._ask_where, dialogs, metadata=metadata)
+        ask = partial(self._ask_where, metadata=metadata)
         if self._workspace.shown_step is None or not self._pictures.can_save_result():
             ask()
             return
@@ -177,9 +168,9 @@ class ExploreFiles(QObject):
 
         # Chains are known to those who have one.
         which = import_module(".chain.chain_list", __package__)
-        self.question = which.ask_which(self._workspace.state, dialogs.parent, chosen)
+        self.question = which.ask_which(self._workspace.state, self._dialogs.parent, chosen)
 
-    def _ask_where(self, dialogs: FileDialogs, *, metadata: bool) -> None:
+    def _ask_where(self, *, metadata: bool) -> None:
         if not self._pictures.can_save_result():
             return
         if self._pictures.saves_in_parts and not metadata:
@@ -205,18 +196,18 @@ class ExploreFiles(QObject):
                 depth = depth_in(known, dtype)
             write = partial(self._pictures.save_result, path, depth, metadata=metadata)
             if known is not None and known.has_quality:
-                self._ask_quality(known, dialogs.parent, lambda quality: write(quality=quality))
+                self._ask_quality(known, lambda quality: write(quality=quality))
             else:
                 write()
 
         title = f"Save the result{self._of_step}{'' if metadata else ' without metadata'}"
-        dialogs.ask_to_save(title, list(depths), name, save)
+        self._dialogs.ask_to_save(title, list(depths), name, save)
 
-    def _ask_quality(self, known: Format, parent: QWidget | None, chosen: Callable[[int], None]) -> None:
+    def _ask_quality(self, known: Format, chosen: Callable[[int], None]) -> None:
         """Ask how well a form with losses keeps the result; at first as well as the JPEG that was opened."""
         picture = self._workspace.picture
         opened = picture.metadata.quality if picture is not None else 0
-        self.question = dialog = QInputDialog(parent)
+        self.question = dialog = QInputDialog(self._dialogs.parent)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.setWindowTitle(f"Save as {known.title}")
         about = f" The opened picture has about {opened}." if opened else ""

@@ -174,7 +174,7 @@ class ExplorePage(ExploreParts):
         self.sessions.open(path, done, failed, is_work=True)
 
     def save_work(self, then: Callable[[], None]) -> None:
-        self.files.ask_to_save_session(self._services.files, then)
+        self.files.ask_to_save_session(then)
 
     @property
     def export_stem(self) -> str:

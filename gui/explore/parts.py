@@ -102,13 +102,13 @@ class ExploreParts(RunsPage):
         self.pictures = PictureController(workspace, state, link, answers, display)
         behind = ComputingMessages(answers, self, workspace, state, self.take_small_picture)
         self.clip_hint = ClipHint(workspace, state, behind)
-        self.previews = PreviewController(workspace, state, link, behind, display, self._seen)
-        running = (workspace, state, services.jobs, link.keeper, behind)
-        self.runs = RunController(*running, display, results, self.cells, self._seen)
+        computing = workspace, services, behind, display
+        self.previews = PreviewController(*computing, self._seen)
+        self.runs = RunController(*computing, results, self.cells, self._seen)
         self.background = Background(self)
         self.sessions = Sessions(workspace, results, services, self.background)
-        self.files = ExploreFiles(workspace, self.pictures, answers, self.sessions, services.recent)
-        self.files.connect_actions(actions, services.files)
+        self.files = ExploreFiles(services, workspace, self.pictures, self.sessions)
+        self.files.connect_actions(actions)
 
     def _make_states(self, services: Services) -> None:
         """Make what explains the time of a run; what other panels show is made with them, below."""

@@ -13,16 +13,11 @@ from engine.host.protocol import Filtered, PictureHandle
 from engine.host.request import Check, Preview, Seen, segments_of
 from engine.work.filtering.clipping import Clipped
 from engine.work.messages import ListRequest, PictureJob
-from gui.engine_link.engine_link import (
-    EngineLink,
-    Newest,
-    SegmentKeeper,
-    is_reported_by_link,
-    needs_no_message,
-)
+from gui.engine_link.engine_link import Newest, SegmentKeeper, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import SLOW_MS, EngineState
 from gui.explore.state import is_chain
 from gui.explore.workspace import Workspace
+from gui.page.contract import Services
 from gui.page.messages import Message, Messages, PageMessages, Severity
 
 if TYPE_CHECKING:
@@ -51,9 +46,7 @@ class ComputingMessages(PageMessages):
         take: Callable[[], None],
     ) -> None:
         super().__init__(messages, page)
-        self._workspace = workspace
-        self._state = state
-        self._take = take
+        self._workspace, self._state, self._take = workspace, state, take
 
     @property
     def have_a_way_out(self) -> bool:
@@ -93,24 +86,19 @@ class ClipHint(QObject):
             return
         workspace = self._workspace
         clipped = Clipped(*filtered.clipped, range_mode=workspace.range_mode)
-        mode = clipped.better_range
+        mode, before = clipped.better_range, self._shown
         if not mode:
             self._shown = None
             self._messages.clear(CLIPPED_SOURCE)
             return
         # Not with each weight that is typed: it would lie on the picture all the time.
-        about = mode, clipped.range_mode, workspace.picture, workspace.is_chain, workspace.mask.name
-        if about == self._shown:
-            return
-        self._shown = about
-        is_rounded = not workspace.can_leave_range
-        shows = f"Show {mode}, as float32" if is_rounded else f"Show {mode}"
-        how = {"range_mode": mode} | ({"result_type": "float32"} if is_rounded else {})
-        self._messages.show(
-            Message(
-                CLIPPED_SOURCE, Severity.INFO, clipped.words, "", "", shows, lambda: workspace.change(**how)
-            )
-        )
+        self._shown = mode, clipped.range_mode, workspace.picture, workspace.is_chain, workspace.mask.name
+        if self._shown != before:
+            is_rounded = not workspace.can_leave_range
+            shows = f"Show {mode}, as float32" if is_rounded else f"Show {mode}"
+            how = {"range_mode": mode} | ({"result_type": "float32"} if is_rounded else {})
+            act = partial(workspace.change, **how)
+            self._messages.show(Message(CLIPPED_SOURCE, Severity.INFO, clipped.words, action=shows, act=act))
 
 
 class Display(QObject):
@@ -121,10 +109,9 @@ class Display(QObject):
 
     def __init__(self, workspace: Workspace, state: EngineState, keeper: SegmentKeeper) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._state = state
-        self._keeper = keeper
-        self._job: PictureJob | None = None
+        self._workspace, self._state, self._keeper = workspace, state, keeper
+        self.job: PictureJob | None = None
+        """The job whose result is shown; None where there is none."""
         self.found: Filtered | None = None
         """What an operation found beside its picture; None for a convolution."""
         self.step_times: tuple[StepTime, ...] = ()
@@ -140,14 +127,9 @@ class Display(QObject):
         workspace.operation_changed.connect(lambda: self._set_found(None))
 
     @property
-    def job(self) -> PictureJob | None:
-        """The job whose result is shown; None where there is none."""
-        return self._job
-
-    @property
     def is_earlier(self) -> bool:
         """Whether there is a result, and the job has changed since it was shown."""
-        return self._state.last_result is not None and self._job != self._workspace.job()
+        return self._state.last_result is not None and self.job != self._workspace.job()
 
     def follow_job(self) -> None:
         """Note that the job may have changed: if no result comes soon, the one shown is an earlier one."""
@@ -174,11 +156,11 @@ class Display(QObject):
     def show(self, reply: Filtered, job: PictureJob | None = None) -> None:
         """Show the result of a preview or a run of the present job, or of one that has just been edited."""
         present = self._workspace.job()
-        self._job = job or present
+        self.job = job or present
         self.shown_steps = reply.steps
         with self._keeper.exchange(self._state.last_result, reply):
-            self._state.show_filtered(reply, is_passing=self._job != present)
-        self._set_found(reply if self._job is not None and self._job.operation is not None else None)
+            self._state.show_filtered(reply, is_passing=self.job != present)
+        self._set_found(reply if self.job is not None and self.job.operation is not None else None)
         self.note_times(reply)
 
     def note_times(self, reply: Filtered) -> None:
@@ -190,7 +172,7 @@ class Display(QObject):
     def _lose_elsewhere(self) -> None:
         """Note that a result on another machine went with the connection: it cannot be saved."""
         if self._state.last_result is not None and self._state.last_result.tiles:
-            self._job = None
+            self.job = None
             self.show_age()
 
     def refuse(self, refusal: str) -> None:
@@ -228,20 +210,15 @@ class PreviewController(QObject):
     def __init__(
         self,
         workspace: Workspace,
-        state: EngineState,
-        link: EngineLink,
+        services: Services,
         messages: ComputingMessages,
         display: Display,
         seen: Callable[[], Seen | None] = lambda: None,
     ) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._state = state
-        self._link = link
-        self._seen = seen
-        self._keeper = link.keeper
-        self._messages = messages
-        self._display = display
+        self._workspace, self._state, self._link = workspace, services.state, services.link
+        self._messages, self._display, self._seen = messages, display, seen
+        link = services.link
         self._previews, self._checks, self._lists = (Newest(link) for _ in range(3))
         self._wanted: PictureJob | None = None
         self._given_up: PictureJob | None = None
@@ -253,7 +230,7 @@ class PreviewController(QObject):
         # Queued and no timer: that would come after the painting of all that the edit changed, 10 ms.
         self._job_may_differ.connect(self._job_settled, Qt.ConnectionType.QueuedConnection)
         workspace.job_changed.connect(self.again)
-        state.running_changed.connect(self._send)
+        services.state.running_changed.connect(self._send)
         link.ready.connect(lambda _: self.again())
 
     def again(self) -> None:
@@ -278,13 +255,12 @@ class PreviewController(QObject):
         if self._workspace.refusal is not None:
             self._messages.show_error(SOURCE, self._workspace.refusal)
         self._send()
-        listed = self._workspace.step_job()
+        listed, state = self._workspace.step_job(), self._state
         if listed is not None:
-            self._checks.ask(Check(listed), self._state.set_availability, self._show_failure)
+            self._checks.ask(Check(listed), state.set_availability, self._show_failure)
             operation = listed.operation
-            if operation is not None and not self._state.variants_of(operation.operation):
-                ask = ListRequest("operations")
-                self._lists.ask(ask, self._state.set_operations, self._show_failure)
+            if operation is not None and not state.variants_of(operation.operation):
+                self._lists.ask(ListRequest("operations"), state.set_operations, self._show_failure)
 
     def _send(self) -> None:
         self._leave_stale()
@@ -351,7 +327,7 @@ class PreviewController(QObject):
             self._display.show(reply, job)
             self._display.follow_job()
         else:
-            self._keeper.discard(segments_of(reply))
+            self._link.keeper.discard(segments_of(reply))
         self._send()
 
     def _is_of_this_edit(self, job: PictureJob) -> bool:

@@ -8,19 +8,18 @@ from msgspec.structs import replace
 from PySide6.QtCore import QObject
 
 from engine.device_info import AUTO
-from engine.errors import EngineError, Reason
+from engine.errors import EngineError
 from engine.host.protocol import Availability, Filtered, TiledScreen
 from engine.host.request import Check, Run, Seen, VariantInfo, segments_of
 from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
-from gui.engine_link.engine_link import SegmentKeeper
-from gui.engine_link.engine_state import EngineState
 from gui.explore.preview_controller import Display
 from gui.explore.results.block_map import BlockCells
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.state import comparable_of, failed_run, is_chain
 from gui.explore.workspace import Workspace
-from gui.page.jobs import Job, JobQueue
+from gui.page.contract import Services
+from gui.page.jobs import Job
 from gui.page.messages import Message, PageMessages, Severity
 
 SOURCE = "run"
@@ -39,9 +38,7 @@ class RunController(QObject):
     def __init__(
         self,
         workspace: Workspace,
-        state: EngineState,
-        jobs: JobQueue,
-        keeper: SegmentKeeper,
+        services: Services,
         messages: PageMessages,
         display: Display,
         results: ResultsModel,
@@ -49,15 +46,9 @@ class RunController(QObject):
         seen: Callable[[], Seen | None] = lambda: None,
     ) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._state = state
-        self._jobs = jobs
-        self._keeper = keeper
-        self._messages = messages
-        self._display = display
-        self._results = results
-        self._cells = cells
-        self._seen = seen
+        self._workspace, self._services, self._jobs = workspace, services, services.jobs
+        self._messages, self._display, self._seen = messages, display, seen
+        self._results, self._cells = results, cells
         # The outcome of a run stays in its row; the message is about a job that is no longer wanted.
         workspace.job_changed.connect(lambda: messages.clear(SOURCE))
 
@@ -99,7 +90,9 @@ class RunController(QObject):
                 for one in able
             )
             if not any(one.variant != AUTO for one in able):
-                self._say_none([one.reason for one in found if one.reason])
+                why = str(next((one.reason for one in found if one.reason), "there are none"))
+                what, remedy = "No variant can do this", "Choose another block or device."
+                self._messages.show(Message(SOURCE, Severity.WARNING, what, why, remedy))
 
         def ended() -> None:
             self._cells.end_plan()
@@ -120,13 +113,11 @@ class RunController(QObject):
             _, best = (max if shown.more_is_better else min)(values, key=itemgetter(0))
             self._results.describe(best.result)
 
-    def _say_none(self, reasons: list[Reason]) -> None:
-        why, remedy = str(next(iter(reasons), "there are none")), "Choose another block or device."
-        self._messages.show(Message(SOURCE, Severity.WARNING, "No variant can do this", why, remedy))
-
     def _run_of(self, job: PictureJob, budget_s: float | None = None) -> Job:
-        asked = self._where_looked_at(job)
-        variant = None if is_chain(job) else self._state.variant(job.variant)
+        # Of a picture in its file the part is measured that is looked at.
+        is_in_file = isinstance(job.picture.screen, TiledScreen)
+        asked = replace(job, centre=self._workspace.looked_at) if is_in_file else job
+        variant = None if is_chain(job) else self._services.state.variant(job.variant)
         title = variant.title if variant else "Automatic" if job.variant == AUTO else job.variant
         if is_chain(job):
             title = job.chain.title or f"Chain of {len(job.chain.steps)} steps"
@@ -149,12 +140,7 @@ class RunController(QObject):
         if (reply.values is not None or reply.tiles) and self._shows_what_is_wanted(job):
             self._display.show(reply)
         else:
-            self._keeper.discard(segments_of(reply))
-
-    def _where_looked_at(self, job: PictureJob) -> PictureJob:
-        """Return a job that measures the part of a picture in its file that is looked at."""
-        is_in_file = isinstance(job.picture.screen, TiledScreen)
-        return replace(job, centre=self._workspace.looked_at) if is_in_file else job
+            self._services.link.keeper.discard(segments_of(reply))
 
     def _failed(self, job: PictureJob, variant: VariantInfo | None, error: EngineError) -> None:
         result = failed_run(job, variant, error)

@@ -26,6 +26,7 @@ from gui.explore.state import PictureSource, State, Step
 from gui.explore.workspace import Workspace
 from gui.network.page import FIRST_DIGIT
 from gui.page.contract import Services
+from gui.page.files import FileDialogs
 from gui.page.jobs import JobQueue, deliver
 from gui.page.messages import Messages
 from gui.page.slot import Slot
@@ -169,13 +170,13 @@ class Bench:
         self.jobs = JobQueue(self.state, self.link)
         parts = (self.workspace, self.state, self.link, self.messages, self.display)
         self.pictures = PictureController(*parts)
-        self.previews = PreviewController(self.workspace, self.state, self.link, self.behind, self.display)
-        running = (self.workspace, self.state, self.jobs, self.link.keeper, self.behind)
+        services = Services(None, self.messages, self.link, self.state, FileDialogs(), self.jobs)
+        computing = self.workspace, services, self.behind, self.display
+        self.previews = PreviewController(*computing)
         self.cells = BlockCells(self.results)
-        self.runs = RunController(*running, self.display, self.results, self.cells)
-        services = Services(None, self.messages, self.link, self.state, None, self.jobs)
+        self.runs = RunController(*computing, self.results, self.cells)
         self.sessions = Sessions(self.workspace, self.results, services, AtOnce())
-        self.files = ExploreFiles(self.workspace, self.pictures, self.messages, self.sessions)
+        self.files = ExploreFiles(services, self.workspace, self.pictures, self.sessions)
 
     def settle(self):
         """Deliver every queued signal and every timer of 0 ms, without waiting for time to pass."""
