@@ -1,6 +1,7 @@
 """The actions of the page Explore, those for the selected region too, and which can be chosen now."""
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QObject
 from PySide6.QtGui import QAction
@@ -93,9 +94,7 @@ class ExploreActions(QObject):
 
     def __init__(self, actions: Actions, workspace: Workspace, state: EngineState) -> None:
         super().__init__(actions)
-        self._actions = actions
-        self._workspace = workspace
-        self._state = state
+        self._actions, self._workspace, self._state = actions, workspace, state
         actions.add((*_picture_entries(), *ENTRIES))
         self.samples: list[QAction] = actions.add(_SAMPLES)
         of_workspace = workspace.picture_changed, workspace.settings_changed
@@ -159,7 +158,8 @@ class RegionActions(QObject):
         menu = QMenu()
         menu.addActions(made)
         view.toolbar.show_region_menu(menu)
-        actions["region_select"].toggled.connect(self._draw)
+        ways = Drawing.PAN, Drawing.REGION
+        actions["region_select"].toggled.connect(lambda on: setattr(view.canvas, "drawing", ways[on]))
         actions["region_filter"].triggered.connect(workspace.filter_only_region)
         actions.connect_to(
             region_measure=measure,
@@ -184,12 +184,9 @@ class RegionActions(QObject):
     def simulate(self) -> None:
         """Make a part of the picture that is done within seconds the picture, and choose the simulator."""
         region = self.small_region()
+        choose = partial(choose_simulator, self._workspace, self._state)
         if region is not None:
-            self._pictures.crop(region, self._choose_simulator)
-
-    def _choose_simulator(self, is_open: bool) -> None:
-        if is_open:
-            choose_simulator(self._workspace, self._state)
+            self._pictures.crop(region, lambda is_open: choose() if is_open else None)
 
     def small_region(self) -> Region | None:
         """Return that part, in the middle of the region or of the view; None without a picture."""
@@ -217,9 +214,6 @@ class RegionActions(QObject):
         parameters = {**self._workspace.settings.parameters, **patch}
         self._workspace.change(parameters=parameters, patch_path="")
 
-    def _draw(self, is_drawing: bool) -> None:
-        self._view.canvas.drawing = Drawing.REGION if is_drawing else Drawing.PAN
-
     def _drawn(self, region: Region | None) -> None:
         self._actions["region_select"].setChecked(False)
         if region is not None and self._workspace.operation == FIND_PATCH:
@@ -229,10 +223,18 @@ class RegionActions(QObject):
         workspace, actions = self._workspace, self._actions
         picture, has_region = workspace.picture, workspace.region is not None
         is_in_parts = picture is not None and isinstance(picture.screen, TiledScreen)
-        can_filter = has_region and workspace.is_filtering and not (is_in_parts or workspace.is_chain)
+        why_not_filter = "" if workspace.is_filtering else "Only a convolution can be limited to a region."
+        if is_in_parts:
+            why_not_filter = _IN_PARTS
+        if workspace.is_chain:
+            why_not_filter = "A chain takes the whole picture: crop to the region instead."
         for name, is_possible, why in (
             ("region_select", picture is not None, "Open a picture first."),
-            ("region_filter", can_filter, self._why_not_filter(has_region, is_in_parts)),
+            (
+                "region_filter",
+                has_region and not why_not_filter,
+                why_not_filter if has_region else _NO_REGION,
+            ),
             ("region_measure", picture is not None and not is_in_parts, _IN_PARTS if is_in_parts else ""),
             ("region_crop", has_region, _NO_REGION),
             ("region_whole", picture is not None and picture.crop is not None, "The picture is not cropped."),
@@ -242,13 +244,6 @@ class RegionActions(QObject):
         ):
             actions.allow(name, "" if is_possible else why)
         actions["region_filter"].setChecked(workspace.filters_region)
-
-    def _why_not_filter(self, has_region: bool, is_in_parts: bool) -> str:
-        if not has_region:
-            return _NO_REGION
-        if self._workspace.is_chain:
-            return "A chain takes the whole picture: crop to the region instead."
-        return _IN_PARTS if is_in_parts else "Only a convolution can be limited to a region."
 
 
 _NO_REGION = "Select a region first: Shift and drag over the picture."

@@ -216,26 +216,19 @@ class ExplorePage(ExploreParts):
                 ask = self.pictures.asked(intent.first.request)
                 self._services.link.follow(ask, intent.first.future)
         elif isinstance(intent, LoadMask):
-            # As the weights are: neither turned nor divided by their sum.
-            self._load_alone(intent.mask, intent.mask.name, flip=False, normalise=False)
+            self._load_alone(intent.mask, intent.mask.name)
         elif isinstance(intent, LoadKernel) and self._has_kernel(intent.kernel.variant):
             kernel = intent.kernel
-            border, layout = Border(kernel.border), Layout(kernel.layout)
-            # The papers neither turn the mask nor divide it by its sum.
-            fields: dict[str, Any] = {
-                "result_type": "float32",
-                "flip": False,
-                "normalise": False,
-                "blocks": (),
-            }
-            fields |= {"variant": kernel.variant, "block": kernel.block, "border": border, "layout": layout}
-            self._load_alone(resolve_mask(kernel.mask), kernel.name, **fields)
+            fields: dict[str, Any] = {"variant": kernel.variant, "block": kernel.block, "blocks": ()}
+            fields |= {"border": Border(kernel.border), "layout": Layout(kernel.layout)}
+            self._load_alone(resolve_mask(kernel.mask), kernel.name, result_type="float32", **fields)
         else:
             return False
         return True
 
     def _load_alone(self, mask: Mask, name: str, **fields: Any) -> None:
-        """Filter as another page says, and not as a step between others of a chain."""
+        """Filter as another page says, neither turned nor divided, and not as a step of a chain."""
+        fields |= {"flip": False, "normalise": False}
         if count := self.workspace.set_only_step(mask, f"Load {name}", **fields):
             steps = "1 step" if count == 1 else f"{count} steps"
             what, remedy = f"{name} replaced the chain of {steps}", "Undo (Ctrl+Z) brings it back."

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 from engine.device_info import RECORDED, SIMULATOR
@@ -139,26 +140,17 @@ def _most_per_load(runs: Sequence[Compared]) -> str:
 
 def compared_words(first: Compared, second: Compared) -> str:
     """Say which of two runs is faster, by how much, and whether their intervals overlap."""
-    names = [f"run {run.number} ({run.result.variant})" for run in (first, second)]
-    spreads = [run.result.timing.kernel if run.result.timing else None for run in (first, second)]
-    if first.result.kernel_ms is None or second.result.kernel_ms is None or None in spreads:
-        untimed = next(
-            name for name, run in zip(names, (first, second), strict=True) if run.result.kernel_ms is None
-        )
-        return f"{untimed[0].upper()}{untimed[1:]} has no time to compare."
-    times = [first.result.kernel_ms, second.result.kernel_ms]
-    fast, slow = (0, 1) if times[0] <= times[1] else (1, 0)
-    quick, lame = spreads[fast], spreads[slow]
-    assert quick is not None
-    assert lame is not None
-    ratio = times[slow] / times[fast] if times[fast] else math.inf
-    by = f"{ratio_text(ratio)} as fast as {names[slow]}: {duration_text(times[fast])} against "
-    overlap = quick.p80_ms >= lame.p20_ms
-    how = "overlap, so this may be chance" if overlap else "do not overlap"
-    return (
-        f"{names[fast][0].upper()}{names[fast][1:]} is {by}{duration_text(times[slow])}. "
-        f"Their intervals (p20 to p80) {how}."
-    )
+    times = []
+    for run in (first, second):
+        name, timing = f"{run.number} ({run.result.variant})", run.result.timing
+        if run.result.kernel_ms is None or timing is None:
+            return f"Run {name} has no time to compare."
+        times.append((timing.kernel.median_ms, timing.kernel, name))
+    (quick_ms, quick, fast), (slow_ms, lame, slow) = sorted(times, key=itemgetter(0))
+    ratio = slow_ms / quick_ms if quick_ms else math.inf
+    by = f"{ratio_text(ratio)} as fast as run {slow}: {duration_text(quick_ms)} against "
+    how = "overlap, so this may be chance" if quick.p80_ms >= lame.p20_ms else "do not overlap"
+    return f"Run {fast} is {by}{duration_text(slow_ms)}. Their intervals (p20 to p80) {how}."
 
 
 def costs_words(run: Compared) -> str:

@@ -28,13 +28,12 @@ from engine.tasks.read_results import result_from_json
 from engine.verify.verification import Region
 from engine.work.operations.table import operation_named
 from engine.work.problem import MAX_SIDE, RESULT_TYPES
-from gui.explore.chain.chain_steps import MOST_STEPS
+from engine.work.steps import MOST_STEPS, PICTURE
 from gui.explore.results.results_model import Asked
 from gui.explore.sessions import Session, View
 from gui.explore.state import (
     COMBINE,
     FIRST_ID,
-    PICTURE,
     PictureSource,
     Settings,
     State,

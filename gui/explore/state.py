@@ -24,7 +24,7 @@ from engine.verify.verification import Region
 from engine.work.messages import PictureJob, measured_shape
 from engine.work.problem import ChainProblem, OperationProblem, Problem
 from engine.work.problem import Settings as Parameters
-from engine.work.steps import Chain, MaskStep, OperationStep, digest_of
+from engine.work.steps import PICTURE, Chain, MaskStep, OperationStep, digest_of
 from gui.explore.mask.preset_names import name_of, title_of
 
 if TYPE_CHECKING:
@@ -76,8 +76,6 @@ SHARED = (*WHERE, "range_mode")
 """Settings that hold for the whole page: all steps have the same."""
 COMBINE = "combine"
 """Stands for an operation in a step that makes one of two results; its parameters are `how` and `weight`."""
-PICTURE = "picture"
-"""What a step reads that begins with the picture itself."""
 FIRST_ID = "s1"
 # What only runs read: no result depends on them.
 _OF_RUNS = ("baseline", "blocks")

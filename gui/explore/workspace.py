@@ -18,11 +18,11 @@ from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.verify.verification import Region
 from engine.work.messages import PictureJob
+from engine.work.steps import PICTURE
 from gui.explore.chain.chain_steps import chain_job
 from gui.explore.state import (
     COMBINE,
     FIRST_ID,
-    PICTURE,
     PictureSource,
     Settings,
     State,

@@ -26,8 +26,8 @@ def _follow_filter(dialog: QFileDialog, name_filter: str) -> None:
 class FileDialogs:
     """Opens file dialogs in `folder`, the one used last."""
 
-    def __init__(self, folder: str = "") -> None:
-        self.parent: QWidget | None = None
+    def __init__(self, folder: str = "", parent: QWidget | None = None) -> None:
+        self.parent = parent
         self.folder = folder or str(Path.home())
         self.dialog: QFileDialog | None = None
 
@@ -36,6 +36,14 @@ class FileDialogs:
         dialog = self._dialog(title, chosen)
         dialog.setNameFilters(filters)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.open()
+
+    def ask_for_files(self, title: str, filters: list[str], chosen: Callable[[list[str]], None]) -> None:
+        """Ask for several files that exist."""
+        dialog = self._dialog(title, lambda path: None)
+        dialog.setNameFilters(filters)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
+        dialog.filesSelected.connect(chosen)
         dialog.open()
 
     def ask_to_save(

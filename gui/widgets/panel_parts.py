@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
     QStackedWidget,
     QStyle,
     QStyleOptionComboBox,
+    QStyleOptionViewItem,
     QTableView,
     QToolButton,
     QVBoxLayout,
@@ -448,6 +449,17 @@ class Refusal(QLabel):
         """Show a sentence, with a capital first; none hides the label."""
         self.setText(sentence[:1].upper() + sentence[1:])
         self.setVisible(bool(sentence))
+
+
+def paint_ground(painter: QPainter, option: QStyleOptionViewItem) -> tuple[QColor, QColor]:
+    """Paint the ground of a row, selected or under the mouse; return the colours of its words and notes."""
+    palette, state, role = option.palette, option.state, QPalette.ColorRole
+    if state & QStyle.StateFlag.State_Selected:
+        painter.fillRect(option.rect, palette.highlight())
+        return palette.color(role.HighlightedText), palette.color(role.HighlightedText)
+    if state & QStyle.StateFlag.State_MouseOver:
+        painter.fillRect(option.rect, palette.color(role.Button))
+    return palette.color(role.Text), palette.color(role.PlaceholderText)
 
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter

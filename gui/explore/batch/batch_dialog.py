@@ -8,7 +8,7 @@ import json
 import re
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
     QDialog,
-    QFileDialog,
     QHeaderView,
     QLabel,
     QLineEdit,
@@ -32,10 +31,12 @@ from PySide6.QtWidgets import (
 
 from engine.commands.own_process import command_process
 from engine.errors import EngineError
-from engine.image.formats import offered_suffixes, opened_suffixes
+from engine.image.formats import offered_suffixes
 from gui.explore.copy_as import job_sentence, job_words
+from gui.explore.files import picture_filters
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
+from gui.page.files import FileDialogs
 from gui.page.messages import Message, PageMessages, Severity
 from gui.style.metrics import GRID, scaled_font
 from gui.widgets.panel_parts import Placeholder, column, form, label_for, quiet_label, row
@@ -200,7 +201,7 @@ class BatchDialog(QDialog):
     ) -> None:
         super().__init__(parent)
         self._workspace, self._services, self._messages = workspace, services, messages
-        self._folder = services.files.folder
+        self._dialogs = FileDialogs(services.files.folder, self)
         self._writes_to = ""
         self._job_folder = tempfile.TemporaryDirectory(prefix="haloscope-batch-")
         self.run = BatchRun(self)
@@ -324,9 +325,14 @@ class BatchDialog(QDialog):
         self.resize(_WIDTH, self.sizeHint().height())
 
     def _connect(self) -> None:
-        self.folder_button.clicked.connect(lambda: self._ask(self._take_inputs, is_folder=True))
-        self.files_button.clicked.connect(lambda: self._ask(self._take_inputs, is_folder=False))
-        self.out_button.clicked.connect(lambda: self._ask(self._take_out, is_folder=True))
+        ask_for_folder, take = self._dialogs.ask_for_folder, self._take_inputs
+        self.folder_button.clicked.connect(lambda: ask_for_folder("Pictures", lambda path: take([str(path)])))
+        self.files_button.clicked.connect(
+            lambda: self._dialogs.ask_for_files("Pictures", picture_filters(), take)
+        )
+        self.out_button.clicked.connect(
+            lambda: ask_for_folder("Results", lambda path: self.out.setText(str(path)))
+        )
         for edit in (self.pictures, self.out):
             edit.textChanged.connect(self._show_state)
             # What became of other pictures is no word about these.
@@ -346,25 +352,11 @@ class BatchDialog(QDialog):
         if application is not None:
             application.aboutToQuit.connect(self.run.end_now)
 
-    def _ask(self, take: Callable[[Sequence[str]], None], *, is_folder: bool) -> None:
-        dialog = QFileDialog(self, "Pictures" if take == self._take_inputs else "Results", self._folder)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        if is_folder:
-            dialog.setFileMode(QFileDialog.FileMode.Directory)
-            dialog.setOption(QFileDialog.Option.ShowDirsOnly)
-        else:
-            dialog.setFileMode(QFileDialog.FileMode.ExistingFiles)
-            dialog.setNameFilters(
-                [f"Pictures ({' '.join(f'*{suffix}' for suffix in opened_suffixes())})", "All files (*)"]
-            )
-        dialog.filesSelected.connect(take)
-        dialog.open()
-
     def _take_inputs(self, paths: Sequence[str]) -> None:
         if not paths:
             return
         first = Path(paths[0])
-        self._folder = str(first if first.is_dir() else first.parent)
+        self._dialogs.folder = str(first if first.is_dir() else first.parent)
         self.pictures.setText(_SEPARATOR.join(paths))
         self._propose_out()
 
@@ -374,9 +366,6 @@ class BatchDialog(QDialog):
         if first and not self.out.text().strip():
             folder = Path(first) if Path(first).is_dir() else Path(first).parent
             self.out.setText(str(folder / "filtered"))
-
-    def _take_out(self, paths: Sequence[str]) -> None:
-        self.out.setText(paths[0])
 
     def _stop(self) -> None:
         self.sentence.setText("Stopping…")

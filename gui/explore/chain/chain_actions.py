@@ -15,9 +15,9 @@ from engine.results.text_forms import duration_text
 from engine.work.messages import ListRequest, MergeRequest
 from engine.work.operations.contract import ResultKind, pixel_alone
 from engine.work.operations.table import OPERATIONS
+from engine.work.steps import MOST_STEPS
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.explore.chain.chain_steps import (
-    MOST_STEPS,
     added,
     combining,
     duplicated,

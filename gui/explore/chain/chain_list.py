@@ -13,7 +13,7 @@ from PySide6.QtCore import (
     QSize,
     Qt,
 )
-from PySide6.QtGui import QColor, QFontMetrics, QIcon, QKeyEvent, QMouseEvent, QPainter, QPalette
+from PySide6.QtGui import QFontMetrics, QIcon, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
@@ -29,15 +29,14 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine.work.steps import HOW
+from engine.work.steps import HOW, PICTURE
 from gui.explore.chain.chain_actions import ChainState
 from gui.explore.chain.chain_steps import moved, reads_of, reads_words, title_of_step, why_not_moved
-from gui.explore.state import COMBINE, PICTURE, State, Step
+from gui.explore.state import COMBINE, State, Step
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.style.icons import icon
 from gui.style.metrics import GRID, HALF_GRID, follow_letters, number_font, small_font
-from gui.style.theme import current_theme
 from gui.widgets.fields import NumberBox
 from gui.widgets.labels import ElidedLabel
 from gui.widgets.panel_parts import (
@@ -48,6 +47,7 @@ from gui.widgets.panel_parts import (
     fill_box,
     form,
     label_for,
+    paint_ground,
     paint_text,
     quiet_label,
     row,
@@ -339,22 +339,14 @@ class StepRow(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         step: Step = index.data(STEP_ROLE)
         rect: QRect = option.rect
-        palette: QPalette = option.palette
         painter.save()
-        is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        if is_selected:
-            painter.fillRect(rect, palette.highlight())
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            painter.fillRect(rect, QColor(current_theme().raised))
-        role = QPalette.ColorRole
-        strong = palette.color(role.HighlightedText if is_selected else role.Text)
-        quiet = palette.color(role.HighlightedText if is_selected else role.PlaceholderText)
+        strong, quiet = paint_ground(painter, option)
         eye = icon("eye-outline" if step.on else "eye-off-outline")
         place = QRect(0, 0, 2 * GRID + 2, 2 * GRID + 2)
         place.moveCenter(self.eye_rect(rect).center())
         painter.setOpacity(1.0 if step.on else 0.6)
-        modes = QIcon.Mode
-        eye.paint(painter, place, mode=modes.Selected if is_selected else modes.Normal)
+        is_selected = option.state & QStyle.StateFlag.State_Selected
+        eye.paint(painter, place, mode=QIcon.Mode.Selected if is_selected else QIcon.Mode.Normal)
         text = rect.adjusted(_EYE + HALF_GRID, HALF_GRID, -GRID, -HALF_GRID)
         time = self._rows.time_of(index) if step.on else "off"
         sides = Qt.AlignmentFlag

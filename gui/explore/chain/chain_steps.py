@@ -14,13 +14,7 @@ from engine.host.protocol import PictureHandle
 from engine.mask.mask import Mask
 from engine.work.messages import PictureJob
 from engine.work.problem import Settings as Parameters
-from engine.work.steps import (
-    AnyStep,
-    Chain,
-    CombineStep,
-    MaskStep,
-    OperationStep,
-)
+from engine.work.steps import PICTURE, AnyStep, Chain, CombineStep, MaskStep, OperationStep
 from gui.explore.mask.preset_names import preset_of, shown_title, title_of
 from gui.explore.state import (
     COMBINE,
@@ -28,7 +22,6 @@ from gui.explore.state import (
     KERNEL,
     MASK_USE,
     ON_CPU,
-    PICTURE,
     SHARED,
     Settings,
     State,
@@ -36,15 +29,6 @@ from gui.explore.state import (
     job_of,
     values_of,
 )
-
-MOST_STEPS = 64
-_SIGNS = {
-    "add": "Add",
-    "subtract": "Subtract",
-    "magnitude": "Magnitude",
-    "maximum": "Maximum",
-    "blend": "Blend",
-}
 
 
 def added(state: State, step: Step) -> State:
@@ -114,8 +98,7 @@ def moved(state: State, by: int) -> State:
     """Return the state with the selected step so many places further down; as it is where that cannot be."""
     if why_not_moved(state, by):
         return state
-    steps = list(state.steps)
-    at = state.selected + by
+    steps, at = list(state.steps), state.selected + by
     steps.insert(at, steps.pop(state.selected))
     return replace(state, steps=tuple(steps), selected=at)
 
@@ -163,7 +146,7 @@ def title_of_step(step: Step) -> str:
     if step.operation == COMBINE:
         how = parameters.get("how", "add")
         weight = f" {parameters.get('weight', 0.5):g}" if how == "blend" else ""
-        return f"{_SIGNS.get(how, how)}{weight}"
+        return f"{how.capitalize()}{weight}"
     if step.operation:
         given = "".join(f", {name} {value}" for name, value in parameters.items())
         return f"{step.operation.replace('-', ' ').capitalize()}{given}"
@@ -246,10 +229,7 @@ def engine_step(step: Step) -> AnyStep:
     settings = step.settings
     common: dict[str, Any] = {"id": step.id, "input": step.input, "on": step.on}
     if step.operation == COMBINE:
-        how, weight = (
-            settings.parameters.get(name, value) for name, value in (("how", "add"), ("weight", 0.5))
-        )
-        return CombineStep(**common, how=how, second=step.second, weight=weight)
+        return CombineStep(**common, second=step.second, **{"how": "add", **settings.parameters})
     common |= values_of(KERNEL, settings)
     if step.operation:
         parameters = Parameters(settings.parameters.items())

@@ -9,8 +9,8 @@ from typing import Any
 
 import platformdirs
 from PySide6.QtCore import QModelIndex, QObject, QPersistentModelIndex, QRect, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QImage, QPainter, QPalette, QStandardItem, QStandardItemModel
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtGui import QColor, QImage, QPainter, QStandardItem, QStandardItemModel
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from engine.errors import EngineError, MaskError
 from engine.host.protocol import PictureHandle
@@ -24,7 +24,7 @@ from gui.engine_link.engine_link import EngineLink, Newest
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
 from gui.style.theme import Theme, cell_background, current_theme
-from gui.widgets.panel_parts import paint_text
+from gui.widgets.panel_parts import paint_ground, paint_text
 
 # More files are not read: whoever keeps so many looks for them by their names in a folder of their own.
 _MOST = 500
@@ -223,20 +223,15 @@ class LibraryRow(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         entry: LibraryEntry | None = index.data(ENTRY)
         rect: QRect = option.rect
-        palette: QPalette = option.palette
         painter.save()
         if entry is None:
             painter.setFont(scaled_font(0.9, bold=True))
-            painter.setPen(palette.color(QPalette.ColorRole.PlaceholderText))
+            painter.setPen(QColor(current_theme().muted))
             place = rect.adjusted(GRID, 0, -GRID, -HALF_GRID)
             painter.drawText(place, Qt.AlignmentFlag.AlignBottom, str(index.data()))
             painter.restore()
             return
-        is_selected = bool(option.state & QStyle.StateFlag.State_Selected)
-        if is_selected:
-            painter.fillRect(rect, palette.highlight())
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            painter.fillRect(rect, QColor(current_theme().raised))
+        strong, quiet = paint_ground(painter, option)
         picture = self._picture(entry.mask, current_theme())
         frame = QRect(rect.left() + GRID, rect.top() + HALF_GRID, _PICTURE, _PICTURE)
         place = QRect(0, 0, picture.width(), picture.height())
@@ -253,9 +248,6 @@ class LibraryRow(QStyledItemDelegate):
             if effect is not None:
                 painter.drawImage(place, effect)
         text = rect.adjusted(left - rect.left() + GRID, HALF_GRID + 2, -GRID, -HALF_GRID - 2)
-        role = QPalette.ColorRole
-        strong = palette.color(role.HighlightedText if is_selected else role.Text)
-        quiet = palette.color(role.HighlightedText if is_selected else role.PlaceholderText)
         paint_text(painter, text, entry.title, strong, Qt.AlignmentFlag.AlignTop)
         painter.setFont(small_font())
         paint_text(painter, text, entry.about, quiet, Qt.AlignmentFlag.AlignBottom)
