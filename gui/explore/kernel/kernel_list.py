@@ -187,12 +187,10 @@ class _Rows(QStyledItemDelegate):
 
     def __init__(self, kernels: KernelList, workspace: Workspace, selection: Selection) -> None:
         super().__init__(kernels)
-        self._kernels = kernels
-        self._workspace, self._selection = workspace, selection
-        self._reason_width = kernels.reason_width
+        self._kernels, self._workspace, self._selection = kernels, workspace, selection
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(24 * GRID, _row_height(index.data(ROW_ROLE), self._reason_width()))
+        return QSize(24 * GRID, _row_height(index.data(ROW_ROLE), self._kernels.reason_width()))
 
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         item: VariantRow | GroupRow = index.data(ROW_ROLE)
@@ -242,11 +240,12 @@ class _Rows(QStyledItemDelegate):
         painter.setPen(muted)
         painter.setFont(small_font())
         left, top = whole.left() + _SHAPE_WIDTH, line.bottom() + 1 - _REASON_LIFT
-        is_beside = bool(row.under) and _fits_beside(row, self._reason_width())
+        width = self._kernels.reason_width()
+        is_beside = bool(row.under) and _fits_beside(row, width)
         if is_beside:
             painter.drawText(line.adjusted(0, 0, -GRID, 0), _RIGHT, row.under)
         else:
-            painter.drawText(QRect(left, top, self._reason_width(), whole.height()), _WRAPPED, row.under)
+            painter.drawText(QRect(left, top, width, whole.height()), _WRAPPED, row.under)
 
         painter.setFont(number_font())
         series = Series(theme.accent, "", _AUTO_SHAPE) if row.key == AUTO else series_for(row.key)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QSignalBlocker, Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QMenu, QPushButton, QToolButton, QWidget
 
 from engine.device_info import AUTO, SIMULATOR_PIXELS
@@ -53,13 +53,11 @@ class BlockEditor(QWidget):
     The engine decides what a device allows: its refusal arrives as Availability and is shown here.
     """
 
-    shown_changed = Signal()  # `is_wanted`
-
     def __init__(self, workspace: Workspace, engine_state: EngineState, selection: Selection) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._engine_state, self._selection = engine_state, selection
-        self.width_box, self.height_box = _side_box("Block width"), _side_box("Block height")
+        self._workspace, self._engine_state, self._selection = workspace, engine_state, selection
+        self.width_box = _side_box("Block width", _WIDTH_TIP)
+        self.height_box = _side_box("Block height", _HEIGHT_TIP)
         self.menu_button = self._menu_button()
         self.count = quiet_label(wraps=True)
         self.refusal = RefusalLabel()
@@ -67,7 +65,6 @@ class BlockEditor(QWidget):
         self.offer.setIcon(icon("good"))
         self._offered: Block | None = None
         self._typing_refusal = ""
-        self._was_wanted = self.is_wanted
         # The label of the width stands before the editor.
         height_label = label_for("height", self.height_box)
         sides = row(
@@ -80,28 +77,21 @@ class BlockEditor(QWidget):
             box.refused.connect(self._show_typing_refusal)
         self.offer.clicked.connect(lambda: workspace.change(block=self._offered))
         workspace.settings_changed.connect(self._show_settings)
-        selection.changed.connect(self.refresh)
-        engine_state.availability_changed.connect(self.refresh)
-        engine_state.ready_changed.connect(self.refresh)
-        engine_state.running_changed.connect(self.refresh)
+        of_engine = (
+            engine_state.availability_changed,
+            engine_state.ready_changed,
+            engine_state.running_changed,
+        )
+        for changed in (selection.changed, *of_engine):
+            changed.connect(self.refresh)
         self.refresh()
 
     def refresh(self) -> None:
         """Show the state: numbers, threads and warps, the refusal."""
         block, default = self._workspace.settings.block, self._default_block()
-        if self.is_wanted != self._was_wanted:
-            self._was_wanted = self.is_wanted
-            self.shown_changed.emit()
         shown = block or default
-        for box, side, help_text in (
-            (self.width_box, shown.x if shown else _DEFAULT, _WIDTH_TIP),
-            (self.height_box, shown.y if shown else _DEFAULT, _HEIGHT_TIP),
-        ):
-            # Setting the same would throw away what is being typed.
-            if box.value() != side:
-                with QSignalBlocker(box):
-                    box.setValue(side)
-            box.setToolTip(f"{help_text} The arrow keys double and halve it.")
+        self.width_box.show_value(shown.x if shown else _DEFAULT)
+        self.height_box.show_value(shown.y if shown else _DEFAULT)
         compared = self._workspace.settings.blocks
         runs = f"\nRuns take block {compared[0]}" if compared else ""
         if len(compared) > 1:
@@ -199,9 +189,10 @@ class BlockEditor(QWidget):
         return self._selection.kernel != AUTO or device is None or device.kind != "cpu"
 
 
-def _side_box(name: str) -> NumberBox:
+def _side_box(name: str, tip: str) -> NumberBox:
     box = NumberBox(name, _DEFAULT, _LARGEST, "a whole number below 100,000", follows=_next_side)
     box.setAccessibleName(f"{name}, threads")
+    box.setToolTip(f"{tip} The arrow keys double and halve it.")
     box.setSpecialValueText("auto")
     box.setMinimumWidth(box.fontMetrics().horizontalAdvance("1,024") + 6 * HALF_GRID)
     return box
@@ -333,9 +324,7 @@ class KernelPanel(QWidget):
         take_small_picture: Callable[[], None] = lambda: None,
     ) -> None:
         super().__init__()
-        self._workspace = workspace
-        self._engine_state = engine_state
-        self._selection = selection
+        self._workspace, self._engine_state, self._selection = workspace, engine_state, selection
         self._take_small_picture = take_small_picture
         self.variants = VariantsModel(workspace, engine_state, results, selection, self)
         self.kernels = KernelList(self.variants, workspace, selection)
@@ -368,17 +357,12 @@ class KernelPanel(QWidget):
             )
         )
         self.setLayout(column(scrolled(content)))
-        # Only now: what is made visible without a parent is a window.
-        self._fields.setRowVisible(0, self.block.is_wanted)
-
         self.kernels.cure_wanted.connect(self.simulate)
         self.baseline.textActivated.connect(lambda key: workspace.change(baseline=key))
-        self.variants.dataChanged.connect(self._refresh)
-        self.variants.modelReset.connect(self._refresh)
-        selection.changed.connect(self._refresh)
-        workspace.settings_changed.connect(self._refresh)
-        workspace.picture_changed.connect(self._refresh)
-        engine_state.ready_changed.connect(self._refresh)
+        of_workspace = workspace.settings_changed, workspace.picture_changed
+        of_kernels = self.variants.dataChanged, self.variants.modelReset, selection.changed
+        for changed in (*of_kernels, *of_workspace, engine_state.ready_changed):
+            changed.connect(self._refresh)
         self._refresh()
 
     def simulate(self) -> None:
@@ -394,8 +378,6 @@ class KernelPanel(QWidget):
         fields.setHorizontalSpacing(HALF_GRID)
         # With large letters in a small window.
         fields.setRowWrapPolicy(QFormLayout.RowWrapPolicy.WrapLongRows)
-        # A kernel without blocks has no fields for them.
-        self.block.shown_changed.connect(lambda: fields.setRowVisible(0, self.block.is_wanted))
         fields.addRow(label_for("&Block width", self.block.width_box), self.block)
         fields.addRow(label_for("&Device", self.device), self.device)
         fields.addRow(self.device_note)
@@ -422,6 +404,8 @@ class KernelPanel(QWidget):
 
     def _refresh(self) -> None:
         settings = self._workspace.settings
+        # A kernel without blocks has no fields for them.
+        self._fields.setRowVisible(0, self.block.is_wanted)
         self.options_note.setText(f"{settings.result_type}, baseline {settings.baseline or 'none'}")
         self._refresh_note()
         self._refresh_baselines()

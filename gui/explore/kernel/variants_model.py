@@ -89,10 +89,8 @@ class VariantsModel(QAbstractListModel):
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
-        self._selection = selection
-        self._workspace = workspace
-        self._engine_state = engine_state
-        self._results = results
+        self._workspace, self._engine_state = workspace, engine_state
+        self._results, self._selection = results, selection
         self._rows: list[VariantRow] = []
         self._items: list[VariantRow | GroupRow] = []
         # The groups that the person has opened or closed, while their kernels could run and while not.
@@ -147,11 +145,6 @@ class VariantsModel(QAbstractListModel):
 
     def rowCount(self, parent: Index = _NO_PARENT) -> int:
         return 0 if parent.isValid() else len(self._items)
-
-    def flags(self, index: Index) -> Qt.ItemFlag:
-        if not index.isValid():
-            return Qt.ItemFlag.NoItemFlags
-        return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable | Qt.ItemFlag.ItemNeverHasChildren
 
     def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
         if not index.isValid():
@@ -262,9 +255,8 @@ def _key(item: VariantRow | GroupRow) -> str:
 
 def _shared_reason(rows: Sequence[VariantRow]) -> Reason | None:
     """Return the one reason for which none of some kernels can be chosen; None where there is no such one."""
-    reasons = {row.reason.short: row.reason for row in rows if row.reason is not None and not row.can_run}
-    refused = [row for row in rows if row.reason is not None and not row.can_run]
-    return next(iter(reasons.values())) if rows and len(refused) == len(rows) and len(reasons) == 1 else None
+    reasons = [None if row.can_run else row.reason for row in rows]
+    return reasons[-1] if len({reason and reason.short for reason in reasons}) == 1 else None
 
 
 def _inside(short: str) -> str:

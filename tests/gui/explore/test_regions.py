@@ -13,6 +13,8 @@ from gui.explore.session_file import load_session, save_session
 from gui.explore.sessions import Session
 from gui.explore.state import PictureSource, State, Step
 
+REGION = Region(4, 11, 5, 13)
+
 
 @pytest.fixture
 def page(haloscope):
@@ -34,47 +36,31 @@ def drag(page, qtbot, first, last, modifier=Qt.KeyboardModifier.NoModifier):
     qtbot.mouseRelease(canvas, left, modifier, places[1])
 
 
-def test_that_shift_and_drag_selects_a_region(page, haloscope, qtbot):
+def test_that_a_region_is_dragged_filtered_alone_and_cleared(page, haloscope, qtbot):
     drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)
-    assert haloscope.workspace.region == Region(4, 11, 5, 13)
-
-
-def test_that_only_the_region_is_asked_to_be_filtered(page, haloscope, qtbot):
-    haloscope.workspace.select(Region(4, 11, 5, 13))
+    assert haloscope.workspace.region == REGION
     haloscope.actions["region_filter"].trigger()
-    assert haloscope.workspace.job().region == Region(4, 11, 5, 13)
-
-
-def test_that_a_region_that_is_cleared_is_filtered_no_more(page, haloscope):
-    haloscope.workspace.select(Region(4, 11, 5, 13))
-    haloscope.actions["region_filter"].trigger()
+    assert haloscope.workspace.job().region == REGION
     haloscope.actions["region_clear"].trigger()
     assert haloscope.workspace.job().region is None
 
 
-def test_that_a_crop_becomes_the_picture(page, haloscope, qtbot):
-    haloscope.workspace.select(Region(4, 11, 5, 13))
-    haloscope.actions["region_crop"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.pixels.shape == (7, 8, 3))
+def test_that_a_crop_becomes_the_picture_also_of_a_session_and_is_undone(page, haloscope, qtbot, tmp_path):
+    def crop():
+        workspace.select(REGION)
+        haloscope.actions["region_crop"].trigger()
+        qtbot.waitUntil(lambda: workspace.picture.pixels.shape == (7, 8, 3))
+
+    workspace = haloscope.workspace
+    crop()
+    save_session(tmp_path / "one.haloscope", Session(workspace.state))
+    assert load_session(tmp_path / "one.haloscope").state.source.crop == REGION
     haloscope.actions["region_whole"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is None)
-
-
-def test_that_a_crop_is_undone(page, haloscope, qtbot):
-    haloscope.workspace.select(Region(4, 11, 5, 13))
-    haloscope.actions["region_crop"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
-    assert haloscope.workspace.undo_stack.undoText() == f"Crop {haloscope.workspace.picture.title}"
+    qtbot.waitUntil(lambda: workspace.picture.crop is None)
+    crop()
+    assert workspace.undo_stack.undoText() == f"Crop {workspace.picture.title}"
     page.undo_stack.undo()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is None)
-
-
-def test_that_a_session_remembers_the_crop(page, haloscope, qtbot, tmp_path):
-    haloscope.workspace.select(Region(4, 11, 5, 13))
-    haloscope.actions["region_crop"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop is not None)
-    save_session(tmp_path / "one.haloscope", Session(haloscope.workspace.state))
-    assert load_session(tmp_path / "one.haloscope").state.source.crop == Region(4, 11, 5, 13)
+    qtbot.waitUntil(lambda: workspace.picture.crop is None)
 
 
 def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(tmp_path):
@@ -91,39 +77,26 @@ def test_that_a_session_with_a_bad_crop_opens_without_its_picture_and_says_so(tm
 def test_that_the_patch_to_find_is_dragged(page, haloscope, qtbot):
     haloscope.workspace.choose("find-patch")
     drag(page, qtbot, (4, 5), (10, 12), Qt.KeyboardModifier.ShiftModifier)
-    wanted = {"top": 4, "left": 5, "height": 7, "width": 8}
-    assert haloscope.workspace.settings.parameters == wanted
-
-
-def test_that_the_simulator_gets_512_by_512_around_the_region(page, haloscope, qtbot):
-    haloscope.pictures.open_path(Path("huge.png"))
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png")
-    haloscope.workspace.select(Region(600, 800, 1500, 1560))
-    haloscope.actions["region_simulate"].trigger()
-    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop == Region(444, 956, 1088, 1600))
-    assert haloscope.workspace.settings.device == "simulator"
+    assert haloscope.workspace.settings.parameters == {"top": 4, "left": 5, "height": 7, "width": 8}
 
 
 @pytest.mark.parametrize(("chosen", "runs"), [("cpu-serial", "auto"), ("tiled", "tiled")])
-def test_that_after_cropping_the_simulator_has_a_kernel_that_it_runs(haloscope, qtbot, chosen, runs):
+def test_that_the_simulator_gets_512_by_512_around_the_region_and_a_kernel_that_it_runs(
+    haloscope, qtbot, chosen, runs
+):
     haloscope.pictures.open_path(Path("huge.png"))
     qtbot.waitUntil(lambda: haloscope.workspace.picture.title == "huge.png")
     haloscope.workspace.change(variant=chosen)
+    haloscope.workspace.select(Region(600, 800, 1500, 1560))
     haloscope.actions["region_simulate"].trigger()
+    qtbot.waitUntil(lambda: haloscope.workspace.picture.crop == Region(444, 956, 1088, 1600))
     qtbot.waitUntil(lambda: haloscope.workspace.settings.device == "simulator")
     assert haloscope.workspace.run_job().variant == runs
 
 
-def test_that_the_difference_is_asked_for_only_where_it_is_looked_at(page, haloscope, qtbot):
+def test_that_difference_and_error_are_asked_for_where_they_are_chosen_from_the_menu(page, qtbot):
     view = page.picture_view
     assert view.comparison.screen is None
-    view.set_mode(ViewMode.DIFFERENCE)
-    qtbot.waitUntil(lambda: view.comparison.screen is not None)
-    assert view.comparison.words == "no difference"
-
-
-def test_that_difference_and_error_are_chosen_from_the_menu_and_left_there(page):
-    view = page.picture_view
     entries = {action.text(): action for action in view.toolbar.more.menu().actions()}
     for mode in (ViewMode.DIFFERENCE, ViewMode.ERROR):
         entry = entries[mode.value.capitalize()]
@@ -131,6 +104,8 @@ def test_that_difference_and_error_are_chosen_from_the_menu_and_left_there(page)
         assert view.canvas.scene.mode is mode
         assert entry.isChecked()
         assert f", {mode.value}, " in view.canvas.accessibleDescription()
+        qtbot.waitUntil(lambda: view.comparison.screen is not None)
+        assert mode is ViewMode.ERROR or view.comparison.words == "no difference"
     entries["Error"].trigger()
     assert view.canvas.scene.mode is ViewMode.SPLIT
     assert not entries["Error"].isChecked()
@@ -153,9 +128,8 @@ def test_that_clipping_is_said_as_long_as_it_lasts_and_anew_of_another_mask_or_p
 ):
     def show(share):
         haloscope.state.show_filtered(replace(haloscope.state.last_result, clipped=(share, 0.0)))
-        return "41 %" in page.picture_view.canvas.scene.result_name, haloscope.messages.of(
-            "clipped"
-        ) is not None
+        is_named = "41 %" in page.picture_view.canvas.scene.result_name
+        return is_named, haloscope.messages.of("clipped") is not None
 
     workspace = haloscope.workspace
     assert show(0.41) == (True, True)

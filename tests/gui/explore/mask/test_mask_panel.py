@@ -172,23 +172,13 @@ def test_that_a_typed_divisor_and_fractions_are_shown_as_typed(panel, workspace)
     assert (cell.data(), panel.apply_controls.divide_field.text()) == ("1", "16")
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("0", "divisor is 0"),
-        ("/0", "divisor is 0"),
-        ("x", "you typed 'x'"),
-        ("1,500", "may be"),
-        ("1 2", "2 numbers"),
-    ],
-)
-def test_that_a_divisor_that_cannot_be_used_is_refused_and_the_old_one_stays(
-    enter, panel, workspace, text, words
-):
+def test_that_a_divisor_that_cannot_be_used_is_refused_and_the_old_one_stays(enter, panel, workspace):
     workspace.set_mask(parse_mask("1 2 1 /4"))
-    enter(panel.apply_controls.divide_field, text)
-    assert words in panel.facts.text()
-    assert panel.apply_controls.divide_field.text() == "4"
+    no_divisor = {"0": "divisor is 0", "/0": "divisor is 0", "x": "you typed 'x'"}
+    for text, words in (no_divisor | {"1,500": "may be", "1 2": "2 numbers"}).items():
+        enter(panel.apply_controls.divide_field, text)
+        assert words in panel.facts.text()
+        assert panel.apply_controls.divide_field.text() == "4"
 
 
 def test_that_flip_and_normalise_are_settings(panel, workspace):
@@ -215,28 +205,25 @@ def test_that_an_offset_is_a_step_of_its_own_after_an_edit_of_any_cell(enter, pa
         assert field.text() == "0"
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Rotate left", [[3, 6], [2, 5], [1, 4]]),
-        ("Rotate right", [[4, 1], [5, 2], [6, 3]]),
-        ("Mirror left and right", [[3, 2, 1], [6, 5, 4]]),
-        ("Mirror top and bottom", [[4, 5, 6], [1, 2, 3]]),
-        ("Transpose", [[1, 4], [2, 5], [3, 6]]),
-    ],
-)
-def test_that_a_transform_moves_cells_and_anchor(panel, workspace, name, expected):
+def test_that_a_transform_moves_cells_and_anchor(panel, workspace):
     centre = panel.transforms.centre_button
-    assert not centre.isEnabled()
-    workspace.set_mask(Mask([[1, 2, 3], [4, 5, 6]], anchor=(0, 2)))
-    panel.transforms.buttons[name].click()
-    assert workspace.mask.weights.tolist() == expected
-    assert workspace.mask.weights[workspace.mask.anchor] == 3
-    centre.click()
-    assert workspace.mask.anchor == (workspace.mask.rows // 2, workspace.mask.columns // 2)
+    for name, expected in {
+        "Rotate left": [[3, 6], [2, 5], [1, 4]],
+        "Rotate right": [[4, 1], [5, 2], [6, 3]],
+        "Mirror left and right": [[3, 2, 1], [6, 5, 4]],
+        "Mirror top and bottom": [[4, 5, 6], [1, 2, 3]],
+        "Transpose": [[1, 4], [2, 5], [3, 6]],
+    }.items():
+        assert not centre.isEnabled()
+        workspace.set_mask(Mask([[1, 2, 3], [4, 5, 6]], anchor=(0, 2)))
+        panel.transforms.buttons[name].click()
+        assert workspace.mask.weights.tolist() == expected
+        assert workspace.mask.weights[workspace.mask.anchor] == 3
+        centre.click()
+        assert workspace.mask.anchor == (workspace.mask.rows // 2, workspace.mask.columns // 2)
 
 
-def test_that_the_dialog_takes_what_it_writes(panel, workspace):
+def test_that_the_dialog_takes_what_it_writes_and_what_is_pasted(qtbot, panel, workspace):
     dialog = panel.edit_as_text()
     for at in range(dialog.style_box.count()):
         dialog.style_box.setCurrentIndex(at)
@@ -251,9 +238,7 @@ def test_that_the_dialog_takes_what_it_writes(panel, workspace):
     ok.click()
     assert workspace.mask.weights.tolist() == [[1, 2], [3, 4]]
     assert workspace.undo_stack.undoText() == "Mask as text"
-
-
-def test_that_a_text_that_is_pasted_into_the_dialog_takes_the_place_of_the_mask(qtbot, panel, workspace):
+    # What is pasted takes the place of the mask at once.
     dialog = panel.edit_as_text()
     qtbot.waitUntil(dialog.isVisible)
     assert dialog.focusWidget() is dialog.editor
@@ -292,7 +277,7 @@ def test_that_a_stroke_paints_without_gaps_and_is_one_step(panel, workspace):
     assert not workspace.mask.weights.any()
 
 
-def test_that_dragging_selects_without_the_brush_and_with_shift(panel, workspace):
+def test_that_dragging_selects_without_the_brush_and_with_shift_and_control_takes_a_value(panel, workspace):
     workspace.set_mask(Mask(np.zeros((5, 5))))
     panel.grid.setCurrentIndex(panel.model.index(1, 1))
     stroke(panel, (1, 1), (2, 3))
@@ -301,11 +286,8 @@ def test_that_dragging_selects_without_the_brush_and_with_shift(panel, workspace
     stroke(panel, (1, 1), (3, 3), modifier=Qt.KeyboardModifier.ShiftModifier)
     assert len(panel.grid.selected_cells()) > 1
     assert not workspace.mask.weights.any()
-
-
-def test_that_a_click_with_control_takes_the_value_of_a_cell(panel, workspace):
+    # A click with Ctrl takes the value of a cell.
     workspace.set_mask(parse_mask("1/9 2; 3 4 /8"))
-    panel.brush.button.click()
     QTest.mouseClick(panel.grid.viewport(), LEFT, Qt.KeyboardModifier.ControlModifier, place(panel, 0, 0))
     stroke(panel, (1, 1))
     assert workspace.mask.typed.cells == (("1/9", "2"), ("3", "1/9"))
