@@ -27,7 +27,7 @@ from engine.mask.mask import Mask
 from engine.tasks.network.operands import trained_weights
 from engine.tasks.network.problem import FIRST, FIRST_POOLED, FIRST_SIDE, SIDE
 from engine.variants.mask_classes import required_factors
-from engine.variants.matmul.blas import NumpyProduct
+from engine.variants.matmul import NumpyProduct
 from engine.variants.network.report import serial_connected, serial_convolution, serial_pool
 from engine.variants.network.steps import TILE
 from engine.variants.operations.compress import basis, steps_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from engine.api.arguments import as_seconds
-from engine.device.array_libraries import library_of
+from engine.device.device_arrays import library_of
 from engine.device.devices import backend, device_named
 from engine.device_info import ALL_GPUS, AUTO, DeviceInfo
 from engine.errors import EngineError

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from engine.api.arguments import Options, other_shape
-from engine.device.array_libraries import library_of
 from engine.device.cuda_faults import cuda_errors_in_words, translated
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import Context, check, context_of, is_captured, order_after
-from engine.device.device_arrays import Found, Given, as_view, given
+from engine.device.device_arrays import Found, Given, as_view, given, library_of
 from engine.device.device_memory import on_device, on_host
 from engine.device.launches import CAPTURE_LOCK, DeviceView, Handle, Prepared
 from engine.device.numba_cuda import driver

@@ -21,7 +21,7 @@ from engine.api.arguments import (
 from engine.api.call_device import faster_device
 from engine.api.calls import check_named, device_calls
 from engine.api.request import MaskLike, as_mask, request_of
-from engine.device.array_libraries import library_of
+from engine.device.device_arrays import library_of
 from engine.device.devices import backend
 from engine.device.host_memory import reused_result
 from engine.device.launches import Prepared

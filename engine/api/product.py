@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from engine.api.arguments import GpuArray, OnGpu, as_device
 from engine.api.calls import check_choices, computed, device_calls
-from engine.device.array_libraries import library_of
+from engine.device.device_arrays import library_of
 from engine.device.devices import backend, device_named
 from engine.device.launches import DeviceKind, DeviceView
 from engine.device_info import AUTO

@@ -15,7 +15,7 @@ from engine.explain.device_limits import DeviceLimits, Limit, limit_name, measur
 from engine.explain.kept_limits import keep
 from engine.explain.limit_messages import MeasureLimits
 from engine.results.problem import Checkpoint, Progress
-from engine.variants.cpu.edges import aligned_rows
+from engine.variants.cpu.banded_filter import aligned_rows
 from engine.variants.cpu.register_tiles import BUSY_SUMS, VECTOR
 
 # Bytes of one side of a copy, the last one more than the caches of most processors hold.

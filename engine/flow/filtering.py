@@ -10,8 +10,8 @@ from msgspec import structs
 
 from engine.api.arguments import BlockLike, Image, as_array, refuse_out
 from engine.api.request import Call, MaskLike, request_of
-from engine.device.array_libraries import library_of
 from engine.device.cuda_faults import cuda_errors_in_words
+from engine.device.device_arrays import library_of
 from engine.device.devices import backend, device_named
 from engine.device.host_memory import empty_result
 from engine.device_info import ALL_GPUS, AUTO, DeviceInfo

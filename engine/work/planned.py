@@ -187,7 +187,7 @@ class ChainVariant(VariantOf[ChainProblem, Plan]):
     default_block: Block = _NO_BLOCK
 
 
-CHAIN_VARIANTS = Registered[ChainVariant](cpu=("chain.cpu_chain",), cuda=("chain.cuda_chain",))
+CHAIN_VARIANTS = Registered[ChainVariant](cpu=("chain:CPU",), cuda=("chain:CUDA",))
 """One for each kind of device: how a step is computed, its own variant says."""
 
 

@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 from numba import uint32
 
-from engine.device.array_libraries import library_of
 from engine.device.cuda_streams import check, context_of
-from engine.device.device_arrays import given
+from engine.device.device_arrays import given, library_of
 from engine.device.numba_cuda import cuda, driver
 
 # JAX would take three quarters of the GPU's memory.

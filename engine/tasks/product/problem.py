@@ -239,9 +239,7 @@ class MatmulVariant(VariantOf[MatrixProduct, None]):
         return {"uses_block": False, "default_block": None} | tile
 
 
-MATMUL_VARIANTS = Registered[MatmulVariant](
-    cuda=("matmul.kernels:NAIVE", "matmul.kernels:TILED"), cpu=("matmul.blas",)
-)
+MATMUL_VARIANTS = Registered[MatmulVariant](cuda=("matmul:NAIVE", "matmul:TILED"), cpu=("matmul:NUMPY",))
 """The variants that multiply matrices."""
 
 

@@ -23,15 +23,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.per_thread import launch_cores
-from engine.device.thread_pool import TAKEN, TASK, workers_for
+from engine.device.thread_pool import TAKEN, TASK
 from engine.geometry.block import Block, Limits, Refusal, UnsupportedVariant
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork, Work
 from engine.run.variant import ON_CPU
-from engine.variants.cpu.banded_filter import ACROSS_LINES, CONVERSION, BandedFilter, Cut, cut
-from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
-from engine.variants.cpu.register_tiles import VECTOR
+from engine.variants.cpu.banded_filter import CONVERSION, BandedFilter, aligned_rows, copy_edge, source_row
+from engine.variants.cpu.register_tiles import ACROSS_LINES, VECTOR
 from engine.variants.mask_classes import refuse_unequal
 from engine.work.filtering.sum_order import RUNNING_SUMS
 from engine.work.filtering.variants import Growth, MaskClass, Variant, filter_work
@@ -40,7 +38,7 @@ from engine.work.problem import Problem
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point
     from engine.device.thread_code import finish, row_of, share
-    from engine.variants.cpu.window_sums import add_line, add_neighbours, take_row
+    from engine.variants.cpu.line_sums import add_line, add_neighbours, take_row
     from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, smaller
 
 TILE_SAMPLES = 1024
@@ -78,8 +76,7 @@ class BoxSums(BandedFilter):
         self._pitch = -(-(length + 2 * VECTOR) // VECTOR) * VECTOR
         self._ghost_row = self._ghosts(self._pitch)
         tiles = -(-self._samples // self._tile_samples)
-        workers = workers_for(problem.samples * COST_PER_SAMPLE, launch_cores())
-        self._cut = Cut(workers, (cut(problem.height, tiles, workers, problem.mask_shape[0] - 1),))
+        self._cut = self._cut_into(tiles, problem.samples * COST_PER_SAMPLE, problem.mask_shape[0] - 1)
 
     @property
     def loops(self) -> tuple[LoopWork, ...]:

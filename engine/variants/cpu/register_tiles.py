@@ -9,6 +9,8 @@ _T = TypeVar("_T")
 VECTOR = cpu_target().vector_floats
 LINE = 16
 """Floats of a cache line."""
+ACROSS_LINES = VECTOR / LINE
+"""The part of vectors that begin anywhere which lie across two cache lines."""
 
 
 def _by_target(avx512: _T, avx2: _T, neon: _T) -> _T:

@@ -23,15 +23,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from engine.compiled.machine_code import MachineFunction
-from engine.device.per_thread import launch_cores
-from engine.device.thread_pool import TAKEN, TASK, workers_for
+from engine.device.thread_pool import TAKEN, TASK
 from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.factors import factor
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork, Work
 from engine.run.variant import ON_CPU
-from engine.variants.cpu.banded_filter import CONVERTED, BandedFilter, Cut, cut
-from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
+from engine.variants.cpu.banded_filter import CONVERTED, BandedFilter, aligned_rows, copy_edge, source_row
 from engine.variants.cpu.register_tiles import (
     ALONG_VECTORS,
     BLOCK_OF_MASK_ROWS,
@@ -55,7 +53,7 @@ from engine.work.problem import Problem
 if TYPE_CHECKING:  # imported where code is compiled
     from engine.compiled.entry_point import entry_point
     from engine.device.thread_code import finish, row_of, share
-    from engine.variants.cpu.factor_sums import as_floats, sum_along, sum_down
+    from engine.variants.cpu.line_sums import as_floats, sum_along, sum_down
     from engine.variants.emit.cpu_vectors import address_of, copy_samples, count_one, fetch_ahead, smaller
 
 # What a band costs beside its own rows, in rows per mask row but one. In one pass, measured: these are taken
@@ -108,9 +106,8 @@ class TwoPasses(BandedFilter):
         self._pitch = sums_pitch(self._tile_samples)
         self._ghost_row = self._ghosts(self._tile_samples + self._halo.before + self._halo.after + 3 * VECTOR)
         tiles = -(-self._samples // self._tile_samples)
-        workers = workers_for(problem.samples * sum(problem.mask_shape), launch_cores())
         cost_rows = COST_IN_TWO_PASSES * (problem.mask_shape[0] - 1)
-        self._cut = Cut(workers, (cut(problem.height, tiles, workers, cost_rows),))
+        self._cut = self._cut_into(tiles, problem.samples * sum(problem.mask_shape), cost_rows)
 
     @property
     def loops(self) -> tuple[LoopWork, ...]:

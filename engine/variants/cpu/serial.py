@@ -34,7 +34,7 @@ from engine.geometry.block import Block, Limits, Refusal
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork, Work
 from engine.run.variant import ON_CPU
-from engine.variants.cpu.edges import Halo, source_row, source_sample
+from engine.variants.cpu.banded_filter import Halo, source_row, source_sample
 from engine.variants.mask_classes import (
     RANK_1,
     ghost_row_value,

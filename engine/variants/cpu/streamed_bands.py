@@ -19,8 +19,16 @@ from engine.device.per_thread import launch_cores
 from engine.device.thread_pool import TAKEN, TASK, workers_for
 from engine.mask.mask import Mask
 from engine.results.problem import LoopWork
-from engine.variants.cpu.banded_filter import CONVERSION, CONVERTED, BandedFilter, Cut, cut
-from engine.variants.cpu.edges import aligned_rows, copy_edge, source_row
+from engine.variants.cpu.banded_filter import (
+    CONVERSION,
+    CONVERTED,
+    BandedFilter,
+    Cut,
+    aligned_rows,
+    copy_edge,
+    cut,
+    source_row,
+)
 from engine.variants.cpu.register_tiles import (
     CONVERTS_FROM_ROWS,
     LINE,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from engine.device.array_libraries import cupy_stream
+from engine.device.device_arrays import cupy_stream
 from engine.device.launches import CAPTURE_LOCK, DeviceArray, DeviceKind
 from engine.device.per_thread import OncePerProcess
 from engine.errors import OutOfDeviceMemory

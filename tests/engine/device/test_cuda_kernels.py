@@ -9,7 +9,7 @@ from engine.device import cuda_kernels, cuda_streams
 from engine.device.cuda_kernels import PreparedPasses
 from engine.device.cuda_streams import order_after
 from engine.device.launches import Between, DeviceView, Handle, Launch, Operand, Pass
-from engine.variants.matmul.kernels import Matrix
+from engine.variants.matmul import Matrix
 
 FREEING = 99
 CAPTURED = 50

@@ -23,7 +23,7 @@ from engine.mask.mask import Mask
 from engine.run.measure import measure
 from engine.run.sampling import NO_SAMPLES
 from engine.run.task import compute
-from engine.variants.chain.cpu_chain import CpuChain
+from engine.variants.chain import CpuChain
 from engine.work import answers
 from engine.work.answers import KeptResults
 from engine.work.chain_files import (

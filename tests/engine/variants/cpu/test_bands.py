@@ -13,8 +13,8 @@ from engine.geometry.border import Border
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
 from engine.variants.cpu import banded_filter as bands
-from engine.variants.cpu import box, edges, parallel, separable, streamed_bands
-from engine.variants.cpu.edges import holds
+from engine.variants.cpu import box, parallel, separable, streamed_bands
+from engine.variants.cpu.banded_filter import holds
 from engine.variants.cpu.register_tiles import (
     MOST_ROWS,
     PARTIAL_SUMS,
@@ -74,8 +74,8 @@ def test_that_nothing_is_written_beside_the_buffers(module, shape, mask_shape, m
         inner = (*arguments[:-2], *map(with_guards, arguments[-2:]))
         return Call(function.address(*inner), inner)
 
-    monkeypatch.setattr(edges, "BETWEEN_ROWS_BYTES", 0)
-    monkeypatch.setattr(edges, "ROWS_ALIGNMENT_BYTES", 64)
+    monkeypatch.setattr(bands, "BETWEEN_ROWS_BYTES", 0)
+    monkeypatch.setattr(bands, "ROWS_ALIGNMENT_BYTES", 64)
     monkeypatch.setattr(MachineFunction, "call", call)
     image, mask = np.ones(shape, np.float32), Mask(np.ones(mask_shape))
     problem = describe_problem(image, mask, "wrap", 0.0)

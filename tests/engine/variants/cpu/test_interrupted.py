@@ -11,10 +11,10 @@ import pytest
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.mask.mask import Mask
+from engine.variants import matmul
 from engine.variants.cpu import serial
 from engine.variants.fast import fft
 from engine.variants.fast.transform import SpectralFilter
-from engine.variants.matmul import blas
 from engine.work.filter_task import describe_problem
 from engine.work.problem import Problem
 
@@ -149,14 +149,14 @@ def test_that_a_failure_in_a_tile_ends_the_others_first(tiles, monkeypatch):
 def test_that_a_long_product_is_left_between_two_blocks(monkeypatch):
     a = RANDOM.integers(-9, 9, (11, 7)).astype(np.float32)
     b = RANDOM.integers(-9, 9, (7, 13)).astype(np.float32)
-    monkeypatch.setattr(blas, "MULTIPLY_ADDS_PER_CALL", 4 * 4 * 7)
+    monkeypatch.setattr(matmul, "MULTIPLY_ADDS_PER_CALL", 4 * 4 * 7)
     out = np.full((11, 13), np.nan, np.float32)
-    blas.NumpyProduct().launch((a, b), out)
+    matmul.NumpyProduct().launch((a, b), out)
     assert np.array_equal(out, a @ b)
     out[...] = np.nan
     monkeypatch.setattr(np, "matmul", then_interrupted(np.matmul, 2))
     with pytest.raises(KeyboardInterrupt):
-        blas.NumpyProduct().launch((a, b), out)
+        matmul.NumpyProduct().launch((a, b), out)
     assert np.isfinite(out[:4, :8]).all()
     assert np.isnan(out[4:]).all()
     assert np.isnan(out[:, 8:]).all()

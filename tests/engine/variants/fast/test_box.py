@@ -9,8 +9,9 @@ import pytest
 from engine.geometry.block import Block, Limits, UnsupportedVariant
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
+from engine.variants.cpu import banded_filter
 from engine.variants.cpu import box as cpu_box
-from engine.variants.fast import box, fused_shape
+from engine.variants.fast import fused, fused_shape
 from engine.variants.fast.fused_shape import Windows
 from engine.variants.fast.fused_sums import window_sums
 from engine.work.filter_task import describe_problem
@@ -69,7 +70,7 @@ def test_that_running_sums_do_not_overflow():
 @pytest.mark.slow
 def test_that_windows_of_every_width_are_put_together_where_tiles_and_bands_meet(monkeypatch):
     # Three bands and two tiles, the second one of no whole number of vectors.
-    monkeypatch.setattr(cpu_box, "launch_cores", lambda: 3)
+    monkeypatch.setattr(banded_filter, "launch_cores", lambda: 3)
     random = np.random.default_rng(7)
     kinds = ("uint8", Border.WRAP, 3), ("float32", Border.CONSTANT, 1)
     for number, columns in enumerate((1, 2, 3, 4, 7, 16, 17, 21, 60, 64, 127)):
@@ -109,7 +110,7 @@ def test_that_a_ring_keeps_nan_and_infinity_where_they_belong():
     image[20, 9], image[2, 3] = np.nan, np.inf
     mask = Mask(np.full((25, 4), 0.5))
     problem = describe_problem(image, mask, Border.MIRROR, 0.0)
-    assert box.box_shape(problem).size.is_ring
+    assert fused.box_shape(problem).size.is_ring
     assert np.isnan(check_executed(variant("box"), problem, mask, image)).sum() == 25 * 4
 
 
@@ -128,7 +129,7 @@ def test_that_code_reads_whole_vectors_without_local_memory(sides, dtype, channe
     assert "st.shared.v4.f32" in ptx
     # Only sums along a row multiply; the compiler may unroll the loop over a thread's rows.
     found = len(re.findall(r"\b(?:fma\.rn|mul)\.f32", ptx))
-    times, rest = divmod(found, box.box_shape(problem).along.weighed)
+    times, rest = divmod(found, fused.box_shape(problem).along.weighed)
     assert rest == 0
     assert 1 <= times <= 8
 

@@ -10,12 +10,10 @@ import pytest
 from engine.geometry.block import MAX_GRID_Y, UnsupportedVariant, blocks_along
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.variants.fast import fused_shape, separable_fused
-from engine.variants.fast.box import box_shape
+from engine.variants.fast import fused, fused_shape
+from engine.variants.fast.fused import SEPARABLE, box_shape, low_rank_shape
 from engine.variants.fast.fused_shape import MULTIPROCESSORS, SHARED_BYTES, launch_of, rows_of_strips
 from engine.variants.fast.fused_sums import rounds_of
-from engine.variants.fast.low_rank import low_rank_shape
-from engine.variants.fast.separable_fused import VARIANT
 from engine.variants.passes import VECTOR
 from engine.work.filter_task import describe_problem
 from engine.work.problem import MAX_SIDE, Problem
@@ -23,7 +21,7 @@ from tests.engine.variants import emitted
 from tests.engine.variants.cases import problem_of
 from tests.engine.variants.executed import check_executed
 
-BLOCK = VARIANT.default_block
+BLOCK = SEPARABLE.default_block
 
 
 def product(rows, columns, anchor=None):
@@ -35,9 +33,9 @@ def product(rows, columns, anchor=None):
 
 def test_that_a_mask_that_is_no_product_has_no_passes():
     mask = Mask([[1, 2], [3, 4]])
-    assert "one column times one row" in emitted.refused(VARIANT, problem_of(50, 50, mask), mask)
+    assert "one column times one row" in emitted.refused(SEPARABLE, problem_of(50, 50, mask), mask)
     with pytest.raises(UnsupportedVariant, match="one column times one row"):
-        VARIANT.passes(problem_of(50, 50, mask), mask, BLOCK)
+        SEPARABLE.passes(problem_of(50, 50, mask), mask, BLOCK)
 
 
 TILE, RING = False, True
@@ -60,14 +58,14 @@ CASES = {
 def test_that_tiles_and_rings_agree_with_oracle_and_model(name, monkeypatch):
     is_large, picture, rows, columns, anchor, border = CASES[name]
     # Else only large pictures are filtered by rings with several steps and strips.
-    monkeypatch.setattr(separable_fused, "MOST_TILE_ROWS", 0 if is_large else 99)
+    monkeypatch.setattr(fused, "MOST_TILE_ROWS", 0 if is_large else 99)
     monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
     dtype = "uint8" if "bytes" in name else "float32"
     image = emitted.RANDOM.uniform(0, 255, picture).astype(dtype)
     if dtype == "float32" and picture[0] > 18:
         image[3, 1, 0], image[17, 1, 0] = np.nan, np.inf
     mask = product(rows, columns, anchor)
-    check_executed(VARIANT, describe_problem(image, mask, border, 2.5), mask, image)
+    check_executed(SEPARABLE, describe_problem(image, mask, border, 2.5), mask, image)
 
 
 @pytest.mark.slow
@@ -85,7 +83,7 @@ def test_that_tiles_and_rings_agree_with_oracle_and_model(name, monkeypatch):
 def test_that_loads_and_stores_are_whole_vectors(side, dtype, channels, capability):
     mask = product(side, side)
     problem = problem_of(5000, 7000, mask, channels, dtype)
-    ptx, found = emitted.ptx_of(VARIANT, problem, mask, capability), separable_fused.fused_shape(problem)
+    ptx, found = emitted.ptx_of(SEPARABLE, problem, mask, capability), fused.fused_shape(problem)
     if dtype == "float32" and capability > (8, 0):
         assert re.search(r"cp\.async\.ca\.shared\.global \[%r\d+\+0\], \[%rd\d+\+0\], 16;", ptx)
         assert set(re.findall(r"cp\.async\.wait_group (\d+);", ptx)) == {"0"}
@@ -111,7 +109,7 @@ def written(windows, products, at_once):
 
 SHAPES = {
     "box": box_shape,
-    "rank 1": separable_fused.fused_shape,
+    "rank 1": fused.fused_shape,
     "rank 2": lambda problem: low_rank_shape(problem, 2),
     "rank 3": lambda problem: low_rank_shape(problem, 3),
 }

@@ -12,7 +12,7 @@ from engine.mask.factors import factor
 from engine.mask.factors import low_rank as low_rank_factors
 from engine.mask.generators import gaussian
 from engine.mask.mask import Mask
-from engine.variants.fast import fused_shape, low_rank
+from engine.variants.fast import fused, fused_shape
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.oracle import rounding_bound
 from engine.work.filtering.planner import holds_bound
@@ -21,7 +21,7 @@ from tests.engine.variants.cases import problem_of, verified
 from tests.engine.variants.emitted import refused
 from tests.engine.variants.executed import check_executed
 
-TWO, THREE = low_rank.TWO, low_rank.THREE
+TWO, THREE = fused.LOW_RANK_2, fused.LOW_RANK_3
 RANDOM = np.random.default_rng(23)
 NARROW, WIDE = gaussian(9, sigma=1.2).weights, gaussian(9, sigma=2.5).weights
 
@@ -155,6 +155,6 @@ def test_that_tiles_and_rings_agree_with_oracle_and_model(
 ):
     # Else pictures of this height are one strip, and small ones tiles.
     monkeypatch.setattr(fused_shape, "rows_of_strips", lambda *_, step, least: step)
-    monkeypatch.setattr(low_rank, "MULTIPROCESSORS", multiprocessors)
+    monkeypatch.setattr(fused, "MULTIPROCESSORS", multiprocessors)
     mask, image = sum_of(variant.rank, *shape), RANDOM.uniform(0, 255, picture).astype(np.float32)
     check_executed(variant, describe_problem(image, mask, Border.MIRROR, 0.0), mask, image)

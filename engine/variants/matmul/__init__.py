@@ -1,1 +1,0 @@
-"""Ways to multiply matrices, one per file: docstring, pure functions, kernel factory, and last `VARIANT`."""
