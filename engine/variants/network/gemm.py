@@ -152,7 +152,7 @@ Limit
     Each multiply-add needs two loads from shared memory. 625 threads are 20 warps, of which the last has 17
     threads.
 
-    The report's worked product, 14 20 15 24 and 12 24 17 26, is `engine.course.cnn`.
+    The report's worked product, 14 20 15 24 and 12 24 17 26, is a worked example of the course.
 
 Source: ECE408 final report "CUCUDA", Optimizations, 4 "Build Matrix Multiplication on the fly": "we chose to
 use 25 by 25 blocks so each thread was responsible for loading one element from mask and one from the input."
