@@ -21,10 +21,11 @@ from engine.recipes.programs import PROGRAMS, AsProgram, as_program
 from engine.recipes.recipe import Recipe, Source, option_words
 from engine.recipes.targets import TARGETS, Target
 from engine.work.steps import PictureRequest, one_step
-from gui.explore.chain.chain_steps import engine_step, title_of_step, written_chain
-from gui.explore.mask.preset_names import shown_title
+from gui.explore.chain.chain_actions import title_of_step
+from gui.explore.jobs import engine_step, written_chain
 from gui.explore.preview_controller import Display
 from gui.explore.run_words import border_words, operation_words
+from gui.explore.state import shown_title
 from gui.explore.workspace import Workspace
 from gui.page.actions import Entry
 from gui.page.contract import Services

@@ -18,10 +18,10 @@ from engine.image.format import DEFAULT_QUALITY, Format
 from engine.image.formats import format_to_save, formats_for, opened_suffixes, saved_formats
 from engine.image.large.opening import is_zarr
 from engine.mask.text import FORMS, MAX_BYTES, SUFFIXES, load_mask, save_mask
-from gui.explore.mask.preset_names import shown_title
 from gui.explore.picture.picture_controller import SAVE_SOURCE, PictureController
 from gui.explore.picture_exchange import pasted_folder
 from gui.explore.sessions import Sessions
+from gui.explore.state import shown_title
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.contract import Services

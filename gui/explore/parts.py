@@ -14,6 +14,7 @@ from gui.explore.explain.selection import Selection
 from gui.explore.explain.why_state import WhyState
 from gui.explore.explore_actions import ExploreActions, RegionActions
 from gui.explore.files import ExploreFiles, picture_filters
+from gui.explore.jobs import comparable_of
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.library_rows import MaskEffects
 from gui.explore.mask.mask_panel import MaskPanel, OperationChoice
@@ -31,7 +32,6 @@ from gui.explore.results.results_model import RecordedRows, ResultsModel
 from gui.explore.results.results_panel import AnswerLine, ResultsPanel
 from gui.explore.run_controller import RunController
 from gui.explore.sessions import Sessions
-from gui.explore.state import comparable_of
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.jobs import Background

@@ -15,7 +15,7 @@ from engine.work.filtering.clipping import Clipped
 from engine.work.messages import ListRequest, PictureJob
 from gui.engine_link.engine_link import Newest, SegmentKeeper, is_reported_by_link, needs_no_message
 from gui.engine_link.engine_state import SLOW_MS, EngineState
-from gui.explore.state import is_chain
+from gui.explore.jobs import is_chain
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.messages import Message, Messages, PageMessages, Severity

@@ -13,10 +13,10 @@ from engine.host.protocol import Availability, Filtered, TiledScreen
 from engine.host.request import Check, Run, Seen, VariantInfo, segments_of
 from engine.results.measurement import Measurement
 from engine.work.messages import PictureJob
+from gui.explore.jobs import comparable_of, failed_run, is_chain
 from gui.explore.preview_controller import Display
 from gui.explore.results.block_map import BlockCells
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.state import comparable_of, failed_run, is_chain
 from gui.explore.workspace import Workspace
 from gui.page.contract import Services
 from gui.page.jobs import Job

@@ -12,8 +12,8 @@ from engine.results.measurement import Measurement
 from engine.results.metrics import Compared, metric
 from engine.results.text_forms import duration_text, rate_text, ratio_text
 from engine.work.problem import Problem
-from gui.explore.mask.preset_names import shown_title
-from gui.explore.state import operation_of
+from gui.explore.jobs import operation_of
+from gui.explore.state import shown_title
 from gui.explore.workspace import Workspace
 from gui.runs.bars import CGMA
 

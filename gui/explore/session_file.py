@@ -29,18 +29,10 @@ from engine.verify.verification import Region
 from engine.work.operations.table import operation_named
 from engine.work.problem import MAX_SIDE, RESULT_TYPES
 from engine.work.steps import MOST_STEPS, PICTURE
+from gui.explore.jobs import comparable_of_result
 from gui.explore.results.results_model import Asked
 from gui.explore.sessions import Session, View
-from gui.explore.state import (
-    COMBINE,
-    FIRST_ID,
-    PictureSource,
-    Settings,
-    State,
-    Step,
-    comparable_of_result,
-    values_of,
-)
+from gui.explore.state import COMBINE, FIRST_ID, PictureSource, Settings, State, Step, values_of
 from gui.typed_json import Reading, Text
 
 FORMAT = "haloscope-session"

@@ -16,11 +16,12 @@ from engine.files.atomic_write import check_other_file
 from engine.geometry.border import Border
 from engine.host.protocol import PictureHandle
 from engine.mask.presets import resolve_mask
+from gui.explore.jobs import is_chain, job_of, step_of
 from gui.explore.picture.layers import ViewMode
 from gui.explore.picture.picture_controller import PictureController
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.results.results_model import Asked, ResultsModel
-from gui.explore.state import PictureSource, State, is_chain, job_of, step_of
+from gui.explore.state import PictureSource, State
 from gui.explore.workspace import Workspace
 from gui.page.contract import Begin, Services
 from gui.page.jobs import Background

@@ -1,34 +1,89 @@
 """What the person has chosen on the page Explore, as one frozen value, which undo and sessions bring back.
 
-A state has a picture's source and steps; panels show and change the selected step. No Qt in here.
+A state has a picture's source and steps; panels show and change the selected step. A mask goes by the name of
+its preset, also while it is edited. No Qt in here.
 """
 
 from collections.abc import Hashable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from importlib import import_module
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from engine.device_info import AUTO
 from engine.errors import EngineError, MaskError
 from engine.geometry.block import Block, Layout
 from engine.geometry.border import Border, RangeMode
 from engine.host.protocol import OpenPicture, PictureHandle
-from engine.host.request import VariantInfo
 from engine.mask.mask import Mask
+from engine.mask.presets import Preset, presets
 from engine.mask.typed import TypedWeights
-from engine.results.measurement import Environment, Measurement
-from engine.results.metrics import comparable
 from engine.verify.verification import Region
-from engine.work.messages import PictureJob, measured_shape
-from engine.work.problem import ChainProblem, OperationProblem, Problem
-from engine.work.problem import Settings as Parameters
-from engine.work.steps import PICTURE, Chain, MaskStep, OperationStep, digest_of
-from gui.explore.mask.preset_names import name_of, title_of
+from engine.work.steps import PICTURE
 
-if TYPE_CHECKING:
-    from engine.work.operations.contract import Operation
+EDITED = ", edited"
+
+
+def preset_of(mask: Mask) -> Preset | None:
+    """Return the preset that has these very weights, anchor and offset."""
+    return _by_mask().get(mask)
+
+
+def title_of(mask: Mask) -> str:
+    """Return what a mask is called, a preset by its title; empty where it has no name."""
+    preset = preset_of(mask)
+    return preset.title if preset is not None else mask.name.removesuffix(EDITED)
+
+
+def known_presets() -> tuple[Preset, ...]:
+    """Return all presets; none where their file is damaged."""
+    try:
+        return presets()
+    except EngineError:
+        return ()
+
+
+# Several panels ask with each edit; comparing with all of them took 0.7 ms.
+@cache
+def _by_mask() -> dict[Mask, Preset]:
+    # Of two with the same weights the first.
+    return {preset.mask: preset for preset in reversed(known_presets())}
+
+
+def name_of(mask: Mask, title: str) -> str:
+    """Return what a mask is called that goes by a title: Sobel x; Sobel x, edited; nothing.
+
+    A mask that was edited until it is another one has no name.
+    """
+    # A preset with another anchor, offset or divisor keeps its name, but is not what the name promises.
+    is_own = bool(mask.name) and mask.name not in _by_title() and not mask.name.endswith(EDITED)
+    if not title or is_own or preset_of(mask) is not None:
+        return title
+    known = _by_title().get(title)
+    return f"{title}{EDITED}" if known is None or _resembles(mask, known.mask) else ""
+
+
+def shown_title(mask: Mask, title: str) -> str:
+    """Return the same for people: Custom mask where it has no name."""
+    return name_of(mask, title) or "Custom mask"
+
+
+@cache
+def _by_title() -> dict[str, Preset]:
+    return {preset.title: preset for preset in known_presets()}
+
+
+# Asked several times with each edit.
+@lru_cache(64)
+def _resembles(mask: Mask, original: Mask) -> bool:
+    """Whether half of the weights of two masks are the same, or are in one proportion."""
+    own, other = mask.weights, original.resized(*mask.shape).weights
+    used = (own != 0) | (other != 0)
+    proportion = float((own * other).sum() / max((other * other).sum(), np.finfo(float).tiny))
+    same = max(int(np.isclose(own, factor * other)[used].sum()) for factor in (1.0, proportion))
+    return 2 * same >= int(used.sum())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,138 +321,3 @@ def _text(name: str, value: Any) -> str:
     if value is None:
         return "default"
     return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-ON_CPU = "cpu"
-
-
-def is_chain(job: PictureJob | None) -> bool:
-    """Whether a job has several steps, or one that is computed as a step among others."""
-    return job is not None and job.step is None
-
-
-def comparable_of(job: PictureJob) -> Hashable:
-    """Return what runs must share with those of a job: all but kernel, block, device and layout.
-
-    But for another operation it is what `engine.results.metrics.comparable` returns for a result.
-    """
-    operation = job.operation
-    if operation is None:
-        problem = _problem(job)
-        digest = job.mask.weights_digest if job.filter else digest_of(job.chain.nodes(job.shown))
-        return problem.task, problem.comparable, digest
-    parameters = dict(operation.settings)
-    # Parameters that are refused have no runs. A default that was chosen is the same as one left alone.
-    with suppress(EngineError):
-        parameters = operation.known.read(parameters)
-    pixels = job.picture.pixels
-    return operation.operation, tuple(sorted(parameters.items())), pixels.shape, pixels.dtype, job.patch_path
-
-
-def comparable_of_result(result: Measurement[Any], patch_path: str = "") -> Hashable:
-    """Return what `comparable_of` returns for the job of a result whose picture need not be here."""
-    problem = result.problem
-    if problem.task != OperationProblem.task:
-        return comparable(result)
-    shape = problem.height, problem.width, problem.channels
-    parameters = tuple(sorted(problem.parameters.items()))
-    return problem.operation, parameters, shape, problem.dtype, patch_path
-
-
-def job_of(step: Step, picture: PictureHandle, range_mode: RangeMode) -> PictureJob:
-    """Return the job that a step is for a picture, by itself."""
-    settings = step.settings
-    kernel = values_of(KERNEL, settings)
-    done: MaskStep | OperationStep
-    if step.operation:
-        # With a patch from a file, the whole file is the patch.
-        given = {} if settings.patch_path else settings.parameters
-        done = OperationStep(operation=step.operation, settings=Parameters(given.items()), **kernel)
-    else:
-        done = MaskStep(mask=step.applied_mask, border=settings.border, cval=settings.cval, **kernel)
-    own = {"result_type": "same", "patch_path": settings.patch_path} if step.operation else {}
-    return PictureJob(
-        chain=Chain((done,), range=range_mode), picture=picture, **(values_of(WHERE, settings) | own)
-    )
-
-
-def step_of(job: PictureJob) -> Step:
-    """Return the step that does what a job of one step did."""
-    how = values_of(KERNEL, job) | values_of(WHERE, job)
-    if (mask := job.filter) is not None:
-        own = {"border": mask.border, "cval": mask.cval}
-        return Step.of(mask.applied).with_settings(range_mode=job.range_mode, **own, **how)
-    operation = job.operation
-    assert operation is not None
-    how |= {"parameters": dict(operation.settings), "patch_path": job.patch_path, "result_type": "float32"}
-    return Step(Mask([[1.0]])).with_operation(operation.operation).with_settings(**how)
-
-
-def problem_of(job: PictureJob) -> Problem:
-    """Return the problem of a mask; of a large picture that of the part that a run measures."""
-    picture, step = job.picture, job.filter
-    assert step is not None
-    mask, (height, width, channels) = step.applied, measured_shape(picture)
-    return Problem(
-        height=height,
-        width=width,
-        channels=channels,
-        dtype=picture.dtype,
-        mask_shape=mask.shape,
-        anchor=mask.anchor,
-        border=step.border,
-        cval=step.cval,
-        result_dtype=picture.dtype if job.result_type == "same" else "float32",
-    )
-
-
-def failed_run(job: PictureJob, variant: VariantInfo | None, error: EngineError) -> Measurement[Any] | None:
-    """Return the result of a run that ended with an error: a run is never missing among the results.
-
-    None where its problem is not known here: with a patch from a file, or a refused parameter.
-    """
-    problem = None
-    with suppress(EngineError):
-        problem = _problem(job)
-    if problem is None:
-        return None
-    mask = job.mask if job.filter else None
-    digest = mask.weights_digest if mask else None
-    key, title = job.variant, variant.title if variant else job.variant
-    if is_chain(job):
-        key, title = ("cpu-chain" if job.device == ON_CPU else "cuda-chain"), "Chain"
-        digest = digest_of(job.chain.nodes())
-    return Measurement(
-        variant=key,
-        title=title,
-        device=job.device,
-        problem=problem,
-        mask_name=mask.name if mask else "",
-        weights_digest=digest,
-        block=job.block,
-        environment=Environment(job.device),
-        failure=error.failure,
-        layout=str(job.layout) if variant and variant.kind == "cuda" else "",
-    )
-
-
-def _problem(job: PictureJob) -> Any:
-    """Return the problem of a job; None with a patch from a file."""
-    operation, pixels = job.operation, job.picture.pixels
-    if job.filter is not None:
-        return problem_of(job)
-    if operation is None:
-        title = job.chain.title or ", ".join(step.title for step in job.chain.steps)
-        height, width, channels = pixels.shape
-        return ChainProblem(height, width, channels, pixels.dtype, title, job.chain.text)
-    if job.patch_path:
-        return None
-    known = operation.known
-    return known.problem_of(pixels.shape, pixels.dtype, known.read(dict(operation.settings)))
-
-
-def operation_of(key: str) -> "Operation":
-    """Return the operation of a key."""
-    # Its modules take a while to import; whoever has chosen an operation has them.
-    known: Operation = import_module("engine.work.operations.table").operation_named(key)
-    return known

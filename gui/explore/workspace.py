@@ -19,17 +19,8 @@ from engine.mask.mask import Mask
 from engine.verify.verification import Region
 from engine.work.messages import PictureJob
 from engine.work.steps import PICTURE
-from gui.explore.chain.chain_steps import chain_job
-from gui.explore.state import (
-    COMBINE,
-    FIRST_ID,
-    PictureSource,
-    Settings,
-    State,
-    Step,
-    job_of,
-    words_of_change,
-)
+from gui.explore.jobs import chain_job, job_of
+from gui.explore.state import COMBINE, FIRST_ID, PictureSource, Settings, State, Step, words_of_change
 
 # A state has little beside its masks, of 32 kB at most.
 MOST_UNDO_STEPS = 1000

@@ -7,7 +7,7 @@ from engine.host.request import Ready
 from engine.results.launch_facts import LaunchFacts
 from engine.results.measurement import Bound, ExplainedTime
 from engine.work.filtering.variants import filter_work
-from gui.explore.state import comparable_of, problem_of
+from gui.explore.jobs import comparable_of, problem_of
 from tests.gui.made_results import CPU_DEVICE, CUDA_DEVICE, SIMULATOR_DEVICE, VARIANTS
 from tests.made_runs import make_result
 

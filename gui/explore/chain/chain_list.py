@@ -30,8 +30,14 @@ from PySide6.QtWidgets import (
 )
 
 from engine.work.steps import HOW, PICTURE
-from gui.explore.chain.chain_actions import ChainState
-from gui.explore.chain.chain_steps import moved, reads_of, reads_words, title_of_step, why_not_moved
+from gui.explore.chain.chain_actions import (
+    ChainState,
+    moved,
+    reads_of,
+    reads_words,
+    title_of_step,
+    why_not_moved,
+)
 from gui.explore.state import COMBINE, State, Step
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions

@@ -19,8 +19,8 @@ from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
+from gui.explore.jobs import comparable_of, is_chain
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.state import comparable_of, is_chain
 from gui.explore.workspace import Workspace
 from gui.page.panels import PanelTabs
 from gui.style.metrics import HALF_GRID

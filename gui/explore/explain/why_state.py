@@ -21,8 +21,8 @@ from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.roofline_state import MEASURE, RooflineState
 from gui.explore.explain.selection import Question, Selection
+from gui.explore.jobs import comparable_of
 from gui.explore.results.results_model import RecordedProblem, ResultsModel, recorded_problem
-from gui.explore.state import comparable_of
 from gui.explore.workspace import Workspace
 
 _NO_RUN = (

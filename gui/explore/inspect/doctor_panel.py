@@ -16,7 +16,7 @@ from engine.mask.analysis import (
     reach,
 )
 from engine.mask.mask import Mask
-from gui.explore.chain.chain_steps import split
+from gui.explore.chain.chain_actions import split
 from gui.explore.explain.selection import Question
 from gui.explore.workspace import Workspace
 from gui.page.jobs import Background

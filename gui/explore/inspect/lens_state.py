@@ -33,11 +33,11 @@ from gui.explore.inspect.lens import (
     filter_lens,
     operation_lens,
 )
-from gui.explore.mask.preset_names import title_of
+from gui.explore.jobs import is_chain
 from gui.explore.picture.picture_view import PictureView
 from gui.explore.picture.pixel_values import NotYet, TiledValues
 from gui.explore.preview_controller import Display
-from gui.explore.state import is_chain
+from gui.explore.state import title_of
 from gui.explore.workspace import Workspace
 
 

@@ -16,8 +16,8 @@ from engine.results.measurement import Measurement
 from engine.results.text_forms import duration_text
 from gui.engine_link.engine_state import EngineState
 from gui.explore.explain.selection import Selection
+from gui.explore.jobs import comparable_of, problem_of
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.state import comparable_of, problem_of
 from gui.explore.workspace import Workspace
 
 Index = QModelIndex | QPersistentModelIndex

@@ -33,7 +33,7 @@ from gui.explore.mask.library_rows import (
     found_entries,
     library_entries,
 )
-from gui.explore.mask.preset_names import preset_of, shown_title
+from gui.explore.state import preset_of, shown_title
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID
 from gui.widgets.panel_parts import Verdict, column, row, text_button

@@ -17,10 +17,10 @@ from engine.host.protocol import PictureHandle
 from engine.mask.generator_table import GENERATORS, Generator
 from engine.mask.generators import generate
 from engine.mask.mask import MAX_NAME_CHARACTERS, Mask
-from engine.mask.presets import presets
 from engine.mask.text import load_mask, save_mask
 from engine.work.messages import EffectsRequest
 from gui.engine_link.engine_link import EngineLink, Newest
+from gui.explore.state import known_presets
 from gui.explore.workspace import Workspace
 from gui.style.metrics import GRID, HALF_GRID, scaled_font, small_font
 from gui.style.theme import Theme, cell_background, current_theme
@@ -125,11 +125,8 @@ def library_entries(own: Iterable[OwnMask]) -> list[LibraryEntry]:
         assert mask is not None
         key = generator.form
         entries.append(LibraryEntry(GENERATED, generator.title, generator.about, mask, key, generator))
-    try:
-        ready = presets()
-    except EngineError:
-        ready = ()
-    return entries + [LibraryEntry(one.group, one.title, one.teaches, one.mask, one.key) for one in ready]
+    ready = (LibraryEntry(one.group, one.title, one.teaches, one.mask, one.key) for one in known_presets())
+    return [*entries, *ready]
 
 
 def found_entries(entries: Iterable[LibraryEntry], text: str) -> list[LibraryEntry]:

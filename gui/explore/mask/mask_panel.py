@@ -20,12 +20,13 @@ from engine.errors import MaskError
 from engine.mask.analysis import describe, weights_sum
 from engine.mask.mask import Mask
 from engine.mask.text import STYLES, format_mask, parse_mask
+from gui.explore.jobs import operation_of
 from gui.explore.mask.grid import MaskGrid
 from gui.explore.mask.library import PresetButton
 from gui.explore.mask.mask_controls import ApplyControls, Brush, SizeControls, TransformButtons
 from gui.explore.mask.mask_model import MaskModel
 from gui.explore.preview_controller import Display
-from gui.explore.state import COMBINE, operation_of
+from gui.explore.state import COMBINE
 from gui.explore.workspace import Workspace
 from gui.page.actions import Actions
 from gui.page.slot import Slot

@@ -14,8 +14,8 @@ from engine.host.protocol import Availability
 from engine.results.metrics import AnyMetric, Compared
 from engine.results.text_forms import digits_text
 from engine.work.messages import PictureJob
+from gui.explore.jobs import comparable_of
 from gui.explore.results.results_model import ResultsModel
-from gui.explore.state import comparable_of
 
 Cells = dict[Block, Compared | Reason | None]
 """By block the newest run of a kernel; the reason where it is refused; None where it waits for its turn."""

@@ -21,7 +21,8 @@ from engine.work.messages import PictureJob
 from engine.work.problem import ChainProblem, OperationProblem, Problem
 from gui.engine_link.engine_link import EngineLink, Newest
 from gui.engine_link.engine_state import EngineState
-from gui.explore.state import PictureSource, Step, comparable_of, problem_of
+from gui.explore.jobs import comparable_of, problem_of
+from gui.explore.state import PictureSource, Step
 from gui.explore.workspace import Workspace
 from gui.runs.bars import Kept, Run
 from gui.runs.model import RUN_ROLE, RunsModel

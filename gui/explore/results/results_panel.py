@@ -15,7 +15,7 @@ from engine.results.metrics import Compared
 from engine.work.messages import PictureJob
 from gui.engine_link.device_box import OFFER
 from gui.engine_link.engine_state import EngineState
-from gui.explore.chain.chain_steps import state_of
+from gui.explore.jobs import is_chain, state_of
 from gui.explore.results.results_model import ResultsModel
 from gui.explore.run_words import (
     EARLIER,
@@ -27,7 +27,7 @@ from gui.explore.run_words import (
     runs_words,
     work_words,
 )
-from gui.explore.state import KERNEL, PictureSource, Settings, is_chain, values_of
+from gui.explore.state import KERNEL, PictureSource, Settings, values_of
 from gui.explore.workspace import Workspace
 from gui.runs.bars import run_tooltip
 from gui.runs.model import RUN_ROLE

@@ -35,7 +35,7 @@ from engine.work.filtering.oracle import rounding_bound
 from engine.work.pictures import as_samples
 from engine.work.resolve import Resolved
 from engine.work.steps import HOW, PICTURE
-from gui.explore.chain.chain_steps import added, combining, new_step, with_inputs
+from gui.explore.chain.chain_actions import added, combining, new_step, with_inputs
 from gui.explore.copy_as import recipe_of
 from gui.explore.workspace import Workspace
 

@@ -6,7 +6,7 @@ from engine.geometry.border import Border
 from engine.host.request import Check, Preview, Run
 from engine.mask.mask import Mask
 from engine.work.steps import MaskStep
-from gui.explore.state import failed_run
+from gui.explore.jobs import failed_run
 from gui.page.messages import Severity
 from tests.gui import fake_engine
 from tests.gui.made_results import VARIANTS, make_picture

@@ -13,18 +13,11 @@ from engine.geometry.border import Border
 from engine.mask.mask import Mask
 from engine.mask.text import parse_mask
 from gui.engine_link.engine_start import FirstPicture
+from gui.explore.jobs import comparable_of, comparable_of_result, step_of
 from gui.explore.results.results_model import Asked
 from gui.explore.session_file import LARGEST_BYTES, SessionError, encoded, load_session, save_session
 from gui.explore.sessions import Session, View, digest_of
-from gui.explore.state import (
-    PictureSource,
-    Settings,
-    State,
-    Step,
-    comparable_of,
-    comparable_of_result,
-    step_of,
-)
+from gui.explore.state import PictureSource, Settings, State, Step
 from gui.page.contract import Begin
 from tests.made_runs import make_failure, make_result
 

@@ -8,20 +8,18 @@ from msgspec import structs
 from engine.errors import EngineError
 from engine.mask.presets import preset
 from engine.work.chain_files import chain_from_json, chain_to_json, ready_chains
-from gui.explore.chain.chain_steps import (
+from gui.explore.chain.chain_actions import (
     added,
-    chain_of,
     combining,
     moved,
     new_step,
     reads_of,
     removed,
     split,
-    state_of,
     why_not_moved,
     with_inputs,
-    written_chain,
 )
+from gui.explore.jobs import chain_of, state_of, written_chain
 from gui.explore.session_file import encoded, load_session
 from gui.explore.sessions import Session
 from gui.explore.state import COMBINE, State, Step

@@ -18,7 +18,7 @@ from gui.explore.explain.roofline_state import RooflineState
 from gui.explore.explain.selection import Selection
 from gui.explore.explain.why_panel import WhyPanel, numbers_of, sentence_html
 from gui.explore.explain.why_state import WhyState
-from gui.explore.state import comparable_of
+from gui.explore.jobs import comparable_of
 from gui.page.messages import PageMessages
 from gui.style.theme import LIGHT
 from tests.gui.fake_engine import is_kind

@@ -15,8 +15,8 @@ from engine.host.request import answer
 from engine.work.chain_files import chain_from, ready_chains
 from engine.work.steps import PICTURE, CombineStep, MaskStep, PictureRequest
 from gui.explore.inspect.lens import CombineLens, FilterLens, OperationLens
+from gui.explore.jobs import is_chain
 from gui.explore.picture import pixel_values
-from gui.explore.state import is_chain
 from tests.gui.fake_engine import FakeEngineClient
 from tests.gui.made_window import wait
 

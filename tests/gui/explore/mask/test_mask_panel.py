@@ -13,9 +13,8 @@ from engine.mask.presets import preset
 from engine.mask.text import parse_mask
 from gui.explore.mask.grid import cells_between
 from gui.explore.mask.mask_panel import MaskPanel
-from gui.explore.mask.preset_names import shown_title
 from gui.explore.sessions import with_options
-from gui.explore.state import State, Step
+from gui.explore.state import State, Step, shown_title
 from gui.explore.workspace import Workspace
 from gui.page.contract import Begin
 

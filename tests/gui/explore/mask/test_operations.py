@@ -17,10 +17,10 @@ from engine.work.steps import MaskStep, OperationStep
 from gui.engine_link.engine_link import SegmentKeeper
 from gui.explore.explain.selection import Selection
 from gui.explore.inspect.histogram_plot import HistogramPlot
+from gui.explore.jobs import comparable_of
 from gui.explore.kernel.kernel_panel import KernelPanel
 from gui.explore.mask.operation_panel import OperationPanel
 from gui.explore.preview_controller import Display
-from gui.explore.state import comparable_of
 from tests.gui.fake_engine import OPERATION_INFOS, is_kind
 from tests.made_runs import make_result
 
