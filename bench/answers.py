@@ -11,8 +11,7 @@ from typing import Any
 
 from bench.markers import PERFORMANCE, PICTURES, DocumentTable
 from bench.peers.plot import BESIDE, COLOURS, drawn, svg_of
-from bench.peers.roster import OURS_AUTO
-from bench.peers.summary import peers_of, ratios
+from bench.peers.summary import OURS_AUTO, peers_of, ratios
 from bench.peers.tables import UNITS, number
 from bench.whole.rows import NUMPY, OPENCV, OURS, TITLES
 from bench.whole.tables import cell_text, median_s

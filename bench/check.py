@@ -21,11 +21,20 @@ from bench.calls import __main__ as calls
 from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import check_cells
-from bench.peers.history import HISTORY, Fall, Ratios, compared, falls, last_of, ratios_of
 from bench.peers.machine import describe
 from bench.peers.measure import Plan, add_arguments, opened
-from bench.peers.roster import COPY, OURS_AUTO
-from bench.peers.summary import peers_of
+from bench.peers.summary import (
+    COPY,
+    HISTORY,
+    OURS_AUTO,
+    Fall,
+    Ratios,
+    compared,
+    falls,
+    last_of,
+    peers_of,
+    ratios_of,
+)
 from bench.whole import session as whole
 from bench.whole.tables import ratios_of as whole_ratios
 

@@ -5,18 +5,23 @@ python -m bench.document      writes all of them anew
 The tables of the appendix, docs/performance-tables.md, are put in when the site is built.
 """
 
+import argparse
+import ast
 import json
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from bench import answers, bounds, command_options, executed, figures, ncu, packages, window
+from bench import answers, bounds, executed, figures, ncu, window
 from bench.answers import DocumentFigure
 from bench.calls import tables as calls
 from bench.markers import TABLES, DocumentTable, put_between, wrapped
 from bench.peers.__main__ import document_tables as peers
 from bench.whole import tables as whole
 from engine.files.atomic_write import atomic_write
+from gui.shell.command_line import window_options
+from gui.shell.completion import command_parsers
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -39,7 +44,7 @@ def kept_tables() -> list[DocumentTable]:
         "executed-h200": (executed.tables,),
     }
     measured = [table for name, of_file in makers.items() for make in of_file for table in make(kept(name))]
-    return [*measured, *packages.tables(), *command_options.tables()]
+    return [*measured, *of_programs(), *of_commands()]
 
 
 def with_tables(text: str) -> str:
@@ -68,6 +73,92 @@ def kept_figures() -> list[DocumentFigure]:
 def kept(name: str) -> Any:
     """Return a file of bench/results."""
     return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+_CLI = Path("docs/cli.md")
+
+
+def of_commands() -> list[DocumentTable]:
+    """Return the options of the window and of each command."""
+    parsers = {"window": window_options()} | command_parsers()
+    of_filter = set(rows(parsers["filter"]))
+    return [
+        DocumentTable(
+            _CLI,
+            f"options:{name}",
+            [*options(parser, of_filter if name == "batch" else set()), *examples(parser)],
+        )
+        for name, parser in parsers.items()
+    ]
+
+
+def options(parser: argparse.ArgumentParser, known: set[str]) -> list[str]:
+    """Return the table of a command, without the rows that the page has already."""
+    found = [row for row in rows(parser) if row not in known]
+    return ["| argument | meaning |", "|---|---|", *found] if found else []
+
+
+def rows(parser: argparse.ArgumentParser) -> list[str]:
+    """Return a row for each argument but `--help` and `--json`, which all have."""
+    named = [action for action in parser._actions if {"--help", "--json"}.isdisjoint(action.option_strings)]
+    return [f"| `{written(action)}` | {linked(action.help or '')} |" for action in named]
+
+
+def written(action: argparse.Action) -> str:
+    """Return how an argument is typed."""
+    value = action.metavar or "\\|".join(map(str, action.choices or ())) or action.dest.upper()
+    words = ["`, `".join(action.option_strings), "" if action.nargs == 0 else str(value)]
+    return " ".join(filter(None, words))
+
+
+def linked(text: str) -> str:
+    """Return a help text whose names of documents are links."""
+    return re.sub(r"docs/([\w-]+\.md)", r"[\1](\1)", text).replace("|", "\\|").replace("%%", "%")
+
+
+def examples(parser: argparse.ArgumentParser) -> list[str]:
+    """Return the examples of a help text as a block of code."""
+    lines = re.findall(r"(?m)^  ((?:mkdir|python main\.py) .*)$", parser.epilog or "")
+    return ["", "```", *lines, "```"]
+
+
+_ROOT = Path(__file__).parents[1]
+
+
+def of_programs() -> list[DocumentTable]:
+    """Return the table of packages in docs/architecture.md and that of programs in bench/README.md."""
+    return [
+        DocumentTable(Path("docs/architecture.md"), "packages", packages()),
+        DocumentTable(Path("bench/README.md"), "programs", programs()),
+    ]
+
+
+def packages() -> list[str]:
+    """Return the table of the packages and modules that stand directly in `engine` and `gui`."""
+    rows = ["| package | what is in it |", "|---|---|"]
+    for top in ("engine", "gui"):
+        modules = [*(_ROOT / top).glob("*/__init__.py"), *(_ROOT / top).glob("[!_]*.py")]
+        named = {path.parent if path.name == "__init__.py" else path: path for path in modules}
+        rows += [
+            f"| `{name.relative_to(_ROOT).as_posix()}` | {said_by(named[name])} |" for name in sorted(named)
+        ]
+    return rows
+
+
+def programs() -> list[str]:
+    """Return the table of what `python -m` runs in this folder."""
+    modules = [path for path in (_ROOT / "bench").glob("*.py") if "__name__ ==" in path.read_text("utf-8")]
+    named = {path.stem: path for path in modules} | {
+        path.parent.name: path for path in (_ROOT / "bench").glob("*/__main__.py")
+    }
+    rows = [f"| `python -m bench.{name}` | {said_by(path)} |" for name, path in sorted(named.items())]
+    return ["| command | what it measures or does |", "|---|---|", *rows]
+
+
+def said_by(module: Path) -> str:
+    """Return the first line of a module's docstring."""
+    docstring = ast.get_docstring(ast.parse(module.read_text(encoding="utf-8")))
+    return (docstring or "").partition("\n")[0]
 
 
 def main() -> None:

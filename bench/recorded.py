@@ -15,8 +15,8 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,17 @@ from bench.options import parser_of
 from bench.representative import mask_for
 from engine.compiled.code_store import source_digest
 from engine.course.bench import machine_lines, measured_paper
-from engine.course.papers import COURSE_FORMAT, COURSE_VERSION, PAPERS, recorded_values
+from engine.course.files import markdown_of, svg_of
+from engine.course.paper import Cell, CourseTable, Figure
+from engine.course.papers import (
+    COURSE_FORMAT,
+    COURSE_VERSION,
+    PAPERS,
+    beside,
+    recorded_paper,
+    recorded_values,
+)
+from engine.course.tables import counted_tables
 from engine.device.devices import backend
 from engine.device.launches import DeviceKind
 from engine.device.versions import COMMIT_VARIABLE, commit
@@ -35,7 +45,7 @@ from engine.image.open import open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, preset_names
 from engine.results.columns import problem_text
-from engine.results.export import COURSE, FORMAT, RUNS, VERSION, recorded_path
+from engine.results.export import COURSE, FORMAT, RUNS, VERSION, recorded_document, recorded_path
 from engine.results.measurement import AnyResult
 from engine.results.problem import Progress
 from engine.results.text_forms import strict
@@ -207,6 +217,48 @@ def write(path: Path, document: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
     print(f"{path}: {path.stat().st_size:,} bytes")
+
+
+FOLDER = "course-recorded"
+
+
+def course_documents() -> dict[str, bytes]:
+    """Return every file by its path on the site: a page for each recorded paper, and its figures."""
+    found: dict[str, bytes] = {}
+    for one in PAPERS:
+        recorded = recorded_paper(one.key)
+        if recorded is None:
+            continue
+        kept = {table["title"]: table for table in recorded_document(COURSE)["papers"][one.key]["tables"]}
+        tables = [
+            _measured(beside(table, recorded), kept.get(table.title, {})) for table in counted_tables(one.key)
+        ]
+        pictures: dict[str, str] = {}
+        for table in tables:
+            if table.figure is not None:
+                name = f"{one.key}-figure-{len(pictures) + 1}.svg"
+                found[f"{FOLDER}/{name}"] = svg_of(table.figure)
+                pictures[table.figure.title] = name
+        text = markdown_of(one, tables, tuple(recorded.machine.items()), pictures)
+        found[f"{FOLDER}/{one.key}.md"] = text.encode()
+    return found
+
+
+def _measured(table: CourseTable, kept: Mapping[str, Any]) -> CourseTable:
+    """Return a table with what was recorded as what was measured here: a document is about that machine."""
+    rows = tuple(tuple(_here(cell) for cell in row) for row in table.rows)
+    notes = tuple(note for note in table.notes if not note.startswith("Recorded: "))
+    figure = table.figure and _drawn(table.figure, dict(kept.get("curves", ())))
+    return replace(table, rows=rows, notes=notes, figure=figure)
+
+
+def _here(cell: Cell) -> Cell:
+    return replace(cell, here=cell.recorded, recorded="", reason="") if cell.recorded else cell
+
+
+def _drawn(figure: Figure, curves: Mapping[str, list[float | None]]) -> Figure:
+    series = (replace(one, y=tuple(curves.get(one.name, one.y))) for one in figure.series)
+    return replace(figure, series=tuple(series))
 
 
 def main() -> int:

@@ -22,7 +22,7 @@ import engine  # noqa: E402
 from assets.packaging.wheel_package import write_package  # noqa: E402
 from bench.document import with_tables  # noqa: E402
 from bench.markers import TABLES  # noqa: E402
-from bench.recorded_course import course_documents  # noqa: E402
+from bench.recorded import course_documents  # noqa: E402
 
 OUTSIDE = {
     "README.md": "index.md",

@@ -27,8 +27,8 @@ import numpy as np
 from bench.calls.choices import judged
 from bench.calls.tables import title_of
 from bench.options import parser_of
-from bench.peers.history import Ratios, append
 from bench.peers.machine import describe
+from bench.peers.summary import Ratios, append
 from bench.whole.session import about, line_of_ratios
 
 HISTORY = Path("bench/history-calls.jsonl")

@@ -20,9 +20,9 @@ from bench.markers import TABLES, DocumentTable
 from bench.options import parser_of
 from bench.peers.cells import Cell
 from bench.peers.grid import Table, tables_of
-from bench.peers.history import append, line_of
 from bench.peers.machine import describe, gpu_state
 from bench.peers.measure import Plan, add_arguments, opened
+from bench.peers.summary import append, line_of
 from bench.peers.tables import document_lines, table_lines, untimed_lines
 from engine.device.versions import commit
 from engine.errors import EngineError

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 from typing import Any
 
-from bench.peers.roster import LIMIT
+from bench.peers.summary import LIMIT
 from engine.device.device_list import cpu_info
 from engine.process import cores
 

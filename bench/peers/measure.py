@@ -18,7 +18,7 @@ import numpy as np
 from bench.peers.cells import Cell, pictures_of
 from bench.peers.oracle import Oracle
 from bench.peers.pipe import Lost, Worker
-from bench.peers.roster import OURS, OURS_AUTO, ROSTERS, Entry, name_of
+from bench.peers.summary import OURS, OURS_AUTO, ROSTERS, Entry, name_of
 from engine.process import cores
 from engine.results.measurement import Spread
 

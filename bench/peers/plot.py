@@ -7,8 +7,7 @@ from typing import Any
 import matplotlib.figure
 
 from bench.peers.cells import Cell
-from bench.peers.roster import OURS
-from bench.peers.summary import contenders_of, limit_ms, limits_of, median_ms
+from bench.peers.summary import OURS, contenders_of, limit_ms, limits_of, median_ms
 from bench.peers.tables import UNITS
 from engine.course.files import MARKERS, SETTINGS, as_svg
 

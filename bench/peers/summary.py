@@ -1,9 +1,58 @@
 """What a run's figures say: the limit of each cell, the share that was reached, and the lead over peers."""
 
+import json
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from bench.peers.cells import Cell
-from bench.peers.roster import COPY, LIMIT, OURS, OURS_AUTO
+
+OURS = "haloscope"
+LIMIT = "limit"
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A library of the benchmark."""
+
+    key: str  # Name in files: "opencv"; ours is "haloscope", what measures the limits "limit"
+    title: str  # Name for people
+    file: str  # In `libraries`
+
+    @property
+    def is_peer(self) -> bool:
+        """Whether it is neither ours nor a limit: it may run in another Python."""
+        return self.key not in (OURS, LIMIT)
+
+
+ROSTERS = {
+    "gpu": (
+        Entry(LIMIT, "limit", "device_limits"),
+        Entry(OURS, "Haloscope", "haloscope_cuda"),
+        Entry("torch", "torch (cuDNN)", "torch_cuda"),
+        Entry("cupy", "CuPy", "cupy_ndimage"),
+        Entry("npp", "NPP", "npp"),
+    ),
+    "cpu": (
+        Entry(LIMIT, "limit", "host_copy"),
+        Entry(OURS, "Haloscope", "haloscope_cpu"),
+        Entry("opencv", "OpenCV", "opencv"),
+        Entry("torch", "torch", "torch_cpu"),
+        Entry("scipy", "SciPy", "scipy_ndimage"),
+        Entry("scikit-image", "scikit-image", "scikit_image"),
+        Entry("pillow", "Pillow", "pillow_kernel"),
+    ),
+}
+
+
+def name_of(key: str, method: str) -> str:
+    """Return the name of a contender, a library's way to filter: "opencv filter2D"."""
+    return f"{key} {method}"
+
+
+OURS_AUTO = name_of(OURS, AUTO)
+COPY = name_of(LIMIT, "copy")
 
 
 def median_ms(entry: dict[str, Any], contender: str) -> float | None:
@@ -83,3 +132,73 @@ def behind_best(entry: dict[str, Any]) -> float | None:
         if "median_ms" in found and name.startswith(f"{OURS} ")
     }
     return ours[OURS_AUTO] / min(ours.values()) if OURS_AUTO in ours else None
+
+
+HISTORY = Path("bench/history.jsonl")
+ALLOWED_FALL = 0.10
+
+Ratios = dict[str, dict[str, float]]
+"""{cell: {contender: the peer's median over ours}}"""
+
+
+@dataclass(frozen=True)
+class Fall:
+    """A ratio to a peer that is more than 10 % below the recorded one."""
+
+    cell: str
+    peer: str
+    recorded: float
+    measured: float
+
+
+def ratios_of(cells: dict[str, dict[str, Any]]) -> Ratios:
+    """Return the ratios of a run's cells, those that have any."""
+    return {
+        key: {name: round(ratio, 4) for name, ratio in found.items()}
+        for key, entry in cells.items()
+        if (found := ratios(entry))
+    }
+
+
+def line_of(run: dict[str, Any]) -> dict[str, Any]:
+    """Return what the history keeps of a run."""
+    versions = {key: about["versions"] for key, about in run["libraries"].items()}
+    return {
+        "date": run["date"],
+        "commit": run["commit"],
+        "device": run["machine"]["device"],
+        "threads": run["machine"]["threads"],
+        "grid": run["grid"],
+        "versions": versions,
+        "ratios": ratios_of(run["cells"]),
+    }
+
+
+def append(line: dict[str, Any], history: Path = HISTORY) -> None:
+    """Add a line."""
+    with history.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def last_of(device: str, threads: int, history: Path = HISTORY) -> dict[str, Any] | None:
+    """Return the last line of a device with as many threads; None where there is none."""
+    if not history.exists():
+        return None
+    lines = [json.loads(text) for text in history.read_text(encoding="utf-8").splitlines() if text.strip()]
+    same = [line for line in lines if line["device"] == device and line["threads"] == threads]
+    return same[-1] if same else None
+
+
+def falls(recorded: Ratios, measured: Ratios) -> list[Fall]:
+    """Return the ratios that fell by more than a tenth, of the cells and peers that both have."""
+    return [
+        Fall(cell, peer, before, now)
+        for cell, peers in recorded.items()
+        for peer, before in peers.items()
+        if (now := measured.get(cell, {}).get(peer)) is not None and now < before * (1 - ALLOWED_FALL)
+    ]
+
+
+def compared(recorded: Ratios, measured: Ratios) -> int:
+    """Return how many ratios both have."""
+    return sum(len(peers.keys() & measured.get(cell, {}).keys()) for cell, peers in recorded.items())

@@ -4,8 +4,17 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from bench.peers.roster import LIMIT, OURS, OURS_AUTO
-from bench.peers.summary import behind_best, contenders_of, limit_ms, limits_of, peers_of, ratios
+from bench.peers.summary import (
+    LIMIT,
+    OURS,
+    OURS_AUTO,
+    behind_best,
+    contenders_of,
+    limit_ms,
+    limits_of,
+    peers_of,
+    ratios,
+)
 
 # A spread smaller than this is not written beside the median.
 QUIET = 0.03

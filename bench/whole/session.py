@@ -90,7 +90,7 @@ def about(device: str) -> dict[str, Any]:
 def record(run: dict[str, Any]) -> None:
     """Add the ratios of a run to the history."""
     # As in `about`.
-    from bench.peers.history import append
+    from bench.peers.summary import append
     from bench.whole.tables import ratios_of
 
     append(line_of_ratios(run, ratios_of(run)), HISTORY)

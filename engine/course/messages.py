@@ -12,7 +12,7 @@ class CourseRequest(Message, Request, frozen=True):
     """The tables of a paper, counted by the models of work, 1 to 300 ms. Reply: tuple of CourseTable."""
 
     paper: str
-    handler: ClassVar[str] = "engine.course.tables:describe"
+    handler: ClassVar[str] = "engine.course.answers:describe"
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
 
 
@@ -21,7 +21,7 @@ class MeasureCourse(Message, Request, frozen=True):
 
     paper: str
     device: str = "auto"
-    handler: ClassVar[str] = "engine.course.tables:measure_course"
+    handler: ClassVar[str] = "engine.course.answers:measure_course"
 
 
 class MeasuredPaper(Message, frozen=True):
@@ -35,7 +35,7 @@ class CountCourse(Message, Request, frozen=True):
     """Count the transactions of a paper's kernels, too: up to 3 s. Reply: tuple of CourseTable."""
 
     paper: str
-    handler: ClassVar[str] = "engine.course.tables:count_course"
+    handler: ClassVar[str] = "engine.course.answers:count_course"
 
 
 class CourseCode(Message, Request, frozen=True):
@@ -43,7 +43,7 @@ class CourseCode(Message, Request, frozen=True):
 
     paper: str
     policy: ClassVar[QueuePolicy] = QueuePolicy.AT_ONCE
-    handler: ClassVar[str] = "engine.course.tables:course_code"
+    handler: ClassVar[str] = "engine.course.answers:course_code"
 
 
 class SaveCourse(Message, Request, frozen=True):
@@ -57,4 +57,4 @@ class SaveCourse(Message, Request, frozen=True):
     folder: str
     device: str = "auto"
     path_field: ClassVar[str] = "folder"
-    handler: ClassVar[str] = "engine.course.tables:save_course"
+    handler: ClassVar[str] = "engine.course.answers:save_course"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 import main
-from bench import command_options
+from bench import document
 from engine import commands
 from engine.commands import command_line
 from engine.commands.arguments import Settings, option, whole
@@ -73,6 +73,6 @@ def test_that_a_new_command_is_listed_with_its_help(capsys):
 
 
 def test_that_the_page_of_commands_is_to_have_its_options():
-    (table,) = [table for table in command_options.tables() if table.name == "options:hello-toy"]
+    (table,) = [table for table in document.of_commands() if table.name == "options:hello-toy"]
     assert "| `--times N` | how often (default 1) |" in table.lines
     assert "python main.py hello-toy you --times 2" in table.lines

@@ -10,7 +10,7 @@ import pytest
 from bench import check
 from bench.calls import __main__ as calls
 from bench.calls.tables import title_of
-from bench.peers.history import append
+from bench.peers.summary import append
 
 MACHINE = {"device": "a CPU, 2 cores", "threads": 2}
 ABOUT = {"date": "2026-01-02", "commit": "abc", "versions": {"numpy": "2"}, "machine": MACHINE}

@@ -4,7 +4,7 @@ import pytest
 from bench.peers.cells import Cell, pictures_of
 from bench.peers.measure import Contender, Measurement, Plan, _over_auto
 from bench.peers.pipe import Lost, Worker
-from bench.peers.roster import Entry
+from bench.peers.summary import Entry
 
 MODULE = "tests.bench.tiny_library"
 CELL = Cell(12, 9, 3)

@@ -9,9 +9,20 @@ from bench.markers import put_between
 from bench.peers.__main__ import as_text
 from bench.peers.cells import Cell
 from bench.peers.grid import Table
-from bench.peers.history import Fall, append, compared, falls, last_of, line_of, ratios_of
 from bench.peers.plot import svg_of
-from bench.peers.summary import behind_best, limit_ms, limits_of, ratios
+from bench.peers.summary import (
+    Fall,
+    append,
+    behind_best,
+    compared,
+    falls,
+    last_of,
+    limit_ms,
+    limits_of,
+    line_of,
+    ratios,
+    ratios_of,
+)
 
 CELLS = (Cell(64, 64, 3), Cell(64, 64, 5))
 TABLE = Table("main", "Mask size", "mask_side", CELLS)

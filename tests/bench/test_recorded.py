@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from bench import recorded
-from bench.recorded import PICTURES, faults_of, jobs, record_runs
-from bench.recorded_course import FOLDER, course_documents
+from bench.recorded import FOLDER, PICTURES, course_documents, faults_of, jobs, record_runs
 from engine.compiled.code_store import source_digest
 from engine.explain.device_limits import DeviceLimits
 from engine.geometry.block import Limits

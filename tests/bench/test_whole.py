@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bench.check import checked_whole
-from bench.peers.history import Fall
+from bench.peers.summary import Fall
 from bench.whole.pictures import photograph
 from bench.whole.processes import ProcessFailed, interleaved_runs, run_once
 from bench.whole.rows import OPENCV, OURS, Files, rows_of

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.course import tables
+from engine.course import answers
 from engine.course.messages import (
     CountCourse,
     CourseCode,
@@ -36,17 +36,17 @@ def test_that_measuring_tells_each_cell_before_which_it_can_be_stopped(monkeypat
 
     monkeypatch.setattr("engine.course.bench.measured_paper", measured_paper)
     steps = []
-    assert tables.measure_course(MeasureCourse("report", "cuda:1"), steps.append).tables == TABLES
+    assert answers.measure_course(MeasureCourse("report", "cuda:1"), steps.append).tables == TABLES
     assert steps[1:] == [Progress("512, naive", 0.0, 7.0), Progress("1024, naive", 0.5, 8.0)]
     measured.clear()
     with pytest.raises(Cancelled):
-        tables.measure_course(MeasureCourse("report", "cuda:1"), stop_at_the_second)
+        answers.measure_course(MeasureCourse("report", "cuda:1"), stop_at_the_second)
     assert measured == [CELLS[0]]
 
 
 def test_that_saved_files_hold_the_tables_that_were_shown(tmp_path):
     folder = tmp_path / "report-tables"
-    saved = tables.save_course(SaveCourse("report", TABLES, str(folder)), lambda step: None)
+    saved = answers.save_course(SaveCourse("report", TABLES, str(folder)), lambda step: None)
     assert saved.path == str(folder)
     assert sorted(path.name for path in folder.iterdir()) == ["report-table-1.csv", "report.md"]
     assert "report.md" in saved.notes[0]
@@ -60,9 +60,9 @@ def test_that_counting_can_be_stopped():
     # Nothing that was counted before is counted again.
     _kept.clear()
     with pytest.raises(Cancelled):
-        tables.count_course(CountCourse("performance"), stop)
+        answers.count_course(CountCourse("performance"), stop)
 
 
 def test_that_the_code_of_each_kernel_of_a_paper_is_told():
-    code = tables.course_code(CourseCode("report"), lambda step: None)
+    code = answers.course_code(CourseCode("report"), lambda step: None)
     assert [one[0].about for one in code] == [kernel.name for kernel in paper("report").kernels]
