@@ -80,20 +80,11 @@ class Messages(QObject):
 
     def show(self, message: Message) -> None:
         """Show a message on the visible page, in place of the last one of its source."""
-        self.show_on(self._page, message)
+        self.on(self._page).show(message)
 
     def show_error(self, source: str, error: EngineError) -> None:
         """Show an error of the engine."""
         self.show(error_message(source, error))
-
-    def show_on(self, page: object, message: Message) -> None:
-        """Show a message on a page; on every page for None."""
-        if self._messages.get(message.source) == message and self.newest == message:
-            return
-        self._messages.pop(message.source, None)
-        self._messages[message.source] = message
-        self._pages[message.source] = page
-        self.changed.emit()
 
     def show_page(self, page: object) -> None:
         """Note which page is visible; messages of another one wait there."""
@@ -132,7 +123,13 @@ class PageMessages:
 
     def show(self, message: Message) -> None:
         """Show a message in place of the last one of its source."""
-        self._messages.show_on(self._page, message)
+        known = self._messages
+        if known.of(message.source) == message and known.newest == message:
+            return
+        known._messages.pop(message.source, None)
+        known._messages[message.source] = message
+        known._pages[message.source] = self._page
+        known.changed.emit()
 
     def show_error(self, source: str, error: EngineError) -> None:
         """Show an error of the engine."""

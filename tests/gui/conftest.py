@@ -13,6 +13,7 @@ from engine.host.request import SharedArray
 from engine.host.shared import unlink
 from gui.engine_link.engine_start import StartedEngine
 from gui.explore import preview_controller
+from gui.shell import closing
 from gui.style.theme import apply_theme
 from tests.conftest import patient
 from tests.gui.fake_engine import FakeEngineClient
@@ -118,6 +119,19 @@ def haloscope(request, qtbot):
     window = request.getfixturevalue("window_of_file")
     window.reset(qtbot)
     return window
+
+
+@pytest.fixture
+def restart(haloscope, qtbot, tmp_path, monkeypatch):
+    """Return a function that starts a program anew, in the window of the file: it keeps its work at once."""
+    monkeypatch.setattr(closing, "KEEP_AFTER_MS", 1)
+
+    def begin():
+        haloscope.start_again(qtbot, tmp_path / "kept")
+        return haloscope
+
+    yield begin
+    haloscope.start_again(qtbot, None)
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from dataclasses import fields
 
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QDialog
+from shiboken6 import delete
 
 from engine.errors import EngineError
 from engine.host.protocol import OpenPicture
@@ -31,6 +32,7 @@ from gui.page.jobs import JobQueue, deliver
 from gui.page.messages import Messages
 from gui.page.slot import Slot
 from gui.shell.app import Haloscope
+from gui.shell.closing import Closing, Recovery
 from gui.shell.machines import EngineMessages
 from tests.gui.fake_engine import FakeEngineClient
 
@@ -82,8 +84,12 @@ class OpenedWindow(Haloscope):
             dialog.close()
         fake.automatic, fake.unavailable, fake.save_notes = True, fake.first_unavailable, ()
         self.window.cancel()
+        self.link._written_beside.clear()
         while fake.asked:
             fake.answer()
+        # A window that waited for what is written closes now.
+        QCoreApplication.processEvents()
+        self.window.show()
         self.window.show_page("explore")
         self.results.take_out(self.results.kept)
         page.selection.select(self.workspace.settings.variant)
@@ -101,11 +107,31 @@ class OpenedWindow(Haloscope):
         for name in ("mask", "results"):
             page.bring_to_front(name)
         page.undo_stack.clear()
+        if "course" in self.window._entered:
+            self.course.measured.clear()
+            self.course._known.clear()
         for key in {"matrices", "network"}.intersection(self.window._entered):
             self._reset_runs(key, bot)
         self.messages.clear(*self.messages._messages)
         fake.seen.clear()
         QCoreApplication.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+
+    def start_again(self, bot, folder):
+        """Begin as a new program does, in this window; its work is kept in a folder, or not at all."""
+        if self.recovery is not None:
+            delete(self.recovery)
+        self.reset(bot)
+        delete(self.closing)
+        self.recovery = Recovery(self.window, self.messages, folder) if folder is not None else None
+        self.closing = Closing(self.window, self.link, self.state, self.messages, self.recovery)
+        if self.recovery is not None:
+            self.recovery.look()
+
+    def crash(self):
+        """Leave the work that is kept as a crash does: nobody holds its lock."""
+        self.recovery._writer.shutdown()
+        self.recovery._lock.unlock()
+        self.recovery._lock = None
 
     def _reset_runs(self, key, bot):
         """Leave a page that was looked at with its first settings and drawing, and without runs."""

@@ -8,17 +8,17 @@ from engine.course.papers import PAPERS
 from engine.course.tables import counted_tables
 from engine.geometry.border import Border
 from engine.mask.presets import resolve_mask
-from gui.shell.pages import PAGES
 from tests.gui.made_window import shown_page
 
 
 @pytest.fixture
-def open_course(open_window, qtbot):
-    def make(**options):
-        haloscope = open_window(**options)
-        return haloscope, shown_page(haloscope.window, "course", qtbot)
-
-    return make
+def opened(haloscope, qtbot):
+    """The window with the page Course in front, and the page; nothing is measured yet."""
+    page = shown_page(haloscope.window, "course", qtbot)
+    page.course.choose(PAPERS[0].key)
+    page.courses.count()
+    qtbot.waitUntil(lambda: page.tables.shown is not None)
+    return haloscope, page
 
 
 def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
@@ -28,9 +28,7 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     qtbot.waitUntil(lambda: "course" in haloscope.window._entered)
     page = haloscope.window._entered["course"]
     qtbot.waitUntil(page.isVisible)
-    number = [entry.key for entry in PAGES].index("course")
-    assert haloscope.window.pages.currentIndex() == number
-    assert haloscope.window.page_bar.actions()[number].isChecked()
+    assert haloscope.actions["page:course"].isChecked()
     assert page.header.title.text() == PAPERS[0].title
     qtbot.waitUntil(lambda: page.tables.shown is not None)
     assert page.tables.table.cells.rowCount() > 0
@@ -42,8 +40,8 @@ def test_that_the_page_is_built_when_it_is_first_shown(open_window, qtbot):
     assert haloscope.window._entered["course"] is page
 
 
-def test_that_measuring_fills_the_table_that_is_shown_and_the_page_says_what_it_fills(open_course, qtbot):
-    haloscope, page = open_course()
+def test_that_measuring_fills_the_table_that_is_shown_and_the_page_says_what_it_fills(opened, qtbot):
+    haloscope, page = opened
     assert not haloscope.actions["run_all"].isEnabled()
     haloscope.actions["run"].trigger()
     qtbot.waitUntil(lambda: page.course.known(PAPERS[0].key).is_measured)
@@ -62,12 +60,11 @@ def test_that_measuring_fills_the_table_that_is_shown_and_the_page_says_what_it_
     assert "empty cells say why" in page.status.sentence
 
 
-def test_that_the_page_answers_each_click_of_its_panels(open_course, qtbot, monkeypatch, tmp_path):
-    haloscope, page = open_course()
+def test_that_the_page_answers_each_click_of_its_panels(opened, qtbot, monkeypatch, tmp_path):
+    haloscope, page = opened
     saved = []
     monkeypatch.setattr(page.courses, "save", lambda *given: saved.append(given))
     monkeypatch.setattr(page._services.files, "ask_for_folder", lambda title, then: then(tmp_path))
-    qtbot.waitUntil(lambda: page.tables.shown is not None)
     haloscope.actions["copy_results"].trigger()
     assert haloscope.window.message_bar.text == f"{len(page.tables.shown.rows)} rows copied."
     haloscope.actions["save_results"].trigger()

@@ -95,37 +95,38 @@ def test_that_clear_leaves_the_runs_of_other_settings(ran):
     assert list(state.shown_runs.values()) == list(runs.values())
 
 
-def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_path, open_window, show, key):
+def test_that_runs_are_in_a_session_and_closing_asks_about_them(ran, qtbot, tmp_path, show, key):
     haloscope, state = ran
     assert haloscope.window.unsaved == "2 results"
     save(haloscope, tmp_path / "work.haloscope", qtbot)
     runs = runs_of(state)
     haloscope.actions["clear_results"].trigger()
     assert haloscope.window.unsaved == "1 edit"
-    other = open_window()
-    show(other, key)
-    other.window.first_page.files.open_session(tmp_path / "work.haloscope")
-    brought = getattr(other, PAGES[key][0])
-    qtbot.waitUntil(lambda: bool(brought.kept))
-    assert runs_of(brought) == runs
-    assert list(brought.shown_runs.values()) == list(runs.values())
-    qtbot.waitUntil(lambda: not other.window.unsaved)
-    other.actions["undo"].trigger()
-    assert not brought.kept
-    assert other.window.unsaved == "1 edit"
+    haloscope.reset(qtbot)
+    show(haloscope, key)
+    haloscope.window.first_page.files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: bool(state.kept))
+    assert runs_of(state) == runs
+    assert list(state.shown_runs.values()) == list(runs.values())
+    qtbot.waitUntil(lambda: not haloscope.window.unsaved)
+    haloscope.actions["undo"].trigger()
+    assert not state.kept
+    assert haloscope.window.unsaved == "1 edit"
 
 
-def test_that_a_page_first_shown_after_its_session_was_opened_is_saved(
-    ran, qtbot, tmp_path, open_window, show, key
+def test_that_pages_first_shown_after_their_session_was_opened_are_saved(
+    haloscope, qtbot, tmp_path, open_window, show
 ):
-    haloscope, state = ran
+    runs = {}
+    for key, (name, add) in PAGES.items():
+        show(haloscope, key)
+        add(haloscope)
+        runs[key] = runs_of(getattr(haloscope, name))
     save(haloscope, tmp_path / "work.haloscope", qtbot)
     other = open_window()
-    files = other.window.first_page.files
-    files.open_session(tmp_path / "work.haloscope")
-    qtbot.waitUntil(lambda: key in other.window.session_parts())
-    brought = show(other, key)
-    assert runs_of(brought) == runs_of(state)
+    other.window.first_page.files.open_session(tmp_path / "work.haloscope")
+    qtbot.waitUntil(lambda: set(PAGES) <= set(other.window.session_parts()))
+    assert {key: runs_of(show(other, key)) for key in PAGES} == runs
     assert not other.window.unsaved
 
 
@@ -185,28 +186,19 @@ def test_that_a_session_without_runs_opens_as_before(ran, qtbot, tmp_path, key):
     assert len(state.kept) == 2
 
 
-@pytest.fixture
-def keeping(open_window, tmp_path, monkeypatch):
-    """Return a function that opens a window which keeps its work soon after each edit."""
-    monkeypatch.setattr("gui.shell.closing.KEEP_AFTER_MS", 1)
-    return lambda: open_window(recovery_folder=tmp_path / "kept")
-
-
-def test_that_runs_are_kept_against_a_crash_and_come_back(keeping, show, qtbot, tmp_path, key):
-    haloscope = keeping()
+def test_that_runs_are_kept_against_a_crash_and_come_back(restart, show, qtbot, tmp_path, key):
+    haloscope = restart()
     state = show(haloscope, key)
     PAGES[key][1](haloscope)
+    runs = runs_of(state)
 
     def kept():
         return [load_session(path).pages for path in (tmp_path / "kept").glob("*.haloscope")]
 
     qtbot.waitUntil(lambda: bool(kept()) and len(kept()[0][key]["runs"]) == 2)
-    haloscope.recovery._writer.shutdown()
-    haloscope.recovery._lock.unlock()
-    haloscope.recovery._lock = None
-    second = keeping()
-    brought = show(second, key)
-    second.recovery.restore()
-    qtbot.waitUntil(lambda: bool(brought.kept))
-    assert runs_of(brought) == runs_of(state)
-    assert "2 results" in second.window.unsaved
+    haloscope.crash()
+    show(restart(), key)
+    haloscope.recovery.restore()
+    qtbot.waitUntil(lambda: bool(state.kept))
+    assert runs_of(state) == runs
+    assert "2 results" in haloscope.window.unsaved

@@ -15,7 +15,6 @@ from engine.host.protocol import SaveResult
 from gui.explore.mask.grid import MaskGrid
 from gui.page.files import MOST_OF_A_KIND, RecentFiles
 from gui.shell import closing
-from gui.shell.app import Haloscope
 from gui.shell.closing import MOST_FILES, OLDEST_S
 from tests.made_runs import make_result
 
@@ -28,9 +27,9 @@ def press(dialog, text):
 
 
 @pytest.fixture
-def saving(open_window, tmp_path):
+def saving(haloscope, qtbot, tmp_path):
     """A window whose engine is at saving x.png."""
-    haloscope: Haloscope = open_window()
+    haloscope.start_again(qtbot, None)
     haloscope.link._client.automatic = False
     haloscope.pictures.save_result(tmp_path / "x.png")
     return haloscope
@@ -131,33 +130,19 @@ def test_that_the_end_of_the_session_is_held_up_while_a_file_is_being_saved(qtbo
     later.cancel.assert_not_called()
 
 
-@pytest.fixture
-def start(open_window, tmp_path, monkeypatch):
-    """Return a function that opens a window which keeps its work, soon after each edit."""
-    monkeypatch.setattr(closing, "KEEP_AFTER_MS", 1)
-    return lambda: open_window(recovery_folder=tmp_path / "kept")
-
-
 def kept(folder):
     return sorted((folder / "kept").glob("*.haloscope"))
 
 
-def crash(haloscope):
-    """Do what a crash does to the file of a window: nobody holds its lock."""
-    haloscope.recovery._writer.shutdown()
-    haloscope.recovery._lock.unlock()
-    haloscope.recovery._lock = None
-
-
-def test_that_work_of_a_crash_is_offered_and_restored(start, tmp_path, qtbot):
-    first = start()
+def test_that_work_of_a_crash_is_offered_and_restored(restart, tmp_path, qtbot):
+    first = restart()
     first.workspace.change(border=Border.WRAP)
     first.results.add(make_result("tiled", 2.0))
     qtbot.waitUntil(lambda: bool(kept(tmp_path)) and b'"result"' in kept(tmp_path)[0].read_bytes())
     (left,) = kept(tmp_path)
     assert left.stat().st_mode & 0o077 == 0
-    crash(first)
-    second = start()
+    first.crash()
+    second = restart()
     assert second.messages.newest.what == "Haloscope was not closed properly"
     second.recovery.restore()
     qtbot.waitUntil(lambda: second.workspace.undo_stack.count() == 1)
@@ -169,19 +154,21 @@ def test_that_work_of_a_crash_is_offered_and_restored(start, tmp_path, qtbot):
 
 
 def test_that_work_of_a_window_that_lives_is_left_and_that_of_a_crash_is_gone_where_discarded(
-    start, tmp_path, qtbot
+    restart, tmp_path
 ):
-    first = start()
-    first.workspace.change(border=Border.WRAP)
-    qtbot.waitUntil(lambda: bool(kept(tmp_path)))
-    assert start().messages.of("recovery") is None
-    crash(first)
-    start().recovery.discard()
+    other = tmp_path / "kept" / "other.haloscope"
+    other.parent.mkdir()
+    other.touch()
+    its_lock = closing._lock_of(other)
+    assert its_lock.tryLock(0)
+    assert restart().messages.of("recovery") is None
+    its_lock.unlock()
+    restart().recovery.discard()
     assert kept(tmp_path) == []
 
 
-def test_that_nothing_is_kept_of_a_picture_that_was_opened_nor_of_saved_work(start, tmp_path, qtbot):
-    haloscope = start()
+def test_that_nothing_is_kept_of_a_picture_that_was_opened_nor_of_saved_work(restart, tmp_path, qtbot):
+    haloscope = restart()
     haloscope.pictures.open_sample("camera")
     qtbot.waitUntil(lambda: haloscope.workspace.undo_stack.count() == 1)
     assert not haloscope.window.unsaved
@@ -195,28 +182,28 @@ def test_that_nothing_is_kept_of_a_picture_that_was_opened_nor_of_saved_work(sta
     assert not haloscope.window.isVisible(), "nothing is asked"
 
 
-def test_that_old_work_and_too_much_of_it_is_removed(start, tmp_path):
+def test_that_old_work_and_too_much_of_it_is_removed(restart, tmp_path):
     (tmp_path / "kept").mkdir()
     for number in range(MOST_FILES + 2):
         path = tmp_path / "kept" / f"{number}.haloscope"
         path.write_text("")
         os.utime(path, (time.time() - number,) * 2)
     os.utime(tmp_path / "kept" / "1.haloscope", (time.time() - OLDEST_S - 9,) * 2)
-    start()
+    restart()
     assert len(kept(tmp_path)) <= MOST_FILES
 
 
-def test_that_a_folder_that_cannot_be_written_is_said_once(start, tmp_path, qtbot):
+def test_that_a_folder_that_cannot_be_written_is_said_once(restart, tmp_path, qtbot):
     (tmp_path / "kept").write_text("a file, no folder")
-    haloscope = start()
+    haloscope = restart()
     for flip in (True, False):
         haloscope.workspace.change(border=Border.WRAP, flip=flip)
         qtbot.waitUntil(lambda: haloscope.recovery._has_failed)
     assert haloscope.messages.newest.what == "Your work is not kept against a crash"
 
 
-def test_that_closing_asks_and_cancel_keeps_the_window(start):
-    haloscope = start()
+def test_that_closing_asks_and_cancel_keeps_the_window(restart):
+    haloscope = restart()
     haloscope.workspace.change(flip=True)
     haloscope.results.add(make_result("tiled", 2.0))
     haloscope.actions["quit"].trigger()
@@ -229,8 +216,8 @@ def test_that_closing_asks_and_cancel_keeps_the_window(start):
     assert not haloscope.window.isVisible()
 
 
-def test_that_a_weight_that_is_being_typed_is_asked_about_and_saved_at_the_question(start, tmp_path, qtbot):
-    haloscope = start()
+def test_that_a_weight_that_is_being_typed_is_asked_about_and_saved_at_the_question(restart, tmp_path, qtbot):
+    haloscope = restart()
     grid = haloscope.window.findChild(MaskGrid)
     grid.setFocus()
     qtbot.keyClicks(grid, "7")
@@ -247,8 +234,8 @@ def test_that_a_weight_that_is_being_typed_is_asked_about_and_saved_at_the_quest
     assert kept(tmp_path) == []
 
 
-def test_that_a_run_that_is_under_way_is_asked_about(start, qtbot):
-    haloscope = start()
+def test_that_a_run_that_is_under_way_is_asked_about(restart, qtbot):
+    haloscope = restart()
     haloscope.link._client.automatic = False
     haloscope.actions["run"].trigger()
     haloscope.window.close()
@@ -257,27 +244,27 @@ def test_that_a_run_that_is_under_way_is_asked_about(start, qtbot):
     assert not haloscope.window.isVisible()
 
 
-def test_that_an_answer_about_a_file_is_none_about_edits(start, tmp_path, qtbot):
-    haloscope = start()
-    closing = haloscope.closing
+def test_that_an_answer_about_a_file_is_none_about_edits(restart, tmp_path, qtbot):
+    haloscope = restart()
+    asked = haloscope.closing
     haloscope.workspace.change(flip=True)
     haloscope.link.begin_writing("/somewhere/out")
     for _ in range(2):
         # Nor is an answer of an earlier time one now.
         haloscope.actions["quit"].trigger()
-        press(closing.question, "Discard")
+        press(asked.question, "Discard")
         assert haloscope.window.isVisible()
-        press(closing.question, "Cancel")
+        press(asked.question, "Cancel")
         qtbot.waitUntil(lambda: len(kept(tmp_path)) == 1)
     haloscope.window.close()
-    press(closing.question, "Discard")
-    press(closing.question, "Discard")
+    press(asked.question, "Discard")
+    press(asked.question, "Discard")
     assert not haloscope.window.isVisible()
     assert kept(tmp_path) == []
 
 
-def test_that_edits_are_asked_about_after_a_file_that_was_waited_for(start, qtbot):
-    haloscope = start()
+def test_that_edits_are_asked_about_after_a_file_that_was_waited_for(restart, qtbot):
+    haloscope = restart()
     haloscope.workspace.change(flip=True)
     haloscope.link.begin_writing("/somewhere/out")
     haloscope.window.close()
@@ -288,8 +275,8 @@ def test_that_edits_are_asked_about_after_a_file_that_was_waited_for(start, qtbo
     assert not haloscope.window.isVisible()
 
 
-def test_that_edits_made_while_a_session_was_saved_are_asked_about(start, tmp_path, qtbot):
-    haloscope = start()
+def test_that_edits_made_while_a_session_was_saved_are_asked_about(restart, tmp_path, qtbot):
+    haloscope = restart()
     haloscope.workspace.change(flip=True)
     haloscope.window.close()
     press(haloscope.closing.question, "Save session…")
@@ -304,8 +291,8 @@ def test_that_edits_made_while_a_session_was_saved_are_asked_about(start, tmp_pa
 
 
 @pytest.mark.parametrize("is_saving", [False, True])
-def test_that_whatever_ends_the_window_leaves_edits(start, tmp_path, qtbot, is_saving):
-    haloscope = start()
+def test_that_whatever_ends_the_window_leaves_edits(restart, tmp_path, qtbot, is_saving):
+    haloscope = restart()
     haloscope.recovery._timer.setInterval(1 << 30)
     if is_saving:
         haloscope.link.begin_writing("/somewhere/out")
@@ -316,8 +303,8 @@ def test_that_whatever_ends_the_window_leaves_edits(start, tmp_path, qtbot, is_s
     assert len(kept(tmp_path)) == 1
 
 
-def test_that_the_end_of_the_session_keeps_edits_before_the_screen_goes(start, tmp_path):
-    haloscope = start()
+def test_that_the_end_of_the_session_keeps_edits_before_the_screen_goes(restart, tmp_path):
+    haloscope = restart()
     haloscope.recovery._timer.setInterval(1 << 30)
     haloscope.workspace.change(flip=True)
     # Stands in for QSessionManager, which only the platform can make.
