@@ -1,4 +1,4 @@
-"""Bars, timeline and legend of the stages, and what a session keeps of the page."""
+"""The state of the page Network and what runs it, around a fake engine; bars, timeline and legend of stages."""
 
 import json
 from dataclasses import replace
@@ -7,14 +7,27 @@ import numpy as np
 import pytest
 from PySide6.QtGui import QColor
 
+from engine.course.paper import CourseKernel
+from engine.errors import BadValue, EngineError
+from engine.host.request import Check, Preview, Run
 from engine.results.text_forms import strict
-from engine.tasks.network.problem import ChunkSpan, LayerTime
-from gui.network.layers import Facts
+from engine.tasks.network.problem import ChunkSpan, DrawingRequest, LayerTime, NetworkRequest, StageRequest
+from gui.network.layers import Cell, Facts
 from gui.network.network_state import NetworkState
+from gui.network.page import FIRST_DIGIT, NO_INK, NetworkController
 from gui.network.stages_panel import TimelinePanel, timeline_words
 from gui.style.theme import apply_theme
 from gui.typed_json import Reading
-from tests.gui.made_network import LAYERS, STAGES, checked_stages, made_digits, made_run, made_weights
+from tests.gui.fake_engine import is_kind
+from tests.gui.made_network import (
+    LAYERS,
+    STAGES,
+    checked_stages,
+    made_digits,
+    made_run,
+    made_values,
+    made_weights,
+)
 
 KEYS = ("convolution-1", "convolution-2", "hidden", "output")
 SPANS = (
@@ -167,3 +180,224 @@ def test_that_runs_of_every_batch_come_back_through_json(open_window, qtbot):
     assert [run.result.variant for run in network.kept] == [
         "network-serial", "network-fused", "network-cpu",
     ]  # fmt: skip
+
+
+DOT = (10.5, 10.5)
+
+
+@pytest.fixture
+def slow(make_bench):
+    bench = make_bench(automatic=False)
+    bench.network = NetworkState()
+    parts = bench.network, bench.state, bench.link, bench.jobs, bench.messages
+    bench.stages = NetworkController(*parts)
+    return bench
+
+
+@pytest.fixture
+def bench(slow):
+    slow.fake.automatic = True
+    slow.network.shown.emit()
+    slow.settle()
+    return slow
+
+
+def asked(bench, kind):
+    return [getattr(request, "job", request) for request in bench.fake.seen if is_kind(request, kind)]
+
+
+def draw(bench, point=DOT):
+    bench.network.drawing.dot(point)
+    bench.settle()
+
+
+def test_that_all_is_asked_when_the_page_is_first_shown(slow):
+    slow.network.drawing.dot(DOT)
+    slow.settle()
+    assert slow.fake.seen == []
+    slow.fake.automatic = True
+    slow.network.shown.emit()
+    slow.settle()
+    assert [
+        len(asked(slow, kind)) for kind in (NetworkRequest, (Check, StageRequest), (Preview, DrawingRequest))
+    ] == [1, 1, 1]
+    facts = slow.network.facts
+    assert np.array_equal(facts.weights["convolution-2"], made_weights()[1])
+    assert slow.network.answer.digit == 7
+    slow.network.shown.emit()
+    slow.settle()
+    assert len(asked(slow, NetworkRequest)) == 1
+
+
+def test_that_the_memory_of_what_the_engine_sent_is_given_back(bench):
+    draw(bench)
+    ink = bench.network.drawing.seen.tobytes()
+    for found, expected in zip(bench.network.answer.values, made_values(ink), strict=True):
+        assert np.array_equal(found, expected)
+    assert bench.fake.leaked == set()
+
+
+def test_that_a_page_without_a_drawing_begins_with_a_digit(bench):
+    assert bench.network.drawing.digit == FIRST_DIGIT
+    assert bench.network.answer is not None
+    assert bench.network.drawing.undo_stack.count() == 0
+
+
+def test_that_only_the_newest_drawing_follows_the_one_on_its_way(slow):
+    slow.network.shown.emit()
+    for column in range(5, 12):
+        draw(slow, (column, 10.5))
+    assert len(slow.fake.waiting((Preview, DrawingRequest))) == 1
+    slow.answer((Preview, DrawingRequest))
+    (newest,) = slow.fake.waiting((Preview, DrawingRequest))
+    assert newest.request.job.ink == slow.network.drawing.seen.tobytes()
+    slow.answer((Preview, DrawingRequest))
+    assert slow.fake.waiting((Preview, DrawingRequest)) == []
+    assert slow.network.answer is not None
+
+
+def test_that_a_value_comes_from_the_drawing_that_was_recognised_while_another_is_on_its_way(slow):
+    draw(slow)
+    ink = slow.network.drawing.seen
+    slow.network.shown.emit()
+    slow.settle()
+    for kind in (NetworkRequest, (Preview, DrawingRequest)):
+        slow.answer(kind)
+    slow.network.point(Cell(0, 0, 8, 8))
+    draw(slow, (9.5, 9.5))
+    assert not np.array_equal(slow.network.drawing.seen, ink)
+    window = ink[8:13, 8:13] / np.float32(255.0)
+    assert np.array_equal(slow.network.shown_origin.values, window)
+
+
+def test_that_an_answer_to_a_drawing_that_was_cleared_is_not_shown(slow):
+    slow.network.shown.emit()
+    draw(slow)
+    slow.network.drawing.clear()
+    slow.settle()
+    slow.answer((Preview, DrawingRequest))
+    assert slow.network.answer is None
+    assert slow.network.why_no_answer == NO_INK
+    assert slow.fake.leaked == set()
+
+
+def test_that_a_refused_drawing_is_told_where_the_maps_would_be(slow):
+    slow.network.shown.emit()
+    draw(slow)
+    error = BadValue("the drawing is empty", "there is no ink in it", "Draw a digit from 0 to 9 first.")
+    slow.fail(error, slow.fake.waiting((Preview, DrawingRequest))[0])
+    assert slow.network.why_no_answer == str(error)
+    assert slow.messages.count == 0
+
+
+def test_that_weights_that_cannot_be_read_are_asked_for_again(slow):
+    slow.network.shown.emit()
+    error = EngineError("The weights 'weights.npz' cannot be used", "it is damaged", "Take another one.")
+    slow.fail(error, slow.fake.waiting(NetworkRequest)[0])
+    assert slow.network.why_no_facts == str(error)
+    assert slow.messages.newest.why == "it is damaged"
+    slow.network.shown.emit()
+    slow.answer(NetworkRequest)
+    assert (slow.network.why_no_facts, slow.network.facts is None) == ("", False)
+
+
+def test_that_a_lost_engine_is_asked_again_by_itself(slow):
+    slow.network.shown.emit()
+    draw(slow)
+    slow.lose()
+    assert slow.network.answer is None
+    slow.fake.automatic = True
+    slow.become_ready()
+    assert slow.network.facts is not None
+    assert slow.network.answer is not None
+    assert slow.network.results() != ()
+
+
+def test_that_run_takes_the_chosen_stage_or_every_one_that_can(bench, qtbot):
+    bench.network.change(stage="network-cpu", batch=10)
+    bench.settle()
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run()
+    assert [(one.stage, one.batch) for one in asked(bench, (Run, StageRequest))] == [("network-cpu", 10)]
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run_all()
+    assert [one.stage for one in asked(bench, (Run, StageRequest))[1:]] == ["network-serial", "network-cpu"]
+    assert list(bench.network.runs) == ["network-serial", "network-cpu"], "the newest last"
+    assert not bench.network.running
+    runs = bench.network.runs
+    bench.network.change(batch=11)
+    assert bench.network.runs == {}
+    bench.network.change(batch=10)
+    assert bench.network.runs == runs, "of a batch that is chosen again they are still known"
+
+
+def test_that_a_stage_of_a_paper_is_chosen_unless_a_run_goes_on(bench):
+    bench.stages.load(CourseKernel("a kernel", "", "network-cpu", task="network"))
+    assert bench.network.settings.stage == "network-cpu"
+    bench.network.set_running(True)
+    bench.stages.load(CourseKernel("a kernel", "", "network-fused", task="network"))
+    assert bench.network.settings.stage == "network-cpu"
+    assert "network-fused was not loaded" in bench.messages.newest.what
+
+
+def test_that_each_stage_runs_on_a_device_of_its_kind(bench, qtbot):
+    bench.network.change(device="simulator")
+    bench.settle()
+    with qtbot.waitSignal(bench.jobs.finished):
+        bench.stages.run_all()
+    requests = [(one.stage, one.device) for one in asked(bench, (Run, StageRequest))]
+    assert requests == [
+        ("network-serial", "auto"), ("network-cpu", "auto"), ("network-fused", "simulator"),
+    ]  # fmt: skip
+
+
+def test_that_the_next_stage_runs_after_one_that_fails(slow):
+    slow.network.shown.emit()
+    slow.answer(NetworkRequest)
+    slow.stages.run_all()
+    slow.answer_all((Check, StageRequest))
+    slow.fail(EngineError("The batch", "the memory is full", "Choose a smaller one."), (Run, StageRequest))
+    row = slow.network.results()[0]
+    assert row.status == "The batch: the memory is full. Choose a smaller one."
+    assert not row.refused
+    assert [one.request.job.stage for one in slow.fake.waiting((Run, StageRequest))] == ["network-cpu"]
+
+
+def test_that_a_drawing_follows_the_run_that_it_waits_for(slow, qtbot):
+    slow.network.shown.emit()
+    slow.answer_all((Check, StageRequest))
+    slow.stages.run()
+    draw(slow)
+    assert slow.fake.waiting((Preview, DrawingRequest)) == []
+    assert slow.network.why_no_answer == "The drawing is recognised when the run is over."
+    with qtbot.waitSignal(slow.jobs.finished):
+        slow.jobs.cancel()
+    slow.settle()
+    assert len(slow.fake.waiting((Preview, DrawingRequest))) == 1
+
+
+def test_that_a_kept_cell_stays_under_the_mouse_until_it_is_let_go(bench):
+    network = bench.network
+    draw(bench)
+    network.point(Cell(2, 5, 1, 1))
+    network.show_origin_map(9)
+    assert network.shown_origin.map == 9
+    network.point(Cell(2, 5, 2, 1))
+    assert network.shown_origin.map == 9, "another cell of the same map looks at the same input map"
+    network.point(Cell(1, 5, 1, 1), keep=True)
+    assert network.input_map is None
+    network.point(Cell(0))
+    assert network.cell == Cell(1, 5, 1, 1)
+    network.release_cell()
+    network.point(Cell(0))
+    assert network.cell == Cell(0)
+
+
+def test_that_the_digit_of_a_session_is_known_as_such_once_the_digits_are(bench):
+    ink = bench.network.facts.digits[3].copy()
+    other = NetworkState()
+    bench.other = NetworkController(other, bench.state, bench.link, bench.jobs, bench.messages)
+    other.drawing.show_ink(ink, None, "Open session")
+    other.shown.emit()
+    bench.settle()
+    assert other.drawing.digit == 3

@@ -1,7 +1,26 @@
-import pytest
-from PySide6.QtWidgets import QApplication, QDialog
+"""What opens beside the window: what the program is, its documents, the palette of commands, preferences."""
 
+import json
+import posixpath
+import re
+
+import pytest
+from PySide6.QtCore import QModelIndex, Qt, QUrl
+from PySide6.QtGui import QKeySequence
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QDialog, QDialogButtonBox
+
+from engine.geometry.border import Border
+from engine.image.open import SAMPLES
+from engine.mask.presets import preset, presets
+from gui.shell import dialogs as documents
+from gui.shell.dialogs import CommandPalette, DocumentWindow, commands_of, found_by, panel_of
+from gui.shell.pages import PAGES
+from gui.shell.preferences import Preferences, load_preferences, refusal_of
+from gui.style.theme import current_theme
 from tests.gui.shell.test_main_window import assert_every_control_is_explained, assert_no_word_is_cut
+
+KEYS = [page.key for page in PAGES]
 
 
 @pytest.fixture
@@ -45,3 +64,258 @@ def test_that_hidden_panels_come_back_as_they_were_and_are_kept(haloscope):
     page.bring_to_front("lens")
     assert page.panel("lens").isVisible()
     assert page.panel("kernel").isVisible()
+
+
+@pytest.fixture
+def reader(qtbot):
+    """The window of documents."""
+    window = DocumentWindow(None)
+    qtbot.addWidget(window)
+    window.show_section(documents.HOME)
+    return window
+
+
+def test_that_every_page_has_a_section_and_that_those_of_panels_exist(haloscope):
+    heading = re.compile(r"(?m)^##+ (.+)$")
+    anchors = {
+        name: {"", *map(documents.anchor_of, heading.findall(documents.text_of(name)))}
+        for name in documents.documents()
+    }
+    pages = [haloscope.window.page_of(key) for key in KEYS]
+    assert all("" in page.sections for page in pages)
+    links = (link.partition("#") for page in pages for link in page.sections.values())
+    assert [name for name, _, anchor in links if anchor not in anchors[name]] == []
+
+
+def test_that_help_opens_at_the_panel_that_has_the_focus(haloscope, monkeypatch):
+    page = haloscope.window.page
+    monkeypatch.setattr("gui.shell.dialogs.focused", lambda: page.kernel_panel.kernels)
+    haloscope.actions["panel_help"].trigger()
+    (window,) = haloscope.window.findChildren(DocumentWindow)
+    assert window.shown == "window.md#kernel"
+    window.close()
+
+
+def test_that_the_picture_is_a_place_of_its_own(haloscope):
+    page = haloscope.window.page
+    assert panel_of(page.surface, page) == "picture"
+
+
+def test_that_every_link_between_documents_works(reader, monkeypatch):
+    # To make each document anew for each link took 11 s.
+    monkeypatch.setattr(documents, "text_of", lambda name: "Words.")
+    broken = []
+    for name in documents.documents():
+        for link in re.findall(r"\]\(([^)\s]+)\)", (documents.FOLDER / name).read_text()):
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), link.partition("#")[0]))
+            if "://" not in link and target in documents.documents():
+                reader.text.setSource(QUrl.fromLocalFile(documents.FOLDER / name).resolved(QUrl(link)))
+                if reader.shown.partition("#")[0] != target:
+                    broken.append((name, link))
+    assert broken == []
+
+
+def test_that_a_heading_is_scrolled_to(reader):
+    reader.resize(800, 500)
+    reader.show()
+    reader.show_section("cli.md#environment-variables")
+    assert reader.text.verticalScrollBar().value() > 1000
+
+
+def test_that_a_link_to_what_is_not_here_is_said_in_words(reader):
+    reader.show_section("decisions/0015-the-wheel-is-written.md")
+    assert "is not in the window" in reader.text.toPlainText()
+
+
+def test_that_a_document_is_chosen_in_the_list_and_back_leads_to_what_was_read_before(reader):
+    reader.list.setCurrentRow(list(documents.documents()).index("glossary.md"))
+    assert reader.shown == "glossary.md"
+    reader.text.backward()
+    assert reader.shown == documents.HOME
+    assert reader.list.currentRow() == 0
+
+
+@pytest.fixture
+def palette(haloscope):
+    """The command palette over the window."""
+    yield haloscope.dialogs.show("palette")
+    # It deletes itself where something was chosen.
+    for palette in haloscope.window.findChildren(CommandPalette):
+        palette.close()
+
+
+def titles(palette):
+    return [command.title for command in palette.shown]
+
+
+def choose(qtbot, palette, typed):
+    palette.field.setText(typed)
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    qtbot.wait(1)
+
+
+def test_that_the_palette_lists_actions_samples_presets_pages_and_panels(haloscope, palette):
+    listed = {command.key for command in palette.shown}
+    assert set(haloscope.actions.names()) - {"palette"} <= listed
+    assert {f"sample:{sample.key}" for sample in SAMPLES} <= listed
+    assert {f"page:{page.key}" for page in PAGES} <= listed
+    assert {f"panel:{panel.objectName()}" for panel in haloscope.window.page.panels} <= listed
+    assert {one.title for one in presets()} <= set(titles(palette))
+
+
+def test_that_a_border_an_operation_and_what_tooltips_say_are_found(haloscope, palette, qtbot):
+    for typed, key in (("blur", "Smooth:Gaussian 5 × 5"), ("median", "Operation:Noise reduction (median)")):
+        palette.field.setText(typed)
+        assert key in [command.key for command in palette.shown]
+    choose(qtbot, palette, "border mirror")
+    qtbot.waitUntil(lambda: haloscope.workspace.settings.border is Border.MIRROR)
+    haloscope.workspace.undo_stack.undo()
+
+
+def test_that_a_preset_is_chosen_by_a_few_letters(haloscope, palette, qtbot):
+    choose(qtbot, palette, "so x")
+    qtbot.waitUntil(lambda: haloscope.workspace.mask == preset("sobel-x"))
+
+
+def test_that_a_panel_is_brought_to_the_front(haloscope, palette, qtbot):
+    choose(qtbot, palette, "roofl panel")
+    qtbot.waitUntil(lambda: haloscope.window.page.panel("roofline").isVisible())
+
+
+def test_that_what_cannot_be_chosen_says_why_and_does_nothing(haloscope, palette, qtbot):
+    palette.field.setText("save results as csv")
+    (first, *_) = palette.shown
+    assert first.why_not == "There are no results on this page."
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert palette.isVisible()
+
+
+def test_that_every_command_that_cannot_be_chosen_has_a_reason(palette):
+    assert {one.title for one in palette.shown if one.why_not == "Not available now."} <= {"Undo", "Redo"}
+
+
+def test_that_the_better_fit_comes_first(haloscope):
+    commands = commands_of(haloscope.actions, haloscope.window.page)
+    assert found_by("run", commands)[0].key == "run"
+    assert found_by("save", commands)[0].key == "save"
+    assert found_by("xq", commands) == []
+
+
+def test_that_arrow_keys_choose_while_the_field_has_the_focus(palette, qtbot):
+    qtbot.keyClick(palette.field, Qt.Key.Key_Down)
+    assert palette.list.currentIndex().row() == 1
+
+
+@pytest.mark.parametrize("typed", ["", "xq"])
+def test_that_return_does_nothing_where_no_command_is_marked(palette, qtbot, typed):
+    palette.field.setText(typed)
+    palette.list.setCurrentIndex(QModelIndex())
+    qtbot.keyClick(palette.field, Qt.Key.Key_Return)
+    assert palette.isVisible()
+
+
+@pytest.fixture
+def dialog(haloscope):
+    """The preferences, opened from the window."""
+    dialog = haloscope.dialogs.show("preferences")
+    yield dialog
+    dialog.close()
+    haloscope.preferences.choose_keys({})
+    haloscope.preferences.choose_letters(100)
+
+
+@pytest.fixture
+def keys(dialog):
+    return dialog.keys
+
+
+def keys_of(haloscope, name):
+    return [keys.toString() for keys in haloscope.actions[name].shortcuts()]
+
+
+def type_keys(haloscope, keys, name, pressed):
+    """Type the keys of a command, as a person does."""
+    keys.table.selectRow(haloscope.actions.names().index(name))
+    QTest.keySequence(keys.edit, QKeySequence(pressed))
+
+
+def test_that_a_new_key_is_the_command_s_at_once_and_in_its_tooltip(haloscope, keys):
+    type_keys(haloscope, keys, "zoom_fit", "Ctrl+J")
+    assert keys_of(haloscope, "zoom_fit") == ["Ctrl+J"]
+    assert "(Ctrl+J)" in haloscope.actions["zoom_fit"].toolTip()
+    assert haloscope.preferences.preferences.shortcuts == {"zoom_fit": "Ctrl+J"}
+    keys.reset_all.click()
+    assert keys_of(haloscope, "zoom_fit") == ["Ctrl+0"]
+    assert haloscope.preferences.preferences.shortcuts == {}
+
+
+def test_that_a_key_of_another_command_is_taken_from_it_and_that_is_said(haloscope, keys):
+    type_keys(haloscope, keys, "zoom_fit", "F5")
+    assert "“Run”" in keys.note.text()
+    assert (keys_of(haloscope, "zoom_fit"), keys_of(haloscope, "run")) == (["F5"], ["Ctrl+R"])
+
+
+def test_that_a_command_can_be_left_without_keys(haloscope, keys):
+    keys.table.selectRow(haloscope.actions.names().index("zoom_fit"))
+    keys.remove.click()
+    assert keys_of(haloscope, "zoom_fit") == []
+
+
+def test_that_a_key_that_would_break_typing_is_refused(haloscope, keys):
+    for pressed in ("A", "Shift+A", "Ctrl+C"):
+        type_keys(haloscope, keys, "zoom_fit", pressed)
+        assert keys.note.text()
+        assert keys_of(haloscope, "zoom_fit") == ["Ctrl+0"], pressed
+    for allowed in ("Ctrl+Shift+J", "F8", "Ctrl+,"):
+        assert refusal_of(allowed) == ""
+
+
+def test_that_of_two_commands_with_one_key_in_a_file_the_first_has_it(haloscope):
+    haloscope.preferences.choose_keys({"run": "Ctrl+J", "open": "Ctrl+J"})
+    assert (keys_of(haloscope, "run"), keys_of(haloscope, "open")) == (["Ctrl+J"], [])
+    haloscope.preferences.choose_keys({})
+
+
+def test_that_a_theme_is_shown_and_kept(haloscope, dialog):
+    for name in ("dark", "light"):
+        dialog.theme.setCurrentIndex(dialog.theme.findData(name))
+        dialog.theme.activated.emit(dialog.theme.currentIndex())
+        assert (haloscope.preferences.preferences.theme, current_theme().name) == (name, name)
+
+
+def test_that_letters_of_no_size_are_refused_in_words(dialog, qtbot):
+    editor = dialog.letters.lineEdit()
+    editor.setText("500")
+    dialog.letters.interpretText()
+    assert dialog.refusal.text() == "Letter size did not change: '500' is not a whole number from 80 to 200."
+    assert dialog.letters.value() == 100
+
+
+def test_that_buttons_of_dialogs_have_no_icons_of_qt(dialog):
+    (box,) = dialog.findChildren(QDialogButtonBox)
+    assert all(button.icon().isNull() for button in box.buttons())
+
+
+def test_that_pages_keep_their_window_and_letters_their_ratio_at_every_size(open_window, qtbot):
+    haloscope = open_window((1024, 700))
+    page = haloscope.window.page
+    size, small = QApplication.font().pointSizeF(), page.kernel_panel.device_note.font().pointSizeF()
+    try:
+        for percent in (80, 150, 200):
+            haloscope.preferences.choose_letters(percent)
+            qtbot.waitUntil(haloscope.window.updatesEnabled)
+            assert QApplication.font().pointSizeF() == pytest.approx(size * percent / 100)
+            assert page.mask_panel.presets.font().pointSizeF() == pytest.approx(size * percent / 100)
+            assert page.kernel_panel.device_note.font().pointSizeF() == pytest.approx(small * percent / 100)
+            QApplication.processEvents()
+            assert (haloscope.window.width(), haloscope.window.height()) == (1024, 700)
+            assert page.minimumSizeHint().width() <= page.width()
+    finally:
+        haloscope.preferences.choose_letters(100)
+        qtbot.waitUntil(haloscope.window.updatesEnabled)
+
+
+def test_that_what_is_right_in_damaged_preferences_is_kept(tmp_path):
+    path = tmp_path / "preferences.json"
+    path.write_text(json.dumps({"version": 1, "theme": "dark", "letters": 7, "recent": [["mask", "/a"], []]}))
+    assert load_preferences(path)[0] == Preferences(theme="dark")

@@ -3,13 +3,13 @@ import gc
 import pytest
 from PySide6.QtCore import QSize
 from PySide6.QtGui import QColor, QFontMetrics, QIcon, QPalette
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QLabel, QScrollArea, QSpinBox, QSplitter, QVBoxLayout, QWidget
 
 from engine.work.operations.table import OPERATION_VARIANTS
 from gui.explore.explain.tile_painter import tint
 from gui.explore.inspect.histogram_plot import CHANNEL_COLOURS
 from gui.style import icons
-from gui.style.metrics import EARLIER_OPACITY, GRID, digits_width, number_font
+from gui.style.metrics import EARLIER_OPACITY, GRID, digits_width, number_font, scaled_font, set_letter_size
 from gui.style.theme import (
     DARK,
     HEAT,
@@ -186,3 +186,59 @@ def test_that_kernels_of_an_operation_have_one_shape_in_different_colours(theme)
 def test_that_a_shape_does_not_depend_on_the_theme_nor_an_unknown_key_on_the_process():
     assert series_for("tiled", LIGHT).symbol == series_for("tiled", DARK).symbol
     assert series_for("somebody-elses", LIGHT) == Series("#b85c92", "t", "▼")
+
+
+@pytest.fixture
+def usual_letters(qapp, qtbot):
+    yield
+    set_letter_size(qapp, 100)
+
+
+def test_that_the_window_and_its_panels_are_on_the_screen_with_the_new_letters(qapp, qtbot, usual_letters):
+    painted = set()
+
+    class Words(QLabel):
+        def paintEvent(self, event):  # noqa: N802
+            super().paintEvent(event)
+            painted.add(self.text())
+
+    window, panel = QSplitter(), QScrollArea()
+    qtbot.addWidget(window)
+    window.addWidget(Words("of the window", autoFillBackground=True))
+    panel.setWidget(Words("of the panel", autoFillBackground=True))
+    window.addWidget(panel)
+    window.resize(600, 200)
+    set_letter_size(qapp, 100)
+    window.show()
+    qtbot.waitUntil(lambda: len(painted) == 2)
+    painted.clear()
+    set_letter_size(qapp, 150)
+    qtbot.waitUntil(lambda: len(painted) == 2)
+    shown, whole = window.screen().grabWindow(window.winId()).toImage(), window.grab().toImage()
+    assert shown.convertToFormat(whole.format()) == whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "order", ["150 dark 100 light", "dark 150 light dark 80 light", "200 light 150 dark 100"]
+)
+def test_that_letters_keep_their_size_whatever_the_theme_does(qapp, qtbot, light_again, usual_letters, order):
+    window, note, number = QWidget(), QLabel("note"), QSpinBox()
+    qtbot.addWidget(window)
+    window.setLayout(QVBoxLayout())
+    shares = {note: 0.9, number: 1.0}
+    for widget, share in shares.items():
+        window.layout().addWidget(widget)
+        widget.setFont(scaled_font(share))
+    usual = qapp.font().pointSizeF()
+    with qtbot.waitExposed(window):
+        window.show()
+    percent = 100
+    for step in order.split():
+        if step.isdigit():
+            percent = int(step)
+            set_letter_size(qapp, percent)
+        else:
+            apply_theme(qapp, step)
+        for widget, share in shares.items():
+            assert widget.font().pointSizeF() == pytest.approx(usual * share * percent / 100)
