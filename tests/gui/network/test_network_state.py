@@ -1,4 +1,4 @@
-"""The state of the page Network and what runs it, around a fake engine; bars, timeline and legend of stages."""
+"""State of the page Network and what runs it, around a fake engine; bars, timeline and legend of stages."""
 
 import json
 from dataclasses import replace
