@@ -44,8 +44,15 @@ from engine.geometry.block import Limits
 from engine.image.open import open_sample
 from engine.mask.mask import Mask
 from engine.mask.presets import preset, preset_names
-from engine.results.columns import problem_text
-from engine.results.export import COURSE, FORMAT, RUNS, VERSION, recorded_document, recorded_path
+from engine.results.columns import (
+    COURSE,
+    FORMAT,
+    RUNS,
+    VERSION,
+    problem_text,
+    recorded_document,
+    recorded_path,
+)
 from engine.results.measurement import AnyResult
 from engine.results.problem import Progress
 from engine.results.text_forms import strict

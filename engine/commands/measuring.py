@@ -13,8 +13,15 @@ from engine.device.versions import commit, versions
 from engine.device_info import AUTO
 from engine.errors import BadValue, FileWriteError
 from engine.files.atomic_write import atomic_write, check_other_file, check_place
-from engine.results.columns import KERNEL, Column, Fact, columns_of
-from engine.results.export import machine_document, results_csv, results_document
+from engine.results.columns import (
+    KERNEL,
+    Column,
+    Fact,
+    columns_of,
+    machine_document,
+    results_csv,
+    results_document,
+)
 from engine.results.measurement import AnyResult
 from engine.results.metrics import Compared, compared, metric
 from engine.results.text_forms import MISSING, json_text

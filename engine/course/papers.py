@@ -15,7 +15,7 @@ from engine.files.assets import ASSETS, faults_of_asset
 from engine.files.reading import Json
 from engine.geometry.block import Block
 from engine.host.request import QueuePolicy, Request
-from engine.results.export import COURSE, recorded_document, recorded_path
+from engine.results.columns import COURSE, recorded_document, recorded_path
 from engine.results.problem import Checkpoint
 
 PAPERS_FILE = ASSETS / "course" / "papers.toml"

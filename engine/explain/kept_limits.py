@@ -12,7 +12,7 @@ from engine.errors import DeviceUnavailable
 from engine.explain.device_limits import DeviceLimits
 from engine.explain.limit_messages import KeptLimits
 from engine.files.assets import faults_of_asset
-from engine.results.export import RUNS, recorded_document, recorded_path
+from engine.results.columns import RUNS, recorded_document, recorded_path
 from engine.results.problem import Checkpoint
 
 _KIND = "limits"

@@ -5,8 +5,7 @@ from typing import ClassVar
 from engine.explain.code_diff import Diff
 from engine.explain.code_lines import Form, KernelSource, ListedKernel
 from engine.explain.launches import DEFAULT, Architecture, Curves, ExplainedLaunch
-from engine.geometry.block import Block
-from engine.geometry.tile_plan import TilePlan
+from engine.geometry.block import Block, TilePlan
 from engine.host.request import QueuePolicy, Request
 from engine.message import Message
 from engine.work.messages import PictureJob

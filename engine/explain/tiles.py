@@ -25,8 +25,7 @@ from engine.explain.answers import kernel_job
 from engine.explain.counting import buffers_of
 from engine.explain.launches import why_not_compiled
 from engine.explain.messages import BlockTiles, TileRequest
-from engine.geometry.block import Block, UnsupportedVariant
-from engine.geometry.tile_plan import DIRECT, NOBODY, TilePlan
+from engine.geometry.block import DIRECT, NOBODY, Block, TilePlan, UnsupportedVariant
 from engine.ptx import Array, PtxError
 from engine.ptx.kernel import Kernel
 from engine.ptx.memory import WARP, Access, Numbers

@@ -21,7 +21,7 @@ from engine.files.assets import faults_of_asset
 from engine.files.reading import Json, read_json
 from engine.geometry.block import Limits
 from engine.mask.mask import Mask
-from engine.results.export import FORMAT, RUNS, VERSION, recorded_document, recorded_path
+from engine.results.columns import FORMAT, RUNS, VERSION, recorded_document, recorded_path
 from engine.results.measurement import AnyResult, Measurement
 from engine.results.problem import Checkpoint
 from engine.tasks.messages import RecordedRequest, RecordedRuns

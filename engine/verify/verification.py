@@ -5,7 +5,7 @@ Where the oracle cannot afford all, these are its edges and a grid of pixels.
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from random import Random
 from typing import NamedTuple, TypeVar
@@ -251,6 +251,8 @@ class Verification:
     def joined(self, other: "Verification") -> "Verification":
         """Return what is known of two parts of a result together."""
         worst = other if other.max_error > self.max_error else self
+        # A wrong sample says more than one that is not proven.
+        telling = other if other.wrong_samples and not self.wrong_samples else self
         return Verification(
             passed=self.passed and other.passed,
             max_error=float(worst.max_error),
@@ -258,13 +260,18 @@ class Verification:
             checked_pixels=self.checked_pixels + other.checked_pixels,
             total_pixels=self.total_pixels + other.total_pixels,
             exact=bool(self.exact and other.exact),
-            reason=self.reason or other.reason,
+            reason=telling.reason or other.reason,
             in_steps=other.in_steps,
             undecided=self.undecided + other.undecided,
             chosen=other.chosen or self.chosen,
             wrong_samples=self.wrong_samples + other.wrong_samples,
             unproven_samples=self.unproven_samples + other.unproven_samples,
         )
+
+    def of_pixels(self, checked: int, total: int, chosen: str = "") -> "Verification":
+        """Return what is known where so many pixels were checked of so many, and how they were chosen."""
+        chosen = chosen if checked < total else ""
+        return replace(self, checked_pixels=checked, total_pixels=total, chosen=chosen)
 
     def refuse_wrong(self, what: str) -> None:
         """Raise VerificationFailed where what is named has wrong samples."""
@@ -298,57 +305,38 @@ NOTHING = Verification(passed=True, max_error=0.0, bound=0.0, checked_pixels=0, 
 """Of no part of a result, to begin with."""
 
 
-class Findings:
-    """What was found of the parts of a result, one after the other."""
-
-    def __init__(self, *, in_steps: bool = False) -> None:
-        self.in_steps = in_steps
-        self.exact, self.error, self.bound = True, 0.0, 0.0
-        self.wrong = self.unproven = 0
-        self._wrong_reason = self._unproven_reason = ""
-
-    def add(
-        self,
-        found: Closeness,
-        result: np.ndarray,
-        oracle: np.ndarray,
-        place: Callable[[tuple[int, ...]], str],
-    ) -> None:
-        """Add a part; `place` says in words where an element of it lies."""
-        self.exact = self.exact and found.exact
-        if found.max_error > self.error:
-            self.error, self.bound = found.max_error, found.bound
-        self.wrong += found.wrong_count
-        self.unproven += found.unproven_count
-        unit = " steps" if self.in_steps else ""
-        if found.wrong is not None and not self._wrong_reason:
-            self._wrong_reason = (
-                f"not verified: {_compared(place, found.wrong, result, oracle)} "
-                f"(rounding explains at most {found.wrong_bound:.2g}{unit})"
-            )
-        if found.unproven is not None and not self._unproven_reason:
-            why = f"rounding explains {found.unproven_bound:.2g}{unit}, more than the values near it vary"
-            if math.isinf(found.unproven_bound):
-                why = "sums on the way may pass the range of float32"
-            compared = _compared(place, found.unproven, result, oracle)
-            self._unproven_reason = f"not verified: nothing is proven where {compared}, and {why}"
-
-    def verification(self, checked: int, total: int, chosen: str = "") -> Verification:
-        """Return the verification: how many pixels were checked of how many, and how they were chosen."""
-        reason = self._wrong_reason or self._unproven_reason
-        return Verification(
-            passed=not reason,
-            max_error=self.error,
-            bound=self.bound,
-            checked_pixels=checked,
-            total_pixels=total,
-            exact=self.exact,
-            reason=reason,
-            in_steps=self.in_steps,
-            chosen=chosen if checked < total else "",
-            wrong_samples=self.wrong,
-            unproven_samples=self.unproven,
+def part_of(
+    found: Closeness,
+    result: np.ndarray,
+    oracle: np.ndarray,
+    place: Callable[[tuple[int, ...]], str],
+    *,
+    in_steps: bool = False,
+) -> Verification:
+    """Return the verification of a part, of no pixels as yet; `place` says where an element of it lies."""
+    reason, unit = "", " steps" if in_steps else ""
+    if found.wrong is not None:
+        reason = (
+            f"not verified: {_compared(place, found.wrong, result, oracle)} "
+            f"(rounding explains at most {found.wrong_bound:.2g}{unit})"
         )
+    elif found.unproven is not None:
+        why = f"rounding explains {found.unproven_bound:.2g}{unit}, more than the values near it vary"
+        if math.isinf(found.unproven_bound):
+            why = "sums on the way may pass the range of float32"
+        compared = _compared(place, found.unproven, result, oracle)
+        reason = f"not verified: nothing is proven where {compared}, and {why}"
+    return replace(
+        NOTHING,
+        passed=not reason,
+        max_error=found.max_error,
+        bound=found.bound,
+        exact=found.exact,
+        reason=reason,
+        in_steps=in_steps,
+        wrong_samples=found.wrong_count,
+        unproven_samples=found.unproven_count,
+    )
 
 
 def kept(found: Callable[[Region], T]) -> Callable[[Region], T]:
@@ -390,18 +378,18 @@ def verify_regions(
     inputs : Inputs, optional
         The picture whose values a result is made of; None where results are in another unit.
     """
-    found = Findings(in_steps=result.dtype.kind != "f")
+    found, in_steps = NOTHING, result.dtype.kind != "f"
     total, checked = sum(region.pixels for region in regions), 0
     for band in (band for region in regions for band in region.bands(band_pixels)):
         checkpoint(checked / total)
         part, oracle = result[band.slices], wanted(band)
         near = ALONE if inputs is None else inputs.near(band)
-        comparison = compare_quantised if found.in_steps else compare
+        comparison = compare_quantised if in_steps else compare
         closeness = comparison(part, oracle, partial(limits, band), near)
-        found.add(closeness, part, oracle, partial(_place, band))
+        found = found.joined(part_of(closeness, part, oracle, partial(_place, band), in_steps=in_steps))
         checked += band.pixels
     height, width = result.shape[:2]
-    return found.verification(checked, height * width, chosen_text(regions))
+    return found.of_pixels(checked, height * width, chosen_text(regions))
 
 
 def _compared(

@@ -15,7 +15,7 @@ from engine.device_info import RECORDED, SIMULATOR
 from engine.errors import BadValue, EngineError
 from engine.files.atomic_write import atomic_write
 from engine.host.request import Request
-from engine.results.export import machine_document, results_csv, results_document
+from engine.results.columns import machine_document, results_csv, results_document
 from engine.results.text_forms import duration_text, json_text
 from gui.engine_link.engine_link import EngineLink, Newest, needs_no_message
 from gui.engine_link.engine_state import EngineState

@@ -100,7 +100,7 @@ def test_that_it_can_be_the_bars_of_the_runs(qtbot):
 
 @pytest.mark.parametrize("suffix", ["json", "csv"])
 def test_that_the_window_writes_of_a_run_what_the_command_line_writes(qapp, tmp_path, suffix):
-    from engine.results.export import machine_document, results_csv, results_document
+    from engine.results.columns import machine_document, results_csv, results_document
     from engine.results.text_forms import json_text
 
     results = [make_result("cpu-serial", 20.0), make_result("tiled", 0.5)]

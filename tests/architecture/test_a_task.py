@@ -17,8 +17,7 @@ from engine.errors import Cancelled
 from engine.geometry.block import UnsupportedVariant
 from engine.host.client import EngineClient
 from engine.host.request import Check, Run
-from engine.results.columns import columns_of, problem_text
-from engine.results.export import results_csv, results_document
+from engine.results.columns import columns_of, problem_text, results_csv, results_document
 from engine.results.metrics import Compared, compared
 from engine.results.text_forms import json_text
 from engine.run.measure import counted, measure, measure_on, sweep

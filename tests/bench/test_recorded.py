@@ -11,7 +11,7 @@ from engine.explain.device_limits import DeviceLimits
 from engine.geometry.block import Limits
 from engine.image.open import SAMPLES
 from engine.mask.presets import preset_names
-from engine.results.export import COURSE, RUNS, recorded_document
+from engine.results.columns import COURSE, RUNS, recorded_document
 from engine.work.filtering.variants import VARIANTS
 from gui.explore.parts import FIRST_MASK
 from tests.made_runs import make_result

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from engine.tasks.network.operands import Weights
 from engine.tasks.network.problem import CLASSES, LAYERS, POOL_SIDE, ForwardPass
 from engine.verify.closeness import SMALLEST_SUBNORMAL, Near, compare, relative_bound
-from engine.verify.verification import Findings, Verification
+from engine.verify.verification import NOTHING, Verification, part_of
 
 Float64Array = NDArray[np.float64]
 Sum = Callable[[Float64Array, Float64Array], Float64Array]
@@ -220,7 +220,7 @@ def verify(
         The key of the layer that `scores` are the values of.
     """
     chosen = drawings_to_check(problem, seed, affordable)
-    found = Findings()
+    found = NOTHING
     for first in range(0, len(chosen), AT_ONCE):
         checkpoint(first / len(chosen))
         numbers = chosen[first : first + AT_ONCE]
@@ -229,10 +229,11 @@ def verify(
         part = scores[numbers].reshape(values.shape)
         # The values near one are those of its drawing.
         closeness = compare(part, values, partial(_limits, wanted), Near((1, values.shape[1])))
-        found.add(closeness, part, values, partial(_place, layer, numbers, wanted.values.shape[1:]))
+        place = partial(_place, layer, numbers, wanted.values.shape[1:])
+        found = found.joined(part_of(closeness, part, values, place))
     each = scores[0].size
     how = f"the first {EDGES} and the last {EDGES} drawings, and random ones"
-    return found.verification(len(chosen) * each, problem.batch * each, how)
+    return found.of_pixels(len(chosen) * each, problem.batch * each, how)
 
 
 def _place(layer: str, numbers: NDArray[np.intp], shape: tuple[int, ...], at: tuple[int, ...]) -> str:

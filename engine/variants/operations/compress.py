@@ -47,7 +47,7 @@ from engine.variants.operations.kernels import (
     on_all_cores,
 )
 from engine.verify.closeness import SMALLEST_SUBNORMAL, UNIT_ROUNDOFF, compare, relative_bound
-from engine.verify.verification import LEAST_STEP, Findings, Verification
+from engine.verify.verification import LEAST_STEP, NOTHING, Verification, part_of
 from engine.work.operations.contract import (
     AFFORDABLE,
     Answer,
@@ -161,7 +161,7 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
     """Compare coefficients and samples with float64, as the docstring of this module says."""
     problem = job.problem
     rows_of_blocks = _rows_to_check(problem, job.seed, job.affordable or AFFORDABLE)
-    half, found = filled(problem.height), Findings()
+    half, found = filled(problem.height), NOTHING
     for number, at in enumerate(rows_of_blocks):
         checkpoint(number / len(rows_of_blocks))
         rows = slice(at * SIDE, (at + 1) * SIDE)
@@ -174,10 +174,11 @@ def verify(values: np.ndarray, job: AnyJob, checkpoint: Checkpoint) -> Verificat
         ):
             oracle, largest, bound = (_rows(one) for one in (wanted, *limits))
             closeness = compare(results, oracle, lambda: (largest, bound))  # noqa: B023 - called at once
-            found.add(closeness, results, oracle, partial(_place, part, rows.start))
+            place = partial(_place, part, rows.start)
+            found = found.joined(part_of(closeness, results, oracle, place))
     checked = sum(min(SIDE, problem.height - at * SIDE) for at in rows_of_blocks) * problem.width
     chosen = "the first and the last row of blocks, and some between"
-    return found.verification(checked, problem.pixels, chosen)
+    return found.of_pixels(checked, problem.pixels, chosen)
 
 
 def _place(part: str, top: int, at: tuple[int, ...]) -> str:

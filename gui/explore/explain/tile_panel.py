@@ -16,7 +16,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QHeaderView, QWidget
 
 from engine.explain.messages import BlockTiles, TileRequest
-from engine.geometry.tile_plan import TilePlan
+from engine.geometry.block import TilePlan
 from engine.work.messages import PictureJob
 from gui.engine_link.engine_link import EngineLink
 from gui.engine_link.engine_state import EngineState

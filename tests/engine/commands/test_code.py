@@ -5,7 +5,7 @@ import json
 import pytest
 
 from engine.device.device_list import missing
-from engine.results.export import results_document
+from engine.results.columns import results_document
 from engine.results.metrics import compared
 from engine.results.text_forms import json_text
 from tests.made_runs import make_result

@@ -9,9 +9,8 @@ import pytest
 
 from engine.device.launches import Operand
 from engine.explain.tiles import tile_plans
-from engine.geometry.block import Block
+from engine.geometry.block import DIRECT, NOBODY, Block
 from engine.geometry.border import Border
-from engine.geometry.tile_plan import DIRECT, NOBODY
 from engine.run.task import Choice
 from engine.work.filter_task import describe_problem
 from engine.work.filtering.variants import VARIANTS, variant

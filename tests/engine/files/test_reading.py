@@ -9,7 +9,7 @@ from engine.files import reading
 from engine.image.large.result import PartDamaged, PartFolder
 from engine.mask.presets import resolve_mask
 from engine.mask.text import load_mask
-from engine.results import export
+from engine.results import columns as export
 from engine.tasks.network.operands import read_weights
 from engine.tasks.read_results import results_in_file
 from engine.work.chain_files import chain_named, load_chain

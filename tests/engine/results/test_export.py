@@ -15,7 +15,7 @@ from engine.device.device_list import NO_DRIVER
 from engine.errors import EngineError
 from engine.geometry.block import Block
 from engine.geometry.border import Border
-from engine.results.export import machine_document, results_csv, results_document
+from engine.results.columns import machine_document, results_csv, results_document
 from engine.results.measurement import Bound, Environment, ExplainedTime, Spread, Timing
 from engine.results.metrics import compared, metrics_of, number_of
 from engine.results.problem import Work

@@ -14,8 +14,8 @@ from engine.explain.kept_limits import answer
 from engine.explain.limit_messages import KeptLimits
 from engine.geometry.border import Border
 from engine.mask.mask import Mask
-from engine.results import export
-from engine.results.export import FORMAT, RUNS, VERSION, recorded_document, recorded_path
+from engine.results import columns as export
+from engine.results.columns import FORMAT, RUNS, VERSION, recorded_document, recorded_path
 from engine.results.metrics import compared
 from engine.tasks.read_results import _recorded, recorded_runs, results_from_document
 from engine.work.problem import Problem

@@ -8,7 +8,7 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QAbstractButton, QWidget
 
 from engine.course.papers import PAPERS
-from engine.results.export import machine_document, results_csv, results_document
+from engine.results.columns import machine_document, results_csv, results_document
 from engine.results.metrics import compared
 from engine.results.text_forms import json_text
 from engine.tasks.product.problem import MatrixProduct, tile_of
